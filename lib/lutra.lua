@@ -36,18 +36,17 @@ for name, value in pairs(scopes) do lt[name] = value end
 for name, value in pairs(dtypes) do lt[name] = value end
 for name, value in pairs(require "lutra.internal.archive") do lt[name] = value end
 
---- x:summary(): returns one line about a tensor: dtype, shape, range and histogram of its values,
--- mean, standard deviation, numbers of NaN and infinite values, device. Synchronizes with the
--- device.
+--- Returns one line about a tensor: dtype, shape, range and histogram of its values, mean, standard
+-- deviation, numbers of NaN and infinite values, device. Synchronizes with the device.
 function core._methods.summary(x) return require "lutra.internal.summary"(x) end
 core._summarise(core._methods.summary)
 
---- lt.best_device(): returns the name of the device to compute on: "cuda:0" (the current GPU) when
--- there is one, else "mps", else "cpu".
+--- Returns the name of the device to compute on: "cuda:0" (the current GPU) when there is one, else
+-- "mps", else "cpu".
 function lt.best_device() return core.device(core._accelerator.kind() or "cpu") end
 
---- lt.ops(): returns the table of ops: a list of {name, signature, doc, kind, variants, namespaces,
--- params, results, has_gradient, composite, support}, the ops written in Lua last.
+--- Returns the table of ops: a list of {name, signature, doc, kind, variants, namespaces, params,
+-- results, has_gradient, composite, support}, the ops written in Lua last.
 function lt.ops() return require "lutra.internal.composites".ops() end
 
 --- Registers a composite op written in Lua, {signature, doc, fn}, and returns its function.

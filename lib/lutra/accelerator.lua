@@ -36,33 +36,29 @@ end
 
 -- Devices ---------------------------------------------------------------------
 
---- lt.accelerator.is_available(): returns whether there is an accelerator.
+--- Returns whether there is an accelerator.
 function accelerator.is_available() return c.kind() ~= nil end
 
---- lt.accelerator.device_count(): returns the number of the accelerator's devices, 0 without an
--- accelerator.
+--- Returns the number of the accelerator's devices, 0 without an accelerator.
 function accelerator.device_count()
   local kind = c.kind()
   return kind and (core._device_count(kind)) or 0
 end
 
---- lt.accelerator.current_accelerator(): returns the type of the accelerator, "cuda" or "mps", or
--- nil without one.
+--- Returns the type of the accelerator, "cuda" or "mps", or nil without one.
 function accelerator.current_accelerator() return c.kind() end
 
---- lt.accelerator.current_device_index(): returns the number of the current device, which "cuda"
--- without a number refers to.
+--- Returns the number of the current device, which "cuda" without a number refers to.
 function accelerator.current_device_index() return c.index(on(nil, "current_device_index")) end
 
---- lt.accelerator.set_device_index(device): makes a device the current one, which "cuda" without a
--- number refers to.
+--- Makes a device the current one, which "cuda" without a number refers to.
 function accelerator.set_device_index(device)
   args.expect(device ~= nil, "accelerator.set_device_index", "a device", "device", device)
   c.set_index(on(device, "set_device_index"))
 end
 
---- lt.accelerator.with_device(device, f, ...): calls f(...) while `device` is the current one,
--- restores the previous device, also after an error, and returns what f returns.
+--- Calls f(...) while `device` is the current one, restores the previous device, also after an
+-- error, and returns what f returns.
 function accelerator.with_device(device, f, ...)
   args.expect(args.is_callable(f), "with_device", "a function", "f", f)
   local name = on(device, "with_device")
@@ -74,8 +70,7 @@ end
 
 local parse_synchronize = args.signature("accelerator.synchronize", "data? device")
 
---- lt.accelerator.synchronize(device): blocks until all work on all streams of a device has
--- completed.
+--- Blocks until all work on all streams of a device has completed.
 function accelerator.synchronize(...)
   local device = parse_synchronize(...)
   core.synchronize(on(device, "synchronize"))
@@ -84,7 +79,7 @@ end
 local parse_get_device_capability = args.signature("accelerator.get_device_capability",
   "data? device")
 
---- lt.accelerator.get_device_capability(device): returns {supported_dtypes = list of dtypes}.
+--- Returns {supported_dtypes = list of dtypes}.
 function accelerator.get_device_capability(...)
   local device = parse_get_device_capability(...)
   local name, list = on(device, "get_device_capability"), {}
@@ -101,11 +96,11 @@ end
 
 local parse_stream = args.signature("Stream", "any? device = nil, int priority = 0")
 
---- lt.accelerator.Stream(device, priority = 0): returns a new stream, an independent queue of work
--- on a device. Streams with a lower priority number run first. Methods: wait_event(event),
--- wait_stream(stream), record_event([event]), query(), synchronize(), close(); fields: device,
--- priority, cuda_stream. Two streams are equal (==) when they are the same queue. A stream that is
--- garbage-collected is released when its work has completed.
+--- Returns a new stream, an independent queue of work on a device. Streams with a lower priority
+-- number run first. Methods: wait_event(event), wait_stream(stream), record_event([event]),
+-- query(), synchronize(), close(); fields: device, priority, cuda_stream. Two streams are equal
+-- (==) when they are the same queue. A stream that is garbage-collected is released when its work
+-- has completed.
 function accelerator.Stream(...)
   local device, priority = parse_stream(...)
   return c.stream(on(device, "Stream"), priority)
@@ -132,8 +127,7 @@ end
 
 local parse_current_stream = args.signature("accelerator.current_stream", "data? device")
 
---- lt.accelerator.current_stream(device): returns the stream on which this thread queues work for a
--- device.
+--- Returns the stream on which this thread queues work for a device.
 function accelerator.current_stream(...)
   local device = parse_current_stream(...)
   return c.current_stream(on(device, "current_stream"))
@@ -141,15 +135,13 @@ end
 
 local parse_default_stream = args.signature("accelerator.default_stream", "data? device")
 
---- lt.accelerator.default_stream(device): returns the stream that is current unless another is
--- selected.
+--- Returns the stream that is current unless another is selected.
 function accelerator.default_stream(...)
   local device = parse_default_stream(...)
   return c.default_stream(on(device, "default_stream"))
 end
 
---- lt.accelerator.set_stream(stream): makes a stream the current one of its device, and its device
--- the current one.
+--- Makes a stream the current one of its device, and its device the current one.
 function accelerator.set_stream(stream) c.set_stream(stream, "set_stream") end
 
 accelerator.with_stream = scopes.with_stream
@@ -158,8 +150,7 @@ accelerator.with_stream = scopes.with_stream
 
 local parse_memory_allocated = args.signature("accelerator.memory_allocated", "data? device")
 
---- lt.accelerator.memory_allocated(device): returns the number of bytes of a device allocated to
--- tensors; 0 without an accelerator.
+--- Returns the number of bytes of a device allocated to tensors; 0 without an accelerator.
 function accelerator.memory_allocated(...)
   local device = parse_memory_allocated(...)
   return stat(device, "memory_allocated", "allocated_bytes")
@@ -168,8 +159,7 @@ end
 local parse_max_memory_allocated = args.signature("accelerator.max_memory_allocated",
   "data? device")
 
---- lt.accelerator.max_memory_allocated(device): returns the peak of memory_allocated since
--- reset_peak_memory_stats; 0 without an accelerator.
+--- Returns the peak of memory_allocated since reset_peak_memory_stats; 0 without an accelerator.
 function accelerator.max_memory_allocated(...)
   local device = parse_max_memory_allocated(...)
   return stat(device, "max_memory_allocated", "allocated_bytes", true)
@@ -177,8 +167,8 @@ end
 
 local parse_memory_reserved = args.signature("accelerator.memory_reserved", "data? device")
 
---- lt.accelerator.memory_reserved(device): returns the number of bytes reserved from the driver:
--- allocated to tensors, or cached; 0 without an accelerator.
+--- Returns the number of bytes reserved from the driver: allocated to tensors, or cached; 0 without
+-- an accelerator.
 function accelerator.memory_reserved(...)
   local device = parse_memory_reserved(...)
   return stat(device, "memory_reserved", "reserved_bytes")
@@ -186,8 +176,7 @@ end
 
 local parse_max_memory_reserved = args.signature("accelerator.max_memory_reserved", "data? device")
 
---- lt.accelerator.max_memory_reserved(device): returns the peak of memory_reserved since
--- reset_peak_memory_stats; 0 without an accelerator.
+--- Returns the peak of memory_reserved since reset_peak_memory_stats; 0 without an accelerator.
 function accelerator.max_memory_reserved(...)
   local device = parse_max_memory_reserved(...)
   return stat(device, "max_memory_reserved", "reserved_bytes", true)
@@ -195,9 +184,9 @@ end
 
 local parse_memory_stats = args.signature("accelerator.memory_stats", "data? device")
 
---- lt.accelerator.memory_stats(device): returns a table of all counters of a device's allocator,
--- under PyTorch's names: "allocated_bytes.all.current", "segment.large_pool.peak", ...,
--- num_alloc_retries, num_ooms, num_device_alloc, num_device_free.
+--- Returns a table of all counters of a device's allocator, under PyTorch's names:
+-- "allocated_bytes.all.current", "segment.large_pool.peak", ..., num_alloc_retries, num_ooms,
+-- num_device_alloc, num_device_free.
 function accelerator.memory_stats(...)
   local device = parse_memory_stats(...)
   return c.memory_stats(on(device, "memory_stats"))
@@ -212,10 +201,10 @@ end
 
 local parse_memory_snapshot = args.signature("accelerator.memory_snapshot", "data? device")
 
---- lt.accelerator.memory_snapshot(device): returns a list of all segments reserved from the driver
--- and their blocks: {device, address, total_size, allocated_size, active_size, requested_size,
--- segment_type, stream, blocks = list of {address, size, requested_size, state, dtype, shape,
--- where}}; sizes are in bytes, `where` is the line of the program that allocated the block.
+--- Returns a list of all segments reserved from the driver and their blocks: {device, address,
+-- total_size, allocated_size, active_size, requested_size, segment_type, stream, blocks = list of
+-- {address, size, requested_size, state, dtype, shape, where}}; sizes are in bytes, `where` is the
+-- line of the program that allocated the block.
 function accelerator.memory_snapshot(...)
   local device = parse_memory_snapshot(...)
   return c.memory_snapshot(on(device, "memory_snapshot"))
@@ -224,7 +213,7 @@ end
 local parse_reset_peak_memory_stats = args.signature("accelerator.reset_peak_memory_stats",
   "data? device")
 
---- lt.accelerator.reset_peak_memory_stats(device): sets the peaks to the current values.
+--- Sets the peaks to the current values.
 function accelerator.reset_peak_memory_stats(...)
   local device = parse_reset_peak_memory_stats(...)
   c.memory_reset_peak(on(device, "reset_peak_memory_stats"))
@@ -232,30 +221,29 @@ end
 
 local parse_get_memory_info = args.signature("accelerator.get_memory_info", "data? device")
 
---- lt.accelerator.get_memory_info(device): returns the free and the total bytes of a device, as its
--- driver reports them.
+--- Returns the free and the total bytes of a device, as its driver reports them.
 function accelerator.get_memory_info(...)
   local device = parse_get_memory_info(...)
   return c.memory_info(on(device, "get_memory_info"))
 end
 
---- lt.accelerator.empty_cache(): releases cached segments without a live tensor to the driver, on
--- every device of the accelerator. Memory of live tensors is not affected. Does nothing before the
--- first use of a device.
+--- Releases cached segments without a live tensor to the driver, on every device of the
+-- accelerator. Memory of live tensors is not affected. Does nothing before the first use of a
+-- device.
 function accelerator.empty_cache()
   local kind = c.kind()
   if not kind or not c.is_ready(kind) then return end
   for i = 0, core._device_count(kind) - 1 do c.memory_release(c.device(kind, i, "empty_cache")) end
 end
 
---- lt.accelerator.empty_host_cache(): releases cached pinned host memory to the system.
+--- Releases cached pinned host memory to the system.
 function accelerator.empty_host_cache()
   local kind = c.kind()
   if kind and c.is_ready(kind) then c.host_release(kind) end
 end
 
---- lt.accelerator.set_per_process_memory_fraction(fraction, device): limits this program to a
--- fraction (0 to 1) of a device's memory; an allocation beyond it raises an out-of-memory error.
+--- Limits this program to a fraction (0 to 1) of a device's memory; an allocation beyond it raises
+-- an out-of-memory error.
 function accelerator.set_per_process_memory_fraction(fraction, device)
   args.expect(type(fraction) == "number" and fraction >= 0 and fraction <= 1,
     "set_per_process_memory_fraction", "a number from 0 to 1", "fraction", fraction)

@@ -52,8 +52,8 @@ function Context:save_for_backward(...)
   self._to_save = table.pack(...)
 end
 
---- ctx:saved(): returns the tensors of save_for_backward in their order. Raises an error in a
--- second backward through a graph that was not retained.
+--- Returns the tensors of save_for_backward in their order. Raises an error in a second backward
+-- through a graph that was not retained.
 function Context:saved()
   local node = self._node
   if not node then
@@ -292,13 +292,12 @@ local function apply(class, ...)
   return table.unpack(results, 1, results.n)
 end
 
---- ctx:set_materialize_grads(on): sets whether backward gets zeros (the default) or nil for results
--- without a gradient.
+--- Sets whether backward gets zeros (the default) or nil for results without a gradient.
 function Context:set_materialize_grads(on) self._materialize = on and true or false end
 
---- lt.autograd.Function:extend(name): returns a subclass; define forward(ctx, ...) and
--- backward(ctx, grad, ...) in it. backward returns one gradient (or nil) for each argument of
--- forward. Raises an error unless `name` is a string.
+--- Returns a subclass; define forward(ctx, ...) and backward(ctx, grad, ...) in it. backward
+-- returns one gradient (or nil) for each argument of forward. Raises an error unless `name` is a
+-- string.
 function Function:extend(name)
   if type(name) ~= "string" then
     fail("extend: expected a string for argument 'name', got %s", show(name))

@@ -56,8 +56,7 @@ backends.mps = {is_available = mps.is_available, is_built = mps.is_built}
 
 backends.cpu = {}
 
---- lt.backends.cpu.capability(): returns the instruction set of the CPU's kernels: "AVX512", "AVX2"
--- or "DEFAULT".
+--- Returns the instruction set of the CPU's kernels: "AVX512", "AVX2" or "DEFAULT".
 function backends.cpu.capability()
   local isa = c.fact("cpu", "isa")
   if not isa or isa == "base" then return "DEFAULT" end
@@ -67,16 +66,16 @@ backends.cpu.get_cpu_capability = backends.cpu.capability
 
 backends.openblas = {}
 
---- lt.backends.openblas.info(): returns the name of the BLAS library that computes matrix products
--- on the CPU, or nil when none was found.
+--- Returns the name of the BLAS library that computes matrix products on the CPU, or nil when none
+-- was found.
 function backends.openblas.info() return c.fact("cpu", "blas") end
 
---- lt.backends.openblas.is_available(): returns whether a BLAS library was found.
+--- Returns whether a BLAS library was found.
 function backends.openblas.is_available() return backends.openblas.info() ~= nil end
 
 backends.openmp = {}
 
---- lt.backends.openmp.is_available(): returns whether the CPU's kernels use several threads.
+--- Returns whether the CPU's kernels use several threads.
 function backends.openmp.is_available() return c.openmp() end
 
 for name, backend in pairs(backends) do strict_table.strict(backend, "lt.backends." .. name) end

@@ -1,31 +1,31 @@
---- cli: the command line of a script.
+--- cli: a parser of command-line options for scripts.
 --
 --     local options = cli.parse(arg, {
 --       {"data", nil, "folder with the files"},
 --       {"epochs", 10, "passes over the data"},
 --     })
 --
--- reads `--epochs 3` and `--epochs=3`. A default's type is the option's type: whole
--- number, number, string, or a flag when false. A mistake is one line on stderr and
--- exit status 1; `--help` prints the options and ends with status 0.
+-- reads `--epochs 3` and `--epochs=3`. An option has the type of its default: integer, number,
+-- string, or a flag when the default is false. An error prints one line on stderr and exits with
+-- status 1; `--help` prints the options and exits with status 0.
 
 local cli = {}
 
 local function script_name()
-  local arguments = rawget(_G, "arg") -- the program's: modules of Lutra have globals of their own
+  local arguments = rawget(_G, "arg") -- the program's: Lutra's modules have their own globals
   return (arguments and arguments[0] or "script"):match("([^/]*)$")
 end
 
---- Prints `script: message` on stderr, without the source position a Lua error carries,
--- and ends the program with status 1.
+--- Prints `script: message` on stderr, without the source position that a Lua error begins with,
+-- and exits with status 1.
 function cli.fail(message)
   local text = tostring(message):gsub("^[^\n:]*:%d+: ", "")
   io.stderr:write(("%s: %s\n"):format(script_name(), text))
   os.exit(1, true)
 end
 
---- Calls fn(...) and returns its results; an error becomes one line and status 1. For
--- reading what the user named: files, devices.
+--- Calls fn(...) and returns its results; an error prints one line and exits with status 1. For
+-- arguments that name files or devices.
 function cli.try(fn, ...)
   local results = table.pack(pcall(fn, ...))
   if not results[1] then cli.fail(results[2]) end
@@ -65,7 +65,8 @@ local function find(rows, name)
   cli.fail(("unknown option --%s (--help lists the options)"):format(name))
 end
 
---- The options in `words` by name; rows is a list of {name, default, help text}.
+--- Returns the options in `words` as a table by name; `rows` is a list of {name, default, help
+-- text}. An unknown option or an invalid value exits the program with status 1.
 function cli.parse(words, rows)
   local options, i = {}, 1
   for _, row in ipairs(rows) do options[row[1]] = row[2] end

@@ -24,33 +24,29 @@ end
 
 -- Devices ---------------------------------------------------------------------
 
---- lt.cuda.is_available(): returns whether there is a CUDA device, real or emulated.
+--- Returns whether there is a CUDA device, real or emulated.
 function cuda.is_available() return core._device_count "cuda" > 0 end
 
---- lt.cuda.is_initialized(): returns whether a CUDA device has been used; devices are initialized
--- on first use.
+--- Returns whether a CUDA device has been used; devices are initialized on first use.
 function cuda.is_initialized() return c.is_ready "cuda" end
 
---- lt.cuda.is_built(): returns whether this build of Lutra includes CUDA (or its emulation, when
--- that is selected).
+--- Returns whether this build of Lutra includes CUDA (or its emulation, when that is selected).
 function cuda.is_built() return c.is_built "cuda" end
 
---- lt.cuda.device_count(): returns the number of CUDA devices.
+--- Returns the number of CUDA devices.
 function cuda.device_count() return (core._device_count "cuda") end
 
---- lt.cuda.current_device(): returns the number of the current device, which "cuda" without a
--- number refers to.
+--- Returns the number of the current device, which "cuda" without a number refers to.
 function cuda.current_device() return c.index(on(nil, "current_device")) end
 
---- lt.cuda.set_device(device): makes a device the current one, which "cuda" without a number refers
--- to.
+--- Makes a device the current one, which "cuda" without a number refers to.
 function cuda.set_device(device)
   args.expect(device ~= nil, "cuda.set_device", 'a device such as 1 or "cuda:1"', "device", device)
   accelerator.set_device_index(on(device, "set_device"))
 end
 
---- lt.cuda.with_device(device, f, ...): calls f(...) while `device` is the current one, restores
--- the previous device, also after an error, and returns what f returns.
+--- Calls f(...) while `device` is the current one, restores the previous device, also after an
+-- error, and returns what f returns.
 function cuda.with_device(device, f, ...)
   return accelerator.with_device(on(device, "with_device"), f, ...)
 end
@@ -78,9 +74,9 @@ end
 
 local parse_get_device_properties = args.signature("cuda.get_device_properties", "data? device")
 
---- lt.cuda.get_device_properties(device): returns the properties of a device: name, major, minor,
--- total_memory, free_memory (bytes), multi_processor_count, warp_size, max_threads_per_block,
--- shared_memory_per_block, L2_cache_size, ..., emulated.
+--- Returns the properties of a device: name, major, minor, total_memory, free_memory (bytes),
+-- multi_processor_count, warp_size, max_threads_per_block, shared_memory_per_block, L2_cache_size,
+-- ..., emulated.
 function cuda.get_device_properties(...)
   local device = parse_get_device_properties(...)
   return setmetatable(core.device_properties(on(device, "get_device_properties")),
@@ -89,7 +85,7 @@ end
 
 local parse_get_device_name = args.signature("cuda.get_device_name", "data? device")
 
---- lt.cuda.get_device_name(device): returns the name of the hardware.
+--- Returns the name of the hardware.
 function cuda.get_device_name(...)
   local device = parse_get_device_name(...)
   return core.device_properties(on(device, "get_device_name")).name
@@ -97,7 +93,7 @@ end
 
 local parse_get_device_capability = args.signature("cuda.get_device_capability", "data? device")
 
---- lt.cuda.get_device_capability(device): returns the compute capability of a device: major, minor.
+--- Returns the compute capability of a device: major, minor.
 function cuda.get_device_capability(...)
   local device = parse_get_device_capability(...)
   local properties = core.device_properties(on(device, "get_device_capability"))
@@ -107,9 +103,8 @@ end
 local parse_is_bf16_supported = args.signature("cuda.is_bf16_supported",
   "bool including_emulation = true")
 
---- lt.cuda.is_bf16_supported{including_emulation = true}: returns whether the current device can
--- compute in bfloat16. All devices can; with including_emulation = false, only those with hardware
--- support (compute capability 8.0) count.
+--- Returns whether the current device can compute in bfloat16. All devices can; with
+-- including_emulation = false, only those with hardware support (compute capability 8.0) count.
 function cuda.is_bf16_supported(...)
   local including_emulation = parse_is_bf16_supported(...)
   if not cuda.is_available() then return false end
@@ -126,8 +121,7 @@ local function peer_named(peer)
   return args.fail((name:gsub("^.-: ", "", 1):gsub("(['\"])device%1", "%1peer_device%1", 1)))
 end
 
---- lt.cuda.can_device_access_peer(device, peer_device): returns whether `device` can access the
--- memory of `peer_device` directly.
+--- Returns whether `device` can access the memory of `peer_device` directly.
 function cuda.can_device_access_peer(...)
   local device, peer = parse_peers(...)
   return c.can_access_peer(on(device, "can_device_access_peer"), peer_named(peer))
@@ -135,7 +129,7 @@ end
 
 local parse_synchronize = args.signature("cuda.synchronize", "data? device")
 
---- lt.cuda.synchronize(device): blocks until all work on all streams of a device has completed.
+--- Blocks until all work on all streams of a device has completed.
 function cuda.synchronize(...)
   local device = parse_synchronize(...)
   accelerator.synchronize(on(device, "synchronize"))
@@ -145,8 +139,7 @@ end
 
 local parse_memory_allocated = args.signature("cuda.memory_allocated", "data? device")
 
---- lt.cuda.memory_allocated(device): returns the number of bytes of a device allocated to tensors;
--- 0 without a CUDA device.
+--- Returns the number of bytes of a device allocated to tensors; 0 without a CUDA device.
 function cuda.memory_allocated(...)
   local device = parse_memory_allocated(...)
   return held(accelerator.memory_allocated, device, "memory_allocated")
@@ -154,8 +147,7 @@ end
 
 local parse_max_memory_allocated = args.signature("cuda.max_memory_allocated", "data? device")
 
---- lt.cuda.max_memory_allocated(device): returns the peak of memory_allocated since
--- reset_peak_memory_stats; 0 without a CUDA device.
+--- Returns the peak of memory_allocated since reset_peak_memory_stats; 0 without a CUDA device.
 function cuda.max_memory_allocated(...)
   local device = parse_max_memory_allocated(...)
   return held(accelerator.max_memory_allocated, device, "max_memory_allocated")
@@ -163,8 +155,8 @@ end
 
 local parse_memory_reserved = args.signature("cuda.memory_reserved", "data? device")
 
---- lt.cuda.memory_reserved(device): returns the number of bytes reserved from the driver: allocated
--- to tensors, or cached; 0 without a CUDA device.
+--- Returns the number of bytes reserved from the driver: allocated to tensors, or cached; 0 without
+-- a CUDA device.
 function cuda.memory_reserved(...)
   local device = parse_memory_reserved(...)
   return held(accelerator.memory_reserved, device, "memory_reserved")
@@ -172,8 +164,7 @@ end
 
 local parse_max_memory_reserved = args.signature("cuda.max_memory_reserved", "data? device")
 
---- lt.cuda.max_memory_reserved(device): returns the peak of memory_reserved since
--- reset_peak_memory_stats; 0 without a CUDA device.
+--- Returns the peak of memory_reserved since reset_peak_memory_stats; 0 without a CUDA device.
 function cuda.max_memory_reserved(...)
   local device = parse_max_memory_reserved(...)
   return held(accelerator.max_memory_reserved, device, "max_memory_reserved")
@@ -181,8 +172,8 @@ end
 
 local parse_memory_stats = args.signature("cuda.memory_stats", "data? device")
 
---- lt.cuda.memory_stats(device): returns a table of all counters of a device's allocator, under
--- PyTorch's names: "allocated_bytes.all.current" and so on.
+--- Returns a table of all counters of a device's allocator, under PyTorch's names:
+-- "allocated_bytes.all.current" and so on.
 function cuda.memory_stats(...)
   local device = parse_memory_stats(...)
   return accelerator.memory_stats(on(device, "memory_stats"))
@@ -191,8 +182,8 @@ end
 local parse_summary = args.signature("cuda.memory_summary",
   "any? device = nil, bool abbreviated = false")
 
---- lt.cuda.memory_summary(device, {abbreviated = false}): returns the counters of memory_stats as a
--- readable string; with `abbreviated`, without the sections per pool.
+--- Returns the counters of memory_stats as a readable string; with `abbreviated`, without the
+-- sections per pool.
 function cuda.memory_summary(...)
   local device, abbreviated = parse_summary(...)
   return accelerator.memory_summary(on(device, "memory_summary"), abbreviated)
@@ -200,9 +191,8 @@ end
 
 local parse_memory_snapshot = args.signature("cuda.memory_snapshot", "data? device")
 
---- lt.cuda.memory_snapshot(device): returns a list of all segments reserved from the driver and
--- their blocks, of one device or, without an argument, of all. lt.accelerator.memory_snapshot
--- lists the fields.
+--- Returns a list of all segments reserved from the driver and their blocks, of one device or,
+-- without an argument, of all. lt.accelerator.memory_snapshot lists the fields.
 function cuda.memory_snapshot(...)
   local device = parse_memory_snapshot(...)
   if device ~= nil then return accelerator.memory_snapshot(on(device, "memory_snapshot")) end
@@ -216,7 +206,7 @@ end
 
 local parse_reset_peak_memory_stats = args.signature("cuda.reset_peak_memory_stats", "data? device")
 
---- lt.cuda.reset_peak_memory_stats(device): sets the peaks to the current values.
+--- Sets the peaks to the current values.
 function cuda.reset_peak_memory_stats(...)
   local device = parse_reset_peak_memory_stats(...)
   accelerator.reset_peak_memory_stats(on(device, "reset_peak_memory_stats"))
@@ -224,25 +214,24 @@ end
 
 local parse_mem_get_info = args.signature("cuda.mem_get_info", "data? device")
 
---- lt.cuda.mem_get_info(device): returns the free and the total bytes of a device, as its driver
--- reports them.
+--- Returns the free and the total bytes of a device, as its driver reports them.
 function cuda.mem_get_info(...)
   local device = parse_mem_get_info(...)
   return accelerator.get_memory_info(on(device, "mem_get_info"))
 end
 
---- lt.cuda.empty_cache(): releases cached segments without a live tensor to the driver, on every
--- device. Memory of live tensors is not affected.
+--- Releases cached segments without a live tensor to the driver, on every device. Memory of live
+-- tensors is not affected.
 function cuda.empty_cache() accelerator.empty_cache() end
 
---- lt.cuda.empty_host_cache(): releases cached pinned host memory to the system.
+--- Releases cached pinned host memory to the system.
 function cuda.empty_host_cache() accelerator.empty_host_cache() end
 
 local parse_fraction = args.signature("cuda.set_per_process_memory_fraction",
   "any? fraction = nil, any? device = nil")
 
---- lt.cuda.set_per_process_memory_fraction(fraction, device): limits this program to a fraction (0
--- to 1) of a device's memory; an allocation beyond it raises an out-of-memory error.
+--- Limits this program to a fraction (0 to 1) of a device's memory; an allocation beyond it raises
+-- an out-of-memory error.
 function cuda.set_per_process_memory_fraction(...)
   local fraction, device = parse_fraction(...)
   accelerator.set_per_process_memory_fraction(fraction,
@@ -253,8 +242,7 @@ end
 
 local parse_stream = args.signature("cuda.Stream", "any? device = nil, int priority = 0")
 
---- lt.cuda.Stream(device, priority = 0): returns a new stream of a CUDA device; see
--- lt.accelerator.Stream.
+--- Returns a new stream of a CUDA device; see lt.accelerator.Stream.
 function cuda.Stream(...)
   local device, priority = parse_stream(...)
   return accelerator.Stream(on(device, "Stream"), priority)
@@ -268,8 +256,7 @@ end
 
 local parse_current_stream = args.signature("cuda.current_stream", "data? device")
 
---- lt.cuda.current_stream(device): returns the stream on which this thread queues work for a
--- device.
+--- Returns the stream on which this thread queues work for a device.
 function cuda.current_stream(...)
   local device = parse_current_stream(...)
   return accelerator.current_stream(on(device, "current_stream"))
@@ -277,7 +264,7 @@ end
 
 local parse_default_stream = args.signature("cuda.default_stream", "data? device")
 
---- lt.cuda.default_stream(device): returns the stream that is current unless another is selected.
+--- Returns the stream that is current unless another is selected.
 function cuda.default_stream(...)
   local device = parse_default_stream(...)
   return accelerator.default_stream(on(device, "default_stream"))
@@ -288,27 +275,26 @@ cuda.with_stream = scopes.with_stream
 
 -- Kernels -------------------------------------------------------------------------
 
---- lt.cuda.kernel(source, name, options): compiles a kernel from CUDA C++ source and returns it.
--- Call it as kernel({grid, block, shared_bytes}, arguments...), with tensors for pointer
--- parameters and numbers for the others; grid and block are numbers or lists of up to three.
--- `options` is a list of options of the compiler NVRTC ("-DN=16"). The source may include
--- <stdint.h>, <math.h> and other C headers, <cuda_fp16.h> and <cuda_bf16.h>. Raises an error with
--- the compiler's messages when compilation fails.
+--- Compiles a kernel from CUDA C++ source and returns it. Call it as kernel({grid, block,
+-- shared_bytes}, arguments...), with tensors for pointer parameters and numbers for the others;
+-- grid and block are numbers or lists of up to three. `options` is a list of options of the
+-- compiler NVRTC ("-DN=16"). The source may include <stdint.h>, <math.h> and other C headers,
+-- <cuda_fp16.h> and <cuda_bf16.h>. Raises an error with the compiler's messages when compilation
+-- fails.
 function cuda.kernel(...) return require("lutra.internal.kernel").new(...) end
 
 -- Random numbers ----------------------------------------------------------------
 
---- lt.cuda.manual_seed(seed): seeds the default generator, which serves all devices: the same seed
--- gives the same numbers on each.
+--- Seeds the default generator, which serves all devices: the same seed gives the same numbers on
+-- each.
 function cuda.manual_seed(...) core.manual_seed(...) end
 
---- lt.cuda.manual_seed_all(seed): the same as manual_seed, as one generator serves all devices.
+--- The same as manual_seed, as one generator serves all devices.
 function cuda.manual_seed_all(...) core.manual_seed(...) end
 
 local parse_get_rng_state = args.signature("cuda.get_rng_state", "data? device")
 
---- lt.cuda.get_rng_state(device): returns the state of the default generator, which serves all
--- devices, as a tensor on the CPU.
+--- Returns the state of the default generator, which serves all devices, as a tensor on the CPU.
 function cuda.get_rng_state(...)
   local device = parse_get_rng_state(...)
   on(device, "get_rng_state")
@@ -318,8 +304,8 @@ end
 local parse_set_rng_state = args.signature("cuda.set_rng_state",
   "Tensor state, any? device = nil")
 
---- lt.cuda.set_rng_state(state, device): restores a state of the default generator, which serves
--- all devices, that get_rng_state returned.
+--- Restores a state of the default generator, which serves all devices, that get_rng_state
+-- returned.
 function cuda.set_rng_state(...)
   local state, device = parse_set_rng_state(...)
   on(device, "set_rng_state")
@@ -335,23 +321,23 @@ local function check_message(name, message)
   args.expect(type(message) == "string", "nvtx." .. name, "a string", "msg", message)
 end
 
---- lt.cuda.nvtx.range_push(msg): opens a named range; returns the number of ranges that were open.
--- Not yet supported by profilers: programs with ranges run, and nothing displays them.
+--- Opens a named range; returns the number of ranges that were open. Not yet supported by
+-- profilers: programs with ranges run, and nothing displays them.
 function nvtx.range_push(msg)
   check_message("range_push", msg)
   depth = depth + 1
   return depth - 1
 end
 
---- lt.cuda.nvtx.range_pop(): closes the range that was opened last; returns the number of ranges
--- that are still open. Raises an error when none is open.
+--- Closes the range that was opened last; returns the number of ranges that are still open. Raises
+-- an error when none is open.
 function nvtx.range_pop()
   args.check(depth > 0, "nvtx.range_pop: cannot close a range: none is open")
   depth = depth - 1
   return depth
 end
 
---- lt.cuda.nvtx.mark(msg): marks an instant. It has no effect yet.
+--- Marks an instant. It has no effect yet.
 function nvtx.mark(msg) check_message("mark", msg) end
 
 cuda.nvtx = strict_table.strict(nvtx, "lt.cuda.nvtx")

@@ -185,9 +185,9 @@ function Expression:__tostring()
   return ("elementwise(%s) %s"):format(table.concat(self.names, ", "), self.expression)
 end
 
---- f:derivative(name): returns the derivative with respect to an argument, as a function of the
--- same arguments. A constant derivative is a function that returns that number. Raises an error
--- when `name` is no argument.
+--- Returns the derivative with respect to an argument, as a function of the same arguments. A
+-- constant derivative is a function that returns that number. Raises an error when `name` is no
+-- argument.
 function Expression:derivative(name)
   local known = false
   for _, own in ipairs(self.names) do known = known or own == name end
@@ -244,12 +244,12 @@ end
 
 local signature = args.signature("elementwise", "string expression, table? names = nil")
 
---- lt.elementwise(expression, names): returns a callable function. The expression has the operators
--- + - * / // % ^ as in Lua; comparisons; and, or, not of these, which return booleans; where(c, a,
--- b) or c ? a : b; max, min; and every elementwise op by name: exp(x), atan2(y, x), clamp(x, 0,
--- 1), bitwise_and(i, 3)... pi, inf and nan are numbers. `names` is the order of the arguments, by
--- default that of their first appearance. Raises an error with the position in the expression for
--- a syntax error and for an op that is not elementwise.
+--- Returns a callable function. The expression has the operators + - * / // % ^ as in Lua;
+-- comparisons; and, or, not of these, which return booleans; where(c, a, b) or c ? a : b; max,
+-- min; and every elementwise op by name: exp(x), atan2(y, x), clamp(x, 0, 1), bitwise_and(i, 3)...
+-- pi, inf and nan are numbers. `names` is the order of the arguments, by default that of their
+-- first appearance. Raises an error with the position in the expression for a syntax error and for
+-- an op that is not elementwise.
 return function(...)
   local expression, names = signature(...)
   local arena = nodes.arena()

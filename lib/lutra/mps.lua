@@ -11,52 +11,49 @@ local mps = {}
 -- Returns the device's name; raises an error that names the function when there is no device.
 local function on(name) return c.device("mps", nil, "mps." .. name) end
 
---- lt.mps.is_available(): returns whether there is an Apple GPU.
+--- Returns whether there is an Apple GPU.
 function mps.is_available() return core._device_count "mps" > 0 end
 
---- lt.mps.is_built(): returns whether this build of Lutra includes Metal.
+--- Returns whether this build of Lutra includes Metal.
 function mps.is_built() return c.is_built "mps" end
 
---- lt.mps.device_count(): returns the number of devices, 1 or 0.
+--- Returns the number of devices, 1 or 0.
 function mps.device_count() return (core._device_count "mps") end
 
---- lt.mps.synchronize(): blocks until all work on the device has completed.
+--- Blocks until all work on the device has completed.
 function mps.synchronize() accelerator.synchronize(on "synchronize") end
 
 --- lt.mps.manual_seed(seed): seeds the default generator, which serves all devices.
 function mps.manual_seed(...) core.manual_seed(...) end
 
---- lt.mps.get_rng_state(): returns the state of the default generator, which serves all devices, as
--- a tensor on the CPU.
+--- Returns the state of the default generator, which serves all devices, as a tensor on the CPU.
 function mps.get_rng_state() return core.get_rng_state() end
 
 --- lt.mps.set_rng_state(state): restores a state of the default generator that get_rng_state
 -- returned.
 function mps.set_rng_state(...) core.set_rng_state(...) end
 
---- lt.mps.empty_cache(): releases cached memory to the system. Memory of live tensors is not
--- affected.
+--- Releases cached memory to the system. Memory of live tensors is not affected.
 function mps.empty_cache() c.memory_release(on "empty_cache") end
 
---- lt.mps.current_allocated_memory(): returns the number of bytes allocated to tensors.
+--- Returns the number of bytes allocated to tensors.
 function mps.current_allocated_memory()
   return accelerator.memory_allocated(on "current_allocated_memory")
 end
 
---- lt.mps.driver_allocated_memory(): returns the number of bytes reserved from the driver:
--- allocated to tensors, or cached.
+--- Returns the number of bytes reserved from the driver: allocated to tensors, or cached.
 function mps.driver_allocated_memory()
   return accelerator.memory_reserved(on "driver_allocated_memory")
 end
 
---- lt.mps.recommended_max_memory(): returns the number of bytes that a program should not exceed.
+--- Returns the number of bytes that a program should not exceed.
 function mps.recommended_max_memory()
   local _, total = accelerator.get_memory_info(on "recommended_max_memory")
   return total
 end
 
---- lt.mps.set_per_process_memory_fraction(fraction): limits this program to a fraction (0 to 1) of
--- the device's memory; an allocation beyond it raises an out-of-memory error.
+--- Limits this program to a fraction (0 to 1) of the device's memory; an allocation beyond it
+-- raises an out-of-memory error.
 function mps.set_per_process_memory_fraction(fraction)
   accelerator.set_per_process_memory_fraction(fraction, on "set_per_process_memory_fraction")
 end
@@ -67,8 +64,7 @@ function mps.Event(...)
   return accelerator._new_event("mps", ...)
 end
 
---- lt.mps.unsupported_ops(): returns a sorted list of the names of the ops that the device cannot
--- run.
+--- Returns a sorted list of the names of the ops that the device cannot run.
 function mps.unsupported_ops()
   on "unsupported_ops"
   local list = {}

@@ -29,9 +29,9 @@ for name, class in pairs(losses) do nn[name] = class end
 
 local parse_parameter = args.signature("Parameter", "Tensor data, bool requires_grad = true")
 
---- nn.Parameter(tensor, requires_grad = true): returns a leaf tensor that shares the memory of
--- `tensor`. A module registers it when it is assigned to one of its fields. Raises an error when
--- `requires_grad` is true and the dtype is not a floating-point one.
+--- Returns a leaf tensor that shares the memory of `tensor`. A module registers it when it is
+-- assigned to one of its fields. Raises an error when `requires_grad` is true and the dtype is not
+-- a floating-point one.
 function nn.Parameter(...)
   local data, requires_grad = parse_parameter(...)
   return lt._parameter(data, requires_grad)

@@ -23,22 +23,19 @@ Profile.__index = Profile
 local parse = args.signature("profiler.profile",
   "function fn, bool synchronize = true, bool lines = true, int(>=1) limit = 1000000")
 
---- lt.profiler.devices(): returns a list of the names of the accelerator devices that the program
--- has used.
+--- Returns a list of the names of the accelerator devices that the program has used.
 function profiler.devices() return core._trace.devices() end
 
---- lt.profiler.synchronize(): blocks until all work on these devices has completed; returns their
--- names.
+--- Blocks until all work on these devices has completed; returns their names.
 function profiler.synchronize()
   local names = core._trace.devices()
   for _, name in ipairs(names) do core.synchronize(name) end
   return names
 end
 
---- lt.profiler.profile(fn, {synchronize = true, lines = true, limit = 1000000}): calls fn() and
--- records its events. Returns the profile, then what fn returned; an error in fn is passed on.
--- `synchronize` blocks until each op and copy has completed; `lines` records the line of the
--- program that caused each event; `limit` is the maximum number of events, further ones are
+--- Calls fn() and records its events. Returns the profile, then what fn returned; an error in fn is
+-- passed on. `synchronize` blocks until each op and copy has completed; `lines` records the line
+-- of the program that caused each event; `limit` is the maximum number of events, further ones are
 -- dropped and counted (prof.dropped).
 function profiler.profile(...)
   local fn, synchronize, lines, limit = parse(...)
@@ -58,8 +55,7 @@ function profiler.profile(...)
   return self, table.unpack(results, 1, results.n)
 end
 
---- lt.profiler.record_function(name, fn, ...): calls fn(...) as a region that profiles show under
--- `name`; returns what fn returns.
+--- Calls fn(...) as a region that profiles show under `name`; returns what fn returns.
 function profiler.record_function(name, fn, ...)
   args.expect(type(name) == "string", "record_function", "a string", "name", name)
   args.expect(args.is_callable(fn), "record_function", "a function", "fn", fn)
@@ -67,11 +63,11 @@ function profiler.record_function(name, fn, ...)
   return fn(...)
 end
 
---- prof:events(): iterates over the events as tables; each step reuses the same table. Fields: kind
--- ("op", "region", "copy", "wait", "alloc", "free"), name, device, from, bytes, in_place, kernel,
--- failed, blocking, pinned, dtype, shape, first and last (nanoseconds since the start), own
--- (nanoseconds not spent in nested events), depth, where. Nested events come before the event that
--- contains them.
+--- Iterates over the events as tables; each step reuses the same table. Fields: kind ("op",
+-- "region", "copy", "wait", "alloc", "free"), name, device, from, bytes, in_place, kernel, failed,
+-- blocking, pinned, dtype, shape, first and last (nanoseconds since the start), own (nanoseconds
+-- not spent in nested events), depth, where. Nested events come before the event that contains
+-- them.
 function Profile:events()
   local recorder, i, n, event = self.recorder, 0, self.event_count, {}
   return function()
@@ -98,15 +94,15 @@ function Profile:table(options)
   return self:key_averages{group_by = by}:table(options)
 end
 
---- prof:export_chrome_trace(path): writes the events as JSON in the Trace Event Format, which
--- Perfetto and chrome://tracing read. Raises an error when the file cannot be written.
+--- Writes the events as JSON in the Trace Event Format, which Perfetto and chrome://tracing read.
+-- Raises an error when the file cannot be written.
 function Profile:export_chrome_trace(path)
   local json = require "lutra.profiler.json"
   json.save("export_chrome_trace", path, require "lutra.profiler.chrome", self)
 end
 
---- prof:close(): frees the memory of the events, which the garbage collector does not account for;
--- the profile is empty afterwards.
+--- Frees the memory of the events, which the garbage collector does not account for; the profile is
+-- empty afterwards.
 function Profile:close()
   self.recorder:release()
   self.event_count = 0

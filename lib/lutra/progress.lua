@@ -188,20 +188,20 @@ function Bar:update(count)
   if n >= self.check_at then check_clock(self, n) end
 end
 
---- bar:set_postfix(values): shows values at the end of the bar from the next drawing on:
--- bar:set_postfix{loss = loss}. A tensor of one element is read when it is drawn, not now. A
--- string is shown unchanged; nil removes the postfix.
+--- Shows values at the end of the bar from the next drawing on: bar:set_postfix{loss = loss}. A
+-- tensor of one element is read when it is drawn, not now. A string is shown unchanged; nil
+-- removes the postfix.
 function Bar:set_postfix(values) self.postfix = values end
 
---- bar:set_description(text): changes the text in front of the bar from the next drawing on.
+--- Changes the text in front of the bar from the next drawing on.
 function Bar:set_description(text) self.desc = text end
 
---- bar:refresh(): draws the bar now.
+--- Draws the bar now.
 function Bar:refresh()
   if not self.disable and not self.closed then draw(self, self.clock()) end
 end
 
---- bar:write(text): prints a line on stdout above the bar.
+--- Prints a line on stdout above the bar.
 function Bar:write(text)
   local shown = not self.disable and not self.closed
   if shown then wipe(self) end
@@ -210,8 +210,8 @@ function Bar:write(text)
   if shown then draw(self, self.clock()) end
 end
 
---- bar:close(): draws the bar for the last time, with the average rate; with leave = false, erases
--- it. Further calls have no effect.
+--- Draws the bar for the last time, with the average rate; with leave = false, erases it. Further
+-- calls have no effect.
 function Bar:close()
   if self.closed then return end
   self.closed = true
@@ -301,12 +301,10 @@ local function has_write(file)
   return type(file) == "table" and args.is_callable(file.write) and args.is_callable(file.flush)
 end
 
---- lt.progress(iterable, {desc, total, leave = true, disable, mininterval = 0.1, file = io.stderr,
--- ncols, ascii, unit = "it", initial = 0, clock}): returns the iterator of a `for` loop over
--- `iterable` that draws a progress bar: an iterator function, an object with iter() such as a
--- DataLoader, a list, a tensor (its rows), or n for 1 to n. `total` is the number of steps,
--- required where `#iterable` is unknown. Without an iterable, returns a bar that bar:update
--- advances.
+--- Returns the iterator of a `for` loop over `iterable` that draws a progress bar: an iterator
+-- function, an object with iter() such as a DataLoader, a list, a tensor (its rows), or n for 1 to
+-- n. `total` is the number of steps, required where `#iterable` is unknown. Without an iterable,
+-- returns a bar that bar:update advances.
 --
 -- desc is the text in front of the bar; leave = false erases the bar at the end; disable = nil
 -- shows it only when `file` is a terminal; mininterval is the least number of seconds between

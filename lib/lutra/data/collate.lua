@@ -60,9 +60,8 @@ function collate(values)
   return batch
 end
 
---- data.default_collate(samples): returns the values of a batch from a list of samples, each a list
--- {n = count, ...} of values. Raises an error when the samples differ in structure, or their
--- tensors in shape.
+--- Returns the values of a batch from a list of samples, each a list {n = count, ...} of values.
+-- Raises an error when the samples differ in structure, or their tensors in shape.
 return function(samples)
   args.expect(type(samples) == "table", "default_collate", "a list of samples", "samples", samples)
   args.expect(samples[1] ~= nil, "default_collate", "at least one sample", "samples", samples)

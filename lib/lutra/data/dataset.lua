@@ -23,9 +23,8 @@ local function construct(class, ...)
   return self
 end
 
---- data.Dataset:extend(name): returns a subclass: `local Squares = data.Dataset:extend "Squares"`.
--- Define Squares:init(...), Squares:get(i) and Squares:__len(). Raises an error unless `name` is a
--- string.
+--- Returns a subclass: `local Squares = data.Dataset:extend "Squares"`. Define Squares:init(...),
+-- Squares:get(i) and Squares:__len(). Raises an error unless `name` is a string.
 function Dataset:extend(name)
   args.expect(type(name) == "string", "extend", "a string", "name", name)
   local class = {__name = name, __len = self.__len, __tostring = self.__tostring}
@@ -37,11 +36,10 @@ function Dataset:extend(name)
   })
 end
 
---- dataset:init(...): initializes an instance; the class calls it with the arguments of the
--- constructor.
+--- Initializes an instance; the class calls it with the arguments of the constructor.
 function Dataset.init() end
 
---- dataset:get(i): returns the values of sample i; every class defines its own.
+--- Returns the values of sample i; every class defines its own.
 function Dataset:get()
   args.fail("%s: cannot read a sample: the class has no method get", getmetatable(self).__name)
 end
@@ -56,8 +54,8 @@ function Dataset:__tostring()
   return ("%s of %d samples"):format(getmetatable(self).__name, #self)
 end
 
---- dataset:check_position(i): returns the index i as 1 to n; a negative one counts from the end.
--- Raises an error unless i is an integer of -n to -1 or 1 to n.
+--- Returns the index i as 1 to n; a negative one counts from the end. Raises an error unless i is
+-- an integer of -n to -1 or 1 to n.
 function Dataset:check_position(i)
   local n, name = #self, getmetatable(self).__name
   args.check(math.type(i) == "integer", "%s: expected an integer index, got %s", name, args.show(i))

@@ -182,8 +182,7 @@ local function prefetching_pass(self, next_batch)
   end
 end
 
---- loader:iter(): returns an iterator over the batches of a new pass: `for x, y in loader:iter()
--- do`.
+--- Returns an iterator over the batches of a new pass: `for x, y in loader:iter() do`.
 function DataLoader:iter()
   local next_batch = fetcher(self)
   local ahead = self.device and core._accelerator.has_streams(self.device)

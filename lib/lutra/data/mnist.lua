@@ -15,9 +15,9 @@ end
 
 local parse = args.signature("mnist", "string dir, string part = 'train'")
 
---- data.mnist(dir, part = "train"): returns the images and labels of the part "train" or "t10k":
--- images {n, 28, 28} of dtype uint8 and labels {n} of dtype int64, where digit d has the label d +
--- 1 (labels count from 1). Raises an error for files that cannot be read or contain other data.
+--- Returns the images and labels of the part "train" or "t10k": images {n, 28, 28} of dtype uint8
+-- and labels {n} of dtype int64, where digit d has the label d + 1 (labels count from 1). Raises
+-- an error for files that cannot be read or contain other data.
 return function(...)
   local dir, part = parse(...)
   args.path("mnist", "dir", dir)

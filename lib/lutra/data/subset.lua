@@ -71,9 +71,8 @@ end
 local parse_split = args.signature("random_split",
   "table dataset, list lengths, Generator? generator = nil")
 
---- data.random_split(dataset, lengths, {generator}): returns a list of data.Subset: disjoint random
--- parts of the given lengths, or fractions that add up to 1. Raises an error when they do not add
--- up to #dataset or 1.
+--- Returns a list of data.Subset: disjoint random parts of the given lengths, or fractions that add
+-- up to 1. Raises an error when they do not add up to #dataset or 1.
 local function random_split(...)
   local dataset, parts, generator = parse_split(...)
   local n = length_of("random_split", dataset)

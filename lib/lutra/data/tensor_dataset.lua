@@ -37,8 +37,8 @@ function TensorDataset:get(i)
   return table.unpack(row, 1, self.tensors.n)
 end
 
---- dataset:get_batch(positions): returns, for each tensor, its rows at `positions`, an integer
--- tensor, as a new tensor (one gather per tensor). The indices are copied to each device once.
+--- Returns, for each tensor, its rows at `positions`, an integer tensor, as a new tensor (one
+-- gather per tensor). The indices are copied to each device once.
 function TensorDataset:get_batch(positions)
   args.expect(lt.is_tensor(positions), "get_batch", "an integer tensor", "positions", positions)
   local columns, positions_on = {}, {}

@@ -1,4 +1,4 @@
---- Saving and loading named tensors (safetensors files); tensors loaded to a device.
+--- Functions of lt that save and load tensors: safetensors and NumPy files.
 
 local core = require "lutra.core"
 local ordered_map = require "lutra.internal.ordered_map"
@@ -14,8 +14,8 @@ local function check_table(name, x)
   end
 end
 
---- Writes a table of tensors by name, and metadata (strings by name, nil for none).
--- The file is written beside `path` and renamed, so that it is always whole.
+--- Writes a table of tensors by name, and metadata (strings by name, or nil). The file is replaced
+-- atomically: after an error the old file is unchanged.
 function archive.save_safetensors(path, tensors, metadata)
   check_table("tensors", tensors)
   if metadata ~= nil then check_table("metadata", metadata) end
@@ -34,7 +34,7 @@ end
 
 local load_signature = "(string path, device? device = nil)"
 
--- The arguments of a function that loads: the path, and what puts a tensor where it is wanted.
+-- Returns the path, and a function that moves a tensor to the device given, if any.
 local function parse_load(title, path, device)
   local args = require "lutra.internal.args"
   path, device = args.reader(title, load_signature)(path, device)
@@ -43,20 +43,21 @@ local function parse_load(title, path, device)
   return path, function(x) return x:to(device) end
 end
 
---- Reads a safetensors file: a table of tensors that iterates in the file's order, and its
--- metadata. The tensors are on the CPU, or on the `device` that is named.
+--- lt.load_safetensors(path, {device}): returns the tensors of a safetensors file as a table that
+-- iterates in the file's order, and its metadata as a table. The tensors are on the CPU, or on
+-- `device`. Raises an error for a file that cannot be read.
 function archive.load_safetensors(path, device)
-  local file, put = parse_load("load_safetensors", path, device)
+  local file, move = parse_load("load_safetensors", path, device)
   local tensors, notes = core._load_safetensors(file)
-  for _, entry in ipairs(tensors) do entry[2] = put(entry[2]) end
+  for _, entry in ipairs(tensors) do entry[2] = move(entry[2]) end
   return ordered_map.new(tensors), ordered_map.new(notes)
 end
 
---- Reads the tensor of a NumPy file (.npy): lt.load_npy(path, {device = }), on the CPU when no
--- device is named.
+--- lt.load_npy(path, {device}): returns the tensor of a NumPy file (.npy), on the CPU or on
+-- `device`. Raises an error for a file that cannot be read.
 function archive.load_npy(path, device)
-  local file, put = parse_load("load_npy", path, device)
-  return put(core.load_npy(file))
+  local file, move = parse_load("load_npy", path, device)
+  return move(core.load_npy(file))
 end
 
 core._signatures[archive.load_safetensors] = load_signature

@@ -1,7 +1,7 @@
---- Arguments of the library's Lua functions, in the three spellings of one call.
+--- Parsing and checking of the arguments of the library's Lua functions.
 --
--- Idea: a function states its signature once, in the grammar of the op table (src/tensor/ops.def),
--- and its calls are read as those of ops are, by the core.
+-- A function declares its signature once, in the grammar of the op table (src/tensor/ops.def), and
+-- its calls are parsed by the core like those of ops, in the three forms of one call:
 --
 --     local parse = args.signature("Linear",
 --       "int in_features, int out_features, bool bias = true, device? device = nil")
@@ -20,7 +20,8 @@ local args = {}
 local here = debug.getinfo(1, "S").source
 local library = here:match "^(.*[/\\])internal[/\\]args%.lua$" or "@lutra/"
 
---- Is a function, of which debug.getinfo(f, "S") is known, the library's own or in C?
+--- Returns whether a function is part of the library or written in C; `info` is the result of
+-- debug.getinfo(f, "S").
 function args.is_library(info)
   local source = info.source
   return info.what == "C" or source:sub(1, #library) == library
@@ -28,7 +29,7 @@ function args.is_library(info)
 end
 local is_library = args.is_library
 
---- Raises `message` at the nearest line outside the library.
+--- Raises `message`, a format, at the nearest line outside the library.
 function args.fail(message, ...)
   if select("#", ...) > 0 then message = numbers.format(message, ...) end
   local level = 2
@@ -42,36 +43,37 @@ function args.fail(message, ...)
 end
 local fail = args.fail
 
---- Raises `message` as args.fail does when `condition` is false or nil.
+--- Returns `condition`; raises `message` as args.fail does when it is false or nil.
 function args.check(condition, message, ...)
   if not condition then fail(message, ...) end
   return condition
 end
 
--- Loaded when it is needed: the prompt reads arguments also where the core does not load.
+-- The core is loaded on first use: the prompt parses arguments also when the core cannot be
+-- loaded.
 local function core() return require "lutra.core" end
 
---- Raises an error unless `condition` holds: "apply: expected a function for argument 'fn', got
--- nil".
-function args.expect(condition, title, wanted, name, value)
+--- Raises an error unless `condition` is true, in the form "apply: expected a function for argument
+-- 'fn', got nil". `title` is the function, `expected` describes the argument `name`.
+function args.expect(condition, title, expected, name, value)
   if not condition then
-    fail("%s: expected %s for argument '%s', got %s", title, wanted, name, args.show(value))
+    fail("%s: expected %s for argument '%s', got %s", title, expected, name, args.show(value))
   end
 end
 
---- Is `x` a table without a metatable, that is, options or a list, no object?
+--- Returns whether `x` is a table without a metatable: options or a list, not an object.
 function args.is_plain(x)
   return type(x) == "table" and getmetatable(x) == nil
 end
 
---- Is `x` something that can be called: a function, or an object with __call?
+--- Returns whether `x` can be called: a function, or an object with __call.
 function args.is_callable(x)
   if type(x) == "function" then return true end
   local meta = getmetatable(x)
   return type(meta) == "table" and meta.__call ~= nil
 end
 
---- Text of a value for a message: short, without addresses.
+--- Returns a description of a value for messages: short, without addresses.
 function args.show(x)
   local kind = type(x)
   if kind == "string" then return ("the string %q"):format(x) end
@@ -84,8 +86,8 @@ function args.show(x)
   return "a " .. kind
 end
 
---- Raises an error that begins with `title` where a path has a NUL byte, which the system would
--- take for its end. `name` is the argument's. Returns the path.
+--- Returns `path`; raises an error when it contains a NUL byte, at which the system would cut it.
+-- `title` is the function, `name` the argument.
 function args.path(title, name, path)
   if path:find("\0", 1, true) then
     fail("%s: expected a path without NUL bytes for argument '%s', got %q", title, name, path)
@@ -93,8 +95,8 @@ function args.path(title, name, path)
   return path
 end
 
---- The full name of a device, "cuda:0" of "cuda"; an error that begins with `title` where there is
--- none.
+--- Returns the full name of a device, "cuda:0" for "cuda"; raises an error of the function `title`
+-- when there is no such device.
 function args.device(title, device)
   local ok, name = pcall(core().device, device)
   if ok then return name end
@@ -104,21 +106,20 @@ end
 -- parser -> its parameters and its title
 local described = setmetatable({}, {__mode = "k"})
 
---- The parameters of a parser that args.signature made: a list of {name, type, optional, default,
--- choices, least, expected}, types and defaults as strings, `expected` the description of valid
--- values for messages; and its title. nil for any other function.
+--- Returns the parameters of a parser made by args.signature, and its title; nil for any other
+-- function. The parameters are a list of {name, type, optional, default, choices, least, expected},
+-- types and defaults as strings; `expected` describes a valid value in messages.
 function args.describe(parser)
   local found = described[parser]
   if found then return found.parameters, found.title end
 end
 
---- Makes the parser of one signature, the parameters as ops.def writes them; `title` is the name
--- used in messages. Dims and positions count from 1 in what the parser returns.
+--- Returns the parser of a signature, whose parameters are written as in ops.def; `title` is the
+-- function's name in messages. Dimensions and indices that the parser returns are 1-based.
 function args.signature(title, text) return (args.reader(title, "(" .. text .. ")")) end
 
---- The same of a signature with its parentheses and perhaps results, "(Tensor x) -> Tensor y".
--- Returns the parser, the parameters as args.describe gives them, and the results: a list of
--- {name, type}.
+--- Returns the parser of a signature with parentheses and optional results, "(Tensor x) -> Tensor
+-- y", the parameters as args.describe returns them, and the results: a list of {name, type}.
 function args.reader(title, text)
   local parse, parameters, results = require("lutra.core")._signature(title, text)
   described[parse] = {parameters = parameters, title = title}

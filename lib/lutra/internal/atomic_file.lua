@@ -1,18 +1,18 @@
---- Files that are written as a whole or not at all, by Lua code; src/tensor/io/replace.h does it.
+--- Atomic replacement of files from Lua, by src/tensor/io/replace.h.
 --
--- Invariant: a file that is written is the old one or the new one, never a part. Only a device or a
--- pipe is written directly.
+-- Invariant: the file at the path is always the complete old one or the complete new one. Only
+-- devices and pipes are written directly.
 
 if not package.loaded["lutra.files"] then require "lutra.core" end -- in stock Lua that opens it
 local files = require "lutra.files"
 
 local atomic_file = {}
 
---- Can `path` be written? Changes nothing there. Returns true; or nil and "PATH: why".
+--- Returns true when `path` can be written, else nil and "PATH: reason". Changes nothing.
 atomic_file.try = files.check
 
---- Writes a file: write(put) calls put(text...) as often as it likes. Returns true; or nil and
--- "PATH: why". An error of write's goes on, and the file is as it was.
+--- Writes a file: calls write(put), which calls put(text...) any number of times. Returns true, or
+-- nil and "PATH: reason". An error in `write` is passed on, and the file is unchanged.
 function atomic_file.write(path, write)
   local file, why = files.replace(path)
   if not file then return nil, why end

@@ -1,5 +1,5 @@
---- Ops written in Lua: composites of other ops, which differentiate and run on every device as
--- those do. Each is registered as a row in the form of lt.ops(), beside those of the core's table.
+--- Composite ops written in Lua, which differentiate and run on every device like the ops they
+-- call. Each is registered as a row in the form of lt.ops(), beside those of the core's table.
 
 local core = require "lutra.core"
 local namespaces = require "lutra.internal.namespaces"
@@ -8,11 +8,11 @@ local composites = {}
 
 local rows = {}
 
---- Registers a composite and returns its function, which reads its arguments by the signature and
--- calls `fn` with them in order. `row` is {signature, doc, fn}: the signature begins with the name
--- by which the user calls the op, with the table it is in ("F.normalize(Tensor input, int dim)"),
--- and is in the grammar of ops.def after that. The table is a namespace (namespaces.def) or lt, and
--- gets the function; without one the op has no name that users call.
+--- Registers a composite and returns its function, which parses its arguments by the signature and
+-- calls `fn` with them in order. `row` is {signature, doc, fn}. The signature is the name with its
+-- namespace ("F.normalize(Tensor input, int dim)"), followed by the grammar of ops.def. The
+-- function is added to the namespace (namespaces.def) or to lt; without a namespace the op is
+-- internal. Raises an error for an invalid row.
 function composites.define(row)
   local args = require "lutra.internal.args"
   args.expect(args.is_plain(row), "_define", "{signature, doc, fn}", "row", row)
@@ -44,15 +44,15 @@ function composites.define(row)
   return call
 end
 
---- Loads the modules that define composites; returns whether they were not loaded before.
+--- Loads the modules that define composites; returns true when they were not loaded before.
 function composites.load()
   local loaded = package.loaded["lutra.nn.functional"]
   require "lutra.nn.functional"
   return not loaded
 end
 
---- All ops: the rows of the core's table, then those of composites written in Lua, which have no
--- methods but a `namespace`, the function `call` and the `source` that it runs.
+--- Returns the list of all ops: the rows of the core's table, then the composites written in Lua,
+-- which have no methods but a `namespace`, the function `call` and its implementation `source`.
 function composites.ops()
   composites.load()
   local list = core.ops()

@@ -1,4 +1,4 @@
---- lt.device: the full name of a device.
+--- lt.device: full names of devices.
 
 local core = require "lutra.core"
 
@@ -16,8 +16,8 @@ local function numbered(...)
   return core.device(kind .. ":" .. index)
 end
 
---- The full name of a device: lt.device "cuda" is "cuda:0", and so is lt.device("cuda", 0). An
--- error names the devices here when there is none of that name.
+--- Returns the full name of a device: "cuda:0" for lt.device "cuda" and lt.device("cuda", 0).
+-- Raises an error that lists the available devices when there is no such device.
 return function(type, index, ...)
   if index ~= nil or select("#", ...) > 0 then return numbered(type, index, ...) end
   if type_of(type) == "table" then return numbered(type) end

@@ -1,10 +1,10 @@
---- Facts about dtypes: their ranges and precision.
+--- lt.finfo and lt.iinfo: ranges and precision of dtypes.
 
 local core = require "lutra.core"
 
 local dtypes = {}
 
--- bits of the fraction and of the exponent
+-- The number of bits of the fraction and of the exponent.
 local floats = {float16 = {10, 5}, bfloat16 = {7, 8}, float32 = {23, 8}, float64 = {52, 11}}
 
 local signature = "(dtype? dtype = nil)"
@@ -22,8 +22,9 @@ local function check(name, category, ...)
   return facts
 end
 
---- Range and precision of a float dtype: {bits, eps, max, min, tiny, dtype}.
--- eps is the distance from 1 to the next number, tiny the smallest normal one.
+--- lt.finfo(dtype): returns the range and precision of a floating-point dtype, by default the
+-- default dtype: {bits, eps, max, min, tiny, dtype}. eps is the distance from 1 to the next
+-- number, tiny the smallest normal number. Raises an error for other dtypes.
 function dtypes.finfo(...)
   local facts = check("finfo", "floating", ...)
   local fraction, exponent = table.unpack(floats[facts.name])
@@ -34,7 +35,8 @@ function dtypes.finfo(...)
     dtype = facts.name}
 end
 
---- Range of an integer dtype: {bits, min, max, dtype}.
+--- lt.iinfo(dtype): returns the range of an integer dtype: {bits, min, max, dtype}. Raises an error
+-- for other dtypes.
 function dtypes.iinfo(...)
   local facts = check("iinfo", "integer", ...)
   local bits = 8 * facts.size

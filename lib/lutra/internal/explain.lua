@@ -1,6 +1,7 @@
---- What is known of two tensors on different devices that an error is about.
+--- Details for errors about two tensors on different devices.
 --
--- The core asks one function; here it looks for their names and asks all who know more.
+-- The core calls one function, which finds the names of the tensors in the program and asks other
+-- modules for further details.
 
 local core = require "lutra.core"
 local names = require "lutra.internal.names"
@@ -9,17 +10,18 @@ local explain = {}
 
 local explainers = {}
 
---- Adds a function f(a, b). Each is {identity, memory, name, device, move}: what core._identity and
--- core._memory say of the tensor, and as far as it is known what the program calls it, "x.device",
--- and what is to be moved for it. f may set `note`, a text behind the tensor's device, and `move`,
--- and may return lines, each after a newline.
+--- Adds a function f(a, b) that is called for such an error. Each argument is {identity, memory,
+-- name, device, move}: the results of core._identity and core._memory for the tensor, and when
+-- known its name in the program, "x.device", and the name of the value to move. f may set `note`,
+-- which is shown behind the tensor's device, and `move`, and may return lines, each starting with
+-- a newline.
 function explain.add(f) explainers[#explainers + 1] = f end
 
 local function is_tensor(value)
   return type(value) == "userdata" and core._identity(value) ~= nil
 end
 
--- The tensor itself has a name, or another that shares its memory has.
+-- Sets the name of a tensor: that of a variable which holds it, or which shares its memory.
 local function find_name(co, tensor)
   local name, owner = names.find(function(value)
     return is_tensor(value) and core._identity(value) == tensor.identity
@@ -34,11 +36,12 @@ local function find_name(co, tensor)
   tensor.device = name and name .. ".device"
 end
 
---- What core._explain wants.
+--- Returns the details of two tensors and the lines of all functions: the callback of
+-- core._explain.
 function explain.tensors(identity_a, memory_a, identity_b, memory_b)
   local a = {identity = identity_a, memory = memory_a}
   local b = {identity = identity_b, memory = memory_b}
-  -- From a coroutine of its own the levels of the stack are those of the stack looked at.
+  -- In a coroutine of its own, this function adds no frames to the stack that it examines.
   coroutine.wrap(function(co)
     find_name(co, a)
     find_name(co, b)

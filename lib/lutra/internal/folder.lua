@@ -1,13 +1,14 @@
---- The modules in a module's folder: `lutra.optim.adam` and its neighbours for `lutra.optim`.
--- A table that is made of them needs no list: a new file is one more entry.
+--- Lists the modules in a module's folder: `lutra.optim.adam` and its neighbours for `lutra.optim`.
+-- A table that is built from this list gets a new entry from each new file.
 
 require "lutra.core" -- opens lutra.files
 local files = require "lutra.files"
 
 local folder = {}
 
---- The names of the modules directly in the folder of the module `name`, which was loaded from the
--- file `path`, sorted. A program that packs its modules into package.preload has them there.
+--- Returns the sorted names of the modules directly in the folder of module `name`, which was
+-- loaded from the file `path`, and of those in package.preload. Raises an error when there are
+-- none.
 function folder.modules(name, path)
   local found, names = {}, {}
   local list, why = files.list((path:gsub("%.lua$", "")))

@@ -1,4 +1,4 @@
---- lt.cuda.kernel(source, name, options): a CUDA kernel from its source text.
+--- lt.cuda.kernel(source, name, options): compiles a CUDA kernel from source.
 --
 --     local scale = lt.cuda.kernel([[
 --       __global__ void scale(float *y, const float *x, float a, int n) {
@@ -7,12 +7,12 @@
 --       }]], "scale")
 --     scale({(n + 255) // 256, 256}, y, x, 2, n)
 --
--- A GPU's kernels are compiled by NVIDIA's NVRTC, an emulated device's by the system's C++
--- compiler. What was compiled is kept: in memory by source, name and options, on disk beside them
--- by the kind of device (src/cuda/kernel_cache.c).
+-- Kernels for GPUs are compiled by NVIDIA's NVRTC, those for emulated devices by the system's C++
+-- compiler. Compiled kernels are cached: in memory by source, name and options, on disk also by the
+-- kind of device (src/cuda/kernel_cache.c).
 --
--- Invariant: a kernel object is compiled, on the device that was current when it was made; and it
--- is never launched with arguments that its declaration does not allow.
+-- Invariant: a kernel object has been compiled on the device that was current when it was made, and
+-- it is never launched with arguments that do not match its declaration.
 
 local core = require "lutra.core"
 local args = require "lutra.internal.args"
@@ -23,7 +23,8 @@ local parameters = require "lutra.internal.kernel.parameters"
 local Kernel = {__name = "cuda kernel"}
 Kernel.__index = Kernel
 
-local function refuse(self, log)
+-- Raises the error for a failed compilation.
+local function fail_compile(self, log)
   args.fail("cuda.kernel: cannot compile %s\n%s", self.name, explain(log, self))
 end
 
@@ -33,7 +34,8 @@ local function names_of(kernels)
   return names
 end
 
--- The kernel of that name in the source; without a name, the only one.
+-- Returns the kernel of that name in the source, by default the only one, and its name as given.
+-- Raises an error when there is none.
 local function find(source, name)
   local kernels, bad = parameters.kernels(source)
   local names = names_of(kernels)
@@ -99,17 +101,17 @@ local function new(source, name, options, any_layout)
   self._kernel = core._kernel(source, kernel.name, options, list, any_layout,
     parameters.expression(whole_name, list))
   local ok, log = self._kernel:build(device)
-  if not ok then refuse(self, log) end
+  if not ok then fail_compile(self, log) end
   made[key] = self
   return self
 end
 
---- Puts the kernel on the current stream of its tensors' device: kernel({grid, block,
--- shared_bytes}, arguments...). grid (blocks) and block (threads) are numbers or lists of up to
--- three.
+--- kernel({grid, block, shared_bytes}, arguments...): launches the kernel on the current stream of
+-- its tensors' device. grid (blocks) and block (threads) are numbers or lists of up to three.
+-- Raises an error for arguments that do not match the declaration.
 function Kernel:__call(settings, ...)
   local ok, log = self._kernel:launch(settings, ...)
-  if not ok then refuse(self, log) end
+  if not ok then fail_compile(self, log) end
 end
 
 function Kernel:__tostring()
@@ -118,14 +120,14 @@ end
 
 local kernel = {}
 
---- See the top of the file; `name` may be left out where the source has one kernel. `options`:
--- options of the compiler, a list.
+--- Returns a kernel as described at the top of this file. `name` may be omitted when the source has
+-- one kernel; `options` is a list of compiler options.
 function kernel.new(...)
   local source, name, options = parse(...)
   return new(source, name, read_options(options))
 end
 
---- The same without checks of the layout: for the library, which passes strides.
+--- Returns a kernel that accepts tensors of any layout, for the library, which passes strides.
 function kernel.internal(source, name) return new(source, name, {}, true) end
 
 return kernel

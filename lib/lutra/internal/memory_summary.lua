@@ -1,4 +1,4 @@
---- The statistics of an allocator as a table to read.
+--- Formats the statistics of an allocator as a table.
 
 local rows = {
   {"allocated_bytes", "allocated memory"},
@@ -33,7 +33,8 @@ local function row_text(stats, row, pool)
   return ("%-24s"):format(title) .. table.concat(cells, " ")
 end
 
---- The text for a device with these properties and statistics.
+--- Returns the table for a device with these properties and statistics; with `abbreviated`, without
+-- the rows per pool.
 return function(device, properties, stats, abbreviated)
   local lines = {
     ("Memory of %s: %s, %s"):format(device, properties.name or "",

@@ -1,19 +1,20 @@
---- What the program calls a value, read from a call stack when an error wants to name it.
+--- Names of values in the program, read from a call stack for error messages.
 --
--- A name is that of a variable, or the way to the value from one: "x", "batch[1]",
--- "net.layers[2].weight". Of equally near ones it is the first in the alphabet, with `_5` and its
--- like, the results of the prompt, at the end. Invariant: reads tables raw and calls nothing of the
--- user's.
+-- A name is that of a variable, or a path that starts at one: "x", "batch[1]",
+-- "net.layers[2].weight". Of several names of equal distance it is the first in alphabetical
+-- order; the prompt's results (`_5`) come last. Invariant: tables are read with rawget, and no
+-- user code runs.
 
 local args = require "lutra.internal.args"
 
 local names = {}
 
--- Entries of a table that is looked into, letters of a name, variables of a function.
+-- Limits: the entries of a table that is searched, the characters of a name, the variables of a
+-- function.
 local ENTRIES, LETTERS, VARIABLES = 1000, 60, 255
 
--- What can be looked into: the fields of a module, and the kinds of those that are registered; a
--- table; nil.
+-- Returns the fields of a value that can be searched: those of a module, with the kinds of those
+-- that are registered, or a table; nil for any other value.
 local function fields_of(value)
   if type(value) ~= "table" then return nil end
   local meta = debug.getmetatable(value)
@@ -22,29 +23,29 @@ local function fields_of(value)
   return value
 end
 
--- How a field is written behind its table; nil when that is no name.
-local function step(key)
+-- Returns the code that accesses a field, such as ".weight" or "[2]"; nil for other keys.
+local function access(key)
   if type(key) == "string" and key:find "^[%a_][%w_]*$" then return "." .. key end
   local number = math.tointeger(key)
   return number and ("[%d]"):format(number)
 end
 
--- The entries of a table that have a name, as a sorted list of {step, value, key}.
+-- Returns the entries of a table that can be named, as a sorted list of {code, value, key}.
 local function entries_of(fields)
   local list, count = {}, 0
   for key, value in next, fields do
     count = count + 1
     if count > ENTRIES then return {} end
-    local written = step(key)
-    if written then list[#list + 1] = {written, value, key} end
+    local code = access(key)
+    if code then list[#list + 1] = {code, value, key} end
   end
   table.sort(list, function(a, b) return a[1] < b[1] end)
   return list
 end
 
--- The way from `value` to what is looked for: ".layers[2].weight", or nil. It leads through any
--- number of modules, and through `tables` other tables. And of what is registered in a module, the
--- way to the outermost that it belongs to.
+-- Returns the path from `value` to the value for which is_it is true, ".layers[2].weight", or nil.
+-- It passes through any number of modules, and through `tables` other tables. For a registered
+-- value of a module, also returns the path to the outermost module that contains it.
 local function way_below(value, is_it, tables, seen)
   local fields, kinds = fields_of(value)
   tables = kinds and tables or tables - 1
@@ -60,7 +61,8 @@ local function way_below(value, is_it, tables, seen)
   end
 end
 
--- Variables as a list of {name, value}, those that hide others first. get(i) gives the i-th.
+-- Appends variables to a list of {name, value}, inner ones first, as they hide outer ones. get(i)
+-- returns the i-th.
 local function variables(get, list)
   local found = {}
   for i = 1, VARIABLES do
@@ -101,9 +103,9 @@ local function name_among(list, is_it)
   end
 end
 
---- The name of the value for which is_it(value) is true: one that the user's functions above a
--- level of coroutine `co` have, the nearest of `frames` of them, else a global's; nil when there is
--- none. And the name of the module that it is a parameter or a buffer of, or nil.
+--- Returns the name of the value for which is_it(value) is true: one in the nearest `frames` user
+-- functions above a level of coroutine `co`, else that of a global; nil when there is none. Also
+-- returns the name of the module that the value is a parameter or a buffer of, or nil.
 function names.find(is_it, co, level, frames)
   while frames > 0 do
     level = level + 1

@@ -1,22 +1,22 @@
---- The namespaces of ops beside lt: F, linalg, fft, special (src/tensor/namespaces.def). What is in
--- one comes from the op table and from composites written in Lua (lutra.internal.composites).
+--- The namespaces of ops beside lt: F, linalg, fft, special (src/tensor/namespaces.def). They
+-- contain ops of the op table and composites written in Lua (lutra.internal.composites).
 --
--- Invariant: a namespace with an op is a library of lt and a module: `require "lutra.linalg"` gives
--- lt.linalg. One without ops is neither.
+-- Invariant: a namespace with an op is a library of lt and a module: `require "lutra.linalg"`
+-- returns lt.linalg. One without ops is neither.
 
 local core = require "lutra.core"
 
 local namespaces = {}
 
-local modules = {F = "lutra.nn.functional"} -- which are files; the others are made here
+local modules = {F = "lutra.nn.functional"} -- those that are files; the others are created here
 
 local by_name = {}
 for _, space in ipairs(core._namespaces) do by_name[space.name] = space end
 
 local libraries -- of lt: name -> module
 
--- A namespace becomes a library with its first op.
-local function show(space)
+-- Makes a namespace a library when it has an op.
+local function publish(space)
   local module = modules[space.name] or "lutra." .. space.name
   if libraries[space.name] or next(space.ops) == nil then return end
   libraries[space.name] = module
@@ -29,34 +29,34 @@ local function show(space)
   })
 end
 
---- Adds the namespaces that have ops to the table of lt's libraries, and later ones when they get
--- their first op.
+--- Adds the namespaces that have ops to `list`, the table of lt's libraries, and later ones when
+-- they get their first op.
 function namespaces.announce(list)
   libraries = list
-  for _, space in ipairs(core._namespaces) do show(space) end
+  for _, space in ipairs(core._namespaces) do publish(space) end
 end
 
---- Is there a namespace of this name?
+--- Returns whether there is a namespace of this name.
 function namespaces.has(name) return by_name[name] ~= nil end
 
---- The functions of a namespace by name, ops and composites.
+--- Returns the functions of a namespace by name, ops and composites.
 function namespaces.ops(name) return by_name[name].ops end
 
---- The names of all namespaces, as messages list them.
+--- Returns the names of all namespaces, separated by commas.
 function namespaces.names()
   local list = {}
   for i, space in ipairs(core._namespaces) do list[i] = space.name end
   return table.concat(list, ", ")
 end
 
---- Adds a function under a name.
+--- Adds the function `f` to a namespace under the name `op`.
 function namespaces.add(name, op, f)
   rawset(by_name[name].ops, op, f)
-  show(by_name[name])
+  publish(by_name[name])
 end
 
---- The namespaces that have ops: an iterator of the name by which users call it ("lt.linalg"), its
--- functions, its description and whether it is a file of its own.
+--- Iterates over the namespaces that have ops: their name for users ("lt.linalg"), their functions,
+-- their description, and whether they are a file.
 function namespaces.each()
   local i = 0
   return function()

@@ -1,22 +1,21 @@
---- The word that somebody meant: of a list of names the one nearest to what was written.
+--- Suggestions for misspelled names: the nearest name of a list.
 --
--- Idea: letters in the wrong case, and underscores left out, are no misspelling, so that `relu`
--- finds `ReLU`; after that the letters to insert, remove, replace or swap are counted, of which
--- there may be one for three letters of a word that has at least four. The core counts them, since
--- it names the fields of tensors and the arguments of functions by the same rule.
+-- Differences in case and missing underscores do not count, so that `relu` finds `ReLU`; otherwise
+-- the number of inserted, removed, replaced or swapped letters counts, one of which is allowed per
+-- three letters of a word of at least four. The core computes it, as it applies the same rule to
+-- the fields of tensors and the arguments of functions.
 
 local nearest = {}
 
---- The nearest to `word` of `names` (a list of strings), the first in the alphabet of those that
--- are equally near; nil when none is near.
+--- Returns the name of `names` (a list of strings) that is nearest to `word`, the first in
+-- alphabetical order of equally near ones; nil when none is near.
 function nearest.find(word, names)
   local ok, core = pcall(require, "lutra.core")
   local found = ok and core._nearest(word, names)
   return found and found ~= word and found or nil
 end
 
---- The names of a table's fields that a user may mean: strings that start with no underscore.
--- Calls no metamethod.
+--- Returns the string keys of a table that do not start with an underscore. Calls no metamethod.
 function nearest.names(t)
   local names = {}
   for key in next, t do

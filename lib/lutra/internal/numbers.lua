@@ -1,17 +1,17 @@
---- Numbers as text for people. printf and tostring write NaN with its sign ("-nan" for 0 / 0),
--- which means nothing.
+--- Formatting of numbers for messages and tables. printf and tostring write NaN with a sign ("-nan"
+-- for 0 / 0), which is meaningless.
 
 local numbers = {}
 
---- A number by `format` ("%.3g"), by default as tostring writes it; NaN is "nan" in any format.
--- Other values as tostring writes them.
+--- Returns a number formatted by `format` ("%.3g"), by default by tostring; NaN is "nan" in any
+-- format. Other values are formatted by tostring.
 function numbers.text(value, format)
   if value ~= value then return "nan" end
   if format and type(value) == "number" then return format:format(value) end
   return tostring(value)
 end
 
---- string.format for messages: NaN is "nan" in any directive, and a NUL byte in a string is \0.
+--- Formats like string.format, with NaN as "nan" in any directive and a NUL byte in a string as \0.
 function numbers.format(format, ...)
   local values, i = table.pack(...), 0
   return (format:gsub("%%[-+ #0]*%d*%.?%d*[%a%%]", function(directive)

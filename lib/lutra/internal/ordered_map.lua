@@ -1,13 +1,12 @@
---- A table of names that iterates in the order in which they were added.
+--- A table that iterates in insertion order.
 --
--- Idea: the values are ordinary fields, so that `t.name`, `t["1.weight"]` and C code
--- see a plain table; only the order of the keys is kept aside.
--- Invariant: pairs(t) visits exactly the fields that are not nil, oldest first; a
--- field set to nil and given again counts as new.
+-- The values are ordinary fields, so that `t.name`, `t["1.weight"]` and C code see a plain table;
+-- only the order of the keys is stored separately. Invariant: pairs(t) visits exactly the fields
+-- that are not nil, oldest first; a field set to nil and assigned again counts as new.
 
 local ordered_map = {}
 
--- table -> {names = list of keys (false where one was given again), at = key -> place}
+-- table -> {names = list of keys (false for one that was assigned again), at = key -> index}
 local orders = setmetatable({}, {__mode = "k"})
 local Ordered = {__name = "ordered table"}
 
@@ -32,7 +31,7 @@ function Ordered.__pairs(self)
   end
 end
 
---- An ordered table with the fields of `pairs_list`: a list of {key, value}.
+--- Returns an ordered table with the fields of `pairs_list`, a list of {key, value}.
 function ordered_map.new(pairs_list)
   local self = setmetatable({}, Ordered)
   orders[self] = {names = {}, at = {}}
@@ -40,7 +39,7 @@ function ordered_map.new(pairs_list)
   return self
 end
 
---- The keys of an ordered table in order; of any other table, sorted.
+--- Returns the keys of an ordered table in order; of any other table, sorted.
 function ordered_map.keys(t)
   local keys = {}
   for key in pairs(t) do keys[#keys + 1] = key end

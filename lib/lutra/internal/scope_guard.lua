@@ -1,6 +1,7 @@
---- What puts a setting back when a scope ends.
+--- Restores a setting at the end of a scope.
 
---- An object that calls set(...) when it is closed: `local _ <close> = restore(set, old)`.
+--- Returns a to-be-closed value that calls set(...) when it is closed: `local _ <close> =
+-- scope_guard(set, old)`.
 local function scope_guard(set, ...)
   local values = table.pack(...)
   return setmetatable({}, {__close = function() set(table.unpack(values, 1, values.n)) end})

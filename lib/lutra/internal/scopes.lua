@@ -1,18 +1,17 @@
---- Scopes: settings that hold while a function runs.
+--- Scopes: functions of lt that change a setting while a function runs.
 --
--- Idea: each sets a value, calls the function and puts the old value back through a
--- to-be-closed variable, so that it is put back on errors too, and a traceback still
--- shows where the error arose.
+-- Each sets a value, calls the function and restores the old value by a to-be-closed variable, so
+-- that it is restored after errors too, and a traceback still shows where the error was raised.
 --
--- A setting belongs to the coroutine that makes it, and to those that it resumes: when it
--- yields, the others have theirs. The old value is nil in a coroutine that had none of its own.
+-- A setting belongs to the coroutine that makes it and to those that it resumes; when it yields,
+-- others keep their own. The old value is nil in a coroutine that had none.
 
 local core = require "lutra.core"
 local scope_guard = require "lutra.internal.scope_guard"
 
 local scopes = {}
 
--- The restorers of a flag are made once: a scope makes no garbage.
+-- Returns the scope of a flag. Its guards are created once, so that a scope allocates nothing.
 local function flag_scope(set)
   local back = {[true] = scope_guard(set, true), [false] = scope_guard(set, false)}
   local none = scope_guard(set, nil)
@@ -34,7 +33,7 @@ local function check_function(name, f)
   return args.fail("%s: expected a function for argument 'f', got %s", name, args.show(f))
 end
 
--- A module that is made already is called by mistake where it has no input.
+-- Raises an error for an instance of a module, which would be called without input.
 local function check_not_made(f)
   local nn = package.loaded["lutra.nn"]
   if not nn or not nn.Module.is_module(f) then return end
@@ -43,23 +42,23 @@ local function check_not_made(f)
     .. 'hint: lt.with_device("meta", nn.Linear, 3, 2)', f:type_name())
 end
 
---- Calls f(...) with nothing recorded for gradients; returns what f returns.
+--- Calls f(...) without recording for autograd; returns what f returns.
 function scopes.no_grad(f, ...)
   return with_grad(false, check_function("no_grad", f), ...)
 end
 
---- Calls f(...) with recording on, for use inside no_grad.
+--- Calls f(...) with recording for autograd, for use inside no_grad; returns what f returns.
 function scopes.enable_grad(f, ...)
   return with_grad(true, check_function("enable_grad", f), ...)
 end
 
---- Calls f(...) with recording off for good: its results can never require grad.
+--- Calls f(...) without recording; its results can never require grad. Returns what f returns.
 function scopes.inference_mode(f, ...)
   return with_inference(true, check_function("inference_mode", f), ...)
 end
 
---- Calls f(...) with `device` as the device of new tensors.
--- `lt.with_device("meta", BigModel)` builds a model without memory.
+--- Calls f(...) with `device` as the default device of new tensors; returns what f returns.
+-- `lt.with_device("meta", BigModel)` builds a model without allocating memory.
 function scopes.with_device(device, f, ...)
   check_function("with_device", f)
   if select("#", ...) == 0 then check_not_made(f) end
@@ -68,8 +67,9 @@ function scopes.with_device(device, f, ...)
   return f(...)
 end
 
---- Calls f(...) with the stream as the current one of its device, and its device as the
--- current one; afterwards both are again what they were. A nil stream changes nothing.
+--- lt.accelerator.with_stream(stream, f, ...), lt.cuda.with_stream: calls f(...) with `stream` as
+-- the current stream of its device, and its device as the current device, and restores both;
+-- returns what f returns. With a nil stream it only calls f.
 function scopes.with_stream(stream, f, ...)
   check_function("with_stream", f)
   if stream == nil then return f(...) end

@@ -1,8 +1,9 @@
---- A line of a text with a caret below a place in it, for messages about texts that users wrote.
+--- Excerpts of user code for error messages: a line with a caret below a position.
 
 local WIDTH = 72
 
--- The piece of `line` around `at` that is shown: whole characters of UTF-8.
+-- Returns the first and last byte of the part of `line` around `at` that is shown, which does not
+-- split UTF-8 characters.
 local function window(line, at)
   if #line <= WIDTH then return 1, #line end
   local from = math.max(1, math.min(at - WIDTH // 2, #line - WIDTH + 1))
@@ -12,8 +13,8 @@ local function window(line, at)
   return from, to
 end
 
---- `line`, cut where it is long, and a caret below its byte `at` (nil: no caret), each behind
--- `indent`; two lines, or one.
+--- Returns `line`, shortened when it is long, and a caret below its byte `at` (nil: no caret), each
+-- indented by `indent`: two lines, or one.
 return function(line, at, indent)
   line = line:gsub("%c", " ")
   local from, to = window(line, at or 1)

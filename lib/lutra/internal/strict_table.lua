@@ -1,13 +1,13 @@
---- Fields of the library's tables that are not there: an error that names the nearest one.
+--- Tables that raise an error for a missing field and suggest the nearest name.
 --
--- Reading `lt.relue` is a mistake, and so is better said at once than when nil is called. A field
+-- Reading `lt.relue` is a mistake, which is reported at once instead of when nil is called. Fields
 -- may still be added, and rawget(lt, "relue") is nil.
 
 local strict_table = {}
 
-local FEW = 8 -- names of a table that are all said
+local FEW = 8 -- a table with at most so many names is listed completely
 
--- What to say of the names that are there, where `key` is not.
+-- Returns the suggestion for a missing key: the nearest name, or the list of a few names.
 local function about(name, names, key)
   local near = require("lutra.internal.nearest").find(key, names)
   if near then return ("\nhint: did you mean '%s.%s'?"):format(name, near) end
@@ -16,8 +16,8 @@ local function about(name, names, key)
   return "\nhint: its fields are " .. table.concat(names, ", ")
 end
 
---- Raises the error for the field `key` of a table that users know as `name`; `others` are names
--- that are there beside its own fields.
+--- Raises the error for the missing field `key` of a table that users know as `name`; `others` are
+-- valid names beside its own fields.
 function strict_table.fail(t, name, key, others)
   local args = require "lutra.internal.args"
   if type(key) ~= "string" then
@@ -28,7 +28,7 @@ function strict_table.fail(t, name, key, others)
   return args.fail('%s has no field "%s"%s', name, key, about(name, names, key))
 end
 
---- Makes reading a field that is not there an error; `t` may have no metatable yet. Returns it.
+--- Makes reading a missing field of `t`, which must have no metatable, an error; returns `t`.
 function strict_table.strict(t, name)
   return setmetatable(t, {
     __name = name,

@@ -1,9 +1,9 @@
---- A tensor on one line: what it is, the range and shape of its values, what is wrong with them.
+--- x:summary(): one line about a tensor: dtype, shape, and the distribution of its values.
 --
 --     f32[3,196,196] n=115248 (0.4 MiB) x∈[-2.1|▂▅█▇▂|2.6] μ=-0.39 σ=1.07 nan:0 inf:0 cuda:0
 --
--- Range, histogram, mean and standard deviation are those of the finite values. They are found on
--- the tensor's device; only they are copied. Nothing is recorded for gradients.
+-- Range, histogram, mean and standard deviation are those of the finite values. They are computed
+-- on the tensor's device, and only these results are copied. Nothing is recorded for gradients.
 
 local core = require "lutra.core"
 local numbers = require "lutra.internal.numbers"
@@ -18,7 +18,7 @@ local words = {
     levels = {".", ":", "-", "=", "+", "*", "#", "@"}},
 }
 
--- Ends of the range, to two digits or so.
+-- Formats an end of the range with about two digits.
 local function edge_text(v)
   if math.type(v) == "integer" or v ~= v then return numbers.text(v) end
   local a = math.abs(v)
@@ -47,7 +47,7 @@ local function histogram_text(t, lo, hi, levels)
   return table.concat(parts)
 end
 
--- Range, histogram and moments of a tensor whose values are all finite.
+-- Returns range, histogram and moments of a tensor whose values are all finite.
 local function values_text(t)
   local word = texts.is_utf8() and words.utf8 or words.ascii
   local lo, hi = t:amin():item(), t:amax():item()
@@ -76,7 +76,7 @@ local function scalar_text(t)
   return numbers.text(v, math.type(v) == "float" and "%.5g" or nil)
 end
 
--- What is said of the values; nothing where there are none.
+-- Returns the description of the values; nil without values.
 local function about(t)
   if t.device == "meta" or t:numel() == 0 then return nil end
   if t.ndim == 0 then return scalar_text(t) end
@@ -90,7 +90,7 @@ local function gradient_text(x)
   return x.requires_grad and "requires_grad" or nil
 end
 
---- The line for tensor x.
+--- Returns the line for tensor x.
 return function(x)
   if not core.is_tensor(x) then
     local args = require "lutra.internal.args"

@@ -1,6 +1,6 @@
---- Small texts that pictures and tables are made of: sizes, counts, columns cut to a width.
+--- Formatting for plots and tables: sizes, counts, padding and truncation to a width.
 --
--- Widths are columns of a terminal, not bytes. Nothing here writes, and nothing knows of colours.
+-- Widths are columns of a terminal, not bytes. These functions write nothing and use no colours.
 
 local texts = {}
 
@@ -13,25 +13,26 @@ texts.short_dtypes = {
   complex64 = "c64", complex128 = "c128",
 }
 
---- 460992 -> "450.2 KiB". `from` is what share of a unit is enough to use it (1).
+--- Formats a number of bytes: 460992 -> "450.2 KiB". `from` is the fraction of a unit from which it
+-- is used (1).
 function texts.bytes(n, from)
   local i = 1
   while i < #units and n >= 1024 * (i > 1 and from or 1) do n, i = n / 1024, i + 1 end
   return (i == 1 and "%d %s" or "%.1f %s"):format(n, units[i])
 end
 
---- 1234567 -> "1,234,567"
+--- Formats a count: 1234567 -> "1,234,567".
 function texts.count(n)
   local text = ("%d"):format(n):reverse():gsub("(%d%d%d)", "%1,"):reverse()
   return (text:gsub("^(%-?),", "%1"))
 end
 
---- "1 item", "2 items"
+--- Returns a count with its noun: "1 item", "2 items".
 function texts.plural(n, noun)
   return texts.count(n) .. " " .. noun .. (n == 1 and "" or "s")
 end
 
---- Does the terminal read UTF-8? POSIX's order of variables.
+--- Returns whether the locale is UTF-8, by POSIX's order of variables.
 function texts.is_utf8()
   for _, name in ipairs {"LC_ALL", "LC_CTYPE", "LANG"} do
     local value = os.getenv(name)
@@ -40,8 +41,8 @@ function texts.is_utf8()
   return false
 end
 
--- The first and the last of characters that take no column, as they are marks on the letter before,
--- and of those that take two (wide in Unicode's UAX #11).
+-- The range of combining characters, which take no column, and ranges of characters that take two
+-- (wide in Unicode's UAX #11).
 local marks = {0x300, 0x36F}
 local wide = {
   {0x1100, 0x115F}, {0x2E80, 0x303E}, {0x3041, 0xA4CF}, {0xAC00, 0xD7A3}, {0xF900, 0xFAFF},
@@ -58,7 +59,7 @@ local function columns_of(code)
   return 1
 end
 
---- Columns of a text on a terminal; one that is no UTF-8 is counted in bytes.
+--- Returns the number of columns of a text on a terminal; invalid UTF-8 counts in bytes.
 function texts.width(text)
   local count = utf8.len(text)
   if not count or not text:find "[\xCC-\xCD\xE1-\xF4]" then return count or #text end
@@ -67,7 +68,7 @@ function texts.width(text)
   return sum
 end
 
--- The place of the last byte of what is no wider than `width` columns.
+-- Returns the index of the last byte of the part that fits into `width` columns.
 local function last_within(text, width)
   if not utf8.len(text) then return width end
   local sum = 0
@@ -78,22 +79,22 @@ local function last_within(text, width)
   return #text
 end
 
---- The text in at most `width` columns; two dots stand for an end that is cut off, where there is
--- room for them.
+--- Truncates a text to at most `width` columns; ".." marks a truncated end when there is room.
 function texts.cut(text, width)
   if texts.width(text) <= width then return text end
   local dots = width > 4 and ".." or ""
   return text:sub(1, last_within(text, math.max(0, width - #dots))) .. dots
 end
 
---- The text with spaces up to `width` columns, in front of it when `right`.
+--- Pads a text with spaces to `width` columns, in front of it when `right`.
 function texts.pad(text, width, right)
   local space = (" "):rep(width - texts.width(text))
   return right and space .. text or text .. space
 end
 
---- The text broken at spaces (not between a number and B, KiB, ms...) into lines of at most `width`
--- columns; all but the first begin with `indent` spaces, which the first is taken to have already.
+--- Wraps a text at spaces (not between a number and B, KiB, ms...) to lines of at most `width`
+-- columns. Lines after the first start with `indent` spaces, which the first is assumed to have
+-- already.
 function texts.wrap(text, width, indent)
   local lines, line = {}, ""
   for _, unit in ipairs {"[KMGT]?i?B", "[nm]?s%f[%W]", "µs"} do
@@ -111,7 +112,7 @@ function texts.wrap(text, width, indent)
   return table.concat(lines, "\n" .. (" "):rep(indent))
 end
 
---- "one, two, three" in lines of at most `width` columns, none of the items broken.
+--- Returns "one, two, three" as lines of at most `width` columns; no item is broken.
 function texts.items(list, width)
   local lines = {}
   for i, item in ipairs(list) do
@@ -128,7 +129,7 @@ end
 
 local time_units = {{1, "s"}, {1e-3, "ms"}, {1e-6, "µs"}}
 
---- 0.0000123 -> "12.3 µs": three digits, in the largest unit that it fills.
+--- Formats a time: 0.0000123 -> "12.3 µs": three digits, in the largest unit not above it.
 function texts.seconds(seconds)
   if seconds >= 999.5 then return ("%.0f s"):format(seconds) end
   for _, unit in ipairs(time_units) do
@@ -139,7 +140,7 @@ function texts.seconds(seconds)
   return ("%.3g ns"):format(seconds * 1e9)
 end
 
---- A sentence as lines of at most `width` columns, those after the first indented.
+--- Wraps a sentence to lines of at most `width` columns; those after the first are indented.
 function texts.wrap_sentence(sentence, width)
   local lines, line = {}, ""
   for word in sentence:gmatch "%S+" do
@@ -162,7 +163,7 @@ local function widest(cells)
   return width
 end
 
--- The columns that hold anything: {column, cells (the title first), width}, in order.
+-- Returns the columns that are not empty: {column, cells (the title first), width}, in order.
 local function read_columns(columns, rows)
   local used = {}
   for _, column in ipairs(columns) do
@@ -178,7 +179,7 @@ local function read_columns(columns, rows)
   return used
 end
 
--- Columns that the table needs; with `least` when each is cut as far as it may be.
+-- Returns the width of the table; with `least`, when each column is truncated as far as allowed.
 local function total(used, least)
   local sum = 2 * (#used - 1)
   for _, u in ipairs(used) do
@@ -193,7 +194,7 @@ local function shorten(u)
   u.width = widest(u.cells)
 end
 
--- Shortens columns, leaves them out, cuts them, the last ranks first, until the table fits.
+-- Shortens, removes and truncates columns, those of the highest ranks first, until the table fits.
 local function fit(used, width)
   local by_rank = table.move(used, 1, #used, 1, {})
   table.sort(by_rank, function(a, b) return a.column.rank > b.column.rank end)
@@ -213,10 +214,10 @@ local function fit(used, width)
   end
 end
 
---- Lines of a table, its head first, in at most `width` columns. columns: {key, title, rank, least
--- (columns to which it may be cut), right, short = f(text) for where room is short}; a high rank
--- gives way first: it is shortened, left out, cut. Rows are tables of texts by key; columns in
--- which there is nothing are left out.
+--- Returns the lines of a table, its header first, in at most `width` columns. columns: {key,
+-- title, rank, least (the width to which it may be truncated), right, short = f(text), a shorter
+-- form}; columns with a high rank are shortened, removed and truncated first. Rows are tables of
+-- strings by key; empty columns are omitted.
 function texts.table(columns, rows, width)
   local used, lines = read_columns(columns, rows), {}
   fit(used, width)

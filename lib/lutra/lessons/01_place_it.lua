@@ -1,4 +1,4 @@
--- Lesson 1: a tensor is made where it is needed.
+-- Lesson 1: creating a tensor on the device where it is used.
 
 return {
   title = "Make a tensor on a device",

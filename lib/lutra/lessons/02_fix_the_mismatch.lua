@@ -1,4 +1,4 @@
--- Lesson 2: tensors that meet in an op must be on one device.
+-- Lesson 2: the operands of an op must be on the same device.
 
 return {
   title = "Fix a device mismatch",

@@ -1,4 +1,4 @@
--- Lesson 3: predict the copies of a function, then let a trace count them.
+-- Lesson 3: predicting the copies of a function, and counting them with a trace.
 
 local step = [[
 function step(x, w)
@@ -11,8 +11,9 @@ function step(x, w)
 end
 ]]
 
--- What is wrong with the number of copies that was predicted, or nil; `way` is "out to the GPU". It
--- names the line of the first copy that was not predicted, and leaves the counting to the user.
+-- Returns what is wrong with a predicted number of copies, or nil; `way` is their direction, such
+-- as "out to the GPU". The message names the line of the first copy that was not predicted, and
+-- leaves the counting to the user.
 local function wrong(predicted, trace, test, way)
   local seen = {}
   for _, e in ipairs(trace.events) do

@@ -1,4 +1,4 @@
--- Lesson 4: a loop that does not wait for the device in every round.
+-- Lesson 4: a loop that does not synchronize with the device in each iteration.
 
 return {
   title = "Take the synchronization out of the loop",

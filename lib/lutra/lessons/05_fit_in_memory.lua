@@ -1,4 +1,4 @@
--- Lesson 5: work on more than the memory of the device can hold at once.
+-- Lesson 5: processing more data than fits into the device's memory.
 
 local limit, size = 256 << 20, 24 << 20
 

@@ -1,9 +1,9 @@
--- Lesson 6: copies on a stream of their own, from pinned memory, beside the computing.
+-- Lesson 6: copies from pinned memory on a separate stream, concurrent with computation.
 
 local ROWS, COLUMNS, USED = 4096, 1024, 8
 
--- A model that needs the last rows of a batch only: they arrive last, so that computing that does
--- not wait for the copy computes with something else.
+-- Returns a model that uses only the last rows of a batch: these are copied last, so that a
+-- computation that does not wait for the copy gets wrong values.
 local function make_model(lt)
   local Last = lt.nn.Module:extend "Last"
   function Last:init() self.linear = lt.nn.Linear(COLUMNS, 8) end
@@ -98,8 +98,8 @@ end
       return false, ("the host is not blocked, but %s on the computing stream, at %s: no overlap"
         ):format(same == 1 and "1 copy is" or same .. " copies are", same_lines)
     end
-    -- Without a wait the results may be right by luck. So: when the k-th of n products starts, k
-    -- of n parts of the bytes are sure to be there.
+    -- Without a wait the results may be right by chance. Therefore, when the k-th of n products
+    -- starts, only k of n parts of the bytes are guaranteed to have arrived.
     local arrived = see.arrived(trace, see.product "cuda:0")
     local bytes = trace:totals().bytes
     for k, there in ipairs(arrived) do

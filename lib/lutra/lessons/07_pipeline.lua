@@ -1,4 +1,4 @@
--- Lesson 7: one model over two devices that work at the same time.
+-- Lesson 7: one model on two devices that run concurrently.
 
 return {
   title = "A pipeline over two devices",
@@ -55,8 +55,8 @@ end
     if waits > 0 then
       return false, ("the host was blocked %s, at %s"):format(see.times(waits), where)
     end
-    -- A copy stands in the queue of cuda:1. So pieces overlap where cuda:0 is given work after
-    -- cuda:1 had some; who sends one piece ahead has a turn less.
+    -- A copy is queued on cuda:1. Parts overlap when work is queued on cuda:0 after cuda:1 has got
+    -- some; sending one part ahead saves one step.
     local pieces, turns, last = 0, 0, nil
     for _, e in ipairs(trace.events) do
       if see.copy(e) and e.from == "cuda:0" and e.to == "cuda:1" then pieces = pieces + 1 end

@@ -1,8 +1,8 @@
--- Lesson 8: code that runs unchanged on every kind of device.
+-- Lesson 8: device-agnostic code.
 
 local ROWS, COLUMNS = 5, 3
 
--- The devices of this machine.
+-- Returns the devices of this machine.
 local function places(lt)
   local list = {"cpu"}
   for i = 0, lt.cuda.device_count() - 1 do list[#list + 1] = "cuda:" .. i end

@@ -1,4 +1,4 @@
--- Lesson 9: the size of a model that no memory here could hold.
+-- Lesson 9: the size of a model that does not fit into memory, on the meta device.
 
 return {
   title = "Meta: compute the size of a model that does not fit",

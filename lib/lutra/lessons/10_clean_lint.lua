@@ -1,8 +1,9 @@
--- Lesson 10: a training loop of which the lint has nothing to say.
+-- Lesson 10: a training loop without lint findings.
 
 local EPOCHS, BATCHES = 5, 3
 
--- A fresh model on the device and the batches, on the CPU: which of four numbers is largest.
+-- Returns a new model on the device and the batches, on the CPU; the label is the index of the
+-- largest of four numbers.
 local function prepare(lt, seed)
   lt.manual_seed(seed)
   local model, batches = lt.nn.Linear(4, 4):to "cuda:0", {}
@@ -13,7 +14,7 @@ local function prepare(lt, seed)
   return model, batches
 end
 
--- The mean loss of the loop as it stood, and the model that it trained.
+-- Returns the mean loss of the original loop, and the model that it trained.
 local function reference(lt, seed)
   local model, batches = prepare(lt, seed)
   local optimizer, sum = lt.optim.AdamW(model:parameters(), {lr = 0.05}), 0

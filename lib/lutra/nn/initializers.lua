@@ -45,9 +45,8 @@ local gains = {linear = 1, sigmoid = 1, tanh = 5 / 3, relu = math.sqrt(2), selu 
 local parse_gain = args.signature("calculate_gain",
   "any? nonlinearity = nil, float? param = nil")
 
---- nn.init.calculate_gain(nonlinearity, param): returns the recommended gain of a nonlinearity:
--- "linear", "sigmoid", "tanh", "relu", "selu" or "leaky_relu" (`param` is its negative slope, 0.01
--- by default). Raises an error for any other.
+--- Returns the recommended gain of a nonlinearity: "linear", "sigmoid", "tanh", "relu", "selu" or
+-- "leaky_relu" (`param` is its negative slope, 0.01 by default). Raises an error for any other.
 function init.calculate_gain(...)
   local nonlinearity, slope = parse_gain(...)
   if nonlinearity == "leaky_relu" then return math.sqrt(2 / (1 + (slope or 0.01) ^ 2)) end
@@ -59,20 +58,18 @@ end
 local parse_uniform = args.signature("uniform_",
   "Tensor tensor, float a = 0, float b = 1, Generator? generator = nil")
 
---- nn.init.uniform_(tensor, a = 0, b = 1, {generator}): fills a tensor from the uniform
--- distribution between a and b; returns it.
+--- Fills a tensor from the uniform distribution between a and b; returns it.
 function init.uniform_(...) return uniform(parse_uniform(...)) end
 
 local parse_normal = args.signature("normal_",
   "Tensor tensor, float mean = 0, float std = 1, Generator? generator = nil")
 
---- nn.init.normal_(tensor, mean = 0, std = 1, {generator}): fills a tensor from the normal
--- distribution; returns it.
+--- Fills a tensor from the normal distribution; returns it.
 function init.normal_(...) return normal(parse_normal(...)) end
 
 local parse_constant = args.signature("constant_", "Tensor tensor, float val")
 
---- nn.init.constant_(tensor, val): fills a tensor with one value; returns it.
+--- Fills a tensor with one value; returns it.
 function init.constant_(...)
   local tensor, value = parse_constant(...)
   return filled(tensor, "fill_", value)
@@ -80,18 +77,18 @@ end
 
 local parse_zeros = args.signature("zeros_", "Tensor tensor")
 
---- nn.init.zeros_(tensor): fills a tensor with 0; returns it.
+--- Fills a tensor with 0; returns it.
 function init.zeros_(...) return filled(parse_zeros(...), "fill_", 0) end
 
 local parse_ones = args.signature("ones_", "Tensor tensor")
 
---- nn.init.ones_(tensor): fills a tensor with 1; returns it.
+--- Fills a tensor with 1; returns it.
 function init.ones_(...) return filled(parse_ones(...), "fill_", 1) end
 
 local parse_eye = args.signature("eye_", "any? tensor")
 
---- nn.init.eye_(tensor): fills a matrix with ones on the diagonal and zeros elsewhere; returns it.
--- Raises an error unless the tensor has 2 dimensions.
+--- Fills a matrix with ones on the diagonal and zeros elsewhere; returns it. Raises an error unless
+-- the tensor has 2 dimensions.
 function init.eye_(...)
   local tensor = parse_eye(...)
   args.check(lt.is_tensor(tensor) and tensor.ndim == 2,
@@ -121,10 +118,10 @@ local function draw_wide(like, mean, std, a, b, generator)
   return x, x:ge(a):logical_and(x:le(b))
 end
 
---- nn.init.trunc_normal_(tensor, mean = 0, std = 1, a = -2, b = 2, {generator}): fills a tensor
--- from the normal distribution truncated to [a, b]; returns it. Numbers outside the interval are
--- drawn again, at most a thousand times (the dtype may have no number inside it), then clamped.
--- Raises an error unless a < b and [a, b] reaches to within three deviations of the mean.
+--- Fills a tensor from the normal distribution truncated to [a, b]; returns it. Numbers outside the
+-- interval are drawn again, at most a thousand times (the dtype may have no number inside it),
+-- then clamped. Raises an error unless a < b and [a, b] reaches to within three deviations of the
+-- mean.
 function init.trunc_normal_(...)
   local tensor, mean, std, a, b, generator = parse_trunc(...)
   args.check(a < b and a <= mean + 3 * std and b >= mean - 3 * std,
@@ -148,9 +145,8 @@ local parse_xavier = "Tensor tensor, float gain = 1, Generator? generator = nil"
 local parse_xavier_uniform = args.signature("xavier_uniform_", parse_xavier)
 local parse_xavier_normal = args.signature("xavier_normal_", parse_xavier)
 
---- nn.init.xavier_uniform_(tensor, gain = 1, {generator}): fills a tensor {out, in, ...} from the
--- uniform distribution between -b and b, b = gain * sqrt(6 / (fan_in + fan_out)); returns it
--- (Glorot and Bengio 2010).
+--- Fills a tensor {out, in, ...} from the uniform distribution between -b and b, b = gain * sqrt(6
+-- / (fan_in + fan_out)); returns it (Glorot and Bengio 2010).
 function init.xavier_uniform_(...)
   local tensor, gain, generator = parse_xavier_uniform(...)
   local fan_in, fan_out = fans("xavier_uniform_", tensor)
@@ -158,9 +154,8 @@ function init.xavier_uniform_(...)
   return uniform(tensor, -bound, bound, generator)
 end
 
---- nn.init.xavier_normal_(tensor, gain = 1, {generator}): fills a tensor {out, in, ...} from the
--- normal distribution with deviation gain * sqrt(2 / (fan_in + fan_out)); returns it (Glorot and
--- Bengio 2010).
+--- Fills a tensor {out, in, ...} from the normal distribution with deviation gain * sqrt(2 /
+-- (fan_in + fan_out)); returns it (Glorot and Bengio 2010).
 function init.xavier_normal_(...)
   local tensor, gain, generator = parse_xavier_normal(...)
   local fan_in, fan_out = fans("xavier_normal_", tensor)
@@ -178,19 +173,17 @@ local function kaiming_std(title, tensor, a, mode, nonlinearity)
   return init.calculate_gain(nonlinearity, a) / math.sqrt(mode == "fan_in" and fan_in or fan_out)
 end
 
---- nn.init.kaiming_uniform_(tensor, {a = 0, mode = "fan_in", nonlinearity = "leaky_relu",
--- generator}): fills a tensor {out, in, ...} from the uniform distribution between -b and b, b =
--- gain * sqrt(3 / fan); returns it (He et al. 2015). `mode` selects fan_in or fan_out, `a` is the
--- negative slope of the leaky ReLU that follows.
+--- Fills a tensor {out, in, ...} from the uniform distribution between -b and b, b = gain * sqrt(3
+-- / fan); returns it (He et al. 2015). `mode` selects fan_in or fan_out, `a` is the negative slope
+-- of the leaky ReLU that follows.
 function init.kaiming_uniform_(...)
   local tensor, a, mode, nonlinearity, generator = parse_kaiming_uniform(...)
   local bound = math.sqrt(3) * kaiming_std("kaiming_uniform_", tensor, a, mode, nonlinearity)
   return uniform(tensor, -bound, bound, generator)
 end
 
---- nn.init.kaiming_normal_(tensor, {a = 0, mode = "fan_in", nonlinearity = "leaky_relu",
--- generator}): fills a tensor {out, in, ...} from the normal distribution with deviation gain /
--- sqrt(fan); returns it (He et al. 2015). The options are those of kaiming_uniform_.
+--- Fills a tensor {out, in, ...} from the normal distribution with deviation gain / sqrt(fan);
+-- returns it (He et al. 2015). The options are those of kaiming_uniform_.
 function init.kaiming_normal_(...)
   local tensor, a, mode, nonlinearity, generator = parse_kaiming_normal(...)
   return normal(tensor, 0, kaiming_std("kaiming_normal_", tensor, a, mode, nonlinearity),

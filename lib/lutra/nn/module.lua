@@ -21,7 +21,7 @@ local Module = {__name = "Module"}
 -- The state of a module: {class, fields, entries, kinds, transient, hooks, pre_hooks}.
 local function state_of(module) return getmetatable(module).__state end
 
---- nn.is_module(x): returns whether `x`, any value, is a module (an instance, not a class).
+--- Returns whether `x`, any value, is a module (an instance, not a class).
 local function is_module(x)
   if type(x) ~= "table" then return false end
   local meta = getmetatable(x)
@@ -98,9 +98,9 @@ local function assign(self, name, value)
   end
 end
 
---- m:register_parameter(name, value): registers the nn.Parameter `value` under `name`, which
--- becomes a field; nil registers the name without a parameter. Raises an error for another value,
--- for a name with a dot, and for the name of a method.
+--- Registers the nn.Parameter `value` under `name`, which becomes a field; nil registers the name
+-- without a parameter. Raises an error for another value, for a name with a dot, and for the name
+-- of a method.
 function Module:register_parameter(name, value)
   if value ~= nil and not lt.is_parameter(value) then
     fail("register_parameter: expected an nn.Parameter or nil for argument 'value', got %s",
@@ -112,10 +112,9 @@ end
 local parse_buffer = args.signature("register_buffer",
   "string name, Tensor? tensor = nil, bool persistent = true")
 
---- m:register_buffer(name, tensor, persistent = true): registers a tensor that belongs to the
--- module's state and is not trained, such as a running mean. It moves with the module, and is part
--- of the state dict when `persistent`. nil registers the name without a tensor. Raises an error
--- for a name with a dot and for the name of a method.
+--- Registers a tensor that belongs to the module's state and is not trained, such as a running
+-- mean. It moves with the module, and is part of the state dict when `persistent`. nil registers
+-- the name without a tensor. Raises an error for a name with a dot and for the name of a method.
 function Module:register_buffer(...)
   local name, tensor, persistent = parse_buffer(...)
   register(self, name, tensor, "buffer")
@@ -208,57 +207,56 @@ end
 local parse_walk = args.signature("parameters", "bool recurse = true")
 local parse_named = args.signature("named_parameters", "string prefix = '', bool recurse = true")
 
---- m:parameters{recurse = true}: iterates over the parameters, each once, in order of registration:
--- `for p in m:parameters() do`. Without `recurse`, only those of this module itself. Calling the
--- iterator gives the first: `m:parameters()().device`.
+--- Iterates over the parameters, each once, in order of registration: `for p in m:parameters() do`.
+-- Without `recurse`, only those of this module itself. Calling the iterator gives the first:
+-- `m:parameters()().device`.
 function Module:parameters(...)
   return each(collect(self, "parameter", {recurse = parse_walk(...)}), 2)
 end
 
---- m:named_parameters{prefix = "", recurse = true}: iterates over names and parameters, each
--- parameter once: `for name, p in m:named_parameters() do`. A name is a path such as
--- "layers.1.weight".
+--- Iterates over names and parameters, each parameter once: `for name, p in m:named_parameters()
+-- do`. A name is a path such as "layers.1.weight".
 function Module:named_parameters(...)
   local prefix, recurse = parse_named(...)
   return each(collect(self, "parameter", {prefix = prefix, recurse = recurse}), 1, 2)
 end
 
---- m:buffers{recurse = true}: iterates over the buffers, each once.
+--- Iterates over the buffers, each once.
 function Module:buffers(...)
   return each(collect(self, "buffer", {recurse = parse_walk(...)}), 2)
 end
 
---- m:named_buffers{prefix = "", recurse = true}: iterates over names and buffers, each buffer once.
+--- Iterates over names and buffers, each buffer once.
 function Module:named_buffers(...)
   local prefix, recurse = parse_named(...)
   return each(collect(self, "buffer", {prefix = prefix, recurse = recurse}), 1, 2)
 end
 
---- m:children(): iterates over the direct children in order of registration.
+--- Iterates over the direct children in order of registration.
 function Module:children()
   local list = {}
   for _, child in own(self, "module") do list[#list + 1] = {child} end
   return each(list, 1)
 end
 
---- m:named_children(): iterates over names and direct children in order of registration.
+--- Iterates over names and direct children in order of registration.
 function Module:named_children()
   local list = {}
   for name, child in own(self, "module") do list[#list + 1] = {name, child} end
   return each(list, 1, 2)
 end
 
---- m:modules(): iterates over this module and all modules below it, each once, parents first.
+--- Iterates over this module and all modules below it, each once, parents first.
 function Module:modules() return each(walk(self, "", 1, {}, {}), 2) end
 
---- m:named_modules(): iterates over paths ("" for this module, "layers.2" for one below it) and
--- modules, each module once, parents first.
+--- Iterates over paths ("" for this module, "layers.2" for one below it) and modules, each module
+-- once, parents first.
 function Module:named_modules() return each(walk(self, "", 1, {}, {}), 1, 2) end
 
 local parse_count = args.signature("num_parameters", "bool trainable = false")
 
---- m:num_parameters{trainable = false}: returns the number of elements of all parameters, shared
--- ones counted once; with `trainable`, of those that require grad.
+--- Returns the number of elements of all parameters, shared ones counted once; with `trainable`, of
+-- those that require grad.
 function Module:num_parameters(...)
   local trainable, total = parse_count(...), 0
   for p in self:parameters() do
@@ -267,8 +265,7 @@ function Module:num_parameters(...)
   return total
 end
 
---- m:devices(): returns a list of the devices of all parameters and buffers, each once, in order of
--- appearance.
+--- Returns a list of the devices of all parameters and buffers, each once, in order of appearance.
 function Module:devices()
   local list, seen = {}, {}
   for _, kind in ipairs {"parameter", "buffer"} do
@@ -280,8 +277,8 @@ function Module:devices()
   return list
 end
 
---- m:device(): returns the device of all parameters and buffers, nil for a module without any.
--- Raises an error that names two tensors when they are on different devices: see m:devices().
+--- Returns the device of all parameters and buffers, nil for a module without any. Raises an error
+-- that names two tensors when they are on different devices: see m:devices().
 function Module:device()
   local first
   for _, kind in ipairs {"parameter", "buffer"} do
@@ -299,8 +296,7 @@ end
 
 -- Changing all modules below ------------------------------------------------
 
---- m:apply(fn): calls fn(module) on every module below, children first, then on this one; returns
--- the module.
+--- Calls fn(module) on every module below, children first, then on this one; returns the module.
 function Module:apply(fn)
   args.expect(args.is_callable(fn), "apply", "a function", "fn", fn)
   for child in self:children() do child:apply(fn) end
@@ -317,7 +313,7 @@ function Module:train(mode)
   return self
 end
 
---- m:eval(): sets evaluation mode here and below; returns the module.
+--- Sets evaluation mode here and below; returns the module.
 function Module:eval() return self:train(false) end
 
 --- m:requires_grad_(flag = true): sets whether the parameters here and below require grad; returns
@@ -328,8 +324,7 @@ function Module:requires_grad_(flag)
   return self
 end
 
---- m:zero_grad(): sets p.grad of every parameter to nil, which frees the gradients; returns the
--- module.
+--- Sets p.grad of every parameter to nil, which frees the gradients; returns the module.
 function Module:zero_grad()
   for p in self:parameters() do p.grad = nil end
   return self
@@ -372,11 +367,11 @@ local dtypes = {
 local parse_to = args.signature("to",
   "device? device = nil, dtype? dtype = nil, bool non_blocking = false")
 
---- m:to(device, dtype, {non_blocking = false}): moves parameters and buffers to a device, and
--- converts those of a floating-point dtype to `dtype`, a floating-point one; returns the module.
--- m:to "cuda", m:to "float64", m:to{device = d, dtype = t} and m:to(tensor), which gives both, are
--- accepted. The parameters keep their identity, so an optimizer made before remains valid. Raises
--- an error for tensors without data (meta), and then leaves the module unchanged.
+--- Moves parameters and buffers to a device, and converts those of a floating-point dtype to
+-- `dtype`, a floating-point one; returns the module. m:to "cuda", m:to "float64", m:to{device = d,
+-- dtype = t} and m:to(tensor), which gives both, are accepted. The parameters keep their identity,
+-- so an optimizer made before remains valid. Raises an error for tensors without data (meta), and
+-- then leaves the module unchanged.
 function Module:to(...)
   local device, dtype, non_blocking = parse_to(...)
   if lt.is_tensor(device) then device, dtype = device.device, dtype or device.dtype end
@@ -397,35 +392,34 @@ function Module:to(...)
   end)
 end
 
---- m:cpu(): moves parameters and buffers to the host; the same as m:to "cpu".
+--- Moves parameters and buffers to the host; the same as m:to "cpu".
 function Module:cpu() return self:to "cpu" end
 
 local parse_cuda = args.signature("cuda", "device? device = nil")
 
---- m:cuda(device): moves parameters and buffers to a CUDA device, given by number (from 0) or name,
--- by default the current one; returns the module.
+--- Moves parameters and buffers to a CUDA device, given by number (from 0) or name, by default the
+-- current one; returns the module.
 function Module:cuda(...)
   local device = parse_cuda(...)
   return self:to(core._accelerator.device("cuda", device, "cuda"))
 end
 
---- m:mps(): moves parameters and buffers to Apple's GPU; the same as m:to "mps".
+--- Moves parameters and buffers to Apple's GPU; the same as m:to "mps".
 function Module:mps() return self:to "mps" end
 
---- m:float(): converts floating-point parameters and buffers to "float32"; returns the module.
+--- Converts floating-point parameters and buffers to "float32"; returns the module.
 function Module:float() return self:to{dtype = "float32"} end
---- m:double(): converts floating-point parameters and buffers to "float64"; returns the module.
+--- Converts floating-point parameters and buffers to "float64"; returns the module.
 function Module:double() return self:to{dtype = "float64"} end
---- m:half(): converts floating-point parameters and buffers to "float16"; returns the module.
+--- Converts floating-point parameters and buffers to "float16"; returns the module.
 function Module:half() return self:to{dtype = "float16"} end
---- m:bfloat16(): converts floating-point parameters and buffers to "bfloat16"; returns the module.
+--- Converts floating-point parameters and buffers to "bfloat16"; returns the module.
 function Module:bfloat16() return self:to{dtype = "bfloat16"} end
 
 local parse_to_empty = args.signature("to_empty", "device device, bool recurse = true")
 
---- m:to_empty(device, {recurse = true}): replaces the memory of every parameter and buffer by
--- uninitialized memory on `device`, for a module that was built on "meta"; load or initialize its
--- values afterwards. Returns the module.
+--- Replaces the memory of every parameter and buffer by uninitialized memory on `device`, for a
+-- module that was built on "meta"; load or initialize its values afterwards. Returns the module.
 function Module:to_empty(...)
   local device, recurse = parse_to_empty(...)
   device = args.device("to_empty", device)
@@ -438,9 +432,9 @@ end
 local parse_state_dict = args.signature("state_dict",
   "string prefix = '', bool keep_vars = false, int base = 1")
 
---- m:state_dict{prefix = "", keep_vars = false, base = 1}: returns an ordered table from names to
--- the parameters and persistent buffers. The tensors share memory with the module and are
--- detached, unless `keep_vars`. With base = 0, numbered children count from 0, as in PyTorch.
+--- Returns an ordered table from names to the parameters and persistent buffers. The tensors share
+-- memory with the module and are detached, unless `keep_vars`. With base = 0, numbered children
+-- count from 0, as in PyTorch.
 function Module:state_dict(...)
   local prefix, keep_vars, base = parse_state_dict(...)
   args.check(base == 0 or base == 1, "state_dict: expected 0 or 1 for argument 'base', got %d",
@@ -596,21 +590,20 @@ local function add_hook(self, list, fn, title)
   end}
 end
 
---- m:register_forward_hook(fn): calls fn(module, inputs, output...) after each forward; a non-nil
--- result replaces the output. `inputs` is a packed list of the arguments. Returns a handle with
--- :remove().
+--- Calls fn(module, inputs, output...) after each forward; a non-nil result replaces the output.
+-- `inputs` is a packed list of the arguments. Returns a handle with :remove().
 function Module:register_forward_hook(fn)
   return add_hook(self, "hooks", fn, "register_forward_hook")
 end
 
---- m:register_forward_pre_hook(fn): calls fn(module, inputs) before each forward; non-nil results
--- replace the inputs. Returns a handle with :remove().
+--- Calls fn(module, inputs) before each forward; non-nil results replace the inputs. Returns a
+-- handle with :remove().
 function Module:register_forward_pre_hook(fn)
   return add_hook(self, "pre_hooks", fn, "register_forward_pre_hook")
 end
 
---- m:forward(...): computes the module's output; every class defines its own. Call m(...) instead,
--- which also runs the hooks. Raises an error in a class without one.
+--- Computes the module's output; every class defines its own. Call m(...) instead, which also runs
+-- the hooks. Raises an error in a class without one.
 function Module:forward()
   local nearest = require "lutra.internal.nearest"
   local near = nearest.find("forward", nearest.names(state_of(self).class))
@@ -654,15 +647,15 @@ local function where_called(self)
   return (' (module "%s" of %s)'):format(path, first.class)
 end
 
---- m:fail(message, ...): raises an error about a call of this module at the user's line. `message`
--- is a format of string.format; the class and the module's path in the network being called are
--- put in front of it. For use in forward.
+--- Raises an error about a call of this module at the user's line. `message` is a format of
+-- string.format; the class and the module's path in the network being called are put in front of
+-- it. For use in forward.
 function Module:fail(message, ...)
   args.expect(type(message) == "string", "fail", "a string", "message", message)
   fail("%s%s: " .. message, self:type_name(), where_called(self), ...)
 end
 
---- m:check_tensor(x): returns `x`; raises an error unless it is a tensor. For use in forward.
+--- Returns `x`; raises an error unless it is a tensor. For use in forward.
 function Module:check_tensor(x)
   if not lt.is_tensor(x) then self:fail("expected a tensor as input, got %s", args.show(x)) end
   return x
@@ -670,11 +663,11 @@ end
 
 -- Printing -------------------------------------------------------------------
 
---- m:type_name(): returns the class's name.
+--- Returns the class's name.
 function Module:type_name() return getmetatable(self).__name end
 
---- m:extra_repr(): returns the text between the brackets when the module is printed, "" by default;
--- a class may define its own.
+--- Returns the text between the brackets when the module is printed, "" by default; a class may
+-- define its own.
 function Module.extra_repr() return "" end
 
 local function indented(text) return (text:gsub("\n", "\n  ")) end
@@ -730,10 +723,9 @@ local function is_class(class)
   return false
 end
 
---- nn.Module:extend(name): returns a subclass: `local Net = nn.Module:extend "Net"`. Define
--- Net:init(...) and Net:forward(...); Net(...) then makes an instance. An init that overrides that
--- of another layer calls it by name: `nn.Linear.init(self, 3, 4)`. Raises an error unless `name`
--- is a string.
+--- Returns a subclass: `local Net = nn.Module:extend "Net"`. Define Net:init(...) and
+-- Net:forward(...); Net(...) then makes an instance. An init that overrides that of another layer
+-- calls it by name: `nn.Linear.init(self, 3, 4)`. Raises an error unless `name` is a string.
 function Module:extend(name)
   args.expect(type(name) == "string", "extend", "a string", "name", name)
   args.check(not is_module(self),

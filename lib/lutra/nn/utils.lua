@@ -29,11 +29,10 @@ end
 local parse_clip = args.signature("clip_grad_norm_",
   "any parameters, float max_norm, float norm_type = 2")
 
---- nn.utils.clip_grad_norm_(parameters, max_norm, norm_type = 2): scales the gradients of
--- `parameters` (a tensor, a list, or an iterator such as m:parameters()) in place so that the norm
--- of all of them together is at most max_norm. Returns the norm before scaling, a tensor of 0
--- dimensions on the first gradient's device. Parameters without a gradient are skipped. (Pascanu,
--- Mikolov, Bengio 2013)
+--- Scales the gradients of `parameters` (a tensor, a list, or an iterator such as m:parameters())
+-- in place so that the norm of all of them together is at most max_norm. Returns the norm before
+-- scaling, a tensor of 0 dimensions on the first gradient's device. Parameters without a gradient
+-- are skipped. (Pascanu, Mikolov, Bengio 2013)
 function utils.clip_grad_norm_(...)
   local parameters, max_norm, norm_type = parse_clip(...)
   local gradients = {}
@@ -55,8 +54,8 @@ end
 
 local parse_value = args.signature("clip_grad_value_", "any parameters, float clip_value")
 
---- nn.utils.clip_grad_value_(parameters, clip_value): clamps every element of the gradients of
--- `parameters` in place to -clip_value..clip_value. Parameters without a gradient are skipped.
+--- Clamps every element of the gradients of `parameters` in place to -clip_value..clip_value.
+-- Parameters without a gradient are skipped.
 function utils.clip_grad_value_(...)
   local parameters, limit = parse_value(...)
   for _, p in ipairs(to_list("clip_grad_value_", parameters)) do

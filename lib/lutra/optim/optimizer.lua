@@ -79,9 +79,8 @@ explain.add(function(a, b)
   end
 end)
 
---- Optimizer:extend(name, settings): returns a subclass. `settings` is the signature of its
--- settings, each with a default, as args.signature takes it: "float(>=0) lr = 0.001, bool maximize
--- = false".
+--- Returns a subclass. `settings` is the signature of its settings, each with a default, as
+-- args.signature takes it: "float(>=0) lr = 0.001, bool maximize = false".
 function Optimizer:extend(name, settings)
   args.expect(type(name) == "string", "extend", "a string", "name", name)
   args.expect(type(settings) == "string", "extend", 'a signature such as "float lr = 0.1"',
@@ -143,8 +142,8 @@ function Optimizer:init(...)
   for _, group in ipairs(params) do self:add_param_group(group) end
 end
 
---- opt:add_param_group(group): adds a group {params = ..., lr = ...}. Settings that it lacks have
--- the defaults of the optimizer. Raises an error as the constructor does, and then adds nothing.
+--- Adds a group {params = ..., lr = ...}. Settings that it lacks have the defaults of the
+-- optimizer. Raises an error as the constructor does, and then adds nothing.
 function Optimizer:add_param_group(group)
   local title, given = self.__name, copy(self.defaults)
   check(args.is_plain(group) and group.params ~= nil,
@@ -170,11 +169,10 @@ function Optimizer:add_param_group(group)
   table.insert(self.param_groups, new)
 end
 
---- opt:check_group(group): raises an error when the settings of a group contradict each other; a
--- class may define its own.
+--- Raises an error when the settings of a group contradict each other; a class may define its own.
 function Optimizer.check_group() end
 
---- opt:zero_grad(): sets p.grad of every parameter to nil, which frees the gradients.
+--- Sets p.grad of every parameter to nil, which frees the gradients.
 function Optimizer:zero_grad()
   for _, group in ipairs(self.param_groups) do
     for _, p in ipairs(group.params) do p.grad = nil end
@@ -296,9 +294,9 @@ local function update_all(self)
   end
 end
 
---- opt:step(closure): updates every parameter that has a gradient, in place and without recording.
--- `closure`, if given, is called first with gradients enabled: it computes the loss and calls
--- backward. Returns what the closure returned.
+--- Updates every parameter that has a gradient, in place and without recording. `closure`, if
+-- given, is called first with gradients enabled: it computes the loss and calls backward. Returns
+-- what the closure returned.
 function Optimizer:step(closure)
   if closure == nil then
     lt.no_grad(update_all, self)
@@ -319,9 +317,9 @@ local function numbered(self)
   return list
 end
 
---- opt:state_dict(): returns the state as plain tables {state, param_groups}: state[i] is that of
--- parameter i, counted from 1 over all groups, and each group lists these numbers instead of the
--- parameters. The tensors are shared with the optimizer.
+--- Returns the state as plain tables {state, param_groups}: state[i] is that of parameter i,
+-- counted from 1 over all groups, and each group lists these numbers instead of the parameters.
+-- The tensors are shared with the optimizer.
 function Optimizer:state_dict()
   local state, groups, i = {}, {}, 0
   for k, group in ipairs(self.param_groups) do
@@ -395,9 +393,9 @@ local function mismatch(self, saved)
   end
 end
 
---- opt:load_state_dict(state): loads the result of state_dict of an optimizer of the same class
--- with groups of the same sizes; tensors are copied to the devices of the parameters. All of it is
--- checked first: an error leaves the optimizer unchanged.
+--- Loads the result of state_dict of an optimizer of the same class with groups of the same sizes;
+-- tensors are copied to the devices of the parameters. All of it is checked first: an error leaves
+-- the optimizer unchanged.
 function Optimizer:load_state_dict(saved)
   local reason = mismatch(self, saved)
   check(not reason, "%s: load_state_dict: %s", self.__name, reason)

@@ -21,7 +21,7 @@ local function wrapped(text, width, indent)
   return (text:gsub("[^\n]+", function(line) return texts.wrap(line, width, indent) end))
 end
 
---- finding:table(width): returns the finding as text: two lines, or more when `width` is given.
+--- Returns the finding as text: two lines, or more when `width` is given.
 function Finding:table(width)
   check_width(width)
   local cost = self.cost > 0
@@ -62,8 +62,8 @@ function Findings.of(record)
   return self
 end
 
---- findings:table(width): returns all findings as text of at most `width` columns. Without `width`,
--- each finding is two lines, which other programs can parse.
+--- Returns all findings as text of at most `width` columns. Without `width`, each finding is two
+-- lines, which other programs can parse.
 function Findings:table(width)
   check_width(width)
   local lines = {}

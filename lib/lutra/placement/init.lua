@@ -26,8 +26,8 @@ end
 -- them one at a time.
 local trace_limit, lint_limit = 300000, 1000000
 
---- lt.placement.trace(fn, ...): calls fn(...) and records its copies, synchronizations, ops and
--- allocations. Returns the trace, then what fn returned; an error in fn is passed on.
+--- Calls fn(...) and records its copies, synchronizations, ops and allocations. Returns the trace,
+-- then what fn returned; an error in fn is passed on.
 function placement.trace(fn, ...)
   check_callable("placement.trace", fn)
   local reader <close> = require("lutra.placement.event_reader").new(trace_limit)
@@ -62,10 +62,10 @@ function placement.guard(level, ...)
   return table.unpack(results, 1, results.n)
 end
 
---- lt.placement.lint(fn, ...): calls fn(...) and checks its copies by the rules T1 to T9. Returns
--- the list of findings {rule, where, count, cost (seconds), message, fix}, sorted by line.
--- tostring of the list or of a finding is readable text, :table(width) wraps it to a number of
--- columns. An error in fn is not raised but stored in the field `error` of the list.
+--- Calls fn(...) and checks its copies by the rules T1 to T9. Returns the list of findings {rule,
+-- where, count, cost (seconds), message, fix}, sorted by line. tostring of the list or of a
+-- finding is readable text, :table(width) wraps it to a number of columns. An error in fn is not
+-- raised but stored in the field `error` of the list.
 function placement.lint(fn, ...)
   check_callable("placement.lint", fn)
   local session <close> = require("lutra.placement.lint_session").new(lint_limit)
@@ -75,7 +75,7 @@ function placement.lint(fn, ...)
   return findings
 end
 
---- lt.placement.rules(): returns the list of rules {name, title, advice}.
+--- Returns the list of rules {name, title, advice}.
 function placement.rules()
   local list = {}
   for i, rule in ipairs(require "lutra.placement.rules") do

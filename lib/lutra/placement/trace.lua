@@ -44,8 +44,8 @@ local function remarks(e)
   return table.concat(list, ", ")
 end
 
---- trace:totals(): returns the totals of copies and synchronizations: {copies, bytes, blocking,
--- implicit, syncs, time (seconds, of both)}.
+--- Returns the totals of copies and synchronizations: {copies, bytes, blocking, implicit, syncs,
+-- time (seconds, of both)}.
 function Trace:totals()
   local sum = {copies = 0, bytes = 0, blocking = 0, implicit = 0, syncs = 0, time = 0}
   for _, e in ipairs(self.events) do
@@ -135,9 +135,9 @@ function Trace:table(width)
   return table.concat(lines, "\n")
 end
 
---- trace:export(path): writes the events as JSON in the Trace Event Format, which Perfetto and
--- chrome://tracing read, with lanes for the host and for the ops and copies of each device. Raises
--- an error when the file cannot be written.
+--- Writes the events as JSON in the Trace Event Format, which Perfetto and chrome://tracing read,
+-- with lanes for the host and for the ops and copies of each device. Raises an error when the file
+-- cannot be written.
 function Trace:export(path)
   local json = require "lutra.profiler.json"
   local i = 0

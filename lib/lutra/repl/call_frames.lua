@@ -1,7 +1,7 @@
---- The frames of a call stack as people are told of them: whose a function is, what it is called.
+--- Call frames as they are shown to users: labels, variables, and which functions are the user's.
 --
--- Used for tracebacks and by the debugger, so that both name a frame alike. Reads only what
--- debug.getinfo gives.
+-- Tracebacks and the debugger use this module, so that both name a frame alike. It reads only the
+-- results of debug.getinfo.
 
 local call_frames = {}
 
@@ -11,11 +11,12 @@ local library_folder = repl_folder:match "^(.*[/\\])repl[/\\]$" or "@lutra/"
 
 local function starts(text, prefix) return text:sub(1, #prefix) == prefix end
 
---- Is a chunk (debug.getinfo's `source`) one of Lutra's own files?
+--- Returns whether a chunk (`source` of debug.getinfo) is one of Lutra's own files.
 function call_frames.is_library(chunk) return starts(chunk, library_folder) end
 
---- Is a function, of which debug.getinfo(f, "S") is known, neither in C nor the prompt's own?
-function call_frames.is_wanted(info)
+--- Returns whether frames of a function are shown: it is neither written in C nor part of the
+-- prompt. `info` is the result of debug.getinfo(f, "S").
+function call_frames.is_shown(info)
   return info.what ~= "C" and not starts(info.source, repl_folder)
 end
 
@@ -24,8 +25,9 @@ call_frames.breakpoint = library_folder .. "breakpoint.lua"
 
 local kinds = {method = "method", metamethod = "metamethod"}
 
---- What the function of a frame is called: "method 'forward'". `info` is what debug.getinfo gives
--- for "Snf"; `cells` is a set of functions that the prompt made of what was entered, or nil.
+--- Returns the label of a frame's function, such as "method 'forward'". `info` is the result of
+-- debug.getinfo with "Snf"; `cells` is the set of functions that the prompt compiled from inputs,
+-- or nil.
 function call_frames.label(info, cells)
   local is_file = info.source:sub(1, 1) == "@" -- :run makes one of a file, too
   if cells and cells[info.func] and not is_file then return "cell" end
@@ -34,7 +36,7 @@ function call_frames.label(info, cells)
   return ("%s '%s'"):format(kinds[info.namewhat] or "function", info.name)
 end
 
---- The outermost level of `co`. Going there one by one would take the square of the depth.
+--- Returns the outermost level of `co`, found by bisection: each access to a level walks the stack.
 function call_frames.last_level(co)
   local low, high = 0, 1
   while debug.getinfo(co, high, "l") do low, high = high, high * 2 end
@@ -45,14 +47,15 @@ function call_frames.last_level(co)
   return low
 end
 
---- The level of `co` that an error is about, and its debug.getinfo(co, level, "Slnf"): the
--- innermost at `place` (lutra.repl.source_location), or, when that is nil, the innermost of the
--- user's. With `library`, functions of the library count as the user's. Nil when there is none.
+--- Returns the level of `co` that an error is about, and its debug.getinfo(co, level, "Slnf"): the
+-- innermost at `place` (lutra.repl.source_location), or without `place` the innermost of the
+-- user's. With `library`, functions of the library count as the user's. Returns nil when there is
+-- none.
 function call_frames.level_of(co, place, library)
   for level = 0, math.min(call_frames.last_level(co), 200) do
     local info = debug.getinfo(co, level, "Slnf")
     local counts = library or not call_frames.is_library(info.source)
-    if info.currentline > 0 and call_frames.is_wanted(info) and counts and (not place
+    if info.currentline > 0 and call_frames.is_shown(info) and counts and (not place
         or info.short_src == place.name and info.currentline == place.number) then
       return level, info
     end
@@ -60,22 +63,21 @@ function call_frames.level_of(co, place, library)
 end
 
 -- ---- frames with their variables, for the debugger
+-- A frame is a table with label ("function 'f'"), chunk (`source` of debug.getinfo), line, library
+-- (true for Lutra's own functions), height (the number of calls below it, which does not change
+-- while the frame exists), and two functions: list() returns its variables {name, kind = "local" |
+-- "upvalue" | "vararg", index, value}, inner ones last, which hide outer ones; set(variable,
+-- value) assigns one.
 --
--- A frame is a table with label ("function 'f'"), chunk (as in debug.getinfo's `source`), line,
--- library (is it one of Lutra's own), a number `height` that does not change while the frame lives
--- (calls below it, from the outermost: 0), and two functions: list() gives its variables {name,
--- kind = "local" | "upvalue" | "vararg", index, value}, the ones that hide others last;
--- set(variable, value) changes one.
---
--- Invariant: a live frame reads and writes the variables themselves; a taken one is a copy, which
--- holds values but no stack.
+-- Invariant: a live frame accesses the variables themselves; a copied one holds values but no
+-- stack.
 
-local FIRST, LAST = 100, 20 -- of a deep recursion these are kept: innermost, outermost
+local FIRST, LAST = 100, 20 -- frames that are kept of a deep recursion: innermost, outermost
 
--- Names that no one wrote: "(temporary)", and what the prompt adds to a cell.
+-- Returns whether a variable is hidden: "(temporary)", and those that the prompt adds to a cell.
 local function is_hidden(name) return name:match "^%(" or name:match "^lutra_" end
 
--- The variables of the frame at `level` of `co`.
+-- Returns the variables of the frame at `level` of `co`.
 local function variables(co, level, func)
   local list = {}
   for i = 1, 255 do
@@ -100,8 +102,8 @@ local function variables(co, level, func)
   return list
 end
 
--- The table that is the globals of a function; the program's of Lutra's functions, which have their
--- own (src/repl/private_globals.c).
+-- Returns the table of globals of a function; for Lutra's functions, which have private globals
+-- (src/repl/private_globals.c), that of the program.
 local function globals_of(func, library)
   for i = 1, 255 do
     local name, value = debug.getupvalue(func, i)
@@ -111,11 +113,11 @@ local function globals_of(func, library)
   return _G
 end
 
--- The frame at `level` of `co` without its functions, and the function that runs there; nil when
--- it is not one to show.
+-- Returns the frame at `level` of `co` without its functions, and the function that runs there;
+-- nil for a frame that is not shown.
 local function describe(co, level, last, mains)
   local info = debug.getinfo(co, level, "Slnf")
-  if not info or not call_frames.is_wanted(info) then return nil end
+  if not info or not call_frames.is_shown(info) then return nil end
   if info.source == call_frames.breakpoint then return nil end
   return {
     label = call_frames.label(info, mains),
@@ -127,9 +129,8 @@ local function describe(co, level, last, mains)
   }, info.func
 end
 
--- Calls make(frame, level, func) for the frames of `co`, the innermost first, and returns the
--- frames. How many levels in the middle of a deep recursion were left out is `skipped` of the frame
--- before them.
+-- Calls make(frame, level, func) for the frames of `co`, innermost first, and returns the frames.
+-- The field `skipped` of a frame is the number of levels of a deep recursion omitted after it.
 local function collect(co, mains, make)
   local last, list = call_frames.last_level(co), {}
   local level = 0
@@ -152,7 +153,8 @@ local function collect(co, mains, make)
   return list
 end
 
---- Copies the frames of `co`, which has failed. mains: a set of functions that are called "cell".
+--- Returns copies of the frames of `co`, which has failed. mains: the set of functions with the
+-- label "cell".
 function call_frames.take(co, mains)
   return collect(co, mains, function(frame, level, func)
     local list = variables(co, level, func)
@@ -162,14 +164,14 @@ function call_frames.take(co, mains)
   end)
 end
 
--- Calls f(...) from outside of `co`: seen from inside, levels change with every call.
+-- Calls f(...) from another coroutine: from inside `co`, levels change with every call.
 local function from_outside(co, f, ...)
   if coroutine.running() ~= co then return f(...) end
   local ok, result = coroutine.resume(coroutine.create(f), ...)
   return ok and result or error(result, 0)
 end
 
--- A frame of `co` that reads and writes the variables of the function `func` that runs there.
+-- Makes `frame` access the variables of the function `func` that runs in `co`.
 local function make_live(co, frame, func)
   local function level() return call_frames.last_level(co) - frame.height end
   local function list() return variables(co, level(), func) end
@@ -186,7 +188,7 @@ local function make_live(co, frame, func)
   return frame
 end
 
---- The frames of `co`, which goes on later: of a coroutine that has stopped to ask.
+--- Returns live frames of `co`, a coroutine that has stopped at a breakpoint and continues later.
 function call_frames.live(co, mains)
   return from_outside(co, function()
     return collect(co, mains, function(frame, _, func) return make_live(co, frame, func) end)

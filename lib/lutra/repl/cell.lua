@@ -1,16 +1,16 @@
---- From the text of a cell to a function: is it complete, is its value to be shown.
+--- Compiles the text of a cell: whether it is complete, and whether its value is shown.
 --
--- A cell is what a person enters at one prompt: an expression, statements, or statements whose last
--- line, or what follows their last semicolon, is an expression. The rule for "not finished yet":
--- Lua's message for the cell, read as an expression or as statements, ends at <eof> -- except for
--- an unfinished quoted string, which no further line can finish.
+-- A cell is one input at the prompt: an expression, statements, or statements whose last line, or
+-- the text after their last semicolon, is an expression. A cell is incomplete when Lua's error
+-- message for it, as an expression or as statements, ends at <eof>, except for an unfinished
+-- quoted string, which no further line can complete.
 
 local lexer = require "lutra.repl.lexer"
 
 local cell = {}
 
--- A variable to be closed, even nil, keeps the call after it from being a tail call, which would
--- hide the cell's own line in a traceback.
+-- A to-be-closed variable, even nil, prevents a tail call, which would hide the cell's own line in
+-- a traceback.
 local give = "local lutra_end <close> = nil return "
 
 local function stops_at_end(message)
@@ -18,8 +18,8 @@ local function stops_at_end(message)
     and not message:find "unfinished string near <eof>$"
 end
 
--- Is the text from `at` on an expression? Lua reads no further than to what is none, so that asking
--- this of each line of a long cell copies little.
+-- Returns whether the text from `at` on is an expression. Lua stops reading at the first error, so
+-- that calling this for each line of a long cell is cheap.
 local function is_expression_from(text, at)
   local piece
   return load(function()
@@ -33,9 +33,9 @@ local function is_expression_from(text, at)
   end) ~= nil
 end
 
--- "x = 1\nx" -> "x = 1\nreturn x" when the last lines, or what follows a semicolon, are an
--- expression of their own. They must start with a word or a number: a line that starts with an
--- operator, a bracket or a string goes on the statement before it.
+-- Converts "x = 1\nx" to "x = 1\nreturn x" when the last lines, or the text after a semicolon, are
+-- an expression. They must start with a word or a number: a line that starts with an operator, a
+-- bracket or a string continues the statement before it.
 local function return_last_lines(text, load_text)
   local starts = {}
   for at in text:gmatch "[\n;]()" do starts[#starts + 1] = at end
@@ -50,12 +50,13 @@ local function return_last_lines(text, load_text)
   end
 end
 
--- What several cells are when they were pasted as one: "x\ny = 2\ny" is no Lua, as an expression is
--- no statement. Gives the text with such expressions as statements that forget their value, and
--- where the last one starts when it is an expression; nil when a line is neither. No line moves.
+-- Handles several cells that were pasted as one: "x\ny = 2\ny" is not valid Lua, as an expression
+-- is not a statement. Returns the text with such expressions as statements that discard their
+-- value, and the position of the last one when it is an expression; nil when a line is neither.
+-- Line numbers do not change.
 local function with_idle_expressions(text, load_text)
   local done, pending = "", ""
-  local value, idle = "", false -- an expression that may be the last; it is no statement
+  local value, idle = "", false -- the last expression, which is not a statement
   for line in (text .. "\n"):gmatch "(.-\n)" do
     pending = pending .. line
     local is_statement, is_code = load_text(pending), #lexer.significant(pending) > 0
@@ -64,7 +65,7 @@ local function with_idle_expressions(text, load_text)
       done = done .. (idle and "do local _ = " .. value .. " end " or value)
       value, idle, pending = pending, not is_statement, ""
       if not is_value then done, value = done .. value, "" end
-    elseif is_statement then -- blanks and comments
+    elseif is_statement then -- also blanks and comments
       value, pending = value .. pending, ""
     end
   end
@@ -72,19 +73,19 @@ local function with_idle_expressions(text, load_text)
   return done .. value, #lexer.significant(value) > 0 and #done + 1 or nil
 end
 
-local longest_paste = 1 << 16 -- bytes of a text whose lines are tried one by one
+local longest_paste = 1 << 16 -- bytes: of a longer text, lines are not tried one by one
 
---- Reads `text` (chunk name `name`, for messages).
--- Returns "complete" with {text = the cell as statements, but for an expression at its end whose
--- value is wanted, value_at = where in it that expression starts, or nil, body = the text that
--- runs, quiet = it ends in a semicolon}; "incomplete" with Lua's message; or "error" with Lua's
--- message. A cell without any code is complete and has no body.
+--- Parses `text`; `name` is the chunk name for messages. Returns "complete" with {text = the cell
+-- as statements, except for an expression at its end whose value is shown, value_at = the position
+-- of that expression, or nil, body = the text that runs, quiet = true when it ends in a
+-- semicolon}; "incomplete" with Lua's message; or "error" with Lua's message. A cell without code
+-- is complete and has no body.
 function cell.read(text, name)
   local function load_text(t) return load(t, name, "t") end
 
   local tokens = lexer.significant(text)
   if #tokens == 0 then
-    local _, message = load_text(text) -- an unfinished long comment
+    local _, message = load_text(text) -- fails for an unfinished long comment
     if message then return stops_at_end(message) and "incomplete" or "error", message end
     return "complete", {quiet = true}
   end

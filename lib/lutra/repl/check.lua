@@ -1,11 +1,11 @@
---- `lutra --check FILE...`: is it Lua? Nothing is run.
+--- `lutra --check FILE...`: a syntax check, which runs nothing.
 
 local host = require "lutra.repl.host"
 local traceback = require "lutra.repl.traceback"
 
 local check = {}
 
--- Compiles a file; "-" is stdin. Returns nothing, or the message.
+-- Compiles a file; "-" is stdin. Returns nil, or the error message.
 local function read(path)
   if path ~= "-" then return select(2, loadfile(path)) end
   local text = io.read "a" or ""
@@ -13,8 +13,8 @@ local function read(path)
   return select(2, load(text:gsub("^\xEF\xBB\xBF", ""):gsub("^#[^\n]*", ""), "=stdin"))
 end
 
---- Checks options.files, a list of names, and says on stderr what is wrong with each. Returns the
--- exit status: 1 when something is.
+--- Checks the files options.files and prints errors on stderr. Returns the exit status: 1 when
+-- there is an error.
 function check.run(options)
   local status = 0
   for _, path in ipairs(options.files) do

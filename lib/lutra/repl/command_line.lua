@@ -1,12 +1,13 @@
---- The argument of a command: its words, split as a shell splits a line, and its options.
+--- Parsing of a command's argument: words, split like a shell's line, and options.
 --
--- Spaces separate; 'single' and "double" quotes keep a word together, a backslash keeps the next
--- character (within double quotes only before " and \). A ~ at the start of a word, not quoted, is
--- the home folder. Nothing else is expanded: no $NAME, no *.
+-- Words are separated by spaces; 'single' and "double" quotes group characters to a word, a
+-- backslash escapes the next character (within double quotes only " and \). An unquoted ~ at the
+-- start of a word is the home folder. Nothing else is expanded: no $NAME, no *.
 
 local command_line = {}
 
--- One character after a backslash, or the end of a quoted part: -> text, place after it.
+-- Reads one escaped character, or the end of a quoted part; returns its text and the index after
+-- it.
 local function escaped(text, at, quote)
   local c = text:sub(at + 1, at + 1)
   if c == "" then return "\\", at + 1 end
@@ -14,7 +15,8 @@ local function escaped(text, at, quote)
   return c, at + 2
 end
 
--- A quoted part that opens at `at` -> its text, place after it; nil when it does not end.
+-- Reads a quoted part that starts at `at`; returns its text and the index after it, or nil when it
+-- is not closed.
 local function quoted(text, at)
   local quote, parts = text:sub(at, at), {}
   at = at + 1
@@ -29,7 +31,7 @@ local function quoted(text, at)
   end
 end
 
--- One word that starts at `at` -> the word, place after it; or nil and why not.
+-- Reads a word that starts at `at`; returns it and the index after it, or nil and the reason.
 local function word_at(text, at)
   local parts, first = {}, at
   while at <= #text and not text:match("^%s", at) do
@@ -50,7 +52,7 @@ local function word_at(text, at)
   return word, at
 end
 
---- "~/x" as a path in the home folder; anything else as it is.
+--- Expands "~/x" to a path in the home folder; returns other paths unchanged.
 function command_line.home(path)
   local rest = path:match "^~(/.*)$" or path == "~" and ""
   local home = os.getenv "HOME"
@@ -58,7 +60,7 @@ function command_line.home(path)
   return home .. rest
 end
 
---- Splits `text`. Returns a list of words; or nil and why not.
+--- Splits `text`. Returns a list of words, or nil and the reason.
 function command_line.split(text)
   local list = {}
   local at = text:match "^%s*()"
@@ -71,8 +73,8 @@ function command_line.split(text)
   return list
 end
 
---- As split, for the command `name`, with the number of words that it takes at most: what does not
--- fit is an error with `usage`.
+--- Splits the argument of command `name`, which takes at most `most` words. Raises an error that
+-- shows `usage` for more words and for invalid quotes.
 function command_line.arguments(name, text, most, usage)
   local list, why = command_line.split(text)
   if not list then error(("%s: %s"):format(name, why), 0) end
@@ -83,16 +85,15 @@ function command_line.arguments(name, text, most, usage)
   return list
 end
 
---- `text` as one word of sh.
+--- Quotes `text` as one word of sh.
 function command_line.quote(text) return "'" .. text:gsub("'", "'\\''") .. "'" end
 
 -- ---- options in front of code: `:prof --sort bytes step()`
---
--- Only the options that the command knows are taken; everything from the first other word on is the
--- code, as it stands, so that code may begin with a minus or a comment. Where all of it would be a
--- comment, it is an option that is misspelt.
+-- Only options that the command knows are read; the first other word starts the code, unchanged,
+-- so that code may begin with a minus or a comment. When all of the code would be a comment, it is
+-- reported as a misspelled option.
 
--- The word at `at`, which may be in quotes, and the place behind it and its spaces.
+-- Returns the word at `at`, which may be quoted, and the index after it and its spaces.
 local function option_value(text, at)
   local word, after = text:match('^"([^"]*)"%s*()', at)
   if not word then word, after = text:match("^'([^']*)'%s*()", at) end
@@ -101,9 +102,10 @@ local function option_value(text, at)
   return word and command_line.home(word), after
 end
 
---- Reads the options of the command `name`. `known` is {["--sort"] = read, ...}, where read(word)
--- gives the option's value, or nil and what is wanted. Returns a table of values by option, and the
--- code. Errors when there is no code, unless it is `optional`; `usage` is said then.
+--- Parses options in front of code for the command `name`. `known` is {["--sort"] = read, ...},
+-- where read(word) returns the option's value, or nil and what is expected. Returns a table of
+-- values by option, and the code. Raises an error that shows `usage` when there is no code, unless
+-- it is `optional`.
 function command_line.leading_options(name, text, known, usage, optional)
   local values, at = {}, 1
   while true do
@@ -131,17 +133,17 @@ function command_line.leading_options(name, text, known, usage, optional)
   return values, code
 end
 
---- A reader of a whole number of at least 1.
+--- Reads an integer of at least 1.
 function command_line.count(word)
   local n = math.tointeger(tonumber(word))
   if n and n >= 1 then return n end
   return nil, "an integer of at least 1"
 end
 
---- A reader of any word.
+--- Reads any word.
 function command_line.text(word) return word end
 
---- A reader of one of these words.
+--- Returns a reader that accepts one of these words.
 function command_line.one_of(...)
   local allowed = {...}
   return function(word)
@@ -154,10 +156,11 @@ end
 
 -- ---- options around an expression: `:plot --bins 5 x`, `:plot x --bins 5`
 
--- What the value of an option may be: a word, or quoted.
+-- Patterns of an option's value: quoted, or a word.
 local values = {'"([^"]*)"', "'([^']*)'", "(%S+)"}
 
--- Takes one option off the start or the end of `text`. Returns the rest, its name and its value.
+-- Removes one option from the start or the end of `text`. Returns the rest, its name and its
+-- value.
 local function take_option(text, name, has_value)
   for _, value_pattern in ipairs(has_value and values or {"()"}) do
     local word = "%-%-" .. name .. (has_value and "%s+" or "") .. value_pattern
@@ -167,8 +170,8 @@ local function take_option(text, name, has_value)
   end
 end
 
---- "--bins 5 x" -> "x", {bins = "5"}. Options stand before the expression or behind it; `known` is
--- a table from their names to "value" or "flag". One that is not known is an error.
+--- Parses options before or after an expression: "--bins 5 x" -> "x", {bins = "5"}. `known` maps
+-- their names to "value" or "flag". An unknown option raises an error.
 function command_line.options(command, text, known)
   local found, again = {}, true
   while again do

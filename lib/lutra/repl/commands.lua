@@ -1,21 +1,21 @@
---- The commands of the prompt: one row each. `:help`, completion and the manual come from here.
+--- The table of the prompt's commands, from which `:help`, completion and the manual are generated.
 --
 -- A command is a function of a module under lutra/repl/commands/, loaded when it is first used:
 --
 --     function module.name(session, text) ... end
 --
--- The comment above it is what `:help NAME` shows below the row's doc.
+-- `:help NAME` shows the comment above this function below the row's description.
 --
--- `text` is what stands behind the command's word, without the spaces around it. It runs in a
--- coroutine of its own, so it may raise errors: error(message, 0) is what the user did wrong, and
--- is printed without a traceback. It may run code of the user's (session:compile). Returning "quit"
--- ends the session.
+-- `text` is the text behind the command's word, without surrounding spaces. The function runs in
+-- its own coroutine and may raise errors: error(message, 0) reports a user error, which is printed
+-- without a traceback. It may run the user's code (session:compile). Returning "quit" ends the
+-- session.
 
 local commands = {}
 
---- The rows: name, other names, usage behind the name, one line of help, the module, the group it
--- is listed in, and what its argument is (for completion): code, expression, file, folder, module,
--- option, command, shell.
+--- The rows: name, aliases, usage behind the name, one line of help, the module, the group in which
+-- it is listed, and the kind of its argument (for completion): code, expression, file, folder,
+-- module, option, command, shell.
 commands.rows = {
   {name = "help", also = {"h"}, usage = "[COMMAND]", module = "help", group = "help",
     argument = "command", doc = "this list, or more about one command"},
@@ -105,7 +105,7 @@ commands.rows = {
 
 local by_name = {}
 
---- Adds a row; what a command is called may not be taken yet.
+--- Adds a row; raises an error when its name or an alias is taken.
 function commands.add(row)
   for _, name in ipairs {row.name, table.unpack(row.also or {})} do
     assert(not by_name[name], "there are two commands :" .. name)
@@ -115,10 +115,10 @@ end
 
 for _, row in ipairs(commands.rows) do commands.add(row) end
 
---- The row of the command called `name`, or nil.
+--- Returns the row of the command `name`, or nil.
 function commands.find(name) return by_name[name] end
 
---- Says that there is no command called `name`, and which one may be meant.
+--- Returns the message for an unknown command, with the nearest name.
 function commands.unknown(name)
   local ok, placement = pcall(require, "lutra.placement")
   if ok and rawget(placement, name) then
@@ -131,7 +131,7 @@ function commands.unknown(name)
     near and ("did you mean :%s?"):format(near) or ":help lists the commands")
 end
 
---- The function of a row.
+--- Returns the function of a row; loads its module.
 function commands.load(row)
   return require("lutra.repl.commands." .. row.module)[row.name]
 end

@@ -1,31 +1,31 @@
---- What Tab offers: the completions of a text at the cursor.
+--- Completion: the candidates for the text at the cursor.
 --
--- The tokens before the cursor say what is being typed: a command, a name, a field, a string. One
--- source (complete/*.lua) then offers every candidate by its own knowledge, and here they are
--- filtered by what is typed already, described and sorted.
+-- The tokens before the cursor determine what is completed: a command, a name, a field, a string.
+-- One source (complete/*.lua) then produces every candidate, and this module filters, describes
+-- and sorts them.
 --
--- Invariant: nothing of the user's is run: no metamethod, no function, no __pairs. Nothing is
--- changed and nothing is raised.
+-- Invariant: no user code runs: no metamethod, no function, no __pairs. Nothing is changed and no
+-- error is raised.
 
 local complete = {}
 
-local most_notes = 300 -- beyond that many candidates nobody reads what they are
+local most_notes = 300 -- more candidates are listed without notes
 
 local function needs(name) return require("lutra.repl.complete." .. name) end
 
--- Does `text` begin with `prefix`?
+-- Returns whether `text` begins with `prefix`.
 local function begins(text, prefix) return text:sub(1, #prefix) == prefix end
 local function begins_in_any_case(text, prefix)
   return text:sub(1, #prefix):lower() == prefix:lower()
 end
 
--- Names with an underscore in front are for those who ask for them.
+-- Kinds whose names with a leading underscore are always offered; others only after an underscore.
 local shows_all = {key = true, file = true, folder = true}
 local function is_hidden(kind, prefix) return not shows_all[kind] and prefix:byte(1) ~= 95 end
 
--- The candidates of a source that begin with what is typed: arguments and the others, as lists of
--- texts, and tables by text. There may be ten thousand, so nothing is made for each but what is
--- needed.
+-- Returns the candidates of a source that match the prefix: arguments and others, as lists of
+-- strings, and tables by string. There may be ten thousand, so allocations per candidate are
+-- avoided.
 local function gather(source, place, same)
   local found = {arguments = {}, texts = {}, kinds = {}, notes = {}, shown = {}, values = {}}
   local kinds, prefix = found.kinds, place.match
@@ -66,7 +66,7 @@ local function offer(source, place)
   return {first = place.first, last = place.last, items = items}
 end
 
--- The source for Lua code that starts behind place.offset.
+-- Returns the source for Lua code that starts behind place.offset.
 local function code_source(place)
   local read = needs("tokens").read(place.text:sub(place.offset + 1))
   place.read = read
@@ -98,10 +98,10 @@ local function source_of(place)
   return code_source(place)
 end
 
---- The completions of `text` at `point`, the number of bytes before the cursor. `session` may be
--- nil. Returns nil, or {first, last, items}: the range of bytes that is to be replaced (last is
--- point; first is last + 1 where nothing is typed yet) and the sorted candidates {text, kind,
--- shown, note}; shown and note may be nil.
+--- Returns the completions of `text` at `point`, the number of bytes before the cursor; `session`
+-- may be nil. The result is nil, or {first, last, items}: the range of bytes to be replaced (last
+-- is point; first is last + 1 when it is empty) and the sorted candidates {text, kind, shown,
+-- note}; shown and note may be nil.
 function complete.at(text, point, session)
   local collects = collectgarbage "isrunning"
   collectgarbage "stop" -- a step of it might run finalizers of the user's

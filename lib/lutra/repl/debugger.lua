@@ -1,12 +1,11 @@
---- Looking into frames: what is typed is evaluated with the names of the selected one.
+--- The debugger: evaluates inputs with the variables of a selected frame.
 --
--- Idea: an input is compiled with an _ENV of its own, whose names are, in this order, the frame's
--- locals, its upvalues, the session's locals, its globals; so reading and assigning need no other
--- syntax. The frames are those of a failed cell (copies), or of code that stopped at
--- lt.breakpoint() and goes on later (live).
+-- An input is compiled with its own _ENV, in which names are, in this order, the frame's locals,
+-- its upvalues, the session's locals and its globals, so that variables are read and assigned with
+-- Lua's syntax. The frames are those of a failed cell (copies), or of code that stopped at
+-- lt.breakpoint() and continues later (live).
 --
--- While session.debugger is set, the session reads inputs for it: session:execute gives them to
--- debugger:execute.
+-- While session.debugger is set, session:execute passes inputs to debugger:execute.
 
 local cell = require "lutra.repl.cell"
 local host = require "lutra.repl.host"
@@ -20,7 +19,7 @@ local traceback = require "lutra.repl.traceback"
 local debugger = {}
 debugger.__index = debugger
 
--- The innermost frame of the user's.
+-- Returns the index of the innermost frame of user code.
 local function first_own(frames)
   for i, frame in ipairs(frames) do
     if not frame.library then return i end
@@ -28,9 +27,9 @@ local function first_own(frames)
   return 1
 end
 
---- Starts looking into `frames`. `options`: session; prompt (a text); live: code that goes on when
--- this ends. Its fields: selected (place in frames), verdict (how it ended: "continue", "quit",
--- "next", "step"; nil while it goes on).
+--- Returns a debugger for `frames`. `options`: session; prompt (a string); live: the code continues
+-- when the debugger ends. Fields: selected (an index of frames), verdict (how it ended:
+-- "continue", "quit", "next", "step"; nil while it is active).
 function debugger.new(frames, options)
   return setmetatable({
     frames = frames,
@@ -41,16 +40,16 @@ function debugger.new(frames, options)
   }, debugger)
 end
 
---- The prompt.
+--- Returns the prompt.
 function debugger:prompt() return self.text end
 
---- Ends it; a live program goes on, or is stopped ("quit").
+--- Ends the debugger; live code continues, or is stopped ("quit").
 function debugger:leave(verdict)
   self.verdict = verdict
   if self.session.debugger == self then self.session.debugger = self.outer end
 end
 
---- Makes it the one that the session's inputs are for.
+--- Makes this the session's debugger, which gets its inputs.
 function debugger:enter()
   self.outer = self.session.debugger
   self.session.debugger = self
@@ -60,7 +59,7 @@ function debugger:frame() return self.frames[self.selected] end
 
 -- ---- names
 
--- The variable that `name` means in the frame, or nil.
+-- Returns the variable `name` of the frame, or nil.
 local function find(frame, name)
   local list = frame.list()
   for i = #list, 1, -1 do
@@ -68,15 +67,15 @@ local function find(frame, name)
   end
 end
 
---- As of the session's locals, for completion: is there a variable of that name in the frame or the
--- session, and its value.
+--- Returns whether the frame or the session has a variable of that name, and its value; an
+-- interface like that of the session's locals, for completion.
 function debugger:get(name)
   local variable = find(self:frame(), name)
   if variable then return true, variable.value end
   return self.session.locals:get(name)
 end
 
---- Iterates over names and values of the same, in no order.
+--- Iterates over names and values of these variables, in no order.
 function debugger:pairs()
   local values, name = {}, nil
   for key, value in self.session.locals:pairs() do values[key] = {value} end
@@ -89,7 +88,7 @@ function debugger:pairs()
   end
 end
 
--- The globals of code that is evaluated in the frame.
+-- Returns the globals of code that is evaluated in the frame.
 local function environment(session, frame)
   local meta = {}
   function meta.__index(_, name)
@@ -119,7 +118,7 @@ local function varargs(frame)
   return values
 end
 
--- Evaluates an input in the selected frame and shows what it gives.
+-- Evaluates an input in the selected frame and shows its value.
 local function evaluate(self, text)
   local session, frame = self.session, self:frame()
   host.sources.debug = text
@@ -135,7 +134,8 @@ local function evaluate(self, text)
   end)
 end
 
---- Runs one input. Commands with a colon are the session's; the rest is evaluated in the frame.
+--- Runs one input. Commands with a colon are run by the session; other inputs are evaluated in the
+-- frame.
 function debugger:execute(text, run_command)
   local word = text:match "^%s*:%s*(%S*)" or text:match "^%s*(%a+)%s*$"
   local is_command = text:match "^%s*:" ~= nil
@@ -155,7 +155,7 @@ local function place(frame)
   return (frame.chunk:match "^[@=](.*)$" or "code") .. ":" .. frame.line
 end
 
---- The list of frames, the selected one marked.
+--- Returns the list of frames as text, with the selected one marked.
 function debugger:backtrace()
   local lines, width = {}, style.width()
   for i, frame in ipairs(self.frames) do
@@ -173,8 +173,8 @@ function debugger:backtrace()
   return table.concat(lines, "\n")
 end
 
--- show.value of a few items, not of all that hangs on the value.
-local function show_little(value)
+-- Formats a value with few items.
+local function format_briefly(value)
   local depth, items = limits.depth, limits.items
   limits.depth, limits.items = 2, 8
   local ok, text = pcall(format_value.value, value)
@@ -182,17 +182,17 @@ local function show_little(value)
   return ok and text or ("(a %s that cannot be shown)"):format(type(value))
 end
 
--- A value in one line. Runs __tostring, which may fail.
+-- Formats a value in one line. Runs __tostring, which may fail.
 local function brief(value, width)
   local core = package.loaded["lutra.core"]
   if core and core.is_tensor(value) and not core._is_freed(value) and value:numel() > 1 then
     return ("tensor %s %s on %s"):format(value.shape, value.dtype, value.device)
   end
-  local text = show_little(value):gsub("%s*\n%s*", " ")
+  local text = format_briefly(value):gsub("%s*\n%s*", " ")
   return texts.cut(text, math.max(8, width))
 end
 
---- The variables of the selected frame, one a line.
+--- Returns the variables of the selected frame, one per line.
 function debugger:variables()
   local lines, width = {}, style.width()
   for _, variable in ipairs(self:frame().list()) do
@@ -204,14 +204,14 @@ function debugger:variables()
   return #lines > 0 and table.concat(lines, "\n") or "  no local variables"
 end
 
---- The lines of source around the place where the selected frame is.
+--- Returns the lines of source around the line of the selected frame.
 function debugger:source()
   local frame = self:frame()
   local text = source_lines.text(frame.chunk)
   return text and source_lines.block(text, frame.line, {}) or "  (no source)"
 end
 
---- All of the selected frame.
+--- Returns the report on the selected frame: location, source and variables.
 function debugger:report()
   local frame = self:frame()
   return ("%s: in %s\n%s\n%s"):format(place(frame), frame.label, self:source(), self:variables())

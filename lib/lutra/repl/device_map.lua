@@ -1,27 +1,28 @@
---- The map of a device: a bar of how full it is, and the tensors that live there.
+--- The map of a device: a bar of its memory usage, and the tensors on it.
 --
--- :devices draws all of it, :transfers a short one. A device is an entry of
--- lutra.repl.occupancy; a view is {width, utf8, paint} as pictures of lutra.internal.plot have it.
+-- :devices shows the complete map, :transfers a short one. A device is an entry of
+-- lutra.repl.occupancy; a view is {width, utf8, paint}, the options of lutra.internal.plot.
 
 local bars = require "lutra.internal.plot.bars"
 local texts = require "lutra.internal.text"
 
 local device_map = {}
 
-local SHOWN, FEW = 8, 4 -- variables of a device, and of a short map
+local SHOWN, FEW = 8, 4 -- the maximum number of variables of a device, and in a short map
 local LABEL = 9 -- columns in front of a bar
 
 local kinds = {"used", "cached", "others"}
 
---- Columns that a bar has.
+--- Returns the width of a bar in columns.
 function device_map.bar_width(view) return math.min(40, view.width - LABEL - 4) end
 
---- A bar of kinds of lutra.internal.plot.bars, behind a label.
+--- Returns a bar of kinds (lutra.internal.plot.bars) with a label.
 function device_map.bar_line(label, columns, view)
   return "  " .. texts.pad(label, LABEL) .. bars.line(columns, view.utf8, view.paint)
 end
 
---- Bytes in tensors, cached, and of other programs; nil where a device cannot be full.
+--- Returns the bytes in tensors, cached, and of other programs; nil for a device without a memory
+-- limit.
 function device_map.shares(entry)
   if not entry.total then return nil end
   local reserved = entry.reserved or entry.allocated
@@ -30,7 +31,8 @@ function device_map.shares(entry)
   return {entry.allocated, cached, math.max(0, used - reserved)}
 end
 
---- The bar of how full a device is; what is not nothing has at least a column. nil as for shares.
+--- Returns the bar of a device's memory usage, in which every nonzero part has at least one column;
+-- nil as for shares.
 function device_map.memory(label, entry, view)
   local shares, columns = device_map.shares(entry), {}
   if not shares then return nil end
@@ -44,16 +46,16 @@ function device_map.memory(label, entry, view)
   return device_map.bar_line(label, columns, view)
 end
 
---- What the marks of that bar mean: a list of texts.
+--- Returns the legend of that bar: a list of strings.
 function device_map.legend(utf8)
   local m = bars.marks(utf8)
   return {m.used .. " tensors", m.cached .. " cached", m.others .. " others",
     m.free .. " free"}
 end
 
---- The tensors of a device, as rows {name, bytes (text), note}: variables, the largest first, and
--- what no variable holds.
-function device_map.tenants(entry, limit)
+--- Returns the tensors of a device as rows {name, bytes (string), note}: variables, the largest
+-- first, and tensors that no variable holds.
+function device_map.tensors(entry, limit)
   local rows, rest = {}, {bytes = 0, count = 0}
   for i, item in ipairs(entry.lives) do
     if i <= (limit or SHOWN) then
@@ -73,7 +75,7 @@ function device_map.tenants(entry, limit)
   return rows
 end
 
--- "x 4.0 MiB, y 8 B (pinned)" in lines of `width` columns; a name that is too long is cut.
+-- Returns "x 4.0 MiB, y 8 B (pinned)" in lines of `width` columns; long names are truncated.
 local function names(rows, width)
   local items = {}
   for i, row in ipairs(rows) do
@@ -83,12 +85,12 @@ local function names(rows, width)
   return texts.items(items, width)
 end
 
---- The devices of a list where tensors live, as a few lines: how full an accelerator is, and who
--- lives there. The host's memory is full of other things: it has no bar.
+--- Returns the devices of a list that hold tensors as a few lines: the memory usage of an
+-- accelerator, and the tensors. The host has no bar, as its memory is also used by other programs.
 function device_map.short(list, view)
   local lines, drawn = {"memory in use after the run:"}, false
   for _, entry in ipairs(list) do
-    local label, rows = entry.device, device_map.tenants(entry, FEW)
+    local label, rows = entry.device, device_map.tensors(entry, FEW)
     local live = names(rows, view.width - LABEL - 2)
     if entry.why then
       live = {"not available, see :devices"}

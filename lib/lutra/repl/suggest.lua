@@ -140,7 +140,7 @@ local function about_calls(co, level, frame, message)
   for at = level, level + MOST_CALLERS do
     local info = debug.getinfo(co, at, "Slf")
     if not info or looked_at == 2 then return nil end
-    local users = info.currentline > 0 and call_frames.is_wanted(info)
+    local users = info.currentline > 0 and call_frames.is_shown(info)
       and not call_frames.is_library(info.source)
     local callee = users and at > 0 and debug.getinfo(co, at - 1, "n").name
     local view = callee and frame_at(co, at, info).view
@@ -189,7 +189,7 @@ local function without_self(co)
   for level = 1, MOST_CALLERS do
     local info = debug.getinfo(co, level, "Slf")
     if not info then return nil end
-    local users = info.currentline > 0 and call_frames.is_wanted(info)
+    local users = info.currentline > 0 and call_frames.is_shown(info)
       and not call_frames.is_library(info.source)
     local first, value = debug.getlocal(co, level - 1, 1)
     local callee = users and first == "self" and type(value) ~= "table"

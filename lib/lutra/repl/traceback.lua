@@ -30,7 +30,7 @@ local inside = "  (calls inside lutra)"
 -- is about; options.level is its frame and options.block the source below it.
 local function add_frame(texts, co, level, options)
   local info = debug.getinfo(co, level, "Slntf")
-  if not info or not call_frames.is_wanted(info) then return end
+  if not info or not call_frames.is_shown(info) then return end
   local ours = call_frames.is_library(info.source)
   if options.brief and ours then
     local told = texts[#texts] == inside or #texts == 0 and level < options.level

@@ -214,7 +214,7 @@ describe("help about Lua code", function()
     local page = text "nn.utils.clip_grad_norm_"
     has(page, "nn.utils.clip_grad_norm_(parameters, max_norm, {norm_type = 2})")
     has(page, "function in lutra/nn/utils.lua:")
-    has(page, "norm_type = 2): scales the")
+    has(page, "Scales the gradients of `parameters`")
   end)
 
   it("finds comments in cells", function()
@@ -402,7 +402,7 @@ describe("the commands", function()
       has(result.out, "\n  :" .. row.name)
     end
     has(result.out, "\nSession\n")
-    has(result.out, "Looks for a word in the names and texts")
+    has(result.out, "Searches for a word in the names and descriptions")
     has(result.out, "lt.matmul(self, other)")
     has(result.out, "also :q, :exit")
   end)

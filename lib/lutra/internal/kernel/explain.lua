@@ -1,13 +1,13 @@
---- What a compiler says of a kernel's source, for people: each error with its line and a caret.
+--- Formats a compiler's messages about a kernel: each error with its source line and a caret.
 --
--- Idea: only errors in the source itself count. What compilers say besides, of headers and of lines
--- that the library put there, is shown only where nothing else is.
+-- Only errors in the source itself are shown. Messages about headers and about lines that the
+-- library added are shown only when there are no others.
 
 local source_excerpt = require "lutra.internal.source_excerpt"
 local parameters = require "lutra.internal.kernel.parameters"
 
--- How compilers tell of an error, and of the bracket that was never closed: g++ and clang++, with a
--- column and without; then NVRTC.
+-- Formats of errors, and of notes about an unclosed bracket: g++ and clang++, with a column and
+-- without; then NVRTC.
 local FORMATS = {
   "^(.-):(%d+):(%d+): %a* ?error: (.*)$",
   "^(.-):(%d+):(%d+): note: (to match this .*)$",
@@ -16,7 +16,7 @@ local FORMATS = {
   "^(.-)%((%d+)()%): note[^:]*: (to match this .*)$",
 }
 
--- What is wrong at the end, where the emulation puts lines of its own ("launch").
+-- Formats of errors at the end of the source, where the emulation adds lines ("launch").
 local END_FORMATS = {
   "^At end of source: error:? (.*)$",
   "^launch:%d+:%d+: error: (expected '}'.*)$",
@@ -29,8 +29,9 @@ local function first_match(text, formats)
   end
 end
 
--- The errors of a compiler's text: a list of {file, line, column, message, drawn, below}, those at
--- the end with a message only. NVRTC tells no column, but draws the line and a caret below it.
+-- Returns the errors in a compiler's output: a list of {file, line, column, message, drawn,
+-- below}; those at the end of the source have only a message. NVRTC reports no column but prints
+-- the line with a caret below.
 local function errors_in(log)
   local found, lines = {}, {}
   for text in log:gmatch "[^\n]+" do lines[#lines + 1] = text end
@@ -48,7 +49,7 @@ local function errors_in(log)
   return found
 end
 
--- A line of the source without the blanks around it, and how many were before it.
+-- Returns a line of the source without surrounding blanks, and the number of blanks before it.
 local function source_line(source, number)
   local i = 0
   for line in (source .. "\n"):gmatch "([^\n]*)\n" do
@@ -60,8 +61,8 @@ local function source_line(source, number)
   end
 end
 
--- Where an error is in the line that source_line gave.
-local function place_of(e, text, blanks)
+-- Returns the column of an error in the line that source_line returned, or nil.
+local function column_of(e, text, blanks)
   if e.column then return math.max(1, math.min(e.column - blanks, #text + 1)) end
   local at = e.drawn and e.drawn:find(text, 1, true)
   local caret = e.below and e.below:match "^%s*()%^"
@@ -72,7 +73,7 @@ local function file_of(name) return name:sub(1, 100) .. ".cu" end -- as in src/c
 
 local MOST_ERRORS = 3
 
--- The errors that are in the source, for people: lines of text; {} where none is.
+-- Formats the errors that are in the source; returns a list of lines, empty without such errors.
 local function explain_errors(errors, source, name)
   local lines, shown, more = {}, 0, 0
   for _, e in ipairs(errors) do
@@ -86,7 +87,7 @@ local function explain_errors(errors, source, name)
         lines[#lines + 1] = "  at the end: " .. e.message
       else
         lines[#lines + 1] = ("  line %d: %s"):format(e.line, e.message)
-        lines[#lines + 1] = source_excerpt(text, place_of(e, text, blanks), "    ")
+        lines[#lines + 1] = source_excerpt(text, column_of(e, text, blanks), "    ")
       end
     end
   end
@@ -94,8 +95,8 @@ local function explain_errors(errors, source, name)
   return lines
 end
 
--- Where the source is right, and the kernel of that name and type is not in it. NVRTC and the
--- emulation call the place behind the source by these names.
+-- Explains the error for a valid source without a kernel of that name and type. NVRTC and the
+-- emulation report it in files of these names, which follow the source.
 local function explain_type(errors, self)
   local e = errors[1]
   if not e or (e.file ~= "__nv_name_map" and e.file ~= "launch") then return {} end
@@ -108,8 +109,8 @@ local function explain_type(errors, self)
   }
 end
 
--- What a source that was copied may have, and a kernel has not: a pattern of what the compiler
--- says, a part of the source ("" is in each), and advice.
+-- Advice for constructs of CUDA programs that kernels do not support: a pattern of the compiler's
+-- message, a part of the source ("" matches any), and the advice.
 local NO_LIBRARY = "a kernel can include C headers (math.h, stdint.h, stdio.h ...), cuda_fp16.h "
   .. "and cuda_bf16.h, but not the C++ standard library or headers of host programs"
 local ADVICE = {
@@ -134,8 +135,8 @@ local function advise(log, source)
   end
 end
 
---- What a compiler said of a kernel {source, name, parameters}: each error with its line of the
--- source, or all as it came; and advice where there is some.
+--- Formats a compiler's output for a kernel {source, name, parameters}: each error with its line of
+-- the source, or the first lines of the output; then advice, when there is some.
 return function(log, self)
   local errors = errors_in(log)
   local lines = explain_errors(errors, self.source, self.name)

@@ -1,13 +1,13 @@
---- What a kernel's parameters are, read from its source.
+--- Reads the parameters of a kernel from its source.
 --
--- Idea: no parser of C++. Comments and strings are blanked, `__global__ ... name(...)` is found,
--- and each parameter is looked at as a bag of words: qualifiers, the words of a type, stars, a
--- name. What does not fit that is refused: a kernel whose arguments cannot be checked is not
--- called. That the words mean what they say, the compiler is asked (parameters.expression).
+-- This does not parse C++: comments and strings are blanked, `__global__ ... name(...)` is
+-- searched, and each parameter is read as words: qualifiers, a type, stars, a name. Any other
+-- parameter is rejected, as a kernel whose arguments cannot be checked is not called. The compiler
+-- verifies the types (parameters.expression).
 
 local parameters = {}
 
--- Blanks for comments and strings; lines stay where they are.
+-- Replaces comments and strings by blanks; line numbers do not change.
 local function strip(source)
   local function blank(text) return (text:gsub("[^\n]", " ")) end
   local out, at = {}, 1
@@ -34,7 +34,7 @@ local function strip(source)
   return table.concat(out)
 end
 
--- The element of a type that is one word; the others are put together from several.
+-- The elements of types of one word; types of several words are composed.
 local NAMED = {
   float = "float32", double = "float64", bool = "bool", void = "any", size_t = "uint64",
   half = "float16", __half = "float16", nv_bfloat16 = "bfloat16", __nv_bfloat16 = "bfloat16",
@@ -46,7 +46,8 @@ local INTEGER_WORDS = {int = true, char = true, short = true, long = true, unsig
 local QUALIFIERS = {const = true, volatile = true, restrict = true, __restrict__ = true,
   __restrict = true, __grid_constant__ = true}
 
--- "unsigned long long" -> "uint64"; nil for words that make no type.
+-- Returns the element of a type: "uint64" for "unsigned long long"; nil for words that are no
+-- type.
 local function element_of(words)
   if #words == 1 and NAMED[words[1]] then return NAMED[words[1]] end
   local count = {}
@@ -58,7 +59,7 @@ local function element_of(words)
   return #words > 0 and (count.unsigned and "uint" or "int") .. bits or nil
 end
 
--- CUDA's vector types: what stands before the number of lanes.
+-- CUDA's vector types: their names without the number of lanes.
 local VECTORS = {
   char = "int8", uchar = "uint8", short = "int16", ushort = "uint16", int = "int32",
   uint = "uint32", long = "int64", ulong = "uint64", longlong = "int64", ulonglong = "uint64",
@@ -67,7 +68,7 @@ local VECTORS = {
 local PAIRS = {half2 = "float16", __half2 = "float16", nv_bfloat162 = "bfloat16",
   __nv_bfloat162 = "bfloat16"}
 
--- "float4" -> "float32", 4; nil for what is none.
+-- Returns element and lanes of a vector type: "float32", 4 for "float4"; nil for any other word.
 local function vector_of(word)
   if PAIRS[word] then return PAIRS[word], 2 end
   local base, lanes = word:match "^(%l+)([1-4])$"
@@ -78,8 +79,8 @@ local function is_type_word(word)
   return INTEGER_WORDS[word] or NAMED[word] or vector_of(word)
 end
 
--- One parameter: {name, type, element, lanes, pointer, written}; nil and its text where it is
--- another kind of thing: a reference, a struct, a pointer to a pointer.
+-- Reads one parameter: {name, type, element, lanes, pointer, written}; nil and its text for an
+-- unsupported kind: a reference, a struct, a pointer to a pointer.
 local function parse_one(text, number)
   text = text:gsub("[%s\\]+", " "):match "^ ?(.-) ?$"
   local plain, stars = text:gsub(" ?=.*$", ""):gsub("std::", ""):gsub("%[[^%]]*%]", "*"):gsub(
@@ -107,7 +108,7 @@ local function parse_one(text, number)
   }
 end
 
--- Pieces between the commas that are in no brackets.
+-- Splits a list at the commas outside brackets.
 local function split(list)
   local pieces, depth, from = {}, 0, 1
   for at, c in list:gmatch "()([,()<>])" do
@@ -126,8 +127,8 @@ local function split(list)
   return pieces
 end
 
---- The kernels of a source: a list of {name, list = what stands in the brackets, template}; and the
--- line of the first `__global__` behind which none was found.
+--- Returns the kernels of a source: a list of {name, list = the text between the brackets,
+-- template}; and the line of the first `__global__` that is not followed by a function, or nil.
 function parameters.kernels(source)
   local text, found, bad = strip(source), {}, nil
   for at, rest in text:gmatch "()__global__()" do
@@ -136,7 +137,7 @@ function parameters.kernels(source)
     local name, list = head:match "^[^(){};]-([%a_][%w_]*)%s*(%b())"
     if not name then
       bad = bad or select(2, text:sub(1, at):gsub("\n", "")) + 1
-    elseif not found[name .. list] then -- it may be declared first, and made later
+    elseif not found[name .. list] then -- it may be declared and defined
       local before = text:sub(1, at - 1):match "[^;{}]*$"
       found[#found + 1] = {name = name, list = list:sub(2, -2),
         template = before:find "%f[%w_]template%f[^%w_]" ~= nil}
@@ -146,9 +147,9 @@ function parameters.kernels(source)
   return found, bad
 end
 
---- The parameters of a kernel that parameters.kernels gave: a list of {name, type, element, lanes,
--- pointer, written}, where lanes is the 4 of "float4 *", else 1; or nil and the text of one that is
--- of another kind.
+--- Returns the parameters of a kernel from parameters.kernels: a list of {name, type, element,
+-- lanes, pointer, written}, where lanes is 4 for "float4 *", else 1; or nil and the text of an
+-- unsupported parameter.
 function parameters.read(kernel)
   local list = {}
   for i, text in ipairs(split(kernel.list)) do
@@ -159,15 +160,15 @@ function parameters.read(kernel)
   return list
 end
 
---- The kernel `name` as C++, with the parameters that were read: no other function of that name
--- has the type. Conditions, macros and later declarations cannot make it another.
+--- Returns a C++ expression of the kernel `name` cast to the parameters that were read. It compiles
+-- only for a function of this type, whatever conditions, macros and other declarations there are.
 function parameters.expression(name, list)
   local types = {}
   for i, p in ipairs(list) do types[i] = p.type end
   return ("static_cast<void (*)(%s)>(&%s)"):format(table.concat(types, ", "), name)
 end
 
---- The parameters as they stand in a declaration, less what says nothing.
+--- Returns the parameters as in a declaration, without qualifiers that do not matter.
 function parameters.text(list)
   local words = {}
   for i, p in ipairs(list) do words[i] = p.type .. (p.pointer and "" or " ") .. p.name end

@@ -1,8 +1,8 @@
---- Numbers along the edges of a picture: round ones, at most so many.
+--- Axis ticks: round numbers along the edges of a plot.
 
 local axes = {}
 
--- 1, 2 or 5 times a power of ten, about `raw`: from half of it to a little more.
+-- Returns 1, 2 or 5 times a power of ten that is near `raw`.
 local function round_step(raw)
   local power = 10.0 ^ math.floor(math.log(raw, 10) + 1e-9)
   for _, factor in ipairs {10, 5, 2} do
@@ -11,21 +11,21 @@ local function round_step(raw)
   return power
 end
 
---- The width of a range, halved so that it does not overflow.
+--- Returns half the width of a range, which does not overflow.
 function axes.half(lo, hi) return hi / 2 - lo / 2 end
 local half = axes.half
 
---- Where `value` lies between lo (0) and hi (1), for any finite numbers.
+--- Returns the position of `value` between lo (0) and hi (1), for any finite numbers.
 function axes.share(value, lo, hi) return half(lo, value) / half(lo, hi) end
 
---- The value at a share (0 to 1) of lo..hi, for any finite numbers.
+--- Returns the value at a share (0 to 1) of lo..hi, for any finite numbers.
 function axes.at(lo, hi, share)
   local width = hi + 0.0 - lo
   if width < math.huge then return lo + width * share end
   return lo * (1 - share) + hi * share
 end
 
---- A range around constant data.
+--- Returns a range that is not empty, also for constant data.
 function axes.range(lo, hi)
   if lo < hi then return lo, hi end
   local room = math.max(0.5, math.abs(lo) * 0.1)
@@ -41,8 +41,8 @@ local function label(value, step)
   return ("%%.%df"):format(decimals):format(value)
 end
 
---- A list of {value, text}: round numbers in lo..hi, about `count`, at most twice as many. `whole`:
--- no fractions.
+--- Returns a list of ticks {value, text}: round numbers in lo..hi, about `count`, at most twice as
+-- many; with `whole`, integers only.
 function axes.ticks(lo, hi, count, whole)
   local raw = half(lo, hi) / math.max(count, 1) * 2
   if whole then raw = math.max(raw, 1) end

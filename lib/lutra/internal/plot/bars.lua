@@ -1,6 +1,6 @@
---- Bars for a terminal: columns that are each of a kind, as characters and in colours.
+--- Bars for a terminal: one character per column, by kind, with colours.
 --
--- Invariant: kinds that stand in one bar have marks of their own, so colours are never needed.
+-- Invariant: each kind in a bar has its own character, so that colours are not needed to read it.
 
 local bars = {}
 
@@ -21,10 +21,10 @@ local styles = {
   wait = "warning", idle = "faint",
 }
 
---- The marks of kinds: a table.
+--- Returns the table of the characters of kinds.
 function bars.marks(utf8) return utf8 and marks.utf8 or marks.ascii end
 
---- "[██··]" of a list of kinds; paint(style, text) colours what stands together.
+--- Returns the bar of a list of kinds, such as "[██··]"; paint(style, text) colours each run.
 function bars.line(columns, utf8, paint)
   local text, parts, i = bars.marks(utf8), {}, 1
   while i <= #columns do

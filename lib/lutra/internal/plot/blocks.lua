@@ -1,7 +1,6 @@
---- Rows of pixels as lines of a terminal: two pixels a character in colours, or a ramp of grey
--- characters without.
+--- Images for a terminal: two pixels per character in colours, or grey-scale characters.
 --
--- A pixel is a number 0 to 255 or {r, g, b}; nil is left empty.
+-- A pixel is a number from 0 to 255 or {r, g, b}; nil is left empty.
 
 local blocks = {}
 
@@ -12,7 +11,7 @@ local function components(pixel)
   return pixel[1], pixel[2], pixel[3]
 end
 
--- The nearest of xterm's 256 colours: 16..231 a cube of six levels, 232..255 greys.
+-- Returns the nearest of xterm's 256 colours: 16..231 are a cube of six levels, 232..255 greys.
 local levels = {0, 95, 135, 175, 215, 255}
 
 local function nearest_level(value)
@@ -34,7 +33,7 @@ local function indexed(r, g, b)
   return 16 + 36 * (i - 1) + 6 * (j - 1) + k - 1
 end
 
--- "38;2;r;g;b" of the foreground (38) or background (48).
+-- Returns the escape code of a foreground (38) or background (48) colour, "38;2;r;g;b".
 local function code(ground, pixel, depth)
   local r, g, b = components(pixel)
   if depth == 24 then return ("%d;2;%d;%d;%d"):format(ground, r, g, b) end
@@ -48,7 +47,7 @@ local function cell(top, bottom, depth)
   return code(38, top, depth) .. ";" .. code(48, bottom, depth), "▀"
 end
 
--- Two rows of pixels as a line; the same colours as before are not said again.
+-- Returns two rows of pixels as a line; a colour is written only when it changes.
 local function colored_line(upper, lower, width, depth)
   local parts, last = {}, "0"
   for x = 1, width do
@@ -61,7 +60,7 @@ local function colored_line(upper, lower, width, depth)
   return table.concat(parts)
 end
 
--- ITU-R BT.601's weights of brightness.
+-- Returns the brightness of a pixel (weights of ITU-R BT.601).
 local function brightness(pixel)
   if type(pixel) ~= "table" then return pixel end
   local r, g, b = components(pixel)
@@ -79,8 +78,8 @@ local function grey_line(upper, lower, width)
   return (table.concat(parts):gsub(" +$", ""))
 end
 
---- The lines of rows of pixels. depth: 24 (bits a pixel), 8 (256 colours), or nil for characters
--- without colour.
+--- Returns rows of pixels as lines. depth: 24 (bits per pixel), 8 (256 colours), or nil for
+-- characters without colour.
 function blocks.lines(rows, width, depth)
   local lines = {}
   for y = 1, #rows, 2 do

@@ -1,17 +1,17 @@
---- A canvas of dots, several to a character: 2 x 4 braille dots, or 1 x 2 in ASCII (. ' :).
+--- A canvas of dots, several per character: 2 x 4 braille dots, or 1 x 2 in ASCII (. ' :).
 --
--- Dots count from 1, from the left and from the top. What lies outside is not drawn. A character
--- has one colour: that of the dot drawn last.
+-- Dots are numbered from 1, from the left and from the top; dots outside are ignored. A character
+-- has the colour of the dot drawn last.
 
 local canvas = {}
 canvas.__index = canvas
 
--- Unicode's numbers of the dots of a braille pattern, by column and row.
+-- The bits of the dots of a braille pattern in Unicode, by column and row.
 local braille = {{0x01, 0x02, 0x04, 0x40}, {0x08, 0x10, 0x20, 0x80}}
 local ascii = {{1, 2}}
 local ascii_marks = {[0] = " ", "'", ".", ":"}
 
---- A canvas of so many characters. Its fields width and height are dots.
+--- Returns a canvas of so many characters. Its fields width and height count dots.
 function canvas.new(columns, rows, utf8_terminal)
   local bits = utf8_terminal and braille or ascii
   return setmetatable({
@@ -31,7 +31,7 @@ function canvas:dot(x, y, color)
   self.colors[cell] = color
 end
 
---- Draws the dots of a straight line, its ends included.
+--- Draws a straight line, including its ends.
 function canvas:line(x0, y0, x1, y1, color)
   local steps = math.max(math.abs(x1 - x0), math.abs(y1 - y0))
   for i = 0, steps do
@@ -46,7 +46,7 @@ local function character(self, bits)
   return bits == 0 and " " or utf8.char(0x2800 + bits)
 end
 
--- The characters of a row up to its last dot, those of one colour together: {text, color}.
+-- Returns the characters of a row up to its last dot as runs of one colour: {text, color}.
 local function runs(self, row)
   local list, last = {}, 0
   for column = 1, self.columns do
@@ -65,7 +65,7 @@ local function runs(self, row)
   return list
 end
 
---- The rows as texts, without spaces at their ends. paint(color, text) colours.
+--- Returns the rows as strings without trailing spaces. paint(color, text) colours them.
 function canvas:lines(paint)
   local lines = {}
   for row = 0, self.rows - 1 do

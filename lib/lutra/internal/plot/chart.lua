@@ -1,7 +1,7 @@
---- Curves and clouds of points in a frame of numbers, as lines of text.
+--- Charts of curves and points with axes, as lines of text.
 --
--- A chart is given series from lutra.internal.plot.data; a series is {points}, {bars} or {cloud},
--- with a color. The ranges of its axes are those of the data.
+-- The series of a chart come from lutra.internal.plot.data; a series is {points}, {bars} or
+-- {cloud}, with a color. The ranges of the axes are those of the data.
 
 local axes = require "lutra.internal.plot.axes"
 local canvas = require "lutra.internal.plot.canvas"
@@ -20,7 +20,7 @@ local function widen(range, value)
   if not range.hi or value > range.hi then range.hi = value end
 end
 
--- The ranges of x and y over all series.
+-- Returns the ranges of x and y over all series.
 local function ranges(series)
   local x, y = {}, {}
   for _, s in ipairs(series) do
@@ -33,7 +33,7 @@ local function ranges(series)
   return x, y
 end
 
--- A function from values to dots 1..count, and the values of the first and the last dot.
+-- Returns a function from values to dots 1..count, and the values of the first and the last dot.
 local function scale(range, count, from_top)
   local lo, hi = axes.range(range.lo, range.hi)
   return function(value)
@@ -60,7 +60,8 @@ local function draw_cloud(c, s, to_x, to_y)
   for _, p in ipairs(s.cloud) do c:dot(to_x(p[1]), to_y(p[2]), s.color) end
 end
 
--- From least to largest in each column; neighbours that would not touch are joined.
+-- Draws a bar from the least to the largest value in each column; adjacent bars that would not
+-- touch are joined.
 local function draw_bars(c, s, to_x, to_y)
   local last
   for _, b in ipairs(s.bars) do
@@ -85,7 +86,7 @@ local function draw(c, series, to_x, to_y)
   end
 end
 
--- Text of the tick in each row of characters, and the widest.
+-- Returns the tick label of each row of characters, and the width of the widest.
 local function side_labels(lo, hi, rows, dots_y, to_y)
   local labels, width = {}, 0
   for _, tick in ipairs(axes.ticks(lo, hi, math.max(2, rows // 4))) do
@@ -96,7 +97,7 @@ local function side_labels(lo, hi, rows, dots_y, to_y)
   return labels, width
 end
 
--- The line under the picture and the line of its numbers; those that would touch are left out.
+-- Returns the x axis and the line of its labels, of which those that would touch are omitted.
 local function bottom(lo, hi, columns, dots_x, to_x, frame, whole)
   local marks, numbers, filled = {}, "", 0
   for i = 1, columns do marks[i] = frame.bottom end
@@ -112,8 +113,8 @@ local function bottom(lo, hi, columns, dots_x, to_x, frame, whole)
   return table.concat(marks), numbers
 end
 
---- The chart as a list of lines. options: width, height (characters, frame included), utf8,
--- paint(color, text), whole (the x axis counts). nil where no series has a point.
+--- Returns the chart as a list of lines; nil when no series has a point. options: width, height (in
+-- characters, including the frame), utf8, paint(color, text), whole (the x axis counts integers).
 function chart.lines(series, options)
   local x, y = ranges(series)
   if not x.lo or not y.lo then return nil end
@@ -122,7 +123,7 @@ function chart.lines(series, options)
   local probe = canvas.new(1, rows, options.utf8)
   local to_y, y_lo, y_hi = scale(y, probe.height, true)
   local labels, label_width = side_labels(y_lo, y_hi, rows, probe.dots_y, to_y)
-  if options.width - label_width < 5 then labels, label_width = {}, 0 end -- no room for them
+  if options.width - label_width < 5 then labels, label_width = {}, 0 end -- too narrow
   local columns = math.max(options.width - label_width - 1, 4)
   local c = canvas.new(columns, rows, options.utf8)
   local to_x, x_lo, x_hi = scale(x, c.width)
@@ -140,7 +141,7 @@ function chart.lines(series, options)
   return lines
 end
 
---- How many dots wide a chart of `width` characters is at most.
+--- Returns the maximum width in dots of a chart of `width` characters.
 function chart.dots(width, utf8_terminal)
   return math.max(1, width - 2) * (utf8_terminal and 2 or 1)
 end

@@ -1,18 +1,18 @@
---- What is plotted, taken from tensors: as few numbers as there are dots, found by ops where the
--- tensor is, then copied to the host at once.
+--- Data for plots: reduces tensors to as many numbers as there are dots, by ops on the tensor's
+-- device, and copies these to the host at once.
 --
--- NaN and infinities are gaps: a point without a y.
+-- NaN and infinities are gaps: a point without y.
 
 local axes = require "lutra.internal.plot.axes"
 local lt = require "lutra"
 
 local data = {}
 
-local POINTS = 4000 -- a curve of more is reduced
+local POINTS = 4000 -- longer curves are reduced
 
 local function fail(message, ...) error(message:format(...), 0) end
 
--- A list of numbers, of such lists or of tensors of one element, as a tensor.
+-- Returns a list of numbers, of such lists, or of tensors of one element as a tensor.
 local function from_table(list, name)
   local numbers = list
   if lt.is_tensor(list[1]) then
@@ -26,7 +26,8 @@ local function from_table(list, name)
   return made
 end
 
---- A tensor to draw from a value: itself without its history, or a list of numbers made one.
+--- Returns a value as a tensor to draw: a detached tensor, or one made from a list of numbers.
+-- Raises an error for other values.
 function data.tensor(value, name)
   if type(value) == "table" then value = from_table(value, name) end
   if not lt.is_tensor(value) then
@@ -39,18 +40,20 @@ function data.tensor(value, name)
   return value.dtype == "bool" and value:byte() or value
 end
 
---- Numbers of a small 1-d tensor, on the host.
+--- Returns the numbers of a small 1-d tensor as a list.
 function data.numbers(t) return t:to("cpu"):double():totable() end
 
 local function is_finite(v) return v == v and v ~= math.huge and v ~= -math.huge end
 
---- A float tensor that can be compared with any number; one that is float already stays.
+--- Returns a floating-point tensor that can be compared with any number; floating-point tensors are
+-- returned unchanged.
 function data.float(t)
   if t.dtype == "float32" or t.dtype == "float64" then return t end
   return t:to(t:is_floating_point() and "float32" or t.is_mps and "float32" or "float64")
 end
 
--- Least and largest finite value of each group of k elements; an empty group has least > largest.
+-- Returns the least and the largest finite value of each group of k elements; for a group without
+-- finite values, least > largest.
 local function extremes(t, k)
   local n = t:numel()
   local groups = n // k
@@ -69,9 +72,9 @@ local function extremes(t, k)
   return reduce(low, lt.amin), reduce(high, lt.amax)
 end
 
---- The curve of a 1-d tensor over 1..n, for a picture of so many dots in width: {points = list of
--- {x, y or nil}}, or where there are more than four a dot {bars = list of {x, low, high}}, one for
--- each group of elements.
+--- Returns the curve of a 1-d tensor over 1..n for a plot of so many dots in width: {points = list
+-- of {x, y or nil}}, or for more than four elements per dot {bars = list of {x, low, high}}, one
+-- for each group of elements.
 function data.curve(t, dots)
   local n = t:numel()
   if n <= math.max(4 * dots, 2) then
@@ -90,7 +93,8 @@ function data.curve(t, dots)
   return {bars = bars}
 end
 
---- Least and largest finite value, and how many values are not finite. nil: there is none.
+--- Returns the least and the largest finite value, and the number of values that are not finite;
+-- nil without finite values.
 function data.range(t)
   local finite = t
   local bad = 0
@@ -103,8 +107,8 @@ function data.range(t)
   return finite:amin():item(), finite:amax():item(), bad
 end
 
---- Points of two 1-d tensors: {points}, or for very many {cloud = list of {x, y}}, the dots that a
--- picture of columns x rows dots has.
+--- Returns the points of two 1-d tensors: {points}, or for very many {cloud = list of {x, y}}, the
+-- dots of a plot of columns x rows dots.
 function data.scatter(x, y, columns, rows)
   if x:numel() <= POINTS then
     local xs, ys, points = data.numbers(x), data.numbers(y), {}
@@ -138,8 +142,9 @@ function data.scatter(x, y, columns, rows)
   return {cloud = cloud}
 end
 
---- How many values of a tensor, all finite, lie in each of `bins` equal parts of lo..hi. A value
--- on an edge counts above it, the largest in the last. One pass a part, one copy to the host.
+--- Returns the number of values of a tensor, all finite, in each of `bins` equal parts of lo..hi. A
+-- value on an edge counts in the upper part, the largest in the last. One pass per part, one copy
+-- to the host.
 function data.counts(t, lo, hi, bins)
   local at_least = {}
   for i = 1, bins - 1 do

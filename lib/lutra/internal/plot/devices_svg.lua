@@ -1,4 +1,4 @@
---- Devices as an SVG picture: how full each is, the blocks of its allocator, what lives there.
+--- Device memory as an SVG picture: usage, the allocator's blocks, and the tensors in them.
 
 local svg = require "lutra.internal.plot.svg"
 local texts = require "lutra.internal.text"
@@ -6,15 +6,15 @@ local texts = require "lutra.internal.text"
 local devices_svg = {}
 
 local WIDTH, HEIGHT, MARGIN, LINE, EDGE = 720, 24, 16, 16, 3
-local LEFT = MARGIN + 72 -- of bars; their names stand before
-local NARROW = 2 -- a block of less width is drawn together with those beside it
+local LEFT = MARGIN + 72 -- the left edge of bars, behind their names
+local NARROW = 2 -- narrower blocks are merged with adjacent ones
 local TITLE = 8.6 -- width of a letter of a title
 
 local keys = {"used", "cached", "others"}
 local words = {used = "tensors", cached = "cached", others = "others", free = "free",
   part = "tensors and cache"}
 
--- The bar of how full a device is.
+-- Appends the bar of a device's memory usage.
 local function fullness(device, y, parts)
   local x, taken = 0, 0
   local function add(key, bytes, width)
@@ -39,7 +39,7 @@ local function block_tip(block, segment)
   return table.concat(parts, ", ")
 end
 
--- Narrow blocks beside each other, drawn as one box of their kind.
+-- Merges adjacent narrow blocks, drawn as one box of their kind.
 local Crowd = {}
 Crowd.__index = Crowd
 
@@ -47,7 +47,7 @@ local function kind_of(used, cached)
   return cached == 0 and "used" or used == 0 and "cached" or "part"
 end
 
--- Puts in a block; those of a few points' width are a cell, and cells of one kind a box.
+-- Adds a block. Blocks of a few points' width share a cell, and cells of one kind a box.
 function Crowd:put(block, width)
   self.used = self.used + (block.used and block.size or 0)
   self.cached = self.cached + (block.used and 0 or block.size)
@@ -78,14 +78,14 @@ function Crowd:draw()
   self.box = nil
 end
 
--- Draws what is left. Returns where the next block begins.
+-- Draws the pending blocks. Returns the x position of the next block.
 function Crowd:finish()
   self:end_cell()
   self:draw()
   return self.x
 end
 
--- The blocks of a segment from x on.
+-- Appends the boxes of a segment's blocks from x on.
 local function segment_boxes(segment, x, y, scale, parts)
   local crowd = setmetatable({x = x, y = y, parts = parts, used = 0, cached = 0, count = 0,
     width = 0}, Crowd)
@@ -95,7 +95,7 @@ local function segment_boxes(segment, x, y, scale, parts)
       crowd:put(block, width)
     else
       x = crowd:finish()
-      local edge = width > 4 and 0.5 or 0 -- so that one is told from the next
+      local edge = width > 4 and 0.5 or 0 -- a gap between boxes
       parts[#parts + 1] = svg.kind_box(x + edge, y, width - 2 * edge, HEIGHT,
         block.used and "used" or "cached", block_tip(block, segment),
         {block.name or not block.used and texts.bytes(block.size) or nil})
@@ -105,7 +105,7 @@ local function segment_boxes(segment, x, y, scale, parts)
   crowd:finish()
 end
 
--- The blocks of all segments, by their sizes.
+-- Appends the blocks of all segments, scaled by their sizes.
 local function blocks(segments, y, parts)
   local total = 0
   for _, segment in ipairs(segments) do total = total + segment.size end
@@ -118,9 +118,9 @@ local function blocks(segments, y, parts)
   end
 end
 
---- The SVG text of devices: list of {title, total, shares = {in tensors, cached, of others} (bytes;
--- nil where there is nothing to fill), segments (lutra.internal.plot.memory_map, may be nil),
--- numbers, lines (lists of texts)}, and a text for the end (may be nil).
+--- Returns the SVG of devices: a list of {title, total, shares = {in tensors, cached, of others}
+-- (bytes; nil without a total), segments (lutra.internal.plot.memory_map, or nil), numbers, lines
+-- (lists of strings)}, and a note at the end (or nil).
 function devices_svg.text(list, note)
   local parts, y, widest = {}, MARGIN, 0
   local function write(lines, class, x)

@@ -1,10 +1,10 @@
 --- The autograd graph of a tensor as data that can be drawn.
 --
--- A graph is {nodes, total, leaves, by_age}: nodes in the order in which they are found from the
--- tensor, breadth first, at most so many of `total`. A node is {number, name, shape (of what it
--- made), saved (bytes), freed, below = list of nodes and leaves, uses = how many edges lead to it,
--- height = the longest way down to a leaf}. A leaf is {leaf = tensor, name, shape}. What a node
--- leads to that is beyond the limit is {cut = true}. by_age has the nodes, the oldest first.
+-- A graph is {nodes, total, leaves, by_age}: nodes in breadth-first order from the tensor, at most
+-- a limit of the `total`. A node is {number, name, shape (of its result), saved (bytes), freed,
+-- below = list of nodes and leaves, uses = number of edges to it, height = length of the longest
+-- path to a leaf}. A leaf is {leaf = tensor, name, shape}. A node beyond the limit is represented
+-- by {cut = true}. by_age lists the nodes, the oldest first.
 
 local core = require "lutra.core"
 
@@ -16,7 +16,7 @@ local function saved_bytes(node)
   return bytes
 end
 
--- The leaf's entry, one for each tensor however many edges lead to it.
+-- Returns the entry of a leaf tensor, the same for all edges to it.
 local function leaf_of(g, tensor, shape, name_of)
   local memory = core._memory(tensor)
   local list = g.by_memory[memory] or {}
@@ -45,7 +45,7 @@ local function link(g, node, raw, name_of)
   end
 end
 
--- What is below was made before: in that order every height is known when it is needed.
+-- Computes heights. A node is newer than those below it, so by age their heights are known.
 local function find_heights(g)
   local by_age = table.move(g.nodes, 1, #g.nodes, 1, {})
   table.sort(by_age, function(a, b) return a.sequence < b.sequence end)
@@ -57,8 +57,8 @@ local function find_heights(g)
   g.by_age = by_age
 end
 
---- The graph of tensor x with at most `limit` nodes. name_of(leaf tensor) gives its name or nil.
--- A leaf has no nodes.
+--- Returns the graph of tensor x with at most `limit` nodes; a leaf tensor has no nodes.
+-- name_of(leaf tensor) returns its name or nil.
 function graph.read(x, limit, name_of)
   local list, total = core._graph(x, limit)
   local g = {nodes = {}, leaves = {}, total = total, by_memory = {}}
@@ -72,7 +72,7 @@ function graph.read(x, limit, name_of)
   return g
 end
 
---- Bytes that the nodes keep for backward.
+--- Returns the number of bytes of the tensors saved for backward.
 function graph.saved(g)
   local bytes = 0
   for _, node in ipairs(g.nodes) do bytes = bytes + node.saved end

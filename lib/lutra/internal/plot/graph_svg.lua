@@ -1,8 +1,8 @@
---- A graph of autograd as an SVG picture: layers from the tensor at the top down to the leaves.
+--- An autograd graph as an SVG picture: layers from the tensor at the top down to the leaves.
 --
--- A box is a layer below the lowest that leads to it. An edge over several layers is bent through
--- a place of its own in each, so that it goes round the boxes. Within a layer, boxes are ordered by
--- the mean place of what leads to them.
+-- A box is one layer below the lowest box with an edge to it. An edge that spans several layers
+-- has a bend in each, so that it does not cross boxes. Within a layer, boxes are ordered by the
+-- mean position of the boxes with edges to them.
 
 local escape = require("lutra.internal.plot.svg").escape
 local texts = require "lutra.internal.text"
@@ -10,7 +10,7 @@ local texts = require "lutra.internal.text"
 local graph_svg = {}
 
 local LETTER, HEIGHT, GAP_X, GAP_Y, MARGIN = 7.2, 40, 18, 36, 16
-local BENDS = 40 -- layers in which an edge has a place of its own
+local BENDS = 40 -- the maximum number of layers in which an edge has a bend
 
 local function box_texts(item)
   if item.cut then return "...", "" end
@@ -30,8 +30,8 @@ local function new_box(item)
   return {item = item, name = name, small = small, width = width, above = {}, layer = 1}
 end
 
--- The boxes in order from the top, with their layers, and the links between them. A leaf has a box
--- for each edge to it, so that a parameter that is used everywhere draws no lines across it all.
+-- Returns the boxes in order from the top, with their layers, and the edges between them. A leaf
+-- has a box for each edge to it, so that a parameter that is used often draws no long lines.
 local function place_boxes(g)
   local boxes, list, links = {}, {}, {}
   local function box_of(item)
@@ -43,7 +43,7 @@ local function place_boxes(g)
     end
     return box
   end
-  for i = #g.by_age, 1, -1 do -- what leads to a node is younger than it
+  for i = #g.by_age, 1, -1 do -- a node is older than the nodes with edges to it
     local node = g.by_age[i]
     local box = box_of(node)
     for _, below in ipairs(node.below) do
@@ -55,7 +55,7 @@ local function place_boxes(g)
   return list, links
 end
 
--- The layers as lists of boxes and bends, and the edges as lists of those.
+-- Returns the layers as lists of boxes and bends, and the edges as lists of those.
 local function make_layers(g)
   local list, links = place_boxes(g)
   local layers, edges = {}, {}
@@ -79,7 +79,7 @@ local function make_layers(g)
   return layers, edges
 end
 
--- Orders each layer by what is above it, then gives every box its place.
+-- Orders each layer by the layer above it and assigns positions to the boxes.
 local function lay_out(layers)
   local widest = 0
   for y, layer in ipairs(layers) do
@@ -155,7 +155,7 @@ text { font-family: monospace; text-anchor: middle; fill: #222222; }
  orient="auto"><path d="M0 0 L8 4 L0 8 Z" fill="#777777"/></marker></defs>
 ]]
 
---- The SVG text of a graph (lutra.internal.plot.graph) with a title.
+--- Returns the SVG of a graph (lutra.internal.plot.graph) with a title.
 function graph_svg.text(g, title)
   local layers, edges = make_layers(g)
   local width, height = lay_out(layers)

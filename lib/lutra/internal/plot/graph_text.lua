@@ -1,8 +1,8 @@
---- A graph of autograd as lines of text.
+--- An autograd graph as lines of text.
 --
--- The longest way down stays in its column, so that a deep network is a flat list; what joins it is
--- indented. A node to which several edges lead gets a number, is written where the last of them
--- comes, and is referred to by the others: so each node stands once, below all that use it.
+-- The longest path stays in its column, so that a deep network is a flat list; branches are
+-- indented. A node with several edges to it gets a number, is written at the last of them, and is
+-- referenced by the others, so that each node appears once, below all that use it.
 
 local texts = require "lutra.internal.text"
 
@@ -13,7 +13,7 @@ local marks = {
   ascii = {node = "* ", branch = "|-", last = "`-", down = "| ", refer = "v "},
 }
 
--- Lines are made of pieces {text, kind of color or nil}.
+-- Lines consist of pieces {text, kind of color or nil}.
 local function node_pieces(state, node)
   local label = node.uses > 1 and " #" .. state.label(node) or ""
   local kept = node.freed and "  freed" or node.saved > 0 and "  saves " .. texts.bytes(node.saved)
@@ -26,7 +26,7 @@ local function leaf_pieces(leaf)
   return {leaf.name or "leaf", "string"}, {"  " .. leaf.shape}
 end
 
--- Writes a line, cut to the width.
+-- Appends a line, truncated to the width.
 local function write(state, ...)
   local parts, room = {}, state.width
   for i, piece in ipairs {...} do
@@ -37,7 +37,8 @@ local function write(state, ...)
   state.lines[#state.lines + 1] = table.concat(parts)
 end
 
--- Leaves first, then what is below by height: the last one goes on in the same column.
+-- Returns the entries below a node: leaves first, then nodes by height, so that the last one
+-- continues in the same column.
 local function sorted_below(node)
   local list = table.move(node.below, 1, #node.below, 1, {})
   local place = {}
@@ -49,7 +50,7 @@ local function sorted_below(node)
   return list
 end
 
--- Puts the edges of a node on the stack, the first on top.
+-- Pushes the edges of a node on the stack, the first on top.
 local function push(state, node, indent)
   local list = sorted_below(node)
   for i = #list, 1, -1 do
@@ -57,7 +58,7 @@ local function push(state, node, indent)
   end
 end
 
--- Follows one edge.
+-- Processes one edge.
 local function step(state, edge)
   local below, m = edge.below, state.marks
   local start = edge.indent .. (edge.last and m.last or m.branch)
@@ -82,8 +83,8 @@ local function labels()
   end
 end
 
---- The lines of a graph (lutra.internal.plot.graph), at most `limit`, and how many nodes are in
--- them. options: limit, width, utf8, paint(kind, text).
+--- Returns the lines of a graph (lutra.internal.plot.graph), at most `limit`, and the number of
+-- nodes in them. options: limit, width, utf8, paint(kind, text).
 function graph_text.lines(g, options)
   local state = {
     lines = {}, stack = {}, left = {}, written = 0, limit = options.limit, width = options.width,

@@ -1,4 +1,4 @@
---- A histogram as lines of text: a row for each part of the range, a bar for how many lie in it.
+--- A histogram as lines of text: a row for each bin, with a bar of its count.
 
 local axes = require "lutra.internal.plot.axes"
 local texts = require "lutra.internal.text"
@@ -7,13 +7,13 @@ local histogram = {}
 
 local eighths = {"▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"}
 
--- A bar of `eights` eighths of a character.
+-- Returns a bar of `eights` eighths of a character.
 local function bar(eights, utf8_terminal)
   if not utf8_terminal then return ("#"):rep(math.max(1, (eights + 4) // 8)) end
   return eighths[8]:rep(eights // 8) .. (eighths[eights % 8] or "")
 end
 
--- Texts of the edges, told apart by as few digits as do it.
+-- Formats the edges with as few digits as distinguish them.
 local function edge_texts(edges)
   for digits = 3, 17 do
     local list, seen, same = {}, {}, false
@@ -26,7 +26,7 @@ local function edge_texts(edges)
   end
 end
 
---- The edges of `bins` equal parts of lo..hi.
+--- Returns the edges of `bins` equal parts of lo..hi.
 function histogram.edges(lo, hi, bins)
   local edges = {}
   for i = 0, bins do edges[i + 1] = axes.at(lo, hi, i / bins) end
@@ -34,7 +34,7 @@ function histogram.edges(lo, hi, bins)
   return edges
 end
 
---- The lines for counts between edges. options: width, utf8, paint(text) colours bars.
+--- Returns the lines for the counts between edges. options: width, utf8, paint(text) colours bars.
 function histogram.lines(edges, counts, options)
   local labels, label_width, most, number_width = edge_texts(edges), 0, 0, 0
   for i, count in ipairs(counts) do

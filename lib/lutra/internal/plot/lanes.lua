@@ -1,19 +1,19 @@
---- What the host and the streams of devices did over time, a lane each, from the events of
+--- A timeline of the host and of the devices' streams, one lane each, from the events of
 -- lt.placement.trace.
 --
--- The host's lane holds its own work, which giving devices theirs is a part of, its waits, and
--- copies that it makes itself: those of memory that is not pinned and that it does not wait for.
--- Work and copies of a device are in the lane of their stream; a copy between two devices is in
--- both of theirs, as it holds up both.
+-- The host's lane contains its own work, including the queueing of work on devices, its waits, and
+-- copies that it performs itself: those of pageable memory that do not block it. Work and copies
+-- of a device are in the lane of their stream; a copy between two devices is in both lanes, as it
+-- occupies both.
 --
--- Without a link the times are those of the host's calls.
+-- Without a link, times are those of the host's calls.
 
 local bars = require "lutra.internal.plot.bars"
 local texts = require "lutra.internal.text"
 
 local lanes = {}
 
--- In the order in which they win a column that they share evenly.
+-- Kinds by priority in a column that they share evenly.
 local kinds = {"work", "to_device", "to_host", "between", "wait", "idle"}
 
 local words = {
@@ -26,8 +26,8 @@ local function copy_kind(e)
   return e.to == "cpu" and "to_host" or "between"
 end
 
--- The lanes under way: host, and by device those of its streams as they turn up; others: the
--- streams that are not their device's default one.
+-- The lanes being built: host, and by device those of its streams in order of appearance; others:
+-- the streams that are not their device's default stream.
 local Reader = {}
 Reader.__index = Reader
 
@@ -38,7 +38,7 @@ function Reader:put(lane, kind, e, begin, finish)
   self.finish = math.max(self.finish, finish)
 end
 
--- The lane of a stream of a device; what is not known to be another is the default one.
+-- Returns the lane of a stream of a device, by default that of the default stream.
 function Reader:lane(device, stream)
   local own = self.devices[device]
   if not own then
@@ -55,7 +55,7 @@ function Reader:lane(device, stream)
   return lane
 end
 
--- The time that the host took to give a device something to do.
+-- Adds the time that the host took to queue an event.
 function Reader:launch(e)
   if e.virtual then
     if e.called then self:put(self.host, "work", e, e.called, e.issued) end
@@ -77,7 +77,8 @@ function Reader:copy(e)
   self.copied = e
 end
 
--- Is the op no more than the copies in it? A link's clock gives such a one no length.
+-- Returns whether an op consists only of the copies in it; the virtual clock gives such an op no
+-- length.
 local function is_copy(e, copied)
   if e.virtual then return e.begin == e.finish end
   return copied and e.begin <= copied.begin and copied.finish <= e.finish
@@ -90,7 +91,8 @@ function Reader:op(e)
   self:put(self:lane(e.to, e.stream), "work", e)
 end
 
--- "cuda:0" alone, else "cuda:0 default" and, in the order in which they turned up, "cuda:0 s1".
+-- Names the lanes of a device: "cuda:0" for a single one, else "cuda:0 default" and, in order of
+-- appearance, "cuda:0 s1".
 local function name_lanes(device, own)
   local count = 0
   for _, lane in ipairs(own) do
@@ -100,8 +102,8 @@ local function name_lanes(device, own)
   end
 end
 
---- How long (microseconds) a lane was at what `is(kind)` holds for; what is inside of something
--- else, or beside it, counts once.
+--- Returns the time (microseconds) of a lane's spans for which is(kind) is true; nested and
+-- overlapping spans count once.
 function lanes.busy(lane, is)
   local spans = {}
   for _, span in ipairs(lane.spans) do
@@ -120,10 +122,10 @@ local function waiting(kind) return kind == "wait" end
 
 local function at_work(kind) return kind ~= "wait" end
 
---- The picture of a list of events: {lanes = list of {name, device, spans = list of {kind, begin,
--- finish, event}, share (of the time that it was at work)}, begin, finish (microseconds), virtual}.
--- Kinds: "work", "to_device", "to_host", "between", "wait". The host's lane is the first; without
--- any event the list is empty.
+--- Returns the timeline of a list of events: {lanes = list of {name, device, spans = list of {kind,
+-- begin, finish, event}, share (of the time that it was working)}, begin, finish (microseconds),
+-- virtual}. Kinds: "work", "to_device", "to_host", "between", "wait". The host's lane is the
+-- first; without events the list is empty.
 function lanes.read(events)
   local host = {name = "host", device = "cpu", spans = {}}
   local reader = setmetatable({host = host, devices = {}, others = {}, begin = math.huge,
@@ -158,8 +160,8 @@ function lanes.read(events)
   return {lanes = list, begin = reader.begin, finish = reader.finish, virtual = virtual}
 end
 
--- What each column of a lane shows: the kind that takes most of its time. What happened at all has
--- at least a column, however short it was.
+-- Returns the kind that each column of a lane shows: the one that takes most of its time. Each
+-- span gets at least one column, however short.
 local function columns_of(lane, picture, width)
   local length = math.max(picture.finish - picture.begin, 1e-9)
   local shares = {}
@@ -184,7 +186,7 @@ local function columns_of(lane, picture, width)
   return shares
 end
 
--- What the marks of a picture mean, in lines of at most `width` columns.
+-- Returns the legend, in lines of at most `width` columns.
 local function legend_lines(picture, text, width)
   local seen, list = {idle = true}, {}
   for _, lane in ipairs(picture.lanes) do
@@ -196,7 +198,8 @@ local function legend_lines(picture, text, width)
   return texts.items(list, width)
 end
 
---- "36 µs in total; host blocked 26 µs (72%); cuda:0 busy 22 µs (61%)"
+--- Returns the totals as text, such as "36 µs in total; host blocked 26 µs (72%); cuda:0 busy 22 µs
+-- (61%)".
 function lanes.totals(picture)
   local length = picture.finish - picture.begin
   local parts = {texts.seconds(length * 1e-6) .. " in total"}
@@ -209,11 +212,12 @@ function lanes.totals(picture)
   return table.concat(parts, "; ")
 end
 
---- What is to be said where times are not a link's.
+--- The note for times that are not those of a link.
 lanes.note = "times are those of the host's calls; with a link (--emulate cuda:2,link=pcie4) they "
   .. "are those of the device's work"
 
---- The picture as lines of at most `width` columns. options: width, utf8, paint(style, text).
+--- Returns the timeline as lines of at most `width` columns. options: width, utf8, paint(style,
+-- text).
 function lanes.lines(picture, options)
   local paint, text = options.paint, bars.marks(options.utf8)
   if #picture.lanes == 0 then return {} end

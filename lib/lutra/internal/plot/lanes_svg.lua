@@ -1,4 +1,4 @@
---- Lanes (lutra.internal.plot.lanes) as an SVG picture, with lines of text below them.
+--- A timeline (lutra.internal.plot.lanes) as an SVG picture, with lines of text below it.
 
 local axes = require "lutra.internal.plot.axes"
 local svg = require "lutra.internal.plot.svg"
@@ -7,9 +7,9 @@ local texts = require "lutra.internal.text"
 local lanes_svg = {}
 
 local WIDTH, HEIGHT, GAP, MARGIN, LINE = 700, 24, 8, 16, 16
-local BUSY = 44 -- for the share of time behind a lane
+local BUSY = 44 -- width of the share of time behind a lane
 local TITLE = 8.6 -- width of a letter of the title
-local TICKS = 5 -- parts of the axis, about
+local TICKS = 5 -- approximate number of parts of the axis
 
 local arrows = {to_device = "→", to_host = "←", between = "↔"}
 
@@ -28,7 +28,7 @@ local function tip(span)
   return table.concat(parts, ", ")
 end
 
--- What may be written into a box, the longest first.
+-- Returns the labels that may be written into a box, the longest first.
 local function words_of(span)
   local e = span.event
   if span.kind == "work" then return {e.kind == "copy" and "start copy" or e.name or e.op} end
@@ -36,16 +36,16 @@ local function words_of(span)
   return {("%s %s"):format(arrow, texts.bytes(e.bytes or 0)), arrow}
 end
 
--- Boxes of a lane; those too narrow to be told apart become one.
+-- Appends the boxes of a lane; those too narrow to be distinguished are merged.
 local function boxes(lane, picture, left, y, parts)
   local scale = WIDTH / math.max(picture.finish - picture.begin, 1e-9)
-  local ends = {} -- where the last box of a kind ends
+  local ends = {} -- kind -> end of its last box
   for _, span in ipairs(lane.spans) do
     local x = (span.begin - picture.begin) * scale
     local width = math.max((span.finish - span.begin) * scale, 1)
     if width > 1 or x + 0.5 >= (ends[span.kind] or 0) then
       x = math.min(x, WIDTH - width)
-      local edge = width > 4 and 0.5 or 0 -- so that one is told from the next
+      local edge = width > 4 and 0.5 or 0 -- a gap between boxes
       parts[#parts + 1] = svg.kind_box(left + x + edge, y, width - 2 * edge, HEIGHT, span.kind,
         tip(span), span.kind ~= "wait" and words_of(span))
       ends[span.kind] = x + width
@@ -74,7 +74,7 @@ local function legend_of(picture)
   return list
 end
 
---- The SVG text of a picture with a title, of which one line is shown, and lines of text.
+--- Returns the SVG of a timeline with a title, shortened to one line, and lines of text.
 function lanes_svg.text(picture, title, lines)
   local label = 0
   for _, lane in ipairs(picture.lanes) do label = math.max(label, texts.width(lane.name)) end

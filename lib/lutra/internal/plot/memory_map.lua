@@ -1,14 +1,14 @@
---- The segments of a caching allocator and the blocks that they are cut into, as a row of columns.
+--- The segments of a caching allocator and their blocks, as a row of columns.
 --
--- A segment is what the driver gave in one piece; a request is served from one block of one
--- segment. So of all that is cached only the largest block counts for a large tensor: the rest is
--- fragmentation.
+-- A segment is a contiguous piece of memory from the driver; an allocation is served from one
+-- block of one segment. For a large tensor, therefore, only the largest cached block counts: the
+-- rest is fragmentation.
 
 local map = {}
 
---- What a snapshot (lt.cuda.memory_snapshot) holds: list of {size, type, blocks = list of {size,
--- used, where, shape, name}}. What waits for a stream before it is free counts as used. `names`
--- (may be left out): address of a block -> who lives there.
+--- Returns the segments of a snapshot (lt.cuda.memory_snapshot): a list of {size, type, blocks =
+-- list of {size, used, where, shape, name}}. A block that is freed but still in use by a stream
+-- counts as used. `names` (optional) maps the address of a block to the name of its tensor.
 function map.read(snapshot, names)
   local segments = {}
   for i, from in ipairs(snapshot) do
@@ -22,8 +22,9 @@ function map.read(snapshot, names)
   return segments
 end
 
---- {segments, used, cached (bytes), blocks (cached ones), largest (of them), fragmentation}: the
--- last is the share of what is cached that is not in the largest block, nil where nothing is.
+--- Returns {segments, used, cached (bytes), blocks (number of cached ones), largest (bytes),
+-- fragmentation}: the share of cached memory that is not in the largest block, nil without cached
+-- memory.
 function map.summary(segments)
   local sum = {segments = #segments, used = 0, cached = 0, blocks = 0, largest = 0}
   for _, segment in ipairs(segments) do
@@ -40,7 +41,7 @@ function map.summary(segments)
   return sum
 end
 
--- So many columns for each segment, by their sizes; each has at least one.
+-- Returns the number of columns of each segment, in proportion to its size; at least one.
 local function share_out(segments, width)
   local total, left, counts = 0, width, {}
   for _, segment in ipairs(segments) do total = total + segment.size end
@@ -59,7 +60,7 @@ local function share_out(segments, width)
   return counts
 end
 
--- Appends `count` columns for the blocks of a segment.
+-- Appends `count` columns of a segment's blocks.
 local function fill(columns, segment, count)
   local used = {}
   for i = 1, count do used[i] = 0 end
@@ -78,8 +79,8 @@ local function fill(columns, segment, count)
   end
 end
 
---- What each of `width` columns shows: "used", "part" (some of both), "cached", or "edge" between
--- two segments. Where there are too many segments for edges, they stand without.
+--- Returns the kind of each of `width` columns: "used", "part" (partly used), "cached", or "edge"
+-- between two segments. With too many segments the edges are omitted.
 function map.columns(segments, width)
   local columns = {}
   local pieces = segments

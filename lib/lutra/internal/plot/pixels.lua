@@ -1,8 +1,8 @@
---- Pictures from tensors: which dims are what, which range is what, scaled to a size.
+--- Images from tensors: interprets dimensions and value range, and scales to a size.
 --
--- A picture is a tensor {channels, height, width} of float32, 0 to 1, with 1 (grey) or 3 channels.
--- Scaling takes the mean of what a pixel covers, by two matrix products on the tensor's device;
--- only pixels that will be seen are copied to the host.
+-- An image is a tensor {channels, height, width} of float32, 0 to 1, with 1 (grey) or 3 channels.
+-- Scaling averages the area of each pixel by two matrix products on the tensor's device; only the
+-- scaled image is copied to the host.
 
 local lt = require "lutra"
 
@@ -12,8 +12,9 @@ local function fail(message, ...) error("image: " .. message:format(...), 0) end
 
 local is_channels = {[1] = true, [3] = true, [4] = true}
 
---- A list of {channels, height, width} views of a tensor, at most `limit`, and how many there are.
--- {H, W}, {C, H, W}, {H, W, C} with C of 1, 3 or 4, {N, H, W}, {N, C, H, W}, {N, H, W, C}.
+--- Returns a list of {channels, height, width} views of a tensor, at most `limit`, and the total
+-- number. Accepted shapes: {H, W}, {C, H, W}, {H, W, C} with C of 1, 3 or 4, {N, H, W}, {N, C, H,
+-- W}, {N, H, W, C}; any other raises an error.
 function pixels.split(t, limit)
   local n, shape = t.ndim, t.shape
   if t:numel() == 0 then fail("cannot show an empty tensor of shape %s", tostring(shape)) end
@@ -33,8 +34,8 @@ function pixels.split(t, limit)
   return list, t:size(1)
 end
 
---- How values of these tensors become 0 to 1: least, largest and a note that says so where it is
--- not plain (0 to 1, or bytes).
+--- Returns the least and the largest value, which map to 0 and 1, and a note when the range is not
+-- 0 to 1 or that of bytes.
 function pixels.range(list)
   local t = list[1]
   if t.dtype == "uint8" then return 0, 255 end
@@ -50,7 +51,7 @@ function pixels.range(list)
   return lo, hi, ("black is %.4g, white is %.4g"):format(lo, hi)
 end
 
--- The part of each source pixel in each target pixel, as a matrix {target, source}.
+-- Returns the share of each source pixel in each target pixel, as a matrix {target, source}.
 local function weights(target, source, device)
   local options = {device = device, dtype = "float32"}
   local scale = source / target
@@ -60,7 +61,7 @@ local function weights(target, source, device)
   return (stop - lt.maximum(first, place)):clamp{min = 0} / scale
 end
 
--- Values 0 to 1 in float32; what is not finite is black.
+-- Converts values to float32 from 0 to 1; values that are not finite become black.
 local function normal(t, lo, hi)
   t = t:to("float32")
   if hi > lo then t = (t - lo) / (hi - lo) else t = t * 0 end
@@ -68,13 +69,13 @@ local function normal(t, lo, hi)
   return t:clamp(0, 1)
 end
 
--- Four channels on white.
+-- Blends four channels onto white.
 local function flatten_alpha(t)
   local alpha = t:narrow(1, 4, 1)
   return t:narrow(1, 1, 3) * alpha + (1 - alpha)
 end
 
---- The picture of one view from pixels.split, scaled to width x height.
+--- Returns the image of a view from pixels.split, scaled to width x height.
 function pixels.scale(t, lo, hi, width, height)
   t = normal(t, lo, hi)
   if t:size(1) == 4 then t = flatten_alpha(t) end
@@ -83,13 +84,13 @@ function pixels.scale(t, lo, hi, width, height)
   return t
 end
 
---- The size at which width x height fits in room_x x room_y; never larger than it is.
+--- Returns the size at which width x height fits into room_x x room_y without enlarging it.
 function pixels.fit(width, height, room_x, room_y)
   local share = math.min(1, room_x / width, room_y / height)
   return math.max(1, math.floor(width * share + 0.5)), math.max(1, math.floor(height * share + 0.5))
 end
 
---- Rows of {r, g, b} (or grey numbers) of a picture, 0 to 255, on the host.
+--- Returns the rows of an image on the host: lists of {r, g, b} or grey numbers, 0 to 255.
 function pixels.rows(t)
   local list = (t * 255):round():to("cpu"):to("int64"):permute(2, 3, 1):totable()
   if t:size(1) == 1 then
@@ -100,7 +101,7 @@ function pixels.rows(t)
   return list
 end
 
---- A picture as the bytes of a PGM (grey) or PPM (colour) file.
+--- Returns an image as the bytes of a PGM (grey) or PPM (colour) file.
 function pixels.ppm(t)
   local rows, bytes = pixels.rows(t), {}
   for _, row in ipairs(rows) do

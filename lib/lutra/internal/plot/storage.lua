@@ -1,15 +1,16 @@
---- The elements of a storage that a tensor sees, as runs of elements and as a row of columns.
+--- The elements of a storage that a tensor covers, as runs and as a row of columns.
 --
--- A view is {offset, shape, strides (elements), itemsize}; those of one storage may differ in all.
+-- A view is {offset, shape, strides (elements), itemsize}; the views of one storage may differ in
+-- all of these.
 
 local texts = require "lutra.internal.text"
 
 local storage = {}
 
-local RUNS = 2000 -- that are told apart
+local RUNS = 2000 -- the maximum number of runs
 
--- The runs of a view's dimensions that are not contiguous with those inside of them: the length of
--- one run, then lists of sizes and strides.
+-- Returns the length of one contiguous run of a view, then the sizes and strides of the dimensions
+-- outside of it.
 local function outer_dims(shape, strides)
   local order = {}
   for i, size in ipairs(shape) do
@@ -23,9 +24,9 @@ local function outer_dims(shape, strides)
   return length, order
 end
 
---- Which elements of its storage a tensor sees: a list of {first, last} from 0 on, in order; and
--- whether the list is complete. Of a tensor with too many runs it is one from the first element to
--- the last.
+--- Returns the elements of the storage that a tensor covers, as a sorted list of {first, last},
+-- 0-based, and whether the list is complete. With too many runs it is one run from the first
+-- element to the last.
 function storage.runs(offset, shape, strides)
   local last = offset
   for i, size in ipairs(shape) do
@@ -57,7 +58,8 @@ function storage.runs(offset, shape, strides)
   return runs, true
 end
 
--- The bytes that a view sees as a list of {first, behind the last}, and whether it is complete.
+-- Returns the bytes that a view covers as a list of {first, behind the last}, and whether it is
+-- complete.
 local function spans_of(view)
   local runs, complete = storage.runs(view.offset, view.shape, view.strides)
   for _, run in ipairs(runs) do
@@ -66,8 +68,8 @@ local function spans_of(view)
   return runs, complete
 end
 
---- What each of `width` columns of a storage of so many bytes shows: "used", "part" (some of it is
--- the view's) or "free".
+--- Returns the kind of each of `width` columns of a storage of so many bytes: "used", "part"
+-- (partly covered by the view) or "free".
 function storage.columns(view, bytes, width)
   local spans, complete = spans_of(view)
   local seen, columns = {}, {}
@@ -84,7 +86,8 @@ function storage.columns(view, bytes, width)
   return columns
 end
 
---- "elements 3 to 11 of 12" of a view of a storage of so many bytes; nil where it has none.
+--- Returns the extent of a view in a storage of so many bytes, such as "elements 3 to 11 of 12";
+-- nil for an empty view.
 function storage.extent(view, bytes)
   local spans = spans_of(view)
   if #spans == 0 then return nil end

@@ -1,4 +1,4 @@
---- A storage as an SVG picture: a bar for each tensor on it, the elements that it sees marked.
+--- A storage as an SVG picture: a bar for each tensor, with the elements that it covers.
 
 local storage = require "lutra.internal.plot.storage"
 local svg = require "lutra.internal.plot.svg"
@@ -8,20 +8,20 @@ local storage_svg = {}
 
 local WIDTH, HEIGHT, GAP, MARGIN, LINE = 720, 28, 8, 16, 16
 local COLUMNS = 360
-local CELLS = 90 -- elements that are drawn apart
-local LABEL = 24 -- letters of a name
+local CELLS = 90 -- the maximum number of elements drawn as single boxes
+local LABEL = 24 -- the maximum number of letters of a name
 
 local words = {used = "elements of the tensor", part = "some are elements of the tensor",
   free = "rest of the storage"}
 
--- Boxes of equal columns from `first` to `last` of so many.
+-- Appends the box of the equal columns `first` to `last` of so many.
 local function band(first, last, count, kind, place, parts)
   local scale = WIDTH / count
   parts[#parts + 1] = svg.kind_box(place.left + (first - 1) * scale, place.y,
     (last - first + 1) * scale, HEIGHT, kind, words[kind])
 end
 
--- One box an element, with its number where there is room for that of each.
+-- Appends one box per element, with its number when there is room for all numbers.
 local function cells(columns, place, parts)
   local scale = WIDTH / #columns
   local numbered = scale > #tostring(#columns) * svg.LETTER + 8
@@ -58,8 +58,8 @@ local function legend(picture, place)
   return svg.legend(place.left, place.y, list, WIDTH)
 end
 
---- The SVG text of {title, bytes (of the storage), itemsize, views (see
--- lutra.internal.plot.storage; with their names), lines (texts below it)}.
+--- Returns the SVG of {title, bytes (of the storage), itemsize, views (lutra.internal.plot.storage,
+-- with names), lines (texts below)}.
 function storage_svg.text(picture)
   local label, widest = 0, 0
   for _, view in ipairs(picture.views) do

@@ -1,14 +1,15 @@
---- What SVG pictures for slides and handouts are made of: texts, boxes, the frame around them.
+--- Elements of SVG pictures: texts, boxes, and the frame around them.
 --
--- Invariant: nothing is told by colour alone. What colours stand for differs in lightness too, so
--- that print and every eye tell it apart, and where there is room it is written beside or inside.
+-- Invariant: no information is conveyed by colour alone. Colours also differ in lightness, so that
+-- they are distinguishable in print and with colour blindness, and labels are written where there
+-- is room.
 
 local texts = require "lutra.internal.text"
 
 local svg = {}
 
---- What a device's memory and time go to: {the colour of its box, that of a text on it, height
--- (the share of a lane that a box fills, 1)}.
+--- Colours of the uses of a device's memory and time: {the colour of the box, that of the text on
+-- it, height (the share of a lane that the box fills, 1)}.
 svg.kinds = {
   work = {"#1f4e79", "#ffffff"}, to_device = {"#d55e00", "#000000"},
   to_host = {"#6cc0f0", "#000000"}, between = {"#cc79a7", "#000000"},
@@ -17,35 +18,36 @@ svg.kinds = {
   others = {"#767676", "#ffffff"}, free = {"#f2f2f2", "#222222"},
 }
 
---- Width of a character of a text of 12 points.
+--- The width of a character of 12 points.
 svg.LETTER = 7.4
 
 local names = {["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;"}
 
--- U+FFFE and U+FFFF are no characters of XML.
+-- Replaces U+FFFE and U+FFFF, which XML does not allow.
 local function known(text)
   return utf8.len(text) and text:gsub("\xEF\xBF[\xBE\xBF]", "?") or ("?"):rep(#text)
 end
 
---- The text as XML reads it; what no picture can hold is left out, or a question mark.
+--- Escapes a text for XML; characters that XML does not allow are removed or replaced by a question
+-- mark.
 function svg.escape(text)
   return (text:gsub("[\x80-\xff]+", known):gsub('[&<>"]', names):gsub("[%z\1-\8\11\12\14-\31]", ""))
 end
 
---- A text whose line begins at x and stands on y. class: "title", "small" or nil.
+--- Returns a text that begins at x on the base line y. class: "title", "small" or nil.
 function svg.text(x, y, text, class)
   return ('<text x="%.1f" y="%.1f"%s xml:space="preserve">%s</text>\n'):format(x, y,
     class and (' class="%s"'):format(class) or "", svg.escape(text))
 end
 
---- A box in that colour; `tip` (may be left out) is shown when one points at it.
+--- Returns a box; `tip` (optional) is its tooltip.
 function svg.box(x, y, width, height, color, tip)
   return ('<rect x="%.2f" y="%.2f" width="%.2f" height="%.2f" fill="%s">%s</rect>\n'):format(x, y,
     width, height, color, tip and ("<title>%s</title>"):format(svg.escape(tip)) or "")
 end
 
---- A box of a kind, with the first of the words inside that there is room for: words is a list,
--- from the longest, or nothing.
+--- Returns a box of a kind with the first of the labels that fits: `words` is a list, the longest
+-- first, or nil.
 function svg.kind_box(x, y, width, height, kind, tip, words)
   local fill, ink, share = table.unpack(svg.kinds[kind])
   local low = height * (share or 1)
@@ -61,8 +63,8 @@ function svg.kind_box(x, y, width, height, kind, tip, words)
   return table.concat(parts)
 end
 
---- Boxes with a word each, from x on, in lines of that width: list of {kind, word}. Returns the
--- text and the height of its lines beyond the first.
+--- Returns a legend, boxes with a label each, from x on in lines of that width: list of {kind,
+-- word}; and the height of its lines beyond the first.
 function svg.legend(x, y, list, width)
   local parts, left, top = {}, x, y
   for _, item in ipairs(list) do
@@ -87,7 +89,7 @@ text { font-size: 12px; fill: #222222; }
 <rect width="%d" height="%d" fill="#ffffff"/>
 ]]
 
---- The whole picture: a list of the parts above, of that size.
+--- Returns the complete picture of that size from a list of its elements.
 function svg.picture(width, height, title, parts)
   width, height = math.ceil(width), math.ceil(height)
   return head:format(width, height, width, height, svg.escape(title), width, height)

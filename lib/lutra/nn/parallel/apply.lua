@@ -55,10 +55,10 @@ end
 local parse = args.signature("parallel_apply",
   "list modules, list inputs, list? kwargs_tup = nil, list? devices = nil")
 
---- nn.parallel.parallel_apply(modules, inputs, kwargs_tup, devices): calls modules[i] with
--- inputs[i], one value or a list of arguments, followed by the table kwargs_tup[i]. devices[i] is
--- the current device during the call. Returns a list of the results: a value, or a list when a
--- module returns several. Raises an error when the lists differ in length.
+--- Calls modules[i] with inputs[i], one value or a list of arguments, followed by the table
+-- kwargs_tup[i]. devices[i] is the current device during the call. Returns a list of the results:
+-- a value, or a list when a module returns several. Raises an error when the lists differ in
+-- length.
 function apply.parallel_apply(...)
   local modules, inputs, named, devices = parse(...)
   for title, list in pairs {inputs = inputs, kwargs_tup = named, devices = devices} do

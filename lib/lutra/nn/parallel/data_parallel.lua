@@ -160,8 +160,7 @@ end
 local parse_function = args.signature("data_parallel", "any? module = nil, any? inputs = nil, "
   .. "list? device_ids = nil, device? output_device = nil, int dim = 1, table? module_kwargs = nil")
 
---- nn.parallel.data_parallel(module, inputs, {device_ids, output_device, dim = 1, module_kwargs}):
--- calls a module once on several devices, as nn.DataParallel does. `inputs` is one argument or a
+--- Calls a module once on several devices, as nn.DataParallel does. `inputs` is one argument or a
 -- list of them, followed by the table `module_kwargs`. Returns the gathered results.
 local function data_parallel(...)
   local module, inputs, device_ids, output_device, dim, named = parse_function(...)
@@ -207,9 +206,8 @@ function DistributedDataParallel:init(...)
   construct(self, "DistributedDataParallel", parse_distributed, ...)
 end
 
---- m:no_sync(f, ...): calls f(...) and returns its results. PyTorch does not exchange gradients
--- between processes meanwhile; with one process nothing is exchanged, and p.grad accumulates as
--- usual.
+--- Calls f(...) and returns its results. PyTorch does not exchange gradients between processes
+-- meanwhile; with one process nothing is exchanged, and p.grad accumulates as usual.
 function DistributedDataParallel:no_sync(f, ...) -- luacheck: ignore self
   args.expect(args.is_callable(f), "no_sync", "a function", "f", f)
   return f(...)

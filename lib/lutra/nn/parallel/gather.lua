@@ -96,10 +96,10 @@ end
 
 local parse = args.signature("gather", "list outputs, device target_device, int dim = 1")
 
---- nn.parallel.gather(outputs, target_device, dim = 1): joins a list of outputs, one per device, to
--- one value on `target_device`: tensors are concatenated along `dim`, scalars become a vector,
--- tables are joined value by value. Gradients flow back to `outputs`. Raises an error for an empty
--- list, for outputs of different structure, and for unequal values that are no tensors.
+--- Joins a list of outputs, one per device, to one value on `target_device`: tensors are
+-- concatenated along `dim`, scalars become a vector, tables are joined value by value. Gradients
+-- flow back to `outputs`. Raises an error for an empty list, for outputs of different structure,
+-- and for unequal values that are no tensors.
 function gather.gather(...)
   local outputs, device, dim = parse(...)
   args.check(#outputs > 0, "gather: expected at least one output for argument 'outputs', got none")

@@ -102,9 +102,9 @@ end
 
 local parse = args.signature("replicate", "any network, list devices, bool detach = false")
 
---- nn.parallel.replicate(network, devices, detach = false): returns a list of modules that compute
--- what `network` does, one per device. Gradients flow to the parameters of `network`, unless
--- `detach`. Raises an error when `network` is no module and when the list is empty.
+--- Returns a list of modules that compute what `network` does, one per device. Gradients flow to
+-- the parameters of `network`, unless `detach`. Raises an error when `network` is no module and
+-- when the list is empty.
 function replicate.replicate(...)
   local network, list, detach = parse(...)
   args.expect(lt.nn.is_module(network), "replicate", "a module", "network", network)

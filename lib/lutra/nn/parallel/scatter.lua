@@ -91,9 +91,9 @@ end
 
 local parse = args.signature("scatter", "any inputs, list target_devices, int dim = 1")
 
---- nn.parallel.scatter(inputs, target_devices, dim = 1): splits `inputs`, a tensor or a table that
--- contains tensors, along `dim` and returns a list of parts, one per device. Gradients flow back
--- to `inputs`. Raises an error for tensors that cannot be split into the same number of parts.
+--- Splits `inputs`, a tensor or a table that contains tensors, along `dim` and returns a list of
+-- parts, one per device. Gradients flow back to `inputs`. Raises an error for tensors that cannot
+-- be split into the same number of parts.
 function scatter.scatter(...)
   local inputs, list, dim = parse(...)
   return scatter.pieces("scatter", inputs, scatter.devices("scatter", list), dim, #list)

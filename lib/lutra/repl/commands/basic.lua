@@ -1,8 +1,8 @@
---- :quit.
+--- The command :quit.
 
 local basic = {}
 
---- Leaves the session; what was entered is in the history.
+--- Ends the session. Inputs remain in the history.
 function basic.quit() return "quit" end
 
 return basic

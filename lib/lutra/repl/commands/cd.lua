@@ -1,4 +1,4 @@
---- :cd and :pwd, the folder that relative paths start from.
+--- The commands :cd and :pwd: the current folder.
 
 local host = require "lutra.repl.host"
 local command_line = require "lutra.repl.command_line"
@@ -7,8 +7,8 @@ local cd = {}
 
 local previous -- the folder before the last :cd, for `:cd -`
 
--- The folder that the text means: quoted or not, with spaces or not.
-local function meant(text)
+-- Returns the folder named by the text, which may be quoted and may contain spaces.
+local function read_folder(text)
   if text == "-" then
     return previous or error("cd: cannot go back: there is no previous folder", 0)
   end
@@ -20,9 +20,10 @@ local function meant(text)
   return list and #list == 1 and list[1] or command_line.home(text)
 end
 
---- `:cd [FOLDER]`: goes there; without one home, with - back.
+--- `:cd FOLDER` changes the current folder, from which relative paths start; `:cd` changes to the
+-- home folder, `:cd -` to the previous folder.
 function cd.cd(_, text)
-  local folder = meant(text)
+  local folder = read_folder(text)
   local here = host.getcwd()
   local ok, why = host.chdir(folder)
   if not ok then error("cd: cannot change the folder: " .. why, 0) end
@@ -30,7 +31,7 @@ function cd.cd(_, text)
   cd.pwd()
 end
 
---- `:pwd`: the folder.
+--- `:pwd` prints the current folder.
 function cd.pwd()
   local folder, why = host.getcwd()
   if not folder then error("pwd: cannot find the current folder: " .. why, 0) end

@@ -1,13 +1,13 @@
---- :debug, and the commands of a debugger.
+--- The command :debug, and the commands of the debugger.
 
 local debugger = require "lutra.repl.debugger"
 local traceback = require "lutra.repl.traceback"
 
 local commands = {}
 
-local function say(...) io.stdout:write(table.concat({...}, "\n"), "\n") end
+local function print_lines(...) io.stdout:write(table.concat({...}, "\n"), "\n") end
 
--- The debugger that is at work; an error when there is none.
+-- Returns the active debugger; raises an error without one.
 local function current(session, command)
   if session.debugger then return session.debugger end
   error(("%s: cannot debug: no debugger is open\nhint: :debug inspects the error of the last cell, "
@@ -19,7 +19,7 @@ local function no_argument(command, text)
   if text ~= "" then error(("%s: expected no argument, got \"%s\""):format(command, text), 0) end
 end
 
---- `:debug`: looks into the frames of the cell that failed last.
+--- `:debug` opens the debugger on the frames of the last cell that failed.
 function commands.debug(session, text)
   no_argument("debug", text)
   local d = session.debugger
@@ -29,9 +29,9 @@ function commands.debug(session, text)
     local number = failure.number and ("[%d]"):format(failure.number) or ""
     d = debugger.new(failure.frames, {session = session, prompt = ("debug%s> "):format(number)})
     d:enter()
-    say((traceback.message(failure.value):gsub("\n.*", "")))
+    print_lines((traceback.message(failure.value):gsub("\n.*", "")))
   end
-  say(d:backtrace(), d:report())
+  print_lines(d:backtrace(), d:report())
 end
 
 local function move(session, command, text, step)
@@ -45,16 +45,16 @@ local function move(session, command, text, step)
   if to < 1 then error(command .. ": cannot go further: this is the innermost frame", 0) end
   if to > #d.frames then error(command .. ": cannot go further: this is the outermost frame", 0) end
   d.selected = to
-  say(d:report())
+  print_lines(d:report())
 end
 
---- `:up [N]`: to the frame that called this one.
+--- `:up [N]` selects the caller's frame, or the frame N calls further out.
 function commands.up(session, text) move(session, "up", text, 1) end
 
---- `:down [N]`: to the frame that this one called.
+--- `:down [N]` selects the frame of the called function, or the frame N calls further in.
 function commands.down(session, text) move(session, "down", text, -1) end
 
---- `:frame [N]`: to frame N of :bt; without N shows the selected one.
+--- `:frame N` selects frame N of :bt; `:frame` shows the selected frame.
 function commands.frame(session, text)
   local d = current(session, "frame")
   local n = text == "" and d.selected or math.tointeger(tonumber(text))
@@ -63,19 +63,19 @@ function commands.frame(session, text)
       #d.frames, text), 0)
   end
   d.selected = n
-  say(d:report())
+  print_lines(d:report())
 end
 
---- `:locals`: the variables of the selected frame.
+--- `:locals` lists the variables of the selected frame.
 function commands.locals(session, text)
   no_argument("locals", text)
-  say(current(session, "locals"):variables())
+  print_lines(current(session, "locals"):variables())
 end
 
---- `:bt`: the frames.
+--- `:bt` lists the frames.
 function commands.bt(session, text)
   no_argument("bt", text)
-  say(current(session, "bt"):backtrace())
+  print_lines(current(session, "bt"):backtrace())
 end
 
 local function leave(session, command, text, verdict)
@@ -87,13 +87,13 @@ local function leave(session, command, text, verdict)
   d:leave(verdict)
 end
 
---- `:continue`: what stopped at a breakpoint goes on; after an error, leaves the debugger.
+--- `:continue` resumes code that stopped at a breakpoint; after an error it closes the debugger.
 function commands.continue(session, text) leave(session, "continue", text, "continue") end
 
---- `:next`: goes on to the next line of this function, or of its caller.
+--- `:next` runs to the next line of this function, or of its caller.
 function commands.next(session, text) leave(session, "next", text, "next") end
 
---- `:step`: goes on to the next line, also of a function that is called.
+--- `:step` runs to the next line, also of a called function.
 function commands.step(session, text) leave(session, "step", text, "step") end
 
 return commands

@@ -1,4 +1,4 @@
---- :devices, each device with what lives there and how full it is.
+--- The command :devices: the memory usage of each device and the tensors on it.
 
 local bars = require "lutra.internal.plot.bars"
 local device_map = require "lutra.repl.device_map"
@@ -14,7 +14,7 @@ local function view()
   return {width = style.width() - 1, utf8 = texts.is_utf8(), paint = style.paint}
 end
 
--- " Emulated GPU", behind the device's name.
+-- Returns the description behind the device's name, such as " Emulated GPU".
 local function title_of(entry)
   local title = entry.title and entry.title ~= "" and " " .. entry.title or ""
   if entry.emulated and not title:find "mulated" then title = title .. " (emulated)" end
@@ -28,7 +28,7 @@ end
 
 local function has_blocks(entry) return entry.segments ~= nil and #entry.segments > 0 end
 
--- The blocks of the allocator, an accelerator's that has any.
+-- Returns the bar of the allocator's blocks, for an accelerator that has any.
 local function block_bar(entry)
   local columns = memory_map.columns(entry.segments, device_map.bar_width(view()))
   return device_map.bar_line("reserved", columns, view())
@@ -52,9 +52,9 @@ end
 
 local function indented(text) return "  " .. texts.wrap(text, style.width() - 1, 2) end
 
--- Its tensors, and what else there is.
-local function tenants(entry)
-  local rows = device_map.tenants(entry)
+-- Returns the lines of a device's tensors and of other memory.
+local function tensor_lines(entry)
+  local rows = device_map.tensors(entry)
   if (entry.rounding or 0) > 0 then
     rows[#rows + 1] = {name = "rounding of blocks", bytes = texts.bytes(entry.rounding)}
   end
@@ -80,13 +80,13 @@ local function draw(entry)
     lines[#lines + 1] = block_bar(entry)
     lines[#lines + 1] = indented(cache_text(entry))
   end
-  local rows = tenants(entry)
+  local rows = tensor_lines(entry)
   local listed = #rows > 0 and texts.table(tenant_columns, rows, style.width() - 5) or {}
   for i = 2, #listed do lines[#lines + 1] = "    " .. listed[i] end
   return table.concat(lines, "\n")
 end
 
--- Why there is no accelerator, where there is none.
+-- Returns why there is no accelerator, when there is none.
 local function missing_text(list)
   local lines = {}
   for _, missing in ipairs(list.missing) do
@@ -126,7 +126,7 @@ local function legend(list)
   return table.concat(lines, "\n")
 end
 
--- What a picture of a device is made of.
+-- Returns the data for the SVG picture of a device.
 local function drawing(entry)
   local made = {title = entry.device .. title_of(entry), total = entry.total,
     shares = not entry.why and device_map.shares(entry) or nil, segments = entry.segments,
@@ -138,7 +138,7 @@ local function drawing(entry)
     end
   end
   if has_blocks(entry) then made.lines[1] = cache_text(entry) end
-  local rows = tenants(entry)
+  local rows = tensor_lines(entry)
   local listed = #rows > 0 and texts.table(tenant_columns, rows, 90) or {}
   for i = 2, #listed do made.lines[#made.lines + 1] = "  " .. listed[i] end
   return made
@@ -156,12 +156,12 @@ end
 
 local usage = ":devices [--svg FILE]"
 
---- The bar `memory` is all of a device's memory: what tensors hold, what the allocator keeps for
--- later ones, what other programs hold, what is free. `reserved` is what the allocator of an
--- accelerator holds, block by block: what is cached in pieces cannot become one large tensor, so
--- fragmentation is the share of it that is not in the largest block. Below stand the variables, the
--- largest first, the tensors that no variable holds, and what is lost because blocks are multiples
--- of 512 bytes. Looking sets up the driver of an accelerator. --svg FILE writes a picture instead.
+--- The bar `memory` shows all memory of a device: allocated to tensors, cached by the allocator,
+-- used by other programs, free. The bar `reserved` shows the blocks of an accelerator's allocator.
+-- Cached memory in separate pieces cannot hold one large tensor; fragmentation is the share of it
+-- that is not in the largest block. Below are the variables on the device, the largest first, the
+-- tensors that no variable holds, and the bytes lost because blocks are multiples of 512 bytes.
+-- The command initializes the driver of an accelerator. --svg FILE writes a picture instead.
 function devices.devices(session, text)
   local values, rest = command_line.leading_options("devices", text,
     {["--svg"] = command_line.text}, usage, true)

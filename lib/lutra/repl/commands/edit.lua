@@ -1,4 +1,4 @@
---- :edit, code in an editor.
+--- The command :edit: code in an external editor.
 
 local files = require "lutra.repl.files"
 local history = require "lutra.repl.history"
@@ -15,7 +15,7 @@ local function is_program(name)
   return os.execute(("command -v %s >/dev/null 2>&1"):format(command_line.quote(name))) == true
 end
 
--- The editor: a line of the shell, which may have arguments of its own.
+-- Returns the command line of the editor, which may include arguments.
 local function editor()
   for _, variable in ipairs {"VISUAL", "EDITOR"} do
     local value = os.getenv(variable)
@@ -28,15 +28,15 @@ local function editor()
     .. "hint: export EDITOR=nano", 0)
 end
 
--- Opens a file in the editor; an error when that fails, so that nothing is run.
-local function visit(path)
+-- Opens a file in the editor; raises an error when that fails, so that nothing is run.
+local function open_editor(path)
   local line = editor()
   local ok, why = shell.run(line .. " " .. command_line.quote(path))
   if not ok then error(("edit: cannot run %s: %s"):format(line, why), 0) end
 end
 
--- The text to begin with: that of cell `number`, or of the last one; "" when there is none.
-local function beginning(session, number)
+-- Returns the initial text: that of cell `number`, or of the last cell; "" when there is none.
+local function initial_text(session, number)
   if not number then
     local last = session.cells[session.number - 1]
     return last and last.text or ""
@@ -47,7 +47,7 @@ local function beginning(session, number)
     or ("the cells are 1 to %d"):format(session.number - 1)), 0)
 end
 
--- What the editor made of `text`.
+-- Returns `text` as edited by the user.
 local function edited(text)
   local path = os.tmpname()
   local _ <close> = setmetatable({}, {__close = function()
@@ -57,30 +57,30 @@ local function edited(text)
   local script = path .. ".lua" -- so that the editor knows the language
   local ok, why = files.write(script, text == "" and "" or text .. "\n")
   if not ok then error("edit: cannot write " .. why, 0) end
-  visit(script)
+  open_editor(script)
   local result, reason = files.read(script)
   if not result then error("edit: cannot read " .. reason, 0) end
   return (result:gsub("%s+$", ""))
 end
 
--- Shows what is run: the editor has taken it off the screen.
+-- Prints the code that is run, as the editor has cleared the screen.
 local function echo(session, text)
   local mark = ("[%d]> "):format(session.number)
   io.stdout:write(style.paint("faint", mark .. text:gsub("\n", "\n" .. (" "):rep(#mark))), "\n")
 end
 
---- `:edit` opens the text of the last cell, `:edit 3` that of cell 3, in $VISUAL or $EDITOR; what
--- was saved is run as a new cell. `:edit train.lua` edits that file, then runs it as :run does.
+--- `:edit` opens the text of the last cell in $VISUAL or $EDITOR, `:edit 3` that of cell 3; the
+-- saved text runs as a new cell. `:edit train.lua` edits that file, then runs it like :run.
 -- Nothing is run when the editor fails or the text is empty.
 function edit.edit(session, text)
   local list = command_line.arguments("edit", text, 1, "FILE or the number of a cell")
   local number = math.tointeger(tonumber(list[1]))
   if list[1] and not number then
-    visit(list[1])
+    open_editor(list[1])
     if files.exists(list[1]) then run.file(session, list) end
     return
   end
-  local result = edited(beginning(session, number))
+  local result = edited(initial_text(session, number))
   if result == "" then
     io.stdout:write(style.paint("faint", "empty, nothing to run"), "\n")
     return

@@ -1,4 +1,4 @@
---- :grad, the graph that backward would walk.
+--- The command :grad: the autograd graph of a tensor.
 
 local core = require "lutra.core"
 local command_line = require "lutra.repl.command_line"
@@ -8,11 +8,11 @@ local texts = require "lutra.internal.text"
 
 local grad = {}
 
-local LINES, DRAWN = 60, 500 -- lines of text, nodes of a picture
+local LINES, DRAWN = 60, 500 -- the maximum number of lines, and of nodes in a picture
 
 local function fail(message, ...) error("grad: " .. message:format(...), 0) end
 
--- A function from a leaf to the shortest path that leads to it from the session's variables.
+-- Returns a function from a leaf tensor to the shortest path to it from the session's variables.
 local function namer(session)
   local holders = inspect.holders(inspect.variables(session))
   return function(leaf)
@@ -56,9 +56,10 @@ local function count_of(value)
   return n
 end
 
---- A node for each recorded call, its result's shape and the bytes that it keeps for backward; the
--- leaves by the names of variables. What is used twice is written once, with a number, and referred
--- to. --lines N writes at most N lines (60); --svg FILE draws a picture.
+--- Shows the autograd graph of a tensor: a node for each recorded op, with the shape of its result
+-- and the bytes of its saved tensors; leaf tensors by the names of variables. A node that is used
+-- more than once is written once, with a number, and referenced by it. --lines N writes at most N
+-- lines (60); --svg FILE writes a picture.
 function grad.grad(session, text)
   local expression, options = command_line.options("grad", text, {svg = "value", lines = "value"})
   local limit = options.lines and count_of(options.lines) or LINES

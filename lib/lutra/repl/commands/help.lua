@@ -1,4 +1,4 @@
---- :help, :doc (?x), :source (x??) and :apropos: the pages of lutra.repl.help on the screen.
+--- The commands :help, :doc (?x), :source (x??) and :apropos: the pages of lutra.repl.help.
 
 local commands = require "lutra.repl.commands"
 local pages = require "lutra.repl.help.commands"
@@ -13,18 +13,18 @@ local introduction = "Type Lua code. The value of an expression is printed and k
   .. "cell continues over several lines until it is complete; an empty line ends it. Local "
   .. "variables stay defined in later cells. Ctrl-C interrupts running code."
 
-local function help() return require "lutra.repl.help" end -- needs the core, which may not load
+local function help() return require "lutra.repl.help" end -- needs the core, which may be missing
 
 local function options() return {width = style.width(), paint = style.paint} end
 
--- Shows a text, or raises why there is none.
+-- Shows a text, or raises an error with the reason when there is none.
 local function show(name, text, why)
   if not text then error(name .. ": " .. why, 0) end
   pager.show(text)
 end
 
---- Without an argument it lists the commands; `:help time` tells about one of them; with any other
--- name it is ?name.
+--- `:help` lists the commands; `:help time` describes one of them; `:help NAME` is the same as
+-- ?NAME for any other name.
 function module.help(session, text)
   if text == "" then
     return pager.show(wrap.text(introduction, style.width()) .. "\n?x or x? shows help about x, "
@@ -37,22 +37,22 @@ function module.help(session, text)
   show("help", page or nil, commands.unknown(name))
 end
 
---- For an op: how it is called, shapes, dtypes, gradient, devices and an example. For a function or
--- a class written in Lua: the comment above it. For a variable: what it is. Nothing is run: a name
--- is followed through tables, modules and tensors, as net[1].weight.
+--- For an op: its signature, shapes, dtypes, gradient, devices and an example. For a function or
+-- class written in Lua: the comment above it. For a variable: its type and value. Nothing is run:
+-- a name is looked up in tables, modules and tensors, as in net[1].weight.
 function module.doc(session, text)
   if text == "" then error("doc: expected a name, got none\nhint: ?lt.matmul", 0) end
   show("doc", help().text(text, session, options()))
 end
 
---- The lines that a function or a class was made from, of the library and of your own cells.
+--- Shows the source of a function or a class, of the library and of your own cells.
 function module.source(session, text)
   if text == "" then error("source: expected a name, got none\nhint: nn.Linear??", 0) end
   show("source", help().source(text, session, options()))
 end
 
---- Looks for a word in the names and texts of ops, of the library, of Lua's own functions, of the
--- commands and of your variables. Names come first.
+--- Searches for a word in the names and descriptions of ops, of the library, of Lua's functions, of
+-- the commands and of your variables. Matching names come first.
 function module.apropos(session, text)
   if text == "" then error("apropos: expected a word, got none\nhint: :apropos softmax", 0) end
   show("apropos", help().apropos(text, session, options()))

@@ -1,4 +1,4 @@
---- :image, a tensor as a picture in the terminal or a file.
+--- The command :image: a tensor as an image in the terminal or in a file.
 
 local core = require "lutra.core"
 local host = require "lutra.repl.host"
@@ -9,25 +9,25 @@ local texts = require "lutra.internal.text"
 
 local image = {}
 
-local MOST, GAP = 64, 1 -- pictures of a batch, pixels between them
+local MOST, GAP = 64, 1 -- the maximum number of images of a batch, pixels between them
 
 local function fail(message, ...) error("image: " .. message:format(...), 0) end
 
--- Bits of colour that the terminal shows, nil without colours.
+-- Returns the colour depth of the terminal in bits, nil without colours.
 local function depth()
   if not style.on(1) or not texts.is_utf8() then return nil end
   local says = os.getenv "COLORTERM" or ""
   return (says:find "truecolor" or says:find "24bit") and 24 or 8
 end
 
--- Columns and rows of pixels that there is room for.
+-- Returns the columns and rows of pixels that fit on the terminal.
 local function room()
   local _, rows = host.terminal_size()
   return style.width() - 1, 2 * math.max(4, (rows or 26) - 3)
 end
 
--- How many pictures of a batch stand in a row, and their size: the largest at which all fit, in as
--- few rows as that allows.
+-- Returns the number of images of a batch per row, and their size: the largest at which all fit,
+-- in as few rows as possible.
 local function grid(count, width, height, room_x, room_y)
   local best
   for columns = 1, count do
@@ -43,7 +43,7 @@ local function grid(count, width, height, room_x, room_y)
   return best
 end
 
--- Puts the rows of picture number i into its place among all rows.
+-- Copies the rows of image number i into its position among all rows.
 local function paste(all, rows, i, place)
   local top = (i - 1) // place.columns * (place.height + GAP)
   local left = (i - 1) % place.columns * (place.width + GAP)
@@ -87,9 +87,9 @@ local function caption(t, shown, count, note)
 end
 
 --- Shapes are {H, W}, {C, H, W} and {H, W, C} with one, three or four channels, and batches of
--- them. Values are 0 to 1, bytes 0 to 255, else black is the least and white the largest. Large
--- pictures are scaled to the terminal. --out writes the picture, the first of a batch, to a
--- file.
+-- these. Values are 0 to 1, or bytes 0 to 255; otherwise the least value is black and the largest
+-- white. Large images are scaled to the terminal. --out FILE writes the image, of a batch the
+-- first one, to a file.
 function image.image(session, text)
   local expression, options = command_line.options("image", text, {out = "value"})
   local value = inspect.values(session, "image", expression)[1]

@@ -1,4 +1,4 @@
---- :lesson, :check, :hint and :next: lessons with exercises that are checked.
+--- The commands :lesson, :check, :hint and :next: lessons with exercises that are checked.
 
 local lesson = require "lutra.repl.lesson"
 
@@ -10,11 +10,11 @@ local function no_argument(name, text)
   end
 end
 
---- `:lesson` opens the lesson that was left half-way, or the first that is not done; when one is
--- open, shows it again. `:lesson 3` opens the third, from its beginning; `:lesson list` lists them;
--- `:lesson end` leaves the open one: its variables go, yours of the same names come back. A lesson
--- enters a piece of code that is wrong or empty: mend it, by entering it again, until `:check` is
--- content; `:next` goes on. What is done is kept for later.
+--- `:lesson` opens the lesson that was not completed, or the first that is not done; with an open
+-- lesson it shows the text again. `:lesson 3` opens the third from its beginning; `:lesson list`
+-- lists them; `:lesson end` closes the open one: its variables are removed, yours of the same
+-- names are restored. A lesson enters code that is wrong or empty: fix it by entering it again
+-- until `:check` passes; `:next` continues. Completed lessons are recorded.
 function commands.lesson(session, text)
   if text == "" then return lesson.resume(session) end
   if text == "list" then return lesson.list(session) end
@@ -27,19 +27,18 @@ function commands.lesson(session, text)
   lesson.open(session, number)
 end
 
---- `:check` calls what you made in the open lesson and looks at what it does: results, devices,
--- copies, memory. It does not look at how it is written. The modes of the session, such as the
--- default device, are set aside as long as it runs.
+--- `:check` calls the code of the open lesson's exercise and checks results, devices, copies and
+-- memory, not how it is written. Settings of the session, such as the default device, have their
+-- default values meanwhile.
 function commands.check(session, text)
   no_argument("check", text)
   lesson.check(session)
 end
 
---- `:hint`, again `:hint`: the hints of the open lesson, one after the other. `:hint solution`
--- shows code that passes.
+--- `:hint` shows the hints of the open lesson one by one. `:hint solution` shows code that passes.
 function commands.hint(session, text) lesson.hint(session, text) end
 
---- `:next` in a lesson: opens the next one. At a breakpoint: goes on to the next line of this
+--- In a lesson, `:next` opens the next one. At a breakpoint it runs to the next line of this
 -- function, or of its caller.
 function commands.next(session, text)
   if session.debugger or not session.lesson then

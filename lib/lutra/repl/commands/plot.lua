@@ -1,4 +1,4 @@
---- :plot, curves, points and histograms in the terminal.
+--- The command :plot: curves, points and histograms in the terminal.
 
 local host = require "lutra.repl.host"
 local command_line = require "lutra.repl.command_line"
@@ -8,8 +8,8 @@ local texts = require "lutra.internal.text"
 
 local plot = {}
 
-local ROWS = 8 -- curves of a matrix
-local BINS, WHOLE = 12, 30 -- parts of a histogram; one for each of so many whole numbers
+local ROWS = 8 -- the maximum number of curves of a matrix
+local BINS, WHOLE = 12, 30 -- bins of a histogram; the maximum number of integers with a bin each
 local colors = {"name", "string", "error", "keyword", "number", "warning"} -- of style.paint
 
 local function fail(message, ...) error("plot: " .. message:format(...), 0) end
@@ -23,7 +23,7 @@ end
 
 local function color(i) return colors[(i - 1) % #colors + 1] end
 
--- "3 values are not finite", as they are gaps.
+-- Returns the note on values that are gaps, such as "3 values are not finite".
 local function not_finite(tensors)
   local bad = 0
   for _, t in ipairs(tensors) do bad = bad + select(3, data().range(t)) end
@@ -39,7 +39,7 @@ local function check_option(name, value, least, most)
   return n
 end
 
--- The range to draw and into how many parts: as asked, or of few whole numbers one each.
+-- Returns the range of a histogram and its number of bins: as given, or for few integers one each.
 local function parts_of(t, lo, hi, asked)
   if asked then
     local from, to = require("lutra.internal.plot.axes").range(lo, hi)
@@ -69,7 +69,7 @@ local function draw_histogram(t, options)
   return lines, bad > 0 and texts.plural(bad, "value") .. " not finite" or nil
 end
 
--- Two results: x and y.
+-- Returns the series of two results, x and y.
 local function series_of_pair(x, y, options, width, height)
   if x.ndim ~= 1 or y.ndim ~= 1 or x:numel() ~= y:numel() then
     fail("expected x and y with one dimension and as many elements, got shapes %s and %s",
@@ -82,7 +82,7 @@ local function series_of_pair(x, y, options, width, height)
   return {s}, {x, y}
 end
 
--- One result: a curve, or one for each row.
+-- Returns the series of one result: a curve, or one per row.
 local function series_of_one(t, options, width)
   if t.ndim == 0 then t = t:reshape(1) end
   if t.ndim > 2 then
@@ -127,10 +127,10 @@ local function draw_chart(values, options)
   return lines, not_finite(tensors)
 end
 
---- `:plot x` draws a tensor or a list of numbers over 1..n, of a matrix up to eight rows; `:plot
--- x, y` draws y over x, with --points without lines. --hist draws how many values lie in each
--- part of their range, --bins N of N equal parts. What is not finite is a gap. Of a long tensor
--- each column shows the least and the largest value, found on its device.
+--- `:plot x` draws a tensor or a list of numbers over 1..n, the rows of a matrix as up to eight
+-- curves; `:plot x, y` draws y over x, with --points as points. --hist draws a histogram, --bins N
+-- sets its number of bins. Values that are not finite are gaps. For a long tensor each column
+-- shows the least and the largest value, computed on its device.
 function plot.plot(session, text)
   local expression, options = command_line.options("plot", text,
     {hist = "flag", bins = "value", points = "flag"})

@@ -1,15 +1,15 @@
---- :print, how tensors are printed.
+--- The command :print: how tensors are printed.
 
 local core = require "lutra.core"
 
 local print_command = {}
 
--- In the order in which they are said.
+-- The options in the order in which they are printed.
 local names = {"profile", "precision", "threshold", "edgeitems", "linewidth", "sci_mode"}
 
---- full: every element; short: two digits and two elements at each end; summary: range, histogram,
--- mean, deviation, NaN and device on one line; default. Without a word: what is set. More can be
--- set by lt.set_printoptions.
+--- `:print full` prints every element; short: two digits and two elements at each end; summary:
+-- range, histogram, mean, deviation, NaN and device on one line; default restores the defaults.
+-- Without a word it shows the settings. lt.set_printoptions sets further options.
 function print_command.print(_, text)
   if text ~= "" then
     local ok, message = pcall(core.set_printoptions, {profile = text})

@@ -1,4 +1,4 @@
---- :prof, the ops of a piece of code.
+--- The command :prof: a profile of a piece of code.
 
 local command_line = require "lutra.repl.command_line"
 local style = require "lutra.repl.style"
@@ -14,13 +14,13 @@ local known = {
   ["--trace"] = command_line.text,
 }
 
---- `:prof CODE` runs it once, as a cell: its value is shown and in _. Then a table of the ops:
--- calls, time, bytes, device, and what was copied. --trace FILE also writes the events for
--- Perfetto.
+--- `:prof CODE` runs the code once, as a cell: its value is shown and stored in _. Then it prints a
+-- table of the ops: calls, time, bytes, device, and copies. --trace FILE also writes the events
+-- for Perfetto.
 function prof.prof(session, text)
   local values, code = command_line.leading_options("prof", text, known, usage)
   local f, made = session:compile(code, "prof")
-  if not f then error(made:match "^[^\n]*", 0) end -- the line is shown with it
+  if not f then error(made:match "^[^\n]*", 0) end -- without the excerpt of the line
   local packed = table.pack(require("lutra.profiler").profile(f))
   local profile = packed[1]
   session:results(table.pack(table.unpack(packed, 2, packed.n)), made.quiet)

@@ -1,4 +1,4 @@
---- :reload, a module of the user's read again (lutra.repl.reload).
+--- The command :reload: loads a module of the user's again (lutra.repl.reload).
 
 local reload_module = require "lutra.repl.reload"
 local command_line = require "lutra.repl.command_line"
@@ -11,7 +11,7 @@ local function list_text()
   return "loaded: " .. table.concat(names, ", ")
 end
 
--- Variables of the session that hold an old function get the new one.
+-- Replaces old functions in the session's variables by the new ones.
 local function update_variables(session, replaced)
   for name, value, scope in session:variables() do
     local new = replaced[value]
@@ -26,10 +26,10 @@ end
 
 local function counted(n, what) return n > 0 and (", %d %s"):format(n, what) or "" end
 
---- `:reload mymodule` runs the module's file again and puts the new functions where the old ones
--- were: the module's table, its classes and their instances stay the same objects with new code.
--- File-level variables keep their values; fields of the module get those of the file. When the file
--- fails, nothing has changed. Without a name: the modules that can be read again.
+--- `:reload mymodule` runs the module's file again and replaces its functions: the module's table,
+-- its classes and their instances remain the same objects with new code. File-level variables keep
+-- their values; fields of the module get the new ones. When the file fails, nothing changes.
+-- Without a name it lists the modules that can be reloaded.
 function reload.reload(session, text)
   local name = command_line.arguments("reload", text, 1, "the name of one MODULE")[1]
   if not name then

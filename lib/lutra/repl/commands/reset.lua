@@ -1,11 +1,11 @@
---- :reset, a session as it was when it began.
+--- The command :reset: restores the initial state of the session.
 
 local reset = {}
 
--- What the collector freed goes back from the pools of the devices, too.
+-- Releases the devices' cached memory, after tensors have been collected.
 local function free_devices()
   collectgarbage()
-  collectgarbage() -- what finalizers of the first let go
+  collectgarbage() -- frees what finalizers of the first run released
   local core = package.loaded["lutra.core"]
   local kind = core and core._accelerator.kind()
   if kind and core._accelerator.is_ready(kind) then
@@ -13,9 +13,9 @@ local function free_devices()
   end
 end
 
---- `:reset` forgets locals, the globals that you made or changed, and the results in _; a lesson is
--- left; memory of devices is given back. Modules stay loaded, options stay set, the numbers of
--- cells go on.
+--- `:reset` removes locals, the globals that you created or changed, and the results in _; it
+-- closes a lesson and releases cached memory of devices. Modules stay loaded, options stay set,
+-- the numbers of cells continue.
 function reset.reset(session, text)
   if text ~= "" then error("reset: expected no argument: it removes all variables", 0) end
   if session.lesson then require("lutra.repl.lesson").leave(session) end

@@ -1,4 +1,4 @@
---- :save, cells as a script; :history, cells as text.
+--- The commands :save (cells as a script) and :history (cells as text).
 
 local files = require "lutra.repl.files"
 local script = require "lutra.repl.script"
@@ -9,7 +9,7 @@ local save = {}
 
 local usage = ":save file.lua 1-3 5"
 
--- "3" or "1-5" -> first, last; an error names what it is not.
+-- Parses "3" or "1-5" to first and last; raises an error for any other word.
 local function range(word)
   local first, last = word:match "^(%d+)%-(%d+)$"
   if not first then
@@ -27,8 +27,8 @@ local function range(word)
   return first, last
 end
 
--- The cells of the ranges in their order, each once. A range may hold cells that failed; they are
--- written only where they are named by themselves.
+-- Returns the cells of the ranges in their order, each once. Cells that failed are included only
+-- when they are named individually.
 local function chosen(session, ranges)
   local list, seen = {}, {}
   local function add(number, named)
@@ -52,10 +52,10 @@ local function chosen(session, ranges)
   return list
 end
 
---- `:save steps.lua` writes the cells that succeeded, in order; `:save steps.lua 1-3 5` those. The
--- script requires what they use and prints what they showed: `lutra steps.lua` runs it. A cell that
--- failed is written, as a comment, only where its own number is given. A file that is there is
--- overwritten with --force only. A script may have 200 locals.
+--- `:save steps.lua` writes the cells that succeeded, in order; `:save steps.lua 1-3 5` writes
+-- those. The script requires the modules that they use and prints what they showed: run it with
+-- `lutra steps.lua`. A cell that failed is written, as a comment, only when its own number is
+-- given. An existing file is overwritten with --force only. A script may have 200 locals.
 function save.save(session, text)
   local list, why = command_line.split(text)
   if not list then error("save: " .. why, 0) end
@@ -83,7 +83,8 @@ function save.save(session, text)
   io.stdout:write(("wrote %d cell%s to %s\n"):format(#cells, #cells == 1 and "" or "s", path))
 end
 
---- `:history`, `:history N`, `:history TEXT`: the cells of the session.
+--- `:history` lists the cells of the session, `:history N` the last N, `:history TEXT` those that
+-- contain the text.
 function save.history(session, text)
   local first = 1
   local last_n = math.tointeger(tonumber(text))

@@ -1,4 +1,4 @@
---- :set, the options of the prompt.
+--- The command :set: the options of the prompt.
 
 local options = require "lutra.repl.options"
 local style = require "lutra.repl.style"
@@ -12,10 +12,11 @@ local function line(row)
   return text .. style.paint("faint", doc)
 end
 
-local function complain(why) error("set: " .. why, 0) end
+local function fail(why) error("set: " .. why, 0) end
 
 --- `:set` lists the options, `:set items` shows one, `:set items 100` or `:set items = 100` changes
--- it for this session; require("lutra.repl").set{items = 100} in init.lua for each.
+-- it for this session; require("lutra.repl").set{items = 100} in init.lua changes it for all
+-- sessions.
 function set.set(_, text)
   if text == "" then
     for _, row in ipairs(options.rows) do io.stdout:write(line(row), "\n") end
@@ -24,11 +25,11 @@ function set.set(_, text)
   local name, value = text:match "^(%S-)%s*=%s*(.*)$"
   if not name then name, value = text:match "^(%S+)%s*(.*)$" end
   local row, why = options.find(name)
-  if not row then complain(why) end
+  if not row then fail(why) end
   if value ~= "" then
     value = value:match "^([\"'])(.*)%1$" and value:sub(2, -2) or value
     local ok, wrong = options.set(name, value)
-    if not ok then complain(wrong) end
+    if not ok then fail(wrong) end
   end
   io.stdout:write(line(row), "\n")
 end

@@ -1,28 +1,28 @@
---- `!cmd`: a line for the shell.
+--- `!cmd`: a shell command.
 
 local host = require "lutra.repl.host"
 
 local shell = {}
 
--- What a status of os.execute means, or nil when all is well.
-local function meaning(how, code)
+-- Describes a status of os.execute; returns nil for success.
+local function status_text(how, code)
   if how == "exit" then return code ~= 0 and ("exit status %d"):format(code) or nil end
   return ("ended by signal %d"):format(code)
 end
 
---- Runs `line` by sh on the terminal; without one (a pipe) its stdin is empty, since what follows
--- there are cells. Returns true, or false and what its status means. Ctrl-C is the child's alone
--- while it runs (POSIX, system()).
+--- Runs `line` with sh on the terminal; without a terminal its stdin is empty, as the following
+-- input is cells. Returns true, or false and a description of the status. Ctrl-C interrupts only
+-- the child meanwhile (POSIX, system()).
 function shell.run(line)
   io.stdout:flush()
   if not host.isatty(0) then line = "exec </dev/null; " .. line end
   local _, how, code = host.execute(line)
-  local failed = meaning(how, code)
+  local failed = status_text(how, code)
   return not failed, failed
 end
 
---- `!ls -l` runs a line of the shell on the terminal; Ctrl-C ends it, not the session. A status
--- that is not 0 is told.
+--- `!ls -l` runs a shell command on the terminal; Ctrl-C ends it, not the session. A nonzero exit
+-- status is reported.
 function shell.shell(_, line)
   if line:match "^%s*$" then error("!: expected a command, got none\nhint: !ls", 0) end
   if line:find("\0", 1, true) then error("!: expected a command without NUL bytes", 0) end

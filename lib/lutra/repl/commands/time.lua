@@ -1,7 +1,7 @@
---- :time and :timeit.
+--- The commands :time and :timeit.
 --
--- A clock is read only when no device that the program has used is still at work: before the first
--- reading and before the last one they are synchronised, and the report says which.
+-- The clock is read only when no device that the program has used is still running: devices are
+-- synchronized before the first and before the last reading, and the report names them.
 
 local cell = require "lutra.repl.cell"
 local command_line = require "lutra.repl.command_line"
@@ -22,7 +22,7 @@ local function report(text)
   io.stdout:write(texts.wrap_sentence(text, style.width()), "\n")
 end
 
--- "; synchronised: cuda:0", or "" where no accelerator was used
+-- Returns "; synchronised: cuda:0", or "" when no accelerator was used.
 local function synchronized_text(devices)
   return #devices > 0 and "; synchronized: " .. table.concat(devices, ", ") or ""
 end
@@ -33,23 +33,24 @@ local function signed_bytes(n) return (n < 0 and "-" or "+") .. texts.bytes(math
 
 local usage_time = ":time x:matmul(y)"
 
--- What grew: bytes of tensors on all devices, and of Lua's heap.
-local function held() return core().memory_live(), collectgarbage "count" * 1024 end
+-- Returns the bytes of tensors on all devices, and of Lua's heap.
+local function memory() return core().memory_live(), collectgarbage "count" * 1024 end
 
---- `:time CODE` runs it once, as a cell: its value is shown and in _. Then how long it took, how
--- much time of processors (of all threads), and by what the memory held has grown.
+--- `:time CODE` runs the code once, as a cell: its value is shown and stored in _. Then it prints
+-- the elapsed time, the processor time of all threads, and by how much the allocated memory has
+-- grown.
 function time.time(session, text)
   local _, code = command_line.leading_options("time", text, {}, usage_time)
   local f, made = session:compile(code, "time")
-  if not f then error(made:match "^[^\n]*", 0) end -- the line is shown with it
+  if not f then error(made:match "^[^\n]*", 0) end -- without the excerpt of the line
   synchronize()
-  local tensors, heap = held()
+  local tensors, heap = memory()
   local cpu, start = os.clock(), now()
   local results = table.pack(f())
   local devices = synchronize()
   local wall = now() - start
   cpu = os.clock() - cpu
-  local tensors_after, heap_after = held()
+  local tensors_after, heap_after = memory()
   session:results(results, made.quiet)
   report(("%s (CPU %s, all threads); tensors %s, Lua %s%s"):format(texts.seconds(wall),
     texts.seconds(cpu), signed_bytes(tensors_after - tensors),
@@ -61,8 +62,8 @@ end
 local usage_timeit = ":timeit [-n LOOPS] [-r RUNS] x:matmul(y)"
 local least_run = 0.2 -- seconds
 
--- May the code stand inside a loop of ours? Not when it can leave it.
-local function stays(code)
+-- Returns whether the code may be put into a loop, which it must not leave.
+local function can_loop(code)
   for _, token in ipairs(lexer.significant(code)) do
     local word = token[2]
     if word == "return" or word == "break" or word == "goto" or word == "::" then return false end
@@ -70,20 +71,20 @@ local function stays(code)
   return true
 end
 
--- The code as the text of a function that runs it so many times. A newline ends a comment.
+-- Returns the source of a function that runs the code so many times. A newline ends a comment.
 local function loop_text(code)
   if load("return " .. code, "=timeit", "t") then
     return ("return function(lutra_n) for _ = 1, lutra_n do local _ = %s\nend end"):format(code)
   end
-  if stays(code) then
+  if can_loop(code) then
     return ("return function(lutra_n) for _ = 1, lutra_n do %s\nend end"):format(code)
   end
   return ("return function(lutra_n) local function run() %s\nend "
     .. "for _ = 1, lutra_n do run() end end"):format(code)
 end
 
--- A function that runs the code n times; it sees the session's variables, and its own locals stay
--- inside.
+-- Returns a function that runs the code n times; it sees the session's variables, and its own
+-- locals stay local.
 local function compile(session, code)
   local status, message = cell.read(code, "=timeit")
   if status == "complete" and not message.body then
@@ -93,7 +94,7 @@ local function compile(session, code)
   if status == "complete" then
     make, why = session:compile(loop_text(code), "timeit")
   else
-    make, why = session:compile(code, "timeit") -- says what is wrong
+    make, why = session:compile(code, "timeit") -- reports the error
   end
   host.sources.timeit = code
   if not make then error(why:match "^[^\n]*", 0) end
@@ -115,14 +116,14 @@ local function next_count(n)
   return leading == 2 and n // 2 * 5 or 2 * n
 end
 
--- Enough loops for a run that the clock can measure. Also warms up.
+-- Returns a number of loops that the clock can measure. Also warms up.
 local function choose_count(loop)
   local n = 1
   while measure(loop, n) < least_run do n = next_count(n) end
   return n
 end
 
--- Mean and standard deviation of the list.
+-- Returns mean and standard deviation of a list.
 local function statistics(list)
   local sum, squares = 0, 0
   for _, t in ipairs(list) do sum = sum + t end
@@ -131,9 +132,9 @@ local function statistics(list)
   return mean, math.sqrt(squares / #list)
 end
 
---- `:timeit [-n LOOPS] [-r RUNS] CODE`: runs of so many loops each; without -n, so many that a run
--- takes 0.2 s. Shows nothing of what the code gives. The collector works as it does in a program:
--- its share is a part of the time.
+--- `:timeit [-n LOOPS] [-r RUNS] CODE` measures runs of so many loops each; without -n, the number
+-- of loops makes a run take 0.2 s. The code's value is not shown. The garbage collector runs as in
+-- a program, and its time is included.
 function time.timeit(session, text)
   local known = {["-n"] = command_line.count, ["-r"] = command_line.count}
   known["--n"], known["--r"] = known["-n"], known["-r"]
@@ -145,7 +146,7 @@ function time.timeit(session, text)
   n = n or choose_count(loop)
   local list = {}
   for i = 1, runs do
-    collectgarbage() -- what was before is not this run's to collect
+    collectgarbage() -- earlier garbage is not part of this run
     list[i] = measure(loop, n) / n
   end
   local mean, deviation = statistics(list)

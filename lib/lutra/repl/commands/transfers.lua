@@ -1,4 +1,4 @@
---- :transfers, what a piece of code copies between devices and waits for.
+--- The command :transfers: the copies between devices and the synchronizations of a piece of code.
 
 local device_map = require "lutra.repl.device_map"
 local command_line = require "lutra.repl.command_line"
@@ -9,9 +9,10 @@ local texts = require "lutra.internal.text"
 local transfers = {}
 
 local usage = ":transfers [--svg FILE] CODE"
-local EVENTS = 200000 -- that are kept: a loop without an end fills no memory
+local EVENTS = 200000 -- the limit of events, which bounds the memory of an endless loop
 
--- The last trace of each session, with its code and what was left then: {trace, code, devices}.
+-- The last trace of each session, with its code and the devices' memory after it: {trace, code,
+-- devices}.
 local last = setmetatable({}, {__mode = "k"})
 
 local function lines_of(text)
@@ -20,9 +21,9 @@ local function lines_of(text)
   return lines
 end
 
--- What lives on the devices that the program has used. What nobody can reach lives no more, but for
--- a collector that has not looked yet: a second round, for what finalizers of the first let go.
-local function what_is_left(session)
+-- Returns the memory in use on the devices that the program has used. Unreachable tensors are
+-- collected first; the second collection frees what finalizers of the first released.
+local function remaining_memory(session)
   collectgarbage()
   collectgarbage()
   return occupancy.collect(session, require("lutra.core")._trace.devices())
@@ -69,13 +70,13 @@ local function write_svg(seen, path)
   return ok, why and "transfers: cannot write " .. why
 end
 
--- Calls f and listens: what it returned, packed. Of code that fails, what was heard until then is
--- shown before the error is.
+-- Calls f and records its events; returns its packed results. When f fails, the events until then
+-- are shown before the error.
 local function listen(session, f, code, path)
   local seen = {code = code}
   local function take(listener)
     seen.trace = require("lutra.placement.trace").new(listener)
-    seen.devices = what_is_left(session)
+    seen.devices = remaining_memory(session)
     last[session] = seen
   end
   local listener <close> = require("lutra.placement.event_reader").new(EVENTS)
@@ -92,19 +93,19 @@ local function listen(session, f, code, path)
   return results
 end
 
---- `:transfers CODE` runs it once, as a cell: its value is shown and in _. Then each copy between
--- devices and each wait, those of a line together; below that lanes of the host and of each stream
--- over time, with the share of it that they were busy; then the map of what is left on each device
--- that was used, without what the collector could free: it runs. On emulated devices with a link
--- (--emulate cuda:2,link=pcie4) times are that link's, the same on every run. Without code: the
--- last one's again. --svg FILE writes it as a picture, too.
+--- `:transfers CODE` runs the code once, as a cell: its value is shown and stored in _. Then it
+-- prints the copies between devices and the synchronizations, grouped by line; below a timeline of
+-- the host and of each stream, with the share of time that it was busy; then the memory still in
+-- use on each device that was used, after a garbage collection. On emulated devices with a link
+-- (--emulate cuda:2,link=pcie4) times are those of the link, the same on every run. Without code
+-- it shows the last trace again. --svg FILE also writes it as a picture.
 function transfers.transfers(session, text)
   local values, code = command_line.leading_options("transfers", text,
     {["--svg"] = command_line.text}, usage, true)
   local path = values["--svg"]
   if code:match "%S" then
     local f, made = session:compile(code, "transfers")
-    if not f then error(made:match "^[^\n]*", 0) end -- the line is shown with it
+    if not f then error(made:match "^[^\n]*", 0) end -- without the excerpt of the line
     session:results(listen(session, f, code, path), made.quiet)
   elseif not last[session] then
     error("transfers: expected code, got none, and no earlier code was traced\nhint: " .. usage, 0)

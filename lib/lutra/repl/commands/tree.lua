@@ -1,4 +1,4 @@
---- :tree, a module or nested tables of tensors as a tree.
+--- The command :tree: a module or nested tables of tensors as a tree.
 
 local core = require "lutra.core"
 local inspect = require "lutra.repl.inspect"
@@ -9,7 +9,7 @@ local tree = {}
 
 local LINES, DEPTH = 400, 12
 
--- Entries of a module in the order of their registration: name, value.
+-- Returns the entries {name, value} of a module in order of registration.
 local function module_entries(module)
   local state = rawget(debug.getmetatable(module), "__state")
   local list = {}
@@ -28,7 +28,7 @@ local function table_entries(t)
   return list
 end
 
--- "1,234 elements, 4.8 KiB on cpu": each storage once.
+-- Returns the size of a value, such as "1,234 elements, 4.8 KiB on cpu"; each storage counts once.
 local function weight(value)
   local counter, elements, seen = inspect.counter(), 0, {}
   inspect.tensors(value, "", function(path, t)
@@ -61,7 +61,7 @@ local function tensor_text(t, kind)
   return table.concat(parts, " ")
 end
 
--- One line's text about a value, and the entries below it.
+-- Returns a line about a value, and the entries below it.
 local function describe(value, kind, state)
   if core.is_tensor(value) then return tensor_text(value, kind), {} end
   if type(value) ~= "table" then return inspect.brief(value), {} end
@@ -87,7 +87,8 @@ local function write(state, line)
   io.stdout:write(state.left == 0 and "..." or line, "\n")
 end
 
--- Writes a value and what is below it. `first` is in front of its line, `rest` of what follows.
+-- Writes a value and the entries below it. `first` is the prefix of its line, `rest` of those that
+-- follow.
 local function show(value, name, kind, first, rest, depth, state)
   if state.left == 0 then return end
   local text, entries = describe(value, kind, state)
@@ -108,8 +109,8 @@ local function show(value, name, kind, first, rest, depth, state)
   end
 end
 
---- Of a module: its modules, parameters and buffers, with the number of parameters and their bytes
--- on each device, what is shared counted once. Of a table, such as a state dict: what it holds.
+--- For a module: its modules, parameters and buffers, with the number of parameters and their bytes
+-- on each device; shared tensors count once. For a table, such as a state dict: its entries.
 function tree.tree(session, text)
   local values = inspect.values(session, "tree", text)
   local value = values[1]

@@ -1,5 +1,5 @@
---- :where, the memory of a tensor: where it is, and which of its storage the tensor and the others
--- that share it see.
+--- The command :where: the memory of a tensor, and the parts of its storage that it and other
+-- tensors cover.
 
 local bars = require "lutra.internal.plot.bars"
 local core = require "lutra.core"
@@ -12,14 +12,14 @@ local texts = require "lutra.internal.text"
 
 local where = {}
 
-local LISTED = 200 -- tensors of a module or a table
-local VIEWS = 6 -- bars of a storage
-local NAMES, NAME = 20, 60 -- names of a storage, and columns of each
-local LABEL, BAR = 16, 40 -- columns of a bar's name and of a bar, unless an element has one each
+local LISTED = 200 -- the maximum number of tensors of a module or a table
+local VIEWS = 6 -- the maximum number of bars of a storage
+local NAMES, NAME = 20, 60 -- the maximum number of names of a storage, and columns of each
+local LABEL, BAR = 16, 40 -- columns of a bar's name and of a bar, unless each element has a column
 
 local words = {used = "its elements", part = "partly", free = "rest"}
 
--- "a, b.weight", the paths that lead to this memory, or nil.
+-- Returns the paths that lead to this memory, such as "a, b.weight", or nil.
 local function names_of(t, holders)
   local names, seen, left = {}, {}, 0
   for _, holder in ipairs(holders[core._memory(t)] or {}) do
@@ -51,7 +51,7 @@ local function part_of(t)
     part > bytes and ": elements are repeated" or "")
 end
 
--- "x" or "a tensor that no variable holds": what t is a view of, where that is known.
+-- Returns what t is a view of, "x" or "a tensor that no variable holds", when it is known.
 local function base_of(t, holders)
   local base = core._base(t)
   if not base then return nil end
@@ -69,13 +69,13 @@ local function view_of(t)
   return {offset = t:storage_offset(), shape = t.shape, strides = t:stride(), itemsize = t.itemsize}
 end
 
--- What two tensors that see the same elements have in common.
+-- Returns a key that is equal for tensors which cover the same elements.
 local function key_of(t)
   return ("%d %s %s %s"):format(t:storage_offset(), inspect.shape(t), list(t:stride()), t.dtype)
 end
 
--- The views on the storage of t, itself first: a list, see lutra.internal.plot.storage, each with
--- the name of the tensors that see just that; and how many there are beyond VIEWS.
+-- Returns the views on the storage of t, t first: a list as in lutra.internal.plot.storage, each
+-- with the names of the tensors that cover exactly it; and the number of views beyond VIEWS.
 local function views_of(t, holders, expression)
   local own = view_of(t)
   local views, by_key, left = {own}, {[key_of(t)] = own}, 0
@@ -97,7 +97,7 @@ local function views_of(t, holders, expression)
   return views, left
 end
 
--- Rows of {title, text} about one tensor.
+-- Returns rows of {title, text} about one tensor.
 local function describe(t, holders)
   local rows = {}
   local _, bytes = core._memory(t)
@@ -133,7 +133,7 @@ end
 
 local function more_views(left) return ("and %s"):format(texts.plural(left, "more view")) end
 
--- A bar of the storage for each view on it.
+-- Draws a bar of the storage for each view on it.
 local function draw(t, holders, expression)
   local _, bytes = core._memory(t)
   local count = bytes // t.itemsize
@@ -191,7 +191,7 @@ local columns = {
   {key = "bytes", title = "bytes", rank = 4, least = 8, right = true},
 }
 
--- Every tensor of a module or a table, a line each.
+-- Prints a line for every tensor of a module or a table.
 local function show_all(value, name)
   local rows, count = {}, 0
   inspect.tensors(value, "", function(path, t)
@@ -214,7 +214,7 @@ local function show_all(value, name)
   end
 end
 
--- What cannot be shown, and what was meant perhaps.
+-- Raises the error for a value that cannot be shown, with a suggestion.
 local function fail(session, expression, value, wanted)
   local near
   if value == nil and expression:match "^[%a_][%w_]*$" then
@@ -239,10 +239,10 @@ local function show(session, value, expression)
   end
 end
 
---- The address is that of the storage's first byte; `held by` names the variables, and what is in
--- them, that share it. The bars are the storage, from its first element to its last, one for each
--- of those that sees other elements of it. Of a module or a table: a line for each tensor that it
--- holds. --svg FILE draws the bars of a tensor as a picture.
+--- The address is that of the storage's first byte; `held by` lists the variables, and paths below
+-- them, that share it. Each bar shows the storage from its first to its last element, one for each
+-- tensor that covers other elements. For a module or a table: a line for each tensor in it. --svg
+-- FILE writes the bars as a picture.
 function where.where(session, text)
   local expression, options = command_line.options("where", text, {svg = "value"})
   local values = inspect.values(session, "where", expression)

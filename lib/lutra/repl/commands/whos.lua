@@ -1,4 +1,4 @@
---- :whos, the variables of the session.
+--- The command :whos: the variables of the session.
 
 local core = require "lutra.core"
 local inspect = require "lutra.repl.inspect"
@@ -20,7 +20,7 @@ local columns = {
   {key = "shares", title = "shared", rank = 5, least = 6},
 }
 
--- The other variables that hold a storage of this one's.
+-- Returns the other variables that share this one's storage.
 local function sharing(name, value, holders)
   local names, seen = {}, {[name] = true}
   inspect.tensors(value, "", function(_, t)
@@ -32,8 +32,8 @@ local function sharing(name, value, holders)
   return table.concat(names, " ")
 end
 
--- Devices, bytes and the number of tensors that hang on a value.
-local function weigh(value)
+-- Returns devices, bytes and number of the tensors reachable from a value.
+local function memory_of(value)
   local counter, grads = inspect.counter(), false
   inspect.tensors(value, "", function(_, t)
     counter.add(t)
@@ -54,9 +54,9 @@ local function module_text(module)
   return texts.plural(inspect.num_parameters(module), "param")
 end
 
--- A module, an optimizer, a table: what it holds together.
+-- Returns the row of a module, an optimizer or a table, with the sum of its tensors.
 local function holder_row(value)
-  local counter, grads = weigh(value)
+  local counter, grads = memory_of(value)
   local row = {shape = inspect.brief(value)}
   if inspect.is_module(value) then row.shape = module_text(value) end
   if inspect.is_optimizer(value) then
@@ -86,7 +86,7 @@ local function row_of(name, value, holders)
   return row
 end
 
--- "total on cpu: 96 B in 2 storages": storages count once, however many variables share them.
+-- Returns the totals, such as "total on cpu: 96 B in 2 storages"; shared storages count once.
 local function totals(variables)
   local counter, lines = inspect.counter(), {}
   for _, v in ipairs(variables) do
@@ -100,15 +100,15 @@ local function totals(variables)
   return lines
 end
 
--- "w*" -> a pattern of Lua's
+-- Converts a pattern such as "w*" to a Lua pattern.
 local function pattern_of(text)
   local pattern = text:gsub("[%^%$%(%)%%%.%[%]%+%-]", "%%%0"):gsub("%*", ".*"):gsub("%?", ".")
   return "^" .. pattern .. "$"
 end
 
---- With a pattern only the variables of such names: * stands for any letters, ? for one. It says
--- what wants gradients and which variables hold the same memory; the totals count memory once.
--- What modules, optimizers and tables hold is theirs.
+--- With a pattern, lists only variables with matching names: * matches any characters, ? one. The
+-- table shows which tensors require grad and which variables share memory; the totals count shared
+-- memory once. The tensors in modules, optimizers and tables are counted in their rows.
 function whos.whos(session, text)
   local all, chosen = inspect.variables(session), {}
   local pattern = text ~= "" and pattern_of(text) or ""

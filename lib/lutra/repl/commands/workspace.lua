@@ -1,7 +1,7 @@
---- :keep and :load, the session's values in a safetensors file.
+--- The commands :keep and :load: the session's values in a safetensors file.
 --
--- The file is one that every reader of safetensors reads: its tensors carry the names of the
--- variables. What they are (lutra.repl.workspace.format) stands in the metadata.
+-- Every reader of safetensors can read the file: its tensors have the names of the variables. Their
+-- types (lutra.repl.workspace.format) are stored in the metadata.
 
 local files = require "lutra.repl.files"
 local format_value = require "lutra.repl.format_value"
@@ -18,8 +18,8 @@ local function path_of(name, text)
     name, name), 0)
 end
 
--- Is the file at `path` one that :keep wrote? Only its header is read (safetensors: its length in
--- 8 bytes, little endian, then JSON).
+-- Returns whether the file at `path` was written by :keep. Only its header is read (safetensors:
+-- its length in 8 bytes, little endian, then JSON).
 local function is_workspace(path)
   if not files.is_file(path) then return false end
   local file <close> = io.open(path, "rb")
@@ -52,15 +52,15 @@ local function say(text, kind)
   flush()
 end
 
-local NAMES = 40 -- of a list
+local NAMES = 40 -- the maximum number of names in a list
 
--- "a, b, c", of a long list the first and how many more there are.
+-- Returns a list as "a, b, c"; of a long list the first names and the number of others.
 local function listed(names)
   if #names <= NAMES then return table.concat(names, ", ") end
   return ("%s and %d more"):format(table.concat(names, ", ", 1, NAMES), #names - NAMES)
 end
 
--- "2 tensors in 3 variables: a, b, c" of the variables of an image
+-- Returns a summary of an image's variables, such as "2 tensors in 3 variables: a, b, c".
 local function summary(image)
   local names = {}
   for _, variable in ipairs(image.variables) do names[#names + 1] = variable.name end
@@ -69,9 +69,9 @@ local function summary(image)
     #names == 1 and "" or "s", listed(names))
 end
 
---- `:keep work.safetensors` writes the variables of the session: tensors (also within tables, their
--- views as views), numbers, strings, booleans, and of modules and optimizers their state. It names
--- what it cannot keep: functions, objects, tensors on meta. Only its own files are overwritten.
+--- `:keep work.safetensors` writes the variables of the session: tensors (also within tables, views
+-- as views), numbers, strings, booleans, and the states of modules and optimizers. It lists what
+-- it cannot save: functions, objects, tensors on meta. It overwrites only files that it wrote.
 -- Other programs find the tensors under the variables' names.
 function workspace.keep(session, text)
   local path = path_of("keep", text)
@@ -95,8 +95,8 @@ function workspace.keep(session, text)
   end
 end
 
--- The error of unpacking with the file in front, unless it says itself what it is about. Names from
--- the file are in it: nothing of it moves the cursor.
+-- Returns an error of unpacking with the file's name in front, unless the message names it. Names
+-- from the file are escaped, so that they cannot control the terminal.
 local function placed(path, message)
   if type(message) ~= "string" or message == "not enough memory" or message == "interrupted" then
     return message
@@ -105,10 +105,10 @@ local function placed(path, message)
   return message:find "^load: " and message or ("load: cannot load %s: %s"):format(path, message)
 end
 
---- `:load work.safetensors` reads what :keep wrote: locals become locals again, parameters and what
--- requires a gradient do, too; tensors go to the device they were on, or to the cpu where that is
--- not here. States go into the modules and optimizers of their names; where there is none the
--- variable holds the state. After an error nothing was loaded.
+--- `:load work.safetensors` reads a file of :keep: locals become locals again, and parameters and
+-- tensors that require grad become so again; tensors are moved to the device they were on, or to
+-- the CPU when it is not available. States are loaded into the modules and optimizers of the same
+-- names; without one, the variable becomes the state. After an error nothing has been loaded.
 function workspace.load(session, text)
   local path = path_of("load", text)
   local ok, tensors, notes = pcall(require("lutra").load_safetensors, path)

@@ -1,4 +1,4 @@
---- The call that the cursor is in: what is called, and what stands in its brackets already.
+--- The call that contains the cursor: its function, and the arguments given already.
 
 local expression = require "lutra.repl.complete.expression"
 local signatures = require "lutra.repl.complete.signatures"
@@ -8,7 +8,7 @@ local tokens = require "lutra.repl.complete.tokens"
 local is = tokens.is
 local arguments = {}
 
--- The callee that ends before token `at`, with its name and whether it stands after a colon.
+-- Returns the callee that ends before token `at`, its name, and whether it follows a colon.
 local function callee(place, at)
   local list = place.read.list
   local first = expression.start(place.read, at - 1)
@@ -24,8 +24,8 @@ local function callee(place, at)
   return {thing = thing, name = name}
 end
 
--- What stands in brackets from token `from` on to the end: the names given, the number of positions
--- before the last entry, whether that is empty, and its name.
+-- Reads the entries in brackets from token `from` to the end: returns the names given, the number
+-- of positional arguments before the last entry, whether that is empty, and its name.
 local function entries(list, from, partner)
   local named, positions, i = {}, 0, from
   local started, key = false, nil
@@ -48,7 +48,7 @@ local function entries(list, from, partner)
   return named, positions, not started, key
 end
 
--- The names that are given behind the cursor, in the same table.
+-- Adds the names that are given behind the cursor in the same table.
 local function add_later(named, text)
   local later = tokens.read(text)
   local depth = 0
@@ -62,8 +62,8 @@ local function add_later(named, text)
   end
 end
 
--- f{...}, f(a, {...}): the place of what opens the arguments of the call that a table at token
--- `open` is in, or nil.
+-- Returns the position of the bracket that opens the arguments of the call which contains the
+-- table at token `open`, as in f{...} or f(a, {...}); or nil.
 local function opener(read, open, outer)
   local list = read.list
   if tokens.ends_expression(list, open - 1) then return open end
@@ -71,14 +71,14 @@ local function opener(read, open, outer)
   return tokens.ends_expression(list, outer - 1) and outer or nil
 end
 
---- The call whose brackets the cursor is in, or nil: {
---   thing      what is called, where that is known
---   name       what it is called by
---   named      names of arguments given by name (a table by name)
---   positions  how many were given by position before
+--- Returns the call whose brackets contain the cursor, or nil: {
+--   thing      the static value of the callee, or nil
+--   name       the callee's name
+--   named      set of the names of arguments given by name
+--   positions  number of positional arguments before
 --   key        the name whose value is at the cursor
---   fresh      nothing of the entry at the cursor is there yet
---   options    the cursor is in a table: names may be given
+--   fresh      true when the entry at the cursor is still empty
+--   options    true when the cursor is in a table, where names may be given
 -- }
 function arguments.call(place)
   local read = place.read
@@ -102,14 +102,14 @@ function arguments.call(place)
   return call
 end
 
---- The signature of a call (arguments.call), or nil.
+--- Returns the signature of a call (arguments.call), or nil.
 function arguments.signature(call)
   local thing = call and call.thing
   if not thing or thing.value == nil then return nil end
   return signatures.of(thing.value, call.name)
 end
 
---- The parameter whose value is at the cursor, or nil.
+--- Returns the parameter whose value is at the cursor, or nil.
 function arguments.parameter(call)
   local signature = arguments.signature(call)
   if not signature then return nil end
@@ -122,7 +122,7 @@ function arguments.parameter(call)
   end
 end
 
---- Calls visit(param) for each parameter that was not given and may be given by name.
+--- Calls visit(param) for each parameter that has not been given and may be given by name.
 function arguments.missing(call, visit)
   local signature = arguments.signature(call)
   for i, param in ipairs(signature and signature.params or {}) do

@@ -1,7 +1,7 @@
---- What a call gives, where that is known without making it.
+--- The static value of a call's result, without making the call.
 --
--- Of functions in C the results are in their signatures; a class gives its objects; a few of the
--- Lua library's functions are said here. Of the user's functions nothing is known.
+-- Results of functions in C are declared in their signatures; a class returns its instances; a few
+-- functions of the Lua library are listed here. The results of user functions are unknown.
 
 local args = require "lutra.internal.args"
 local namespaces = require "lutra.internal.namespaces"
@@ -19,7 +19,7 @@ local chained = [[to cpu cuda mps to_empty float double half bfloat16 train eval
   zero_grad apply]]
 local texts = "format gsub lower rep reverse sub upper"
 
--- function -> what it gives, as a function of the callee and self
+-- function -> static value of its result, as a function of the callee and self.
 local known
 
 local function itself(_, self) return self end
@@ -29,7 +29,7 @@ local function state_dict(_, self)
   if self and static_values.module_state(self.value) then return {state_of = self.value} end
 end
 
--- Adds what is known by now; modules that are not loaded have no functions that could be called.
+-- Adds the functions of loaded modules; others cannot be called yet.
 local function read_library()
   known = setmetatable({}, {__mode = "k"})
   for name in texts:gmatch "%S+" do known[string[name] or false] = always(text) end
@@ -48,7 +48,7 @@ local function read_library()
   if nn then known[nn.Parameter] = always(tensor) end
 end
 
--- A module's call is its forward; a layer of the library gives a tensor.
+-- Returns the result of a module's call, its forward; a layer of the library returns a tensor.
 local function of_module(callee)
   if not callee.instance and not static_values.module_state(callee.value) then return nil end
   local forward = static_values.field(callee, "forward")
@@ -56,8 +56,8 @@ local function of_module(callee)
   return type(f) == "function" and args.is_library(debug.getinfo(f, "S")) and tensor or nil
 end
 
---- The thing that calling `callee` gives, or nil. `self` is the thing before the colon of a method;
--- `given` the text of a call with one string, as require "x".
+--- Returns the static value of calling `callee`, or nil. `self` is the static value before the
+-- colon of a method; `given` the text of a call with one string, as in require "x".
 function calls.result(callee, self, given)
   local f = callee.value
   if f == nil or type(f) == "table" then

@@ -1,5 +1,5 @@
---- The line of a command: the commands themselves with their help, then what the row of the command
--- says of its argument.
+--- Completion of commands: the commands with their help, and the argument according to the
+-- command's row.
 
 local commands = require "lutra.repl.commands"
 local modules = require "lutra.repl.complete.modules"
@@ -15,7 +15,8 @@ local function add_commands(add)
   end
 end
 
--- Each flag of a usage: "[--sort KEY] [-n LOOPS] CODE" -> visit("--sort", "KEY") ...
+-- Calls visit for each flag of a usage: "[--sort KEY] [-n LOOPS] CODE" -> visit("--sort", "KEY")
+-- ...
 local function each_flag(usage, visit)
   for flag, value in usage:gmatch "%[(%-%-?%a[%w%-]*) ?([%w%.]*)%]" do visit(flag, value) end
 end
@@ -24,8 +25,8 @@ local function add_flags(usage, add)
   each_flag(usage, function(flag, value) add(flag, "flag", value ~= "" and value or nil) end)
 end
 
--- Skips the flags that `text` begins with. Returns the place behind them; and where the cursor is
--- in one of them, "flag" or what its value is called.
+-- Skips the flags at the beginning of `text`. Returns the position behind them; and when the
+-- cursor is in one of them, "flag" or the name of its value.
 local function skip_flags(usage, text)
   local values, at = {}, 1
   each_flag(usage, function(flag, value) values[flag] = value end)
@@ -44,7 +45,7 @@ local function skip_flags(usage, text)
   end
 end
 
--- The words of a usage that is nothing but a choice, [full | short], or one word, [solution].
+-- Adds the words of a usage that is a choice, [full | short], or one word, [solution].
 local function add_choice(usage, add)
   local choice = usage:gsub("%s", ""):match "^%[?([%l_|]+)%]?$"
   for word in (choice or ""):gmatch "[%l_]+" do add(word, "value") end
@@ -65,8 +66,8 @@ local function add_options(text, add)
   end
 end
 
--- The word at the end of `text`, as words.lua splits it: where it starts, its quote or nil, and
--- what it stands for.
+-- Returns the last word of `text` as command_line.lua splits it: its start, its quote or nil, and
+-- its value.
 local function last_word(text)
   local at, start, quote, parts = 1, 1, nil, {}
   while at <= #text do
@@ -126,8 +127,8 @@ local by_argument = {
   module = function(_, _, add) modules.add_loaded(add) end,
 }
 
---- Is the text the line of a command, or of the shell? Returns "command" and where its word starts;
--- or its row (nil when there is none) and where its argument starts; or nothing.
+--- Recognizes the line of a command or of the shell. Returns "command" and the start of its word;
+-- or its row (nil for an unknown command) and the start of its argument; or nothing.
 function complete.parse(text)
   local bang = text:match "^%s*!%s*()"
   if bang then return commands.find "shell", bang end
@@ -140,7 +141,7 @@ end
 --- The source for the command's word.
 function complete.words(_, add) add_commands(add) end
 
---- The source for the argument of `row`, whose text starts behind place.offset; nil where that is
+--- Returns the source for the argument of `row`, whose text starts behind place.offset; nil for
 -- code, which then starts behind place.offset.
 function complete.argument(place, row)
   local usage = row.usage or ""

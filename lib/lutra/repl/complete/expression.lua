@@ -1,7 +1,8 @@
---- What an expression in the text stands for, as far as that is known without running it.
+--- Static values of expressions in the text, found without running code.
 --
--- Chains (a.b[1]:c(x){y}) are followed step by step through things; arithmetic with a tensor is a
--- tensor. The result is a thing (complete/things.lua) or nil.
+-- Chains (a.b[1]:c(x){y}) are followed step by step through static values
+-- (complete/static_values.lua); arithmetic with a tensor is a tensor. The result is a static value
+-- or nil.
 
 local calls = require "lutra.repl.complete.calls"
 local globals = require "lutra.repl.globals"
@@ -15,7 +16,8 @@ local resolve
 
 local function is_within(range, at) return range ~= nil and range[1] <= at and at <= range[2] end
 
--- The value of a variable: in the text, of the session, a global. Never asks _G's metatable.
+-- Returns the value of a variable: in the text, of the session, or a global. Uses no metatable of
+-- _G.
 local function variable(place, name, at)
   local found = place.variables[name]
   while found and is_within(found.value, at) do found = found.outer end -- local x = x.y
@@ -41,7 +43,7 @@ local function literal(token)
   if token[1] == "number" then return {value = tonumber(token[2])} end
 end
 
--- The thing at the start of a chain at token i, and the place after it.
+-- Returns the static value at the start of a chain at token i, and the index after it.
 local function primary(place, i)
   local list = place.read.list
   local token = list[i]
@@ -61,8 +63,8 @@ local function index(place, thing, first, last)
   return tensor and {like = "tensor"} or nil
 end
 
--- The place after the arguments of a call at token i, or nil when there is no call; and the string
--- when that is all there is.
+-- Returns the index after the arguments of a call at token i, or nil when there is no call; and
+-- the string when it is the only argument.
 local function arguments(read, i)
   local list = read.list
   if list[i] and list[i][1] == "string" then return i + 1, tokens.unquote(list[i][2]) end
@@ -71,7 +73,7 @@ local function arguments(read, i)
   return read.partner[i] + 1, one and tokens.unquote(list[i + 1][2]) or nil
 end
 
--- One step of a chain at token i: the next thing and the place after it.
+-- Follows one step of a chain at token i: returns the next static value and the index after it.
 local function step(place, thing, i)
   local read = place.read
   local list = read.list
@@ -106,7 +108,7 @@ local arithmetic = {
   ["+"] = true, ["-"] = true, ["*"] = true, ["/"] = true, ["//"] = true, ["%"] = true, ["^"] = true,
 }
 
--- The operators of an expression that are in no brackets: their places; nil where one is none of
+-- Returns the indexes of an expression's operators outside brackets; nil when one is not
 -- arithmetic.
 local function operators(read, first, last)
   local list, found, i = read.list, {}, first
@@ -122,7 +124,7 @@ local function operators(read, first, last)
   return found
 end
 
---- The thing that tokens first..last of place.read.list stand for, or nil. `place` is {read,
+--- Returns the static value of the tokens first..last of place.read.list, or nil. `place` is {read,
 -- session, variables, assigned, depth}.
 function expression.resolve(place, first, last)
   if first > last or place.depth > 20 then return nil end
@@ -149,7 +151,7 @@ function expression.resolve(place, first, last)
 end
 resolve = expression.resolve
 
---- Where the chain that ends with token `last` starts; nil when none ends there.
+--- Returns the start of the chain that ends with token `last`; nil when none ends there.
 function expression.start(read, last)
   local list, i = read.list, last
   while true do
@@ -164,7 +166,7 @@ function expression.start(read, last)
       i = before - 1
     elseif not tokens.ends_expression(list, before) or list[before][1] == "number"
       or list[before][1] == "keyword" then
-      return is(list, i, "(") and i or nil -- a parenthesis of its own
+      return is(list, i, "(") and i or nil -- a parenthesized expression
     else
       i = before
     end

@@ -1,14 +1,14 @@
---- The candidates of a completion as text for the terminal: one a line with its note where there is
--- room for that, else in columns.
+--- Formats the candidates of a completion for the terminal: one per line with its note when there
+-- is room, else in columns.
 --
--- Invariant: no line is wider than the terminal, and there are at most one more than the rows that
--- may be used.
+-- Invariant: no line is wider than the terminal, and there is at most one line more than the
+-- allowed rows.
 
 local texts = require "lutra.internal.text"
 
 local listing = {}
 
--- The words that are shown, and the width of the widest.
+-- Returns the words that are shown, and the width of the widest.
 local function words_of(items)
   local words, widest = {}, 0
   for i, item in ipairs(items) do
@@ -41,8 +41,8 @@ local function in_columns(words, widest, width, most_rows)
   return table.concat(lines, "\n")
 end
 
---- The text for `items` (as complete.at gives them) on `width` columns, in at most `most_rows`
--- lines and one that says how many there are more.
+--- Returns the text for `items` (from complete.at) on `width` columns, in at most `most_rows` lines
+-- and one that states the number of omitted candidates.
 function listing.text(items, width, most_rows)
   local words, widest = words_of(items)
   local noted = false

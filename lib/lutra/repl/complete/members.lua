@@ -1,4 +1,4 @@
---- What can follow a dot or a colon: the fields and methods of what stands before it.
+--- Completion after a dot or a colon: the fields and methods of the value before it.
 
 local expression = require "lutra.repl.complete.expression"
 local names = require "lutra.repl.complete.names"
@@ -7,7 +7,8 @@ local tokens = require "lutra.repl.complete.tokens"
 
 local members = {}
 
--- Can it be called as a method? A module in a field can be called, but wants no self.
+-- Returns whether a value can be called as a method. A module in a field can be called, but takes
+-- no self.
 local function is_method(value)
   return static_values.is_callable(value) and not static_values.module_state(value)
     and not static_values.is_class(value)

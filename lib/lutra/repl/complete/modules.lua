@@ -1,10 +1,10 @@
---- Names of modules: those that are loaded and those that package.path would find.
+--- Completion of module names: loaded modules and those that package.path finds.
 
 local files = require "lutra.repl.files"
 
 local modules = {}
 
--- The modules and folders of modules under `folder` (of names with dots, "" or "a.b.").
+-- Visits the modules and folders of modules under `folder` (names with dots, "" or "a.b.").
 local function each_file(folder, visit)
   for template in package.path:gmatch "[^;]+" do
     local before, after = template:match "^([^%?]*)%?([^%?]*)$"
@@ -20,7 +20,7 @@ local function each_file(folder, visit)
   end
 end
 
---- Adds the modules whose names begin like `typed`.
+--- Adds the modules whose names begin with `typed`.
 function modules.add(typed, add)
   local folder = typed:match "^(.*%.)" or ""
   local function offer(name, is_folder)
@@ -37,7 +37,7 @@ function modules.add(typed, add)
   each_file(folder, offer)
 end
 
---- Adds the modules that :reload reads again.
+--- Adds the modules that :reload can load again.
 function modules.add_loaded(add)
   for _, name in ipairs(require("lutra.repl.reload").names()) do add(name, "module") end
 end

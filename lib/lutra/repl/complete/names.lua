@@ -1,5 +1,5 @@
---- Where a name can stand: keywords, variables of the text and the session, globals; in a table of
--- arguments their names, with what they are when left out.
+--- Completion of names: keywords, variables of the text and the session, globals; in a table of
+-- arguments their names, with their defaults.
 
 local arguments = require "lutra.repl.complete.arguments"
 local globals = require "lutra.repl.globals"
@@ -14,7 +14,7 @@ for word in ([[and break do else elseif end false for function goto if in local 
   keywords[word] = true
 end
 
---- Is this a name that can be written after a dot?
+--- Returns whether a text is a name that can be written after a dot.
 function names.is_identifier(text)
   return type(text) == "string" and text:find "^[%a_][%w_]*$" ~= nil and not keywords[text]
 end
@@ -32,7 +32,8 @@ local function add_variables(place, add)
   for _, name in ipairs(globals.names()) do add(name, "global", nil, package.loaded[name]) end
 end
 
--- Is the cursor where a new name is declared: local a, b; for a, b; function f.g(a, b; goto a?
+-- Returns whether the cursor is at the declaration of a new name: local a, b; for a, b; function
+-- f.g(a, b; goto a.
 local function is_declaration(list)
   local at = #list
   while tokens.is(list, at, ",") and tokens.name(list, at - 1) do at = at - 2 end
@@ -72,7 +73,7 @@ local function add_arguments(call, add)
   return any
 end
 
--- Adds the values that fit behind = or ==; returns whether there is one.
+-- Adds the values that are possible behind = or ==; returns whether there is one.
 local function add_values(place, call, add)
   local list = place.read.list
   local at = #list

@@ -1,4 +1,4 @@
---- One line about a value, for the list of completions. Runs nothing of the user's.
+--- One-line descriptions of values for the list of completions. Runs no user code.
 
 local core = require "lutra.core"
 local signatures = require "lutra.repl.complete.signatures"
@@ -27,7 +27,7 @@ local by_type = {
   end,
 }
 
---- The note on a value that is called `name`; nil where there is nothing to say.
+--- Returns the description of a value called `name`, or nil.
 function notes.of(value, name)
   local describe = by_type[type(value)]
   local note = describe and describe(value, name)

@@ -1,13 +1,14 @@
---- Files and folders.
+--- Completion of files and folders.
 
 local files = require "lutra.repl.files"
 local command_line = require "lutra.repl.command_line"
 
 local paths = {}
 
---- Adds what is in the folder that `typed` (a path, plain) begins with: add(text, kind, note,
--- value, shown, match). `escape` writes a path as the place wants it; `only` may be "folder". Names
--- with a dot in front only where one is typed. Returns the part of `typed` that has to be matched.
+--- Adds the entries of the folder that `typed` (a plain path) begins with: add(text, kind, note,
+-- value, shown, match). `escape` quotes a path as required at the cursor; `only` may be "folder".
+-- Names with a leading dot are offered only after a dot. Returns the part of `typed` to be
+-- matched.
 function paths.add(typed, escape, add, only)
   local folder, base = typed:match "^(.*/)([^/]*)$"
   base = base or typed
@@ -21,7 +22,7 @@ function paths.add(typed, escape, add, only)
   end
 end
 
---- The part of a path that names are compared with.
+--- Returns the part of a path that names are compared with.
 function paths.base(typed) return typed:match "[^/]*$" end
 
 return paths

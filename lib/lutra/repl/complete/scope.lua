@@ -1,15 +1,15 @@
---- The variables that the text before the cursor declares and that are seen at the cursor, each
--- with the expression it was given, where there is one.
+--- The variables that the text before the cursor declares and that are visible at the cursor, each
+-- with the expression assigned to it, if any.
 --
--- Idea: one pass over the tokens with a stack of blocks and brackets. Code that is not finished or
--- not right leaves blocks open, or closes none; nothing here fails.
+-- One pass over the tokens with a stack of blocks and brackets. Incomplete or invalid code leaves
+-- blocks open or closes none; nothing here fails.
 
 local tokens = require "lutra.repl.complete.tokens"
 
 local is = tokens.is
 local scope = {}
 
--- words that begin a statement, or end the one before
+-- Words that begin a statement, or end the one before.
 local statement = {}
 for word in ([[break do else elseif end for goto if local repeat return then until while
     ;]]):gmatch "%S+" do
@@ -18,10 +18,11 @@ end
 
 local opens = {["("] = true, ["["] = true, ["{"] = true, ["function"] = true}
 
--- The last token of the expression that starts at i; commas that are not in brackets end it too.
+-- Returns the last token of the expression that starts at i; a comma outside brackets also ends
+-- it.
 local function expression_end(read, i)
   local list = read.list
-  local depth, start = 0, i -- of function ... end in this expression
+  local depth, start = 0, i -- depth of function ... end in this expression
   while list[i] do
     local kind, word = list[i][1], list[i][2]
     local syntax = kind == "op" or kind == "keyword"
@@ -47,7 +48,7 @@ local function expression_end(read, i)
   return i - 1
 end
 
--- The expressions after `=` at token i: a list of {first, last}.
+-- Returns the expressions after `=` at token i: a list of {first, last}.
 local function expressions(read, i)
   local found = {}
   repeat
@@ -58,8 +59,8 @@ local function expressions(read, i)
   return found
 end
 
--- Names with commas between, from token i: a list, and the place after the last. Attributes are
--- skipped.
+-- Returns the names separated by commas from token i on, and the index after the last. Attributes
+-- are skipped.
 local function name_list(list, i)
   local names = {}
   while tokens.name(list, i) do
@@ -79,7 +80,7 @@ end
 
 local function push(state, kind) state.blocks[#state.blocks + 1] = {kind = kind} end
 
--- Leaves the innermost block that is no bracket, and the brackets in it.
+-- Leaves the innermost block that is not a bracket, and the brackets in it.
 local function pop(state)
   for i = #state.blocks, 2, -1 do
     local kind = state.blocks[i].kind
@@ -135,7 +136,7 @@ words["else"] = function(state)
   push(state, "block")
 end
 
--- name = expression, as a statement: a global, or a local that was declared before.
+-- Reads the statement name = expression: a global, or a local that was declared before.
 local function read_assignment(state, read, i)
   local list = read.list
   if state.blocks[#state.blocks].kind == "bracket" or not is(list, i + 1, "=") then return end
@@ -145,9 +146,9 @@ local function read_assignment(state, read, i)
   state.assigned[list[i][2]] = {value = expressions(read, i + 1)[1], at = i}
 end
 
---- The variables that are seen at the end of the tokens `read` (tokens.read). Returns a table by
--- name of {value = {first, last} or nil, at}: the expression's places in read.list; and a table of
--- the same for names that are assigned without being declared.
+--- Returns the variables that are visible at the end of the tokens `read` (tokens.read): a table by
+-- name of {value = {first, last} or nil, at}, the indexes of the expression in read.list; and a
+-- table of the same form for names that are assigned without a declaration.
 function scope.variables(read)
   local state = {blocks = {{kind = "block"}}, assigned = {}}
   for i, token in ipairs(read.list) do

@@ -1,9 +1,8 @@
---- The parameters of functions, as far as they are written down: those of ops and of other
--- functions in C by the op table, those of the Lua library by the texts they parse their arguments
--- with.
+--- Signatures of functions: of ops and other functions in C from the op table, of the Lua library
+-- from the signatures by which they parse their arguments.
 --
 -- A signature is {params = list of {name, type, default, required, list, choices}, results = list
--- of types, method = its first parameter is what stands before the colon}.
+-- of types, method = true when its first parameter is the value before the colon}.
 
 local core = require "lutra.core"
 local args = require "lutra.internal.args"
@@ -11,11 +10,11 @@ local static_values = require "lutra.repl.complete.static_values"
 
 local signatures = {}
 
-local by_function -- function -> signature, of what is written in C
+local by_function -- function in C -> signature
 
 local lists = {sizes = true, ints = true, dims = true, floats = true, data = true, list = true}
 
--- Does a parameter of this type take a list?
+-- Returns whether a parameter of this type takes a list.
 local function is_list(kind)
   for word in kind:gmatch "[^|]+" do
     if lists[word] or word == "Tensor[]" then return true end
@@ -23,7 +22,8 @@ local function is_list(kind)
   return false
 end
 
--- A row of core.ops(), or one made like it, as a signature; without self for a method.
+-- Converts a row of core.ops(), or one of the same form, to a signature; without self for a
+-- method.
 local function from_row(row, method)
   local params, results = {}, {}
   for i, param in ipairs(row.params) do
@@ -55,7 +55,7 @@ local function read_core()
   end
 end
 
--- The parser among a function's upvalues: the one called `name`, else the first.
+-- Returns the parser among a function's upvalues: the one called `name`, else the first.
 local function parser_of(f, name)
   local first
   for i = 1, 255 do
@@ -68,7 +68,7 @@ local function parser_of(f, name)
   return first
 end
 
--- What a class's objects are made with: the parser of its init, or an optimizer's settings.
+-- Returns the signature of a class's constructor: that of its init, or an optimizer's settings.
 local function of_class(class)
   local name = rawget(class, "__name")
   local options = static_values.field({value = class}, "options")
@@ -83,7 +83,8 @@ local function of_class(class)
   return init and type(init.value) == "function" and signatures.of(init.value, name) or nil
 end
 
---- The signature of a function or class, called `name` by the user, or nil. Runs nothing of it.
+--- Returns the signature of a function or class, called `name` by the user, or nil. Does not call
+-- it.
 function signatures.of(f, name)
   if type(f) == "function" then
     if not by_function then read_core() end
@@ -104,7 +105,8 @@ local function lua_parameters(f)
   return names
 end
 
---- The parameters of a function as one line, "(size, dtype = nil)"; nil where they are not known.
+--- Returns the parameters of a function as one line, "(size, dtype = nil)"; nil when they are
+-- unknown.
 function signatures.text(f, name)
   local signature = signatures.of(f, name)
   local names = {}

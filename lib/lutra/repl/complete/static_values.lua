@@ -1,16 +1,15 @@
---- What is known of a value without running any code of the user's: its fields, its methods, and
--- what a call of it gives.
+--- Static values: the fields, methods and results of a value, found without running user code.
 --
--- A thing is a table with one of
+-- A static value (`thing`) is a table with one of
 --
 --     value     the value itself
---     like      "tensor" or "string": a value of that kind, which is not there yet
---     instance  the class (a table) that a call will make an object of
---     state_of  a module: the table that its state_dict() will be
+--     like      "tensor" or "string": an unknown value of that kind
+--     instance  the class (a table) of an unknown instance
+--     state_of  a module: the result of its state_dict()
 --
--- Invariant: tables are read with rawget and next, metatables with debug.getmetatable, and only
--- tensors and shapes, whose C code is our own, are asked for a field. An __index that is a function
--- is never called; __names in the metatable may say in which table it looks.
+-- Invariant: tables are read with rawget and next, metatables with debug.getmetatable, and fields
+-- are read only from tensors and shapes, which are implemented in C. An __index function is never
+-- called; __names in the metatable may be the table in which it looks.
 
 local core = require "lutra.core"
 
@@ -18,38 +17,38 @@ local static_values = {}
 
 local function library(name) return package.loaded[name] end
 
---- The field of a value's metatable, however that is guarded.
+--- Returns a field of a value's metatable, also of a protected one.
 function static_values.metafield(value, field)
   local meta = debug.getmetatable(value)
   if type(meta) == "table" then return rawget(meta, field) end
 end
 local metafield = static_values.metafield
 
---- Is the value a tensor?
+--- Returns whether the value is a tensor.
 function static_values.is_tensor(value)
   return type(value) == "userdata" and core.is_tensor(value)
 end
 
---- Can the value be called?
+--- Returns whether the value can be called.
 function static_values.is_callable(value)
   return type(value) == "function" or metafield(value, "__call") ~= nil
 end
 
---- The state of a module of lutra.nn, or nil.
+--- Returns the state of a module of lutra.nn, or nil.
 function static_values.module_state(value)
   if type(value) ~= "table" then return nil end
   local state = metafield(value, "__state")
   return type(state) == "table" and type(rawget(state, "fields")) == "table" and state or nil
 end
 
--- The libraries that lt loads when they are first read: name -> module.
+-- Returns the libraries that lt loads when they are first used: name -> module.
 local function waiting(t)
   local lt = library "lutra"
   return lt ~= nil and rawequal(t, lt) and metafield(t, "__libraries") or nil
 end
 
--- The table after `value` in the chain in which fields are looked for, and whether it only says the
--- names that a function knows.
+-- Returns the table after `value` in the chain in which fields are looked up, and whether it only
+-- lists the names that a function accepts.
 local function following(value)
   local index = metafield(value, "__index")
   local only_names = type(index) == "function"
@@ -57,7 +56,7 @@ local function following(value)
   return type(index) == "table" and index or nil, only_names
 end
 
--- Iterates over the tables in which fields of the value are looked for, nearest first; see
+-- Iterates over the tables in which fields of the value are looked up, nearest first; see
 -- following.
 local function chain(value)
   local seen, at, only_names = {}, value, false
@@ -71,7 +70,8 @@ local function chain(value)
   end
 end
 
--- A field of a table of the chain, raw. Of what only says names, methods are real.
+-- Returns a field of a table of the chain, read with rawget. In a table that only lists names,
+-- only methods are values.
 local function known(value, only_names)
   if only_names and type(value) ~= "function" then return nil end
   return value
@@ -85,7 +85,7 @@ local function tables_of(thing)
   return chain(thing.instance or thing.value)
 end
 
--- The keys that module:state_dict() will have, in order.
+-- Returns the keys of module:state_dict(), in order.
 local function state_names(module, prefix, names, seen)
   local state = static_values.module_state(module)
   if not state or seen[module] then return names end
@@ -102,8 +102,8 @@ local function state_names(module, prefix, names, seen)
   return names
 end
 
---- Calls visit(name, value) for each field and method of the thing; a nearer one of a name comes
--- first. The value is nil where it is not known.
+--- Calls visit(name, value) for each field and method of a static value; the nearest of a name
+-- comes first. An unknown value is nil.
 function static_values.members(thing, visit)
   if thing.state_of then
     for name, value in next, state_names(thing.state_of, "", {}, {}) do visit(name, value) end
@@ -118,7 +118,7 @@ function static_values.members(thing, visit)
   end
 end
 
--- What a field of a tensor is.
+-- Returns the static value of a tensor's field.
 local function tensor_field(thing, name)
   local value = not core._is_freed(thing.value) and thing.value or nil
   if name == "T" or name == "mT" or name == "data" then return {like = "tensor"} end
@@ -130,7 +130,7 @@ local function tensor_field(thing, name)
   end
 end
 
---- The thing that is field `key` of a thing, or nil where that is not known.
+--- Returns the static value of field `key` of a static value, or nil when it is unknown.
 function static_values.field(thing, key)
   if thing.state_of then
     local value = state_names(thing.state_of, "", {}, {})[key]
@@ -146,18 +146,18 @@ function static_values.field(thing, key)
       return value ~= nil and {value = value} or nil
     end
     local module = (waiting(t) or {})[key]
-    if module then return {value = require(module)} end -- our own, and reading it would load it
+    if module then return {value = require(module)} end -- a library, which reading it would load
   end
   return tensor and {like = "tensor"} or nil -- x["1:3"]
 end
 
---- Is a value a class of the library's, or one made by its extend?
+--- Returns whether a value is a class of the library, or one made by its extend.
 function static_values.is_class(value)
   local name = type(value) == "table" and metafield(value, "__name")
   return type(name) == "string" and name:find("^class ") ~= nil and static_values.is_callable(value)
 end
 
---- Is `class` in the chain of classes of the class `value`?
+--- Returns whether the class `value` is `class` or derived from it.
 function static_values.inherits(value, class)
   for t in chain(value) do
     if rawequal(t, class) then return true end

@@ -1,5 +1,5 @@
---- Within a string that is not closed: a dtype or a device where one is wanted, a key of a table,
--- the name of a module behind require, else a path.
+--- Completion in an unclosed string: a dtype or a device when one is expected, a key of a table,
+-- the name of a module after require, else a path.
 
 local arguments = require "lutra.repl.complete.arguments"
 local expression = require "lutra.repl.complete.expression"
@@ -13,7 +13,7 @@ local strings = {}
 
 local escapes = {["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t", ["\\"] = "\\\\"}
 
--- A function that writes a text so that it can stand in a string that opened with `quote`.
+-- Returns a function that escapes a text for a string that opened with `quote`.
 local function escaper(quote)
   if quote:sub(1, 1) == "[" then return function(text) return text end end
   return function(text)
@@ -23,7 +23,7 @@ local function escaper(quote)
   end
 end
 
--- Adds the string keys of the thing that is indexed: its own, and fields that a metatable adds.
+-- Adds the string keys of the value that is indexed: its own, and fields of its metatable.
 local function add_keys(thing, escape, add)
   local own = type(thing.value) == "table" and thing.value or {}
   static_values.members(thing, function(name, value)

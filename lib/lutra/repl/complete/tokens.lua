@@ -1,8 +1,8 @@
---- The tokens before the cursor, with what completion asks of them: which brackets belong together,
--- which are still open, and whether the cursor is in a word, a string or a comment.
+--- The tokens before the cursor: pairs of brackets, open brackets, and whether the cursor is in a
+-- word, a string or a comment.
 --
--- Invariant: positions are those of the text that was read; a token is {kind, text, first}, as the
--- lexer gives it.
+-- Invariant: positions are those in the text; a token is {kind, text, first}, as the lexer returns
+-- it.
 
 local lexer = require "lutra.repl.lexer"
 
@@ -10,7 +10,7 @@ local tokens = {}
 
 local closing = {["("] = ")", ["["] = "]", ["{"] = "}"}
 
--- Does a comment that reaches the end of the text go on there?
+-- Returns whether a comment that reaches the end of the text continues there.
 local function goes_on(comment)
   local level = comment:match "^%-%-%[(=*)%["
   if not level then return true end
@@ -18,14 +18,14 @@ local function goes_on(comment)
   return #comment < #close + 4 + #level or comment:sub(-#close) ~= close
 end
 
--- An unfinished string: what opens it, and where its contents start in the token.
+-- Returns the opening quote of an unfinished string, and the start of its contents in the token.
 local function opening(token)
   local quote = token:match "^[\"']" or token:match "^%[=*%["
   return quote, quote and #quote + 1
 end
 
--- The partner of each bracket, and the list of those that are open. A closing bracket of the wrong
--- kind closes nothing.
+-- Returns the partner of each bracket, and the list of open brackets. A closing bracket of the
+-- wrong kind closes nothing.
 local function pair_brackets(list)
   local partner, open = {}, {}
   for i, token in ipairs(list) do
@@ -43,14 +43,14 @@ local function pair_brackets(list)
   return partner, open
 end
 
---- Reads `text`, at whose end the cursor is. Returns {
+--- Reads `text`, which ends at the cursor. Returns {
 --   list     the tokens, without spaces and comments, before the word or string at the cursor
---   partner  of a bracket's place in the list: the place of the other one
---   open     places of the brackets that are open at the cursor, outermost first
+--   partner  index of a bracket in the list -> index of its partner
+--   open     indexes of the brackets that are open at the cursor, outermost first
 --   inside   "word", "string", "comment", "number" or nil
---   prefix   what of that word or string is there
---   quote    how the string begins
---   first    where the prefix starts
+--   prefix   the part of that word or string before the cursor
+--   quote    the string's opening quote
+--   first    the position at which the prefix starts
 -- }
 function tokens.read(text)
   local list, last = {}, nil
@@ -76,7 +76,7 @@ function tokens.read(text)
   return read
 end
 
---- Is token i of the list the operator (or keyword) `word`?
+--- Returns whether token i of the list is the operator (or keyword) `word`.
 function tokens.is(list, i, word)
   local token = list[i]
   return token ~= nil and token[2] == word and (token[1] == "op" or token[1] == "keyword")
@@ -88,19 +88,19 @@ local last_words = {
   ["false"] = true, ["..."] = true,
 }
 
---- Can an expression end with token i?
+--- Returns whether an expression can end with token i.
 function tokens.ends_expression(list, i)
   local token = list[i]
   return token ~= nil and (ends[token[1]] or last_words[token[2]] or false)
 end
 
---- The name of a field that a token after `.` or `:` stands for, or nil.
+--- Returns the name of a field that a token after `.` or `:` represents, or nil.
 function tokens.name(list, i)
   local token = list[i]
   return token and token[1] == "name" and token[2] or nil
 end
 
---- The text that a string token stands for. Escapes by number stay as they are.
+--- Returns the value of a string token. Numeric escapes stay unchanged.
 function tokens.unquote(token)
   local level = token:match "^%[(=*)%["
   if level then
@@ -115,7 +115,7 @@ end
 
 local letters = {n = "\n", t = "\t", r = "\r", a = "\a", b = "\b", f = "\f", v = "\v"}
 
---- What the inside of a quoted string stands for.
+--- Returns the value of the text between quotes.
 function tokens.unescape(body)
   return (body:gsub("\\(%D)", function(c) return letters[c] or c end))
 end

@@ -1,5 +1,4 @@
---- The words that an argument of a known meaning can be: names of dtypes and of devices, and the
--- strings that its signature lists.
+--- Completion of argument values: dtypes, devices, and the strings that a signature lists.
 
 local core = require "lutra.core"
 local files = require "lutra.repl.files"
@@ -8,16 +7,17 @@ local tokens = require "lutra.repl.complete.tokens"
 
 local values = {}
 
--- Functions whose only argument is a dtype, though nothing in their signature says so.
+-- Functions whose only argument is a dtype, which their signature does not declare.
 local of_dtypes = {finfo = true, iinfo = true, promote_types = true}
 
--- What a name of an argument, a field or a function tells: "dtype", "device" or nil.
+-- Returns the kind of value that a name of an argument, a field or a function implies: "dtype",
+-- "device" or nil.
 local function by_name(name)
   return name and (name:match "dtype$" or name:match "device$" or of_dtypes[name] and "dtype")
 end
 
---- What the value at the cursor is: "dtype", "device", "both", a list of strings, or nil. `call` is
--- arguments.call(place).
+--- Returns the kind of the value at the cursor: "dtype", "device", "both", a list of strings, or
+-- nil. `call` is arguments.call(place).
 function values.kind(place, call)
   local list = place.read.list
   local last = #list
@@ -39,7 +39,7 @@ function values.kind(place, call)
   return not call.options and by_name(call.name) or nil
 end
 
--- The core has a field of its own name for each dtype.
+-- Returns the dtypes: the core has a field of its own name for each.
 local function dtypes()
   local list = {}
   for name, value in next, core do
@@ -48,8 +48,8 @@ local function dtypes()
   return list
 end
 
--- The NVIDIA GPUs that the system names, for as long as their driver was not asked.
-local function sleeping_gpus()
+-- Returns the NVIDIA GPUs that the system lists, while their driver has not been initialized.
+local function undetected_gpus()
   if not core._accelerator.is_built "cuda" then return 0 end
   local visible = os.getenv "CUDA_VISIBLE_DEVICES"
   local count = #(files.list "/proc/driver/nvidia/gpus" or {})
@@ -57,11 +57,11 @@ local function sleeping_gpus()
   return count
 end
 
--- The devices that are here: those in use or emulated, and what may be found when it is asked for.
+-- Returns the available devices: those in use or emulated, and those that would be found.
 local function devices()
   local list, seen = core._devices_here(), {}
   for _, name in ipairs(list) do seen[name] = true end
-  for i = 0, seen["cuda:0"] and -1 or sleeping_gpus() - 1 do list[#list + 1] = "cuda:" .. i end
+  for i = 0, seen["cuda:0"] and -1 or undetected_gpus() - 1 do list[#list + 1] = "cuda:" .. i end
   return list
 end
 
@@ -69,7 +69,7 @@ local function add_one(name, kind, add, quoted)
   add(quoted and '"' .. name .. '"' or name, kind)
 end
 
---- Adds the words of a kind (values.kind), in quotes where `quoted`.
+--- Adds the words of a kind (values.kind), in quotes with `quoted`.
 function values.add(kind, add, quoted)
   if type(kind) == "table" then
     for _, word in ipairs(kind) do add_one(word, "string", add, quoted) end

@@ -140,7 +140,7 @@ function source.summary(lines)
   if not lines then return nil end
   local text = table.concat(lines, " "):gsub("%s+", " ")
   local after = text:match "^[%w_%.:]+%s*%b(): (.*)$" or text:match "^[%w_%.:]+%b{}: (.*)$"
-  text = after or text
+  text = (after or text):gsub("^%l%l+ ", function(word) return word:gsub("^%l", string.upper) end)
   return text:match "^(.-[%.%?!]) %u" or text:match "^(.-[%.%?!])$" or text
 end
 

@@ -1,7 +1,8 @@
---- Which lessons are done, and which one was open last: kept in $XDG_STATE_HOME/lutra/lessons.
+--- The record of finished lessons and of the lesson that was open last, in
+-- $XDG_STATE_HOME/lutra/lessons.
 --
--- The file is text, a line each: "done NAME" or "open NAME". It is replaced as a whole, so that it
--- is the old one or the new one. Lines that make no sense are told of and left out.
+-- The file is text, with lines "done NAME" or "open NAME". It is replaced atomically. Lines that
+-- cannot be parsed are reported and ignored.
 
 local files = require "lutra.repl.files"
 local host = require "lutra.repl.host"
@@ -9,13 +10,13 @@ local texts = require "lutra.internal.text"
 
 local progress = {}
 
---- Where the file would be; nil without a home folder.
+--- Returns the path of the file; nil without a home folder.
 function progress.path() return files.place("state", "lessons") end
 
--- Lessons that had another name before.
+-- Lessons that had another name in earlier versions.
 local renamed = {["02_mend_the_mismatch"] = "02_fix_the_mismatch"}
 
--- Text of the file -> {done = {[name] = true}, open = name}, and the first line that is none.
+-- Parses the file: returns {done = {[name] = true}, open = name}, and the first invalid line.
 local function read(text)
   local state, wrong = {done = {}}, nil
   for line in text:gmatch "[^\n]+" do
@@ -32,7 +33,8 @@ local function read(text)
   return state, wrong
 end
 
---- What was kept, {done = {[name] = true}, open = name or nil}, and a note for the user or nil.
+--- Returns the record, {done = {[name] = true}, open = name or nil}, and a note for the user or
+-- nil.
 function progress.load()
   local path = progress.path()
   if not path then return {done = {}} end
@@ -47,7 +49,7 @@ function progress.load()
     path, texts.cut((wrong:gsub("[^ -~]", "?")), 40))
 end
 
---- Keeps it. Returns true, or nil and why not.
+--- Writes the record. Returns true, or nil and the reason.
 function progress.save(state)
   local path = progress.path()
   if not path then return nil, "HOME is not set" end
@@ -55,7 +57,7 @@ function progress.save(state)
   for name in pairs(state.done) do lines[#lines + 1] = "done " .. name end
   table.sort(lines)
   if state.open then lines[#lines + 1] = "open " .. state.open end
-  local made, reason = host.append(path, "") -- makes the folders above it; may it be written?
+  local made, reason = host.append(path, "") -- creates its folders
   if not made then return nil, reason end
   return files.write(path, table.concat(lines, "\n") .. "\n")
 end
