@@ -42,6 +42,7 @@ EXTREMES(min_f32, float, <=, DIFFERS)
 EXTREMES(min_f64, double, <=, DIFFERS)
 EXTREMES(min_i64, int64_t, <=, NEVER)
 
+/* Runs cummax or cummin; outputs are the values and the int64 indices. */
 static bool cumulate(lt_Call *c, bool largest) {
   lt_Tensor *self = lt_in(c, 0), *out = c->out[0];
   int dim = lt_arg_dim(c, 1, self);

@@ -17,6 +17,8 @@
 
 #define STEP ((size_t)16 << 20) /* bytes between two checks for an interrupt */
 
+/* Copies nbytes, in steps between which an interrupt stops it; then the target is incomplete and
+ * the result false. Source and target of a small copy may overlap. */
 static bool cpu_copy(lt_Device to, void *target, lt_Device from, const void *source, size_t nbytes,
                      lt_Stream *stream, bool non_blocking) {
   (void)to, (void)from, (void)stream, (void)non_blocking;
@@ -43,6 +45,7 @@ static int cpu_count(char *why, size_t why_size) {
   return 1;
 }
 
+/* Writes the CPU's model name from /proc/cpuinfo, "CPU" without one. */
 static void model_name(char *name, size_t size) {
   snprintf(name, size, "CPU");
   FILE *f = fopen("/proc/cpuinfo", "r");
@@ -81,6 +84,8 @@ static bool check_environment(void) {
          lt_cpu_check_core_type(getenv("LUTRA_OPENBLAS_CORETYPE"), features) && lt_cpu_check_blas();
 }
 
+/* Returns the CPU backend; NULL with the error set if the environment selects code that the CPU
+ * cannot run. */
 const lt_Backend *lt_backend_cpu(void) {
   static const lt_Backend backend = {
       .abi = LT_BACKEND_ABI,

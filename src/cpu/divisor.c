@@ -23,6 +23,7 @@ static void record_zero(Search *s, int64_t at) {
   while (at < first && !atomic_compare_exchange_weak(&s->first, &first, at)) continue;
 }
 
+/* Searches rows from..to of a strided tensor. */
 static void search_rows(void *context, int64_t from, int64_t to) {
   Search *s = context;
   for (int64_t row = from; row < to; row++) {
@@ -46,6 +47,7 @@ static void search_dense(void *context, int64_t from, int64_t to) {
   if (k >= 0) record_zero(s, from + k);
 }
 
+/* Searches the whole tensor, on several threads if it is large. */
 static void search(Search *s, const lt_Tensor *t) {
   int64_t numel = 1, place = 1;
   for (int d = t->ndim - 1; d >= 0; d--) {

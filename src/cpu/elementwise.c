@@ -77,6 +77,7 @@ static char *in_place(const Plan *p, const Port *port, int64_t position, const i
 
 /* ---- running --------------------------------------------------------------------------------- */
 
+/* Computes one block: n elements from linear index `position`, with coordinates `at`. */
 static void run_block(const Plan *p, int64_t position, const int64_t *at, int64_t n,
                       char block[4][BLOCK * 8]) {
   const void *in[3] = {NULL, NULL, NULL};
@@ -142,6 +143,8 @@ static void run_dense(Plan *p, int64_t begin, int64_t end) {
   }
 }
 
+/* Runs `part` over all elements, on several threads if there are many. Returns false after an
+ * interrupt. */
 static bool run_all(Plan *p, void (*part)(Plan *, int64_t, int64_t)) {
   int64_t n = p->loop->numel;
   int team = lt_team(n, n);
@@ -211,6 +214,7 @@ static bool run_few(const lt_Loop *l, lt_Dtype compute, lt_Dtype result) {
   return true;
 }
 
+/* Runs a loop in this compute type; its result is of that type, or bool. */
 static bool run_loop(const lt_Loop *l, lt_Dtype compute, bool gives_bool) {
   if (run_few(l, compute, gives_bool ? LT_bool : compute)) return true;
   Plan p = {.loop = l, .inputs = l->inputs, .last = l->ndim - 1};

@@ -50,6 +50,7 @@ bool lt_cpu_linspace(lt_Call *c) {
   return lt_output_close(out, t);
 }
 
+/* Writes the identity matrix as bytes, so that any dtype has the same code. */
 bool lt_cpu_eye(lt_Call *c) {
   lt_Tensor *out = c->out[0];
   size_t size = lt_dtype_size(out->dtype);

@@ -59,6 +59,7 @@ static void scatter_all(const lt_Tensor *index, char *to, const int64_t *to_stri
   }
 }
 
+/* Runs scatter or scatter_add; argument 3 is a tensor or a number. */
 static bool scatter(lt_Call *c, bool add) {
   lt_Tensor *out = c->out[0], *src = lt_in(c, 3);
   int dim = lt_arg_dim(c, 1, out);
@@ -168,6 +169,7 @@ typedef struct Write {
   bool one;     /* `from` is a single element */
 } Write;
 
+/* Writes one selected block, or adds to it; an lt_IndexBlockFn. */
 static void write_block(void *context, int64_t place, int64_t at, int64_t n) {
   const Write *w = context;
   char *to = w->to + (size_t)place * w->size;

@@ -58,6 +58,8 @@ static void transfer(const Job *job, const lt_Tensor *t, char *data, int64_t fro
   }
 }
 
+/* Computes n <= BLOCK elements of job i, from element `from` on. A list that is not given reads as
+ * zeros. */
 static void run_block(const Plan *p, int i, int64_t from, int64_t n,
                       char block[LT_MAP_TENSORS][BLOCK * 8]) {
   const Job *job = &p->job[i];
@@ -124,6 +126,7 @@ static void run(void *plan, int64_t begin, int64_t end) {
   }
 }
 
+/* Numbers the elements of all jobs and classifies their tensors. */
 static void open_jobs(Plan *p) {
   for (int i = 0; i < p->jobs; i++) {
     Job *job = &p->job[i];

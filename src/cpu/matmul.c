@@ -65,6 +65,7 @@ typedef struct Product {
   lt_Scalar alpha, beta;
 } Product;
 
+/* Computes the product of one batch entry. */
 static void multiply(const Product *p, const lt_Tensor *a, const lt_Tensor *b, lt_Tensor *c,
                      int64_t at) {
   lt_Matrix am = matrix(a, at), bm = matrix(b, at), cm = matrix(c, at);
@@ -89,6 +90,8 @@ static int batch_team(const Product *p, int64_t batch) {
   return lt_threads_start(team);
 }
 
+/* Computes all products of a batch, either one after the other on all threads, or on one thread
+ * each. Returns false with the error set when the library's memory cannot be reserved. */
 static bool run(Product *p, lt_Tensor *a, lt_Tensor *b, lt_Tensor *c) {
   int64_t batch = c->ndim == 3 ? c->shape[0] : 1;
   p->m = a->shape[a->ndim - 2];

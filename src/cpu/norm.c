@@ -7,6 +7,8 @@
 
 #define PIECES 16 /* largest number of partial sums for the gradients of weight and bias */
 
+/* Returns an optional argument as a contiguous tensor, NULL if it is not given; sets *ok to false
+ * when out of memory. */
 static lt_Tensor *optional(lt_Call *c, int i, lt_Dtype work, bool *ok) {
   lt_Tensor *t = lt_in(c, i), *dense = t ? lt_as_contiguous(t, work) : NULL;
   if (t && !dense) *ok = false;

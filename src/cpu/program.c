@@ -108,6 +108,8 @@ static int number_register(Plan *p, lt_Scalar s, lt_Dtype type) {
   return dst;
 }
 
+/* Returns a register for an input in a compute type: the operand's memory if the loops can use it,
+ * else a block that a load fills. */
 static int input_register(Plan *p, int value, lt_Dtype type) {
   int k = p->program->nout + value;
   const Port *port = &p->port[k];
@@ -175,6 +177,7 @@ static void narrow(Plan *p, const lt_Step *s, int dst) {
   i->dtype = s->result;
 }
 
+/* Emits the instructions of one step. */
 static void add_step(Plan *p, int index) {
   const lt_Step *s = &p->program->step[index];
   int *known = &p->known[p->program->ninputs + index][lt_dtype_compute(s->result)], src[3] = {0};
@@ -265,6 +268,7 @@ static void size_blocks(Plan *p) {
   p->slot_size = n * widest;
 }
 
+/* Compiles the program. Returns false with the error set. */
 static bool compile(Plan *p) {
   const lt_Program *g = p->program;
   for (int k = 0; k < g->nout + g->ninputs; k++) p->port[k] = port_of(p, k);
@@ -326,6 +330,7 @@ static bool has_zero(const void *values, lt_Dtype type, int64_t n) {
   return found;
 }
 
+/* Executes one instruction on the current block. */
 static void execute(const Work *w, const Instruction *i) {
   Plan *p = w->plan;
   char *dst = i->dst >= 0 ? w->where[i->dst] : NULL;
@@ -397,6 +402,8 @@ static void run(Plan *p, char *scratch, int64_t begin, int64_t end) {
   }
 }
 
+/* Runs the compiled program over all elements, with scratch memory for each thread. Returns false
+ * after an interrupt or when out of memory. */
 static bool run_all(Plan *p) {
   int64_t n = p->loop->numel, unit = p->rows ? 64 : p->loop->shape[p->last];
   int64_t bytes = p->slots * p->slot_size + (int64_t)sizeof(char *) * p->nregisters;

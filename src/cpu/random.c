@@ -85,6 +85,8 @@ static uint64_t wide_word(const uint32_t *w, int64_t i) {
 
 /* ---- uniform --------------------------------------------------------------------------------- */
 
+/* Draws from [a, b). Rounding may reach b, so results are limited to `top`, the largest number
+ * below it. */
 static void uniform32(const uint32_t *w, int64_t first, int64_t count, const Numbers *k,
                       void *out) {
   (void)first;
@@ -313,6 +315,7 @@ static void draw_without_replacement(const double *w, int64_t n, int64_t k, lt_P
   for (int64_t j = 0; j < k; j++) out[j] = items[j].at + LT_INDEX_BASE;
 }
 
+/* Checks all weights before anything is drawn. */
 bool lt_cpu_multinomial(lt_Call *c) {
   lt_Tensor *self = lt_in(c, 0);
   int64_t k = c->arg[1].i, n = self->shape[self->ndim - 1], rows = n > 0 ? self->numel / n : 0;

@@ -62,6 +62,7 @@ typedef struct Triangle {
   bool upper;
 } Triangle;
 
+/* Copies rows first..last of all matrices. */
 static void triangle_rows(const Triangle *t, int64_t first, int64_t last) {
   for (int64_t r = first; r < last && !lt_stopped(); r++) {
     /* first column of the upper part, in 0..m */
@@ -79,6 +80,7 @@ static void triangle_rows(const Triangle *t, int64_t first, int64_t last) {
   }
 }
 
+/* Runs triu or tril. */
 static bool triangle(lt_Call *c, bool upper) {
   lt_Tensor *out = c->out[0], *x = lt_as_contiguous(lt_in(c, 0), out->dtype);
   if (!x) return false;
@@ -148,6 +150,7 @@ static void roll_lines(const char *from, char *to, lt_Lines l, int64_t shift, si
   }
 }
 
+/* Rolls one dim after the other, each into a new tensor; without dims, the flattened tensor. */
 bool lt_cpu_roll(lt_Call *c) {
   lt_Tensor *self = lt_in(c, 0), *out = c->out[0];
   int dims = c->arg[2].count;

@@ -39,6 +39,7 @@ static void fold_rows(void *context, int64_t from, int64_t to) {
     s->f->row(s->x + (size_t)(i * s->n) * s->from, s->n, s->out + (size_t)i * s->to);
 }
 
+/* Folds blocks of columns from..to of a stage. */
 static void fold_columns(void *context, int64_t from, int64_t to) {
   const Stage *s = context;
   int64_t blocks = (s->inner + s->width - 1) / s->width;
@@ -56,6 +57,7 @@ typedef struct Pieces {
   int64_t n, inner, per, count;
 } Pieces;
 
+/* Folds pieces first..last of all lines to the states in `part`. */
 static void fold_pieces(Folded folded, const char *x, Pieces p, char *part, int64_t first,
                         int64_t last) {
   const lt_FoldLoops *f = loops_of(folded);
@@ -279,6 +281,7 @@ static bool fold_by(lt_ReductionId id, lt_Tensor *self, unsigned mask, double a,
   return ok;
 }
 
+/* Runs every reduction of ops.def, by the kind of its form. */
 bool lt_cpu_reduce(lt_Call *c) {
   lt_ReductionCall r;
   lt_Tensor *self = lt_in(c, 0), *made = NULL;

@@ -60,6 +60,7 @@ typedef struct Best {
   size_t size; /* bytes of an element */
 } Best;
 
+/* Processes blocks of lines first..last: a row, or columns together. */
 static void best_blocks(const Best *b, int64_t first, int64_t last) {
   int64_t blocks = (b->l.inner + LT_CENTERED_WIDTH - 1) / LT_CENTERED_WIDTH;
   for (int64_t t = first; t < last && !lt_stopped(); t++) {
@@ -109,6 +110,7 @@ typedef struct Centered {
   double a;
 } Centered;
 
+/* Processes blocks of columns first..last. */
 static void column_blocks(const Centered *c, int64_t first, int64_t last) {
   int64_t blocks = (c->l.inner + LT_CENTERED_WIDTH - 1) / LT_CENTERED_WIDTH;
   for (int64_t t = first; t < last && !lt_stopped(); t++) {
@@ -134,6 +136,8 @@ static void row_pieces(const Centered *c, int64_t first, int64_t last) {
   }
 }
 
+/* Processes all rows. A long row is split into pieces, whose states are combined in order, so that
+ * the result does not depend on the number of threads. */
 static bool centered_rows(Centered *c) {
   c->pieces = c->l.n > PIECE ? (c->l.n + PIECE - 1) / PIECE : 1;
   int64_t count = c->l.outer * c->pieces;

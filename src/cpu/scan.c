@@ -46,6 +46,7 @@ SCAN(prod_f32, float, double, TIMES, 1)
 SCAN(prod_f64, double, double, TIMES, 1)
 SCAN(prod_i64, int64_t, uint64_t, TIMES, 1)
 
+/* Runs cumsum or cumprod. */
 static bool scan(lt_Call *c, bool product) {
   lt_Tensor *self = lt_in(c, 0), *out = c->out[0];
   int dim = lt_arg_dim(c, 1, self);

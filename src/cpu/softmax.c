@@ -66,6 +66,7 @@ static void run(lt_Tensor *x, lt_Tensor *g, lt_Tensor *y, int dim, bool log) {
   lt_share((g ? 2 : 4) * y->numel, w.l.outer * w.blocks, range, &w);
 }
 
+/* Runs softmax or log_softmax. */
 static bool forward(lt_Call *c, bool log) {
   lt_Tensor *self = lt_in(c, 0), *out = c->out[0];
   int dim = lt_arg_dim(c, 1, self);
@@ -78,6 +79,7 @@ static bool forward(lt_Call *c, bool log) {
   return lt_output_close(out, y);
 }
 
+/* Runs the gradient of softmax or log_softmax, from the gradient of the result and the result. */
 static bool backward(lt_Call *c, bool log) {
   lt_Tensor *grad = lt_in(c, 0), *result = lt_in(c, 1), *out = c->out[0];
   int dim = lt_arg_dim(c, 2, result);

@@ -65,6 +65,7 @@ static void sift(lt_Keyed *heap, int64_t i, int64_t n) {
   heap[i] = e;
 }
 
+/* A heap of the k smallest is faster than sorting all for small k. */
 void lt_keyed_first(lt_Keyed *items, lt_Keyed *room, int64_t n, int64_t k) {
   if (k > n / 8) {
     lt_keyed_sort(items, room, n);
@@ -151,6 +152,7 @@ static bool order_lines(lt_Tensor *self, lt_Tensor *x, lt_Lines l, int64_t k, bo
   return true;
 }
 
+/* Writes the first k elements along dim in order, and their indices. */
 static bool order(lt_Call *c, int dim, int64_t k, bool descending) {
   lt_Tensor *self = lt_in(c, 0);
   if (dim < 0) return false;

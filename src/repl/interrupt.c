@@ -195,6 +195,7 @@ static int co_resume(lua_State *L) {
   return n + 1;
 }
 
+// The function that coroutine.wrap returns; the coroutine is its upvalue.
 static int wrapped(lua_State *L) {
   lua_State *co = lua_tothread(L, lua_upvalueindex(1));
   int n = resume_with(L, co, lua_gettop(L));

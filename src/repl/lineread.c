@@ -249,6 +249,8 @@ static void key(void) {
   if (!finished && !input_over) lt_keys_after();
 }
 
+// Reads a cell with GNU readline. Restores signal handlers, the signal mask and the terminal before
+// it returns.
 static enum lt_repl_read edit_cell(const char *prompt, char **line) {
   static const int signals[] = {SIGINT, SIGWINCH, SIGCONT, SIGTSTP};
   sigset_t blocked;
@@ -293,6 +295,7 @@ static enum lt_repl_read libedit_line(const char *prompt, char **line) {
   return LT_REPL_INTERRUPT;
 }
 
+// Reads a line from stdin without a library.
 static enum lt_repl_read plain_line(const char *prompt, char **line) {
   fputs(prompt, stdout);
   fflush(stdout);

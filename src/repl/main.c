@@ -322,6 +322,7 @@ static int load_text(lua_State *L, int index, const char *name) {
   return luaL_loadbuffer(L, text + skip, size - skip, name);
 }
 
+// Runs the codes of -e and -l in order; returns false at the first that fails.
 static bool run_codes(lua_State *L, struct request *r) {
   push_codes(L, r);
   int codes = lua_gettop(L);
@@ -368,6 +369,7 @@ static bool run_stdin(lua_State *L, struct request *r) {
   return run_text(L, r, "=stdin");
 }
 
+// Runs the script file; returns false if it cannot be read or fails.
 static bool run_script(lua_State *L, struct request *r) {
   const char *name = r->argv[r->script];
   FILE *file = fopen(name, "rb");
@@ -439,6 +441,7 @@ static void prompt(lua_State *L, struct request *r) {
   call_module(L, r, "lutra.repl", "run");
 }
 
+// Opens Lua's libraries and the C modules, and sets package.path, the interrupt handler and `arg`.
 static void open_state(lua_State *L, const struct request *r) {
   luaL_openlibs(L);
   luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);

@@ -53,6 +53,8 @@ static char *library(const char *base, const char *below) {
   return realpath(path, NULL);
 }
 
+// Returns the folder of the Lua files, searched in the order that repl.h lists; NULL if there is
+// none. The caller frees it.
 static char *find_library(const char *argv0) {
   char *lib = NULL, *file = program_file(argv0);
   char *slash = file ? strrchr(file, '/') : NULL;

@@ -326,6 +326,8 @@ static int stream_gc(lua_State *L) {
   return 0;
 }
 
+/* Closes an owned stream; if it is current, the default stream becomes current. Later calls do
+ * nothing. */
 static int stream_close(lua_State *L) {
   StreamBox *box = object_at(L, 1, lt_lua_state(L)->stream_meta);
   if (!box || !box->stream || !box->owned) return 0;
@@ -533,6 +535,7 @@ static int event_synchronize(lua_State *L) {
   return 0;
 }
 
+/* Returns an event with timing that has happened; raises an error otherwise. */
 static lt_Event *timed_event(lua_State *L, int i, const char *argument) {
   EventBox *box = event_at(L, i, "elapsed_time", argument);
   if (!box->timing)

@@ -148,6 +148,7 @@ static int find_param(const lt_Signature *g, const char *name) {
   return strcmp(name, "input") == 0 && g->takes_tensor ? 0 : -1; /* PyTorch's name of it */
 }
 
+/* Raises the error for an unknown name; suggests the nearest parameter and lists all. */
 static void fail_unknown(lua_State *L, const lt_LuaArgs *a, const char *name, bool method) {
   const lt_Signature *g = a->signature;
   lt_Nearest n = {.word = name};
@@ -521,6 +522,7 @@ static void fail_in_lists(lua_State *L, const lt_LuaArgs *a, int p, lt_ParamType
                least, param->name, k, e, lt_lua_describe(L, -1));
 }
 
+/* Raises an error unless the value at i is a list of lists of this type. */
 static void check_lists(lua_State *L, const lt_LuaArgs *a, int p, int i, lt_ParamType type) {
   const lt_Param *param = &a->signature->param[p];
   int n = lt_lua_length(L, a->name, param->name, i);

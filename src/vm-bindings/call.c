@@ -255,6 +255,8 @@ static _Noreturn void refuse_operand(lua_State *L, lt_OpId op, int i) {
                argument, lt_lua_describe(L, i));
 }
 
+/* Reads the operand at i, a tensor or a number; raises an error otherwise. Tensors are tested
+ * first, as the most frequent case. */
 static void take_operand(lua_State *L, const lt_Lua *S, lt_OpId op, int i, lt_Arg *arg) {
   lt_Box *box = lt_lua_box_at(L, S, i);
   if (box && !lt_lua_is_freed(box)) {

@@ -235,6 +235,8 @@ static void push_level(lua_State *L, const lt_Tensor *t, int dim, const char *da
   }
 }
 
+/* x:totable() -> nested tables of numbers, read from an alias, or from a copy of a device's
+ * tensor */
 static int create_totable(lua_State *L) {
   lt_Tensor *t = lt_lua_push_alias(L, 1, "totable", "self");
   const lt_Backend *b = lt_backend_of(t);

@@ -96,14 +96,16 @@ static void push_inputs(lua_State *L, Found *f, const lt_Node *n) {
   }
 }
 
+/* Pushes the description of a node. An op that changed a view in place has its saved tensors in an
+ * inner node. */
 static void push_node(lua_State *L, Found *f, lt_Node *n) {
-  const lt_Node *keeper = n->kind == LT_NODE_SLICES ? ((lt_Slices *)n->extra)->inner : n;
+  const lt_Node *owner = n->kind == LT_NODE_SLICES ? ((lt_Slices *)n->extra)->inner : n;
   lua_createtable(L, 0, 5);
   set_string(L, "name", lt_node_name(n));
   set_integer(L, "sequence", (int64_t)n->sequence);
   lua_pushboolean(L, n->freed);
   lua_setfield(L, -2, "freed");
-  push_saved(L, keeper);
+  push_saved(L, owner);
   lua_setfield(L, -2, "saved");
   push_inputs(L, f, n);
   lua_setfield(L, -2, "inputs");

@@ -175,6 +175,8 @@ static lt_Tensor *take_gradient(lua_State *L, int i, int number) {
   return lt_retain(t);
 }
 
+/* Calls node.backward with the list of gradients and takes the list that it returns. The node's
+ * table is on top of the stack. */
 static void run_list(lua_State *L, Job *job) {
   lua_getfield(L, -1, "backward");
   lua_createtable(L, job->nin, 0);
@@ -240,6 +242,7 @@ static bool run_hook(void *context, lt_Tensor *gradient, lt_Tensor **replacement
   return run_protected(h->S, &job);
 }
 
+/* handle:remove(): removes the hook; later calls do nothing */
 static int handle_remove(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   lua_settop(L, 1);

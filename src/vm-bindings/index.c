@@ -91,6 +91,8 @@ static void read_range(lua_State *L, Key *key, int t) {
   check_range(L, item);
 }
 
+/* Adds an index tensor or a mask. uint8 is refused because PyTorch treats it as a mask, NumPy as
+ * indices. */
 static void read_tensor(lua_State *L, Key *key, lt_Tensor *t) {
   if (t->dtype == LT_uint8)
     lt_lua_error(L, "index: a uint8 tensor may be meant as a mask or as positions. Say which: "
@@ -176,6 +178,7 @@ bool lt_lua_is_index_text(const char *s) {
   return strncmp(s, "newaxis", 7) == 0 && !isalnum((unsigned char)s[7]);
 }
 
+/* Adds the entry at i, of any form. */
 static void read_entry(lua_State *L, Key *key, int i) {
   lt_Tensor *t = lt_lua_to_tensor(L, i);
   switch (lua_type(L, i)) {
@@ -382,6 +385,7 @@ static bool make_plan(Plan *p, lt_Tensor *t, const Key *key) {
   return p->view != NULL;
 }
 
+/* Returns t[key], a view where possible; NULL with the reason. */
 static lt_Tensor *get(lt_Tensor *t, const Key *key) {
   Plan p;
   if (!make_plan(&p, t, key)) return NULL;
@@ -457,6 +461,7 @@ static bool put(Plan *p, lt_Tensor *value, lt_Scalar s) {
                                  LT_INTS(p->dim, p->count), LT_ARG(value));
 }
 
+/* Assigns the value, or the scalar s if value is NULL, to t[key]. Returns false with the reason. */
 static bool set(lt_Tensor *t, const Key *key, lt_Tensor *value, lt_Scalar s) {
   Plan p;
   if (!make_plan(&p, t, key)) return false;

@@ -59,6 +59,7 @@ static bool bool_field(lua_State *L, int i, const char *field) {
   return on;
 }
 
+/* Reads a parameter from the table on top of the stack. */
 static void read_param(lua_State *L, Param *p) {
   int i = lua_gettop(L);
   const char *element = text_field(L, i, "element");
@@ -79,6 +80,7 @@ static void read_param(lua_State *L, Param *p) {
   if (p->dtype == LT_DTYPE_NONE) lt_lua_fail(L, "kernel");
 }
 
+/* Creates a kernel, which is compiled at its first use on a device. */
 static int kernel_new(lua_State *L) {
   lua_settop(L, 6);
   luaL_checktype(L, 3, LUA_TTABLE);

@@ -30,6 +30,8 @@ static int push_state(lua_State *L, const lt_Generator *g) {
   return 1;
 }
 
+/* Sets a generator's state from the tensor at i; raises an error if that is not one from
+ * get_state. */
 static void set_state(lua_State *L, lt_Generator *g, int i, const char *name) {
   uint64_t state[2];
   lt_Tensor *t = lt_lua_check(L, i, name, "state");

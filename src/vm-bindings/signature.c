@@ -173,6 +173,7 @@ static int signature(lua_State *L) {
 
 /* ---- functions in C with arguments read in advance ------------------------------------------- */
 
+/* The signature is read as one of a Lua function (of_host), so `run` checks strings and devices. */
 void lt_lua_read(lua_State *L) {
   lt_LuaArgs a;
   const lt_Function *f = lua_touserdata(L, lua_upvalueindex(LT_UP_OWN));

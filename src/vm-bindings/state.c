@@ -72,6 +72,7 @@ static void attach(lt_Lua *S) {
   lt_memory_on_where(lt_lua_where, S);
 }
 
+/* The modes of the embedding program were saved when the first Lua state was attached. */
 void lt_lua_end_state(lt_Lua *S) {
   lt_Thread *th = lt_thread();
   S->closed = true;

@@ -89,6 +89,7 @@ static int folder_close(lua_State *L) {
   return 0;
 }
 
+/* Returns whether base/name is a folder, after following links. */
 static bool is_folder(const char *base, const char *name) {
   struct stat s;
   char path[4096];

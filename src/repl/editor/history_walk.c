@@ -100,6 +100,8 @@ static int distance(int step) {
   return step > 0 && here < length ? length - here : 0;
 }
 
+// Goes to the next matching entry of the history in this direction; rings the bell if there is
+// none.
 static int search(int step) {
   int n = distance(step);
   if (n == 0) return lt_rl.rl_ding();
@@ -112,6 +114,7 @@ static int search(int step) {
   return 0;
 }
 
+// Moves one line up (-1) or down (1); the first key of a walk sets its column and prefix.
 static int walk(int step) {
   size_t point = (size_t)*lt_rl.rl_point;
   size_t start = lt_walk_line_start(point), end = lt_walk_line_end(point);

@@ -47,6 +47,7 @@ static bool add_row(struct lt_layout *l) {
 
 static int column(const struct pen *p) { return p->layout->count ? last_row(p->layout)->width : 0; }
 
+// Switches the colour of the following characters.
 static void set_code(struct pen *p, unsigned char code) {
   if (code && !*p->input->codes[code]) code = 0;
   if (code == p->code) return;
@@ -58,6 +59,7 @@ static void set_code(struct pen *p, unsigned char code) {
   put(p->layout, text, (size_t)n, 0);
 }
 
+// Starts a row. A row that continues a line keeps the colour; a new line is indented.
 static void new_row(struct pen *p, bool wraps) {
   unsigned char code = p->code;
   set_code(p, 0);
@@ -111,6 +113,7 @@ static size_t plain_run(const struct pen *p, size_t at) {
   return at - first;
 }
 
+// Writes the text with its colours, and records the position of the cursor.
 static void draw_text(struct pen *p) {
   const struct lt_layout_input *in = p->input;
   for (size_t at = 0; at < in->size;) {

@@ -70,6 +70,8 @@ static size_t long_bracket(struct input in, size_t at, bool *closed) {
   return in.size;
 }
 
+// Scans a quoted string; one without a closing quote ends at the end of the line, and *closed is
+// false.
 static size_t quoted(struct input in, size_t at, bool *closed) {
   char quote = get(in, at);
   if (quote != '"' && quote != '\'') return at;
@@ -86,6 +88,7 @@ static size_t quoted(struct input in, size_t at, bool *closed) {
   return in.size;
 }
 
+// Scans a number as Lua's own lexer does: all letters, digits and points that follow belong to it.
 static size_t number(struct input in, size_t at) {
   if (!is_digit(get(in, at + (get(in, at) == '.')))) return at;
   const char *exponent = get(in, at) == '0' && is_one_of(get(in, at + 1), "xX") ? "pP" : "eE";

@@ -52,6 +52,7 @@ static void describe(const char *version) {
                    "readline %.40s, which is too old: no colours or multi-line editing", version);
 }
 
+// Loads one library; returns false, with load_error set, if that fails or it cannot read lines.
 static bool open_library(const char *name) {
   void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
   (void)snprintf(load_error, sizeof load_error, "%s", library ? "" : dlerror());
@@ -81,6 +82,7 @@ static void report_unusable(const char *name) {
   (void)fprintf(stderr, "lutra: LUTRA_READLINE: cannot use \"%.200s\": %s\n", name, why);
 }
 
+// Loads the first usable library, or the one that LUTRA_READLINE names; sets the description.
 static bool find_library(void) {
   static const char *const names[] = {
       "libreadline.so.8",

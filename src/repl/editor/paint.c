@@ -17,6 +17,7 @@ struct brackets {
 
 static char closer(char c) { return c == '(' ? ')' : c == '[' ? ']' : c == '{' ? '}' : '\0'; }
 
+// Matches a closing bracket, and records the pair if one end is at the cursor.
 static void close_bracket(struct brackets *b, const char *text, size_t at) {
   if (b->depth == 0) return;
   size_t open = b->depth <= DEPTH ? b->open[b->depth - 1] : at;

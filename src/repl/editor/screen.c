@@ -35,6 +35,7 @@ static struct {
   size_t size, room;
 } out;
 
+// Appends output, which flush writes at once. Output is dropped when out of memory.
 static void emit(const char *bytes, size_t size) {
   if (out.size + size > out.room) {
     size_t room = (out.size + size) * 2;
