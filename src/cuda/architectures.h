@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* How a build runs on a GPU, from worst to best. */
 typedef enum lt_CudaCode {
   LT_CODE_NONE,   /* this build has no code for the GPU */
   LT_CODE_PTX,    /* PTX, which the driver compiles at its first use */

@@ -171,7 +171,7 @@ static cublasStatus_t create(Handle *h) {
 static bool prepare(Handle *h, cudaStream_t stream) {
   if (!h->handle) {
     cublasStatus_t status = create(h);
-    if (status != CUBLAS_STATUS_SUCCESS && lt_cuda_make_room()) status = create(h);
+    if (status != CUBLAS_STATUS_SUCCESS && lt_cuda_free_cached()) status = create(h);
     if (!check_status(status)) return false;
   }
   return check_status(blas.set_stream(h->handle, stream));
@@ -245,7 +245,7 @@ static bool run(Handle *h, const Product *p, int64_t batch) {
     bool full =
         status == CUBLAS_STATUS_ALLOC_FAILED ||
         (status != CUBLAS_STATUS_SUCCESS && cudaPeekAtLastError() == cudaErrorMemoryAllocation);
-    if (full && repeatable && lt_cuda_make_room())
+    if (full && repeatable && lt_cuda_free_cached())
       status = multiply_part(h->handle, p, batch, first);
     if (!check_status(status)) return false;
   }
@@ -302,7 +302,7 @@ bool lt_cuda_gemm(const lt_Call *c, lt_Dtype dtype, int64_t m, int64_t n, int64_
   pthread_mutex_lock(&h->lock);
   cudaStream_t stream = lt_cuda_stream(c);
   bool ok = prepare(h, stream) && run(h, &p, batch) &&
-            lt_cuda_ran(lt_cuda_note_launch("gemm", stream, cudaSuccess));
+            lt_cuda_launch_ok(lt_cuda_note_launch("gemm", stream, cudaSuccess));
   pthread_mutex_unlock(&h->lock);
   return ok;
 }

@@ -8,6 +8,8 @@
 
 #define LT_COMPLEX_INLINE static __device__ __forceinline__
 
+/* A complex number with parts of the type R, float or double. Division is not defined here:
+ * QUOTIENT of mathx.h divides. */
 template <class R> struct alignas(2 * sizeof(R)) Complex {
   R re, im;
   Complex() = default;

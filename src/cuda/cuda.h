@@ -4,7 +4,7 @@
  *     bool lt_cuda_<row>(lt_Call *c) {
  *       if (!lt_cuda_begin(c)) return false;   selects the device, raises pending faults
  *       ... lt_as_contiguous, lt_empty for scratch (stream order makes it safe to release at once)
- *       return lt_cuda_ran(lt_cuda_launch_...(..., lt_cuda_stream(c)));
+ *       return lt_cuda_launch_ok(lt_cuda_launch_...(..., lt_cuda_stream(c)));
  *     }
  *
  * Inputs may have any strides and any dtype that infer allows; outputs are contiguous. Kernel
@@ -34,7 +34,7 @@ extern lt_Backend lt_cuda_backend; /* the device type "cuda"; device.c */
 bool lt_cuda_ok(cudaError_t status, const char *doing);
 /* Does the same for the status that a launcher returned, and names the kernel. With
  * CUDA_LAUNCH_BLOCKING it also raises the bad values that the kernel reported. */
-bool lt_cuda_ran(cudaError_t status);
+bool lt_cuda_launch_ok(cudaError_t status);
 /* Returns true when the host blocks until each kernel is done (CUDA_LAUNCH_BLOCKING): then the call
  * itself reports bad values. */
 bool lt_cuda_is_blocking(void);
@@ -110,6 +110,7 @@ lt_Tensor *lt_cuda_upload(const lt_Call *c, const void *bytes, size_t nbytes);
 
 /* ---- fault.c: values that only the device can see -------------------------------------------- */
 
+/* The checks that only the device can make, and what each expects. */
 typedef enum lt_FaultKind {
   LT_FAULT_INDEX,       /* expected 1..n, or -n..-1 if negative is allowed */
   LT_FAULT_DIVISOR,     /* expected an integer that is not 0 in the dtype `compute` */
@@ -149,7 +150,7 @@ bool lt_cuda_fault_check(int index);
  * from 0. Returns one reference, or NULL on failure. Values outside 1..n (or -n..-1 if `negative`)
  * are reported through `fault` and become 0; where n is 0, kernels must not read through them.
  * `name` is the argument's name. */
-lt_Tensor *lt_cuda_positions(lt_Call *c, lt_Tensor *index, int64_t n, bool negative,
-                             const char *name, lt_CudaFault *fault);
+lt_Tensor *lt_cuda_checked_indices(lt_Call *c, lt_Tensor *index, int64_t n, bool negative,
+                                   const char *name, lt_CudaFault *fault);
 
 #endif

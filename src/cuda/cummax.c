@@ -3,7 +3,7 @@
 #include "scan.h"
 
 static bool cumulate(lt_Call *c, bool largest) {
-  lt_Tensor *self = lt_in(c, 0), *out = c->out[0], *room = NULL;
+  lt_Tensor *self = lt_in(c, 0), *out = c->out[0], *scratch = NULL;
   int dim = lt_dim(c->arg[1].i, self->ndim);
   if (dim < 0 || !lt_cuda_begin(c)) return false;
   if (out->numel == 0) return true;
@@ -24,12 +24,12 @@ static bool cumulate(lt_Call *c, bool largest) {
   bool ok = true;
   if (s.pieces > 1) {
     int64_t size = s.outer * s.inner * s.pieces;
-    room = lt_empty(LT_int64, c->device, 1, &size);
-    ok = room != NULL;
-    if (ok) s.room = lt_tensor_data(room);
+    scratch = lt_empty(LT_int64, c->device, 1, &size);
+    ok = scratch != NULL;
+    if (ok) s.scratch = lt_tensor_data(scratch);
   }
-  ok = ok && lt_cuda_ran(lt_cuda_launch_extremes(&s, lt_cuda_stream(c)));
-  lt_release(room);
+  ok = ok && lt_cuda_launch_ok(lt_cuda_launch_extremes(&s, lt_cuda_stream(c)));
+  lt_release(scratch);
   lt_release(x);
   return ok;
 }

@@ -43,7 +43,7 @@ template <class T> LT_DEVICE_INLINE ValueIndex<T> from_lane_before(ValueIndex<T>
  * one, and writes that of all to *all. */
 template <class T>
 LT_DEVICE_INLINE ValueIndex<T> exclusive_scan(ValueIndex<T> mine, ValueIndex<T> *all, bool largest,
-                                              ValueIndex<T> (&room)[THREADS / LT_WARP]) {
+                                              ValueIndex<T> (&scratch)[THREADS / LT_WARP]) {
   int lane = (int)threadIdx.x % LT_WARP, warp = (int)threadIdx.x / LT_WARP;
   ValueIndex<T> upto = mine, nothing = {T(), -1};
   for (int step = 1; step < LT_WARP; step *= 2) {
@@ -52,12 +52,12 @@ LT_DEVICE_INLINE ValueIndex<T> exclusive_scan(ValueIndex<T> mine, ValueIndex<T> 
   }
   ValueIndex<T> before = from_lane_before(upto, 1);
   if (lane == 0) before = nothing;
-  if (lane == LT_WARP - 1) room[warp] = upto;
+  if (lane == LT_WARP - 1) scratch[warp] = upto;
   __syncthreads();
   *all = nothing;
   for (int w = 0; w < THREADS / LT_WARP; w++) {
     if (w == warp) before = join(*all, before, largest);
-    *all = join(*all, room[w], largest);
+    *all = join(*all, scratch[w], largest);
   }
   __syncthreads();
   return before;
@@ -69,21 +69,21 @@ LT_DEVICE_INLINE int64_t line_start(const lt_CudaExtremes &s, int64_t line) {
 }
 
 /* Computes the extremes of lines. With `totals`, only writes the index of each piece's extreme to
- * s.room. */
+ * s.scratch. */
 template <class T>
 static __global__ void __launch_bounds__(THREADS)
     extremes_of_lines(const lt_CudaExtremes s, bool totals) {
-  __shared__ ValueIndex<T> room[THREADS / LT_WARP];
+  __shared__ ValueIndex<T> scratch[THREADS / LT_WARP];
   int tid = (int)threadIdx.x;
   for (int64_t b = blockIdx.x; b < s.outer * s.inner * s.pieces; b += gridDim.x) {
     int64_t piece = b % s.pieces, start = line_start(s, b / s.pieces), from = piece * s.size,
             to = from + s.size < s.n ? from + s.size : s.n;
     ValueIndex<T> carry = {T(), -1}, v[EACH];
     if (!totals && tid < piece) { /* there are no more pieces than threads */
-      carry.at = s.room[b - piece + tid];
+      carry.at = s.scratch[b - piece + tid];
       carry.value = read_one<T>(s.x, s.dtype, start + carry.at * s.inner);
     }
-    exclusive_scan(carry, &carry, s.largest, room);
+    exclusive_scan(carry, &carry, s.largest, scratch);
     for (int64_t tile = from; tile < to; tile += THREADS * EACH) {
       int64_t first = tile + tid * EACH;
       ValueIndex<T> mine = {T(), -1}, all;
@@ -94,7 +94,7 @@ static __global__ void __launch_bounds__(THREADS)
         v[k].at = first + k;
         mine = join(mine, v[k], s.largest);
       }
-      ValueIndex<T> best = join(carry, exclusive_scan(mine, &all, s.largest, room), s.largest);
+      ValueIndex<T> best = join(carry, exclusive_scan(mine, &all, s.largest, scratch), s.largest);
       for (int k = 0; k < EACH && first + k < to && !totals; k++) {
         int64_t i = start + (first + k) * s.inner;
         best = join(best, v[k], s.largest);
@@ -103,7 +103,7 @@ static __global__ void __launch_bounds__(THREADS)
       }
       carry = join(carry, all, s.largest);
     }
-    if (totals && tid == 0) s.room[b] = carry.at;
+    if (totals && tid == 0) s.scratch[b] = carry.at;
   }
 }
 

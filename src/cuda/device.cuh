@@ -75,6 +75,7 @@ LT_FROM_FLOATS(int8_t)
 LT_FROM_FLOATS(int16_t)
 LT_FROM_FLOATS(int32_t)
 LT_FROM_FLOATS(int64_t)
+/* Returns v converted to another type. */
 template <class To, class From> LT_DEVICE_INLINE To convert(From v) {
   return Converted<To, From>::of(v);
 }
@@ -273,20 +274,21 @@ template <class T, class Join> LT_DEVICE_INLINE T warp_all(T v, Join join) {
 }
 
 /* Reduces over a one-dimensional block whose size is a multiple of 32, up to 1024 threads.
- * `nothing` is the identity of `join`, and `room` is shared memory for 32 T. Every thread gets the
- * result; `room` may be reused at once. */
-template <class T, class Join> LT_DEVICE_INLINE T block_all(T v, T nothing, Join join, T *room) {
+ * `nothing` is the identity of `join`, and `scratch` is shared memory for 32 T. Every thread gets
+ * the result; `scratch` may be reused at once. */
+template <class T, class Join> LT_DEVICE_INLINE T block_all(T v, T nothing, Join join, T *scratch) {
   int lane = (int)(threadIdx.x % LT_WARP), warp = (int)(threadIdx.x / LT_WARP),
       warps = (int)(blockDim.x / LT_WARP);
   v = warp_all(v, join);
   if (warps == 1) return v;
-  if (lane == 0) room[warp] = v;
+  if (lane == 0) scratch[warp] = v;
   __syncthreads();
-  v = warp_all(lane < warps ? room[lane] : nothing, join);
+  v = warp_all(lane < warps ? scratch[lane] : nothing, join);
   __syncthreads();
   return v;
 }
 
+/* The sum of two numbers. */
 struct Sum {
   template <class T> __device__ __forceinline__ T operator()(T a, T b) const { return a + b; }
 };

@@ -70,7 +70,7 @@ static bool copy_elements(const lt_Loop *l, const void *from, const void *elemen
                    .numel = l->numel};
   if (!from) memcpy(m.bits, element, (size_t)m.size); /* devices with CUDA are little-endian */
   lt_CudaShape s = shape_of(l, from ? 2 : 1);
-  return lt_cuda_ran(lt_cuda_launch_move(&m, &s, stream));
+  return lt_cuda_launch_ok(lt_cuda_launch_move(&m, &s, stream));
 }
 
 static bool fill(const lt_Loop *l, cudaStream_t stream) {
@@ -208,6 +208,6 @@ bool lt_cuda_elementwise(const lt_Loop *l) {
   int inputs = op == l->op ? l->inputs : 1;
   lt_CudaRows rows;
   if (compute == LT_float32 && rows_of(l, inputs, &rows))
-    return lt_cuda_ran(launch_rows(&rows, op, inputs, stream));
-  return lt_cuda_ran(launch_any(l, op, inputs, compute, stream));
+    return lt_cuda_launch_ok(launch_rows(&rows, op, inputs, stream));
+  return lt_cuda_launch_ok(launch_any(l, op, inputs, compute, stream));
 }

@@ -65,6 +65,7 @@ template <int DIMS> struct Part {
 };
 } // namespace
 
+/* Any layout: one element at a time, with its offset in each operand. */
 template <int DIMS>
 static __global__ void __launch_bounds__(THREADS)
     elementwise(const __grid_constant__ lt_CudaOperands l,

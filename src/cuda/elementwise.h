@@ -38,6 +38,7 @@ typedef struct lt_CudaOperands {
   lt_CudaNumber a, b, limit; /* scalar arguments; the largest finite number of the result's dtype */
 } lt_CudaOperands;
 
+/* The shape of a loop, and its operands' strides. */
 typedef struct lt_CudaShape {
   int ndim;
   int64_t shape[LT_MAX_DIMS];
@@ -89,6 +90,8 @@ typedef struct lt_CudaFlat {
   bool gives_bool;
 } lt_CudaFlat;
 
+/* Computes an op on contiguous float32. Returns cudaErrorInvalidValue for an op that is not
+ * computed in float. */
 LT_C_LINKAGE cudaError_t lt_cuda_launch_elementwise_flat(int op, const lt_CudaFlat *flat,
                                                          cudaStream_t stream);
 
@@ -113,6 +116,8 @@ typedef struct lt_CudaRows {
   int64_t strides[4][LT_CUDA_OUTER_DIMS];
 } lt_CudaRows;
 
+/* Computes an op on dense rows. Returns cudaErrorInvalidValue for an op that is not computed in
+ * float. */
 LT_C_LINKAGE cudaError_t lt_cuda_launch_elementwise_rows(int op, const lt_CudaRows *rows,
                                                          cudaStream_t stream);
 
@@ -128,6 +133,8 @@ typedef struct lt_CudaMove {
   uint64_t bits[2]; /* for elements under 8 bytes, the low bits; the rest is ignored */
 } lt_CudaMove;
 
+/* Launches the copy or the fill. `to` and `from` do not overlap, unless they are the same memory
+ * with the same strides. */
 LT_C_LINKAGE cudaError_t lt_cuda_launch_move(const lt_CudaMove *move, const lt_CudaShape *shape,
                                              cudaStream_t stream);
 

@@ -105,7 +105,7 @@ cudaError_t lt_cuda_note_launch(const char *kernel, cudaStream_t stream, cudaErr
   return status;
 }
 
-bool lt_cuda_make_room(void) {
+bool lt_cuda_free_cached(void) {
   cudaGetLastError();
   return lt_cuda_backend.memory.retry(&lt_cuda_backend, selected < 0 ? 0 : selected);
 }
@@ -183,7 +183,7 @@ bool lt_cuda_is_blocking(void) {
   return blocking;
 }
 
-bool lt_cuda_ran(cudaError_t status) {
+bool lt_cuda_launch_ok(cudaError_t status) {
   if (status == cudaSuccess) return !blocking || lt_cuda_fault_check(selected < 0 ? 0 : selected);
   const char *kernel = failing ? failing : "that was to be launched";
   int index = selected < 0 ? 0 : selected;

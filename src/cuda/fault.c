@@ -49,25 +49,25 @@ static bool clear(Faults *f) {
 /* Frees the unused memory of the caching allocator when the device is out of memory. */
 static cudaError_t allocate(void **out) {
   cudaError_t status = cudaMalloc(out, ROOM);
-  if (status != cudaErrorMemoryAllocation || !lt_cuda_make_room()) return status;
+  if (status != cudaErrorMemoryAllocation || !lt_cuda_free_cached()) return status;
   return cudaMalloc(out, ROOM);
 }
 
 /* Allocates the memory of a device's faults. On failure nothing is kept and a later call tries
  * again. Requires the lock. */
 static bool make(Faults *f) {
-  void *raised = NULL, *room = NULL;
+  void *raised = NULL, *scratch = NULL;
   if (!f->tickets) f->tickets = calloc(TICKETS, sizeof *f->tickets);
   if (!f->tickets) return lt_fail_memory();
   if (!lt_cuda_ok(cudaHostAlloc(&raised, sizeof(int), cudaHostAllocPortable | cudaHostAllocMapped),
                   "allocating pinned memory"))
     return false;
   *(int *)raised = 0;
-  cudaError_t status = allocate(&room);
-  f->report = room;
+  cudaError_t status = allocate(&scratch);
+  f->report = scratch;
   if (status == cudaSuccess) f->bad = (int *)(f->report + 1);
   if (!lt_cuda_ok(status, "allocating memory") || !clear(f)) {
-    cudaFree(room);
+    cudaFree(scratch);
     cudaFreeHost(raised);
     return false;
   }
@@ -177,17 +177,17 @@ bool lt_cuda_fault_check(int index) {
 
 /* ---- index tensors --------------------------------------------------------------------------- */
 
-lt_Tensor *lt_cuda_positions(lt_Call *c, lt_Tensor *index, int64_t n, bool negative,
-                             const char *name, lt_CudaFault *fault) {
+lt_Tensor *lt_cuda_checked_indices(lt_Call *c, lt_Tensor *index, int64_t n, bool negative,
+                                   const char *name, lt_CudaFault *fault) {
   lt_FaultNote note = {
       .kind = LT_FAULT_INDEX, .argument = name, .n = n, .negative = negative, .ndim = index->ndim};
   memcpy(note.shape, index->shape, sizeof *note.shape * (size_t)index->ndim);
   if (!lt_cuda_fault_open(c, &note, fault)) return NULL;
   lt_Tensor *out = lt_empty(LT_int64, c->device, index->ndim, index->shape);
   if (!out || index->numel == 0) return out;
-  if (lt_cuda_ran(lt_cuda_launch_positions(lt_tensor_data(index), (int)index->dtype, index->ndim,
-                                           index->shape, index->strides, index->numel, n, negative,
-                                           lt_tensor_data(out), *fault, lt_cuda_stream(c))))
+  if (lt_cuda_launch_ok(lt_cuda_launch_check_indices(
+          lt_tensor_data(index), (int)index->dtype, index->ndim, index->shape, index->strides,
+          index->numel, n, negative, lt_tensor_data(out), *fault, lt_cuda_stream(c))))
     return out;
   lt_release(out);
   return NULL;
@@ -206,9 +206,9 @@ bool lt_cuda_check_divisor(const lt_Call *c, const lt_Tensor *divisor) {
   memcpy(note.shape, divisor->shape, sizeof *note.shape * (size_t)divisor->ndim);
   lt_Stream *stream = lt_stream_of(divisor);
   return lt_cuda_fault_check(c->device.index) && lt_cuda_fault_open(c, &note, &fault) &&
-         lt_cuda_ran(lt_cuda_launch_divisor(lt_tensor_data(divisor), (int)divisor->dtype,
-                                            divisor->ndim, divisor->shape, divisor->strides,
-                                            divisor->numel, c->compute == LT_int32, fault,
-                                            (cudaStream_t)lt_accel_native(stream))) &&
+         lt_cuda_launch_ok(lt_cuda_launch_divisor(lt_tensor_data(divisor), (int)divisor->dtype,
+                                                  divisor->ndim, divisor->shape, divisor->strides,
+                                                  divisor->numel, c->compute == LT_int32, fault,
+                                                  (cudaStream_t)lt_accel_native(stream))) &&
          (!c->in_place || lt_stream_synchronize(stream));
 }

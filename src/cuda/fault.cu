@@ -5,9 +5,9 @@
 
 #define THREADS 256
 
-static __global__ void positions_kernel(const void *index, int dtype, Geometry<1> g, int64_t count,
-                                        int64_t n, bool negative, int64_t *out,
-                                        lt_CudaFault fault) {
+static __global__ void check_indices_kernel(const void *index, int dtype, Geometry<1> g,
+                                            int64_t count, int64_t n, bool negative, int64_t *out,
+                                            lt_CudaFault fault) {
   int64_t step = (int64_t)gridDim.x * THREADS;
   for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < count; i += step) {
     int64_t offset[1];
@@ -42,13 +42,13 @@ static Geometry<1> geometry_of(int ndim, const int64_t *shape, const int64_t *st
   return g;
 }
 
-cudaError_t lt_cuda_launch_positions(const void *index, int dtype, int ndim, const int64_t *shape,
-                                     const int64_t *strides, int64_t count, int64_t n,
-                                     bool negative, int64_t *out, lt_CudaFault fault,
-                                     cudaStream_t stream) {
+cudaError_t lt_cuda_launch_check_indices(const void *index, int dtype, int ndim,
+                                         const int64_t *shape, const int64_t *strides,
+                                         int64_t count, int64_t n, bool negative, int64_t *out,
+                                         lt_CudaFault fault, cudaStream_t stream) {
   Geometry<1> g = geometry_of(ndim, shape, strides, count);
-  return launch("positions", positions_kernel, grid_for(blocks_for(count, THREADS)), dim3(THREADS),
-                0, stream, index, dtype, g, count, n, negative, out, fault);
+  return launch("positions", check_indices_kernel, grid_for(blocks_for(count, THREADS)),
+                dim3(THREADS), 0, stream, index, dtype, g, count, n, negative, out, fault);
 }
 
 static __global__ void divisor_kernel(const void *divisor, int dtype, Geometry<1> g, int64_t count,

@@ -14,12 +14,12 @@ bool lt_cuda__arange(lt_Call *c) {
   if (lt_dtype_is_float(out->dtype)) {
     double first = lt_scalar_to_double(start), each = lt_scalar_to_double(step);
     double scale = isinf((double)out->numel * each) ? 2 : 1; /* avoids overflow, as in linspace */
-    return lt_cuda_ran(lt_cuda_launch_arange_float(to, (int)out->dtype, out->numel, first / scale,
-                                                   each / scale, scale, lt_cuda_stream(c)));
+    return lt_cuda_launch_ok(lt_cuda_launch_arange_float(
+        to, (int)out->dtype, out->numel, first / scale, each / scale, scale, lt_cuda_stream(c)));
   }
-  return lt_cuda_ran(lt_cuda_launch_arange_int(to, (int)out->dtype, out->numel,
-                                               lt_scalar_to_int(start), lt_scalar_to_int(step),
-                                               lt_cuda_stream(c)));
+  return lt_cuda_launch_ok(lt_cuda_launch_arange_int(to, (int)out->dtype, out->numel,
+                                                     lt_scalar_to_int(start),
+                                                     lt_scalar_to_int(step), lt_cuda_stream(c)));
 }
 
 /* Both halves are computed from their own end, so that both ends are exact and the numbers are
@@ -36,14 +36,14 @@ bool lt_cuda_linspace(lt_Call *c) {
   start /= scale;
   stop /= scale;
   double step = n > 1 ? (stop - start) / (double)(n - 1) : 0;
-  return lt_cuda_ran(lt_cuda_launch_linspace(lt_tensor_data(out), (int)out->dtype, n, start, stop,
-                                             step, scale, lt_cuda_stream(c)));
+  return lt_cuda_launch_ok(lt_cuda_launch_linspace(lt_tensor_data(out), (int)out->dtype, n, start,
+                                                   stop, step, scale, lt_cuda_stream(c)));
 }
 
 bool lt_cuda_eye(lt_Call *c) {
   lt_Tensor *out = c->out[0];
   if (out->numel == 0) return true;
   return lt_cuda_begin(c) &&
-         lt_cuda_ran(lt_cuda_launch_eye(lt_tensor_data(out), (int)out->dtype, out->shape[0],
-                                        out->shape[1], lt_cuda_stream(c)));
+         lt_cuda_launch_ok(lt_cuda_launch_eye(lt_tensor_data(out), (int)out->dtype, out->shape[0],
+                                              out->shape[1], lt_cuda_stream(c)));
 }

@@ -11,7 +11,7 @@ static bool take(lt_Call *c, lt_Indexed *x, const lt_Tensor *self) {
   if (out->numel > 0 && self->numel > 0) {
     lt_cuda_region_collapse(&x->p);
     int unit = lt_cuda_region_widen(&x->p, lt_dtype_size(self->dtype), from, to);
-    ok = lt_cuda_ran(lt_cuda_launch_take(&x->p, from, to, unit, lt_cuda_stream(c)));
+    ok = lt_cuda_launch_ok(lt_cuda_launch_take(&x->p, from, to, unit, lt_cuda_stream(c)));
   }
   lt_cuda_index_close(x);
   return ok;

@@ -2,8 +2,8 @@
  * dtype; rows in units of up to 16 bytes. */
 #include "index_regions.cuh"
 
-static __global__ void add_positions_kernel(lt_IndexRegion p, int64_t mult, bool first,
-                                            const int *bad, int *any, int64_t *sum) {
+static __global__ void add_indices_kernel(lt_IndexRegion p, int64_t mult, bool first,
+                                          const int *bad, int *any, int64_t *sum) {
   if (blockIdx.x == 0 && threadIdx.x == 0 && *bad) *any = 1;
   LT_EACH(i, p.count) {
     int64_t v = p.at[region_offsets(p, i).index] * mult;
@@ -11,10 +11,10 @@ static __global__ void add_positions_kernel(lt_IndexRegion p, int64_t mult, bool
   }
 }
 
-cudaError_t lt_cuda_launch_add_positions(const lt_IndexRegion *p, int64_t mult, bool first,
-                                         const int *bad, int *any, int64_t *sum,
-                                         cudaStream_t stream) {
-  return launch_each("add_positions", add_positions_kernel, p->count, stream, *p, mult, first, bad,
+cudaError_t lt_cuda_launch_add_indices(const lt_IndexRegion *p, int64_t mult, bool first,
+                                       const int *bad, int *any, int64_t *sum,
+                                       cudaStream_t stream) {
+  return launch_each("add_positions", add_indices_kernel, p->count, stream, *p, mult, first, bad,
                      any, sum);
 }
 
@@ -22,14 +22,14 @@ template <class U>
 static __global__ void __launch_bounds__(LT_INDEX_THREADS)
     take_kernel(lt_IndexRegion p, const U *from, U *to) {
   LT_ROUND(p.count) {
-    int64_t self[LT_STEPS], position[LT_STEPS];
+    int64_t self[LT_STEPS], selected[LT_STEPS];
     U v[LT_STEPS];
     LT_STEP(k, i, p.count) {
       RegionOffsets at = region_offsets(p, i);
       self[k] = at.self;
-      position[k] = p.at[at.index];
+      selected[k] = p.at[at.index];
     }
-    LT_STEP(k, i, p.count) v[k] = from[self[k] + position[k] * p.step];
+    LT_STEP(k, i, p.count) v[k] = from[self[k] + selected[k] * p.step];
     LT_STEP(k, i, p.count) to[i] = v[k];
   }
 }

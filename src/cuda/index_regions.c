@@ -21,12 +21,12 @@ static void add_dim(lt_IndexRegion *p, int64_t size, int64_t self, int64_t index
 }
 
 /* Converts the index tensor to checked indices and stores them, and their flag, in x. */
-static bool open_positions(lt_Call *c, lt_Indexed *x, lt_Tensor *index, int64_t n, bool negative,
-                           const char *name) {
+static bool open_indices(lt_Call *c, lt_Indexed *x, lt_Tensor *index, int64_t n, bool negative,
+                         const char *name) {
   lt_CudaFault fault;
-  x->positions = lt_cuda_positions(c, index, n, negative, name, &fault);
-  if (!x->positions) return false;
-  x->p.at = lt_tensor_data(x->positions);
+  x->indices = lt_cuda_checked_indices(c, index, n, negative, name, &fault);
+  if (!x->indices) return false;
+  x->p.at = lt_tensor_data(x->indices);
   x->bad = fault.bad;
   x->n = n;
   return true;
@@ -42,7 +42,7 @@ bool lt_cuda_index_line(lt_Call *c, lt_Indexed *x, const lt_Tensor *self, int di
                         const char *name) {
   int64_t strides[LT_MAX_DIMS], k = index->numel;
   *x = (lt_Indexed){.p.count = 1, .p.step = 0, .outer = 1, .length = k, .inner = 1};
-  if (!open_positions(c, x, index, self->ndim ? self->shape[dim] : 1, false, name)) return false;
+  if (!open_indices(c, x, index, self->ndim ? self->shape[dim] : 1, false, name)) return false;
   strides_of(self, strides);
   for (int d = 0; d < self->ndim; d++)
     add_dim(&x->p, d == dim ? k : self->shape[d], d == dim ? 0 : strides[d], d == dim);
@@ -57,7 +57,7 @@ bool lt_cuda_index_each(lt_Call *c, lt_Indexed *x, const lt_Tensor *self, int di
                         lt_Tensor *index) {
   int64_t strides[LT_MAX_DIMS] = {0}, along[LT_MAX_DIMS];
   *x = (lt_Indexed){.p.count = 1, .outer = 1, .length = 1, .inner = 1};
-  if (!open_positions(c, x, index, self->ndim ? self->shape[dim] : 1, false, "index")) return false;
+  if (!open_indices(c, x, index, self->ndim ? self->shape[dim] : 1, false, "index")) return false;
   strides_of(self, strides);
   lt_shape_strides(index->ndim, index->shape, along);
   for (int d = 0; d < index->ndim; d++) {
@@ -72,8 +72,8 @@ bool lt_cuda_index_each(lt_Call *c, lt_Indexed *x, const lt_Tensor *self, int di
 
 /* Adds up several index tensors to one offset for each element of their common shape, in units of
  * x->p.step. The flags of all checks are joined in x->flag. */
-static bool sum_positions(lt_Call *c, lt_Indexed *x, const lt_Tensor *self, const lt_Arg *indices,
-                          const int64_t *dims, const int64_t *strides) {
+static bool sum_indices(lt_Call *c, lt_Indexed *x, const lt_Tensor *self, const lt_Arg *indices,
+                        const int64_t *dims, const int64_t *strides) {
   lt_IndexRegion common = {.count = 1};
   for (int k = 0; k < indices->count; k++)
     lt_shape_broadcast(&common.ndim, common.shape, indices->tensors[k]->ndim,
@@ -81,8 +81,8 @@ static bool sum_positions(lt_Call *c, lt_Indexed *x, const lt_Tensor *self, cons
   for (int d = 0; d < common.ndim; d++) common.count *= common.shape[d];
   int64_t one = 1;
   cudaStream_t stream = lt_cuda_stream(c);
-  x->positions = lt_empty(LT_int64, c->device, common.ndim, common.shape);
-  x->flag = x->positions ? lt_empty(LT_int32, c->device, 1, &one) : NULL;
+  x->indices = lt_empty(LT_int64, c->device, common.ndim, common.shape);
+  x->flag = x->indices ? lt_empty(LT_int32, c->device, 1, &one) : NULL;
   if (!x->flag) return false;
   x->bad = lt_tensor_data(x->flag);
   x->n = 1;
@@ -95,21 +95,21 @@ static bool sum_positions(lt_Call *c, lt_Indexed *x, const lt_Tensor *self, cons
             mult = n > 1 ? strides[dims[k]] / x->p.step : 0;
     lt_IndexRegion p = common;
     lt_CudaFault fault;
-    lt_Tensor *at = lt_cuda_positions(c, index, n, true, "index", &fault);
+    lt_Tensor *at = lt_cuda_checked_indices(c, index, n, true, "index", &fault);
     if (!at) return false;
     lt_shape_strides(index->ndim, index->shape, along);
     for (int d = 0; d < index->ndim; d++)
       if (index->shape[d] > 1) p.index[common.ndim - index->ndim + d] = along[d];
     p.at = lt_tensor_data(at);
     lt_cuda_region_collapse(&p);
-    bool ok = p.count == 0 || lt_cuda_ran(lt_cuda_launch_add_positions(
+    bool ok = p.count == 0 || lt_cuda_launch_ok(lt_cuda_launch_add_indices(
                                   &p, mult, k == 0, fault.bad, lt_tensor_data(x->flag),
-                                  lt_tensor_data(x->positions), stream));
+                                  lt_tensor_data(x->indices), stream));
     lt_release(at);
     if (!ok) return false;
     x->n += (n - 1) * mult;
   }
-  x->p.at = lt_tensor_data(x->positions);
+  x->p.at = lt_tensor_data(x->indices);
   return true;
 }
 
@@ -121,9 +121,9 @@ static bool open_several(lt_Call *c, lt_Indexed *x, const lt_Tensor *self, const
   bool ok;
   if (now.name && strncmp(now.name, "_index", 6) == 0) lt_user_op_set((lt_UserOp){"index", false});
   if (indices->count == 1)
-    ok = open_positions(c, x, indices->tensors[0], self->shape[dims[0]], true, "index");
+    ok = open_indices(c, x, indices->tensors[0], self->shape[dims[0]], true, "index");
   else
-    ok = sum_positions(c, x, self, indices, dims, strides);
+    ok = sum_indices(c, x, self, indices, dims, strides);
   lt_user_op_set(now);
   if (!ok) lt_cuda_index_close(x);
   return ok;
@@ -139,7 +139,7 @@ bool lt_cuda_index_several(lt_Call *c, lt_Indexed *x, const lt_Tensor *self, con
   /* In contiguous memory every stride is a multiple of the last one. */
   x->p.step = n == 1 || (dense && self->numel > 0) ? strides[last] : 1;
   if (!open_several(c, x, self, indices, dims, strides)) return false;
-  const lt_Tensor *at = x->positions;
+  const lt_Tensor *at = x->indices;
   x->length = at->numel;
   lt_shape_strides(at->ndim, at->shape, along);
   for (int d = 0, k = 0, place = neighbours ? first : 0; d <= self->ndim; d++) {
@@ -155,9 +155,9 @@ bool lt_cuda_index_several(lt_Call *c, lt_Indexed *x, const lt_Tensor *self, con
 }
 
 void lt_cuda_index_close(lt_Indexed *x) {
-  lt_release(x->positions);
+  lt_release(x->indices);
   lt_release(x->flag);
-  x->positions = x->flag = NULL;
+  x->indices = x->flag = NULL;
 }
 
 /* ---- geometry -------------------------------------------------------------------------------- */

@@ -24,6 +24,7 @@ LT_DEVICE_INLINE int64_t divide(int64_t i, int64_t n, int64_t *rest) {
   return (int64_t)q;
 }
 
+/* Returns the offsets of element i of a region. */
 LT_DEVICE_INLINE RegionOffsets region_offsets(const lt_IndexRegion &p, int64_t i) {
   RegionOffsets at = {0, 0, 0};
   for (int d = p.ndim - 1; d >= 0; d--) {

@@ -33,9 +33,9 @@ typedef struct lt_CudaLayout {
 /* Computes sum[i] += mult * index, or, with `first`, sum[i] = mult * index, of an index tensor
  * broadcast to the sum's shape: `p` has the sum's shape and the index's strides. Sets *any to 1
  * where *bad is set. */
-LT_C_LINKAGE cudaError_t lt_cuda_launch_add_positions(const lt_IndexRegion *p, int64_t mult,
-                                                      bool first, const int *bad, int *any,
-                                                      int64_t *sum, cudaStream_t stream);
+LT_C_LINKAGE cudaError_t lt_cuda_launch_add_indices(const lt_IndexRegion *p, int64_t mult,
+                                                    bool first, const int *bad, int *any,
+                                                    int64_t *sum, cudaStream_t stream);
 /* Reads the region: to[i] = from[self offset of i], in elements of `unit` bytes: 1, 2, 4, 8, 16. */
 LT_C_LINKAGE cudaError_t lt_cuda_launch_take(const lt_IndexRegion *p, const void *from, void *to,
                                              int unit, cudaStream_t stream);
@@ -46,9 +46,9 @@ LT_C_LINKAGE cudaError_t lt_cuda_launch_take(const lt_IndexRegion *p, const void
 /* A region and the tensors that it uses, which lt_cuda_index_close releases. */
 typedef struct lt_Indexed {
   lt_IndexRegion p;
-  lt_Tensor *positions; /* the memory of p.at */
-  lt_Tensor *flag;      /* with several index tensors, the memory of `bad` */
-  const int *bad;       /* device memory: set when an index was out of range */
+  lt_Tensor *indices; /* the memory of p.at */
+  lt_Tensor *flag;    /* with several index tensors, the memory of `bad` */
+  const int *bad;     /* device memory: set when an index was out of range */
   /* The index seen as outer x length x inner: only elements of one line (all of `length` for an
    * outer and an inner) can select the same element of self; they do where they hold the same
    * number, which is below n. */

@@ -21,7 +21,7 @@ static bool is_near(const lt_CudaLines *l) {
   return l->length <= 32 || (count <= 1 << 20 && l->length * count <= 1 << 20);
 }
 
-static lt_Tensor *scratch(lt_Call *c, lt_Dtype dtype, int64_t n) {
+static lt_Tensor *new_scratch(lt_Call *c, lt_Dtype dtype, int64_t n) {
   return lt_empty(dtype, c->device, 1, &n);
 }
 
@@ -33,16 +33,17 @@ static bool sort_cells(lt_Call *c, const lt_CudaLines *l, lt_Tensor *cells, lt_T
   int bits = most > 1 ? 64 - __builtin_clzll((unsigned long long)most) : 1;
   cudaStream_t stream = lt_cuda_stream(c);
   size_t size = 0;
-  lt_Tensor *keys = scratch(c, LT_int64, count), *values = scratch(c, LT_int64, count);
-  bool ok =
-      keys && values &&
-      lt_cuda_ran(lt_cuda_launch_cells(l, lt_tensor_data(keys), lt_tensor_data(values), stream)) &&
-      lt_cuda_ran(lt_cuda_sort_pairs_u64(NULL, &size, NULL, NULL, NULL, NULL, count, bits, stream));
-  lt_Tensor *room = ok ? scratch(c, LT_uint8, (int64_t)size) : NULL;
-  ok = room && lt_cuda_ran(lt_cuda_sort_pairs_u64(lt_tensor_data(room), &size, lt_tensor_data(keys),
-                                                  lt_tensor_data(cells), lt_tensor_data(values),
-                                                  lt_tensor_data(order), count, bits, stream));
-  lt_release(room);
+  lt_Tensor *keys = new_scratch(c, LT_int64, count), *values = new_scratch(c, LT_int64, count);
+  bool ok = keys && values &&
+            lt_cuda_launch_ok(
+                lt_cuda_launch_cells(l, lt_tensor_data(keys), lt_tensor_data(values), stream)) &&
+            lt_cuda_launch_ok(
+                lt_cuda_sort_pairs_u64(NULL, &size, NULL, NULL, NULL, NULL, count, bits, stream));
+  lt_Tensor *scratch = ok ? new_scratch(c, LT_uint8, (int64_t)size) : NULL;
+  ok = scratch && lt_cuda_launch_ok(lt_cuda_sort_pairs_u64(
+                      lt_tensor_data(scratch), &size, lt_tensor_data(keys), lt_tensor_data(cells),
+                      lt_tensor_data(values), lt_tensor_data(order), count, bits, stream));
+  lt_release(scratch);
   lt_release(keys);
   lt_release(values);
   return ok;
@@ -51,25 +52,25 @@ static bool sort_cells(lt_Call *c, const lt_CudaLines *l, lt_Tensor *cells, lt_T
 /* Allocates and fills `cells` and `order`, as sort_cells does. The caller releases both, also on
  * failure. */
 static bool order_cells(lt_Call *c, const lt_CudaLines *l, lt_Tensor **cells, lt_Tensor **order) {
-  *cells = scratch(c, LT_int64, count_of(l));
-  *order = scratch(c, LT_int64, count_of(l));
+  *cells = new_scratch(c, LT_int64, count_of(l));
+  *order = new_scratch(c, LT_int64, count_of(l));
   if (!*cells || !*order) return false;
   if (is_near(l))
-    return lt_cuda_ran(lt_cuda_launch_order_near(l, lt_tensor_data(*cells), lt_tensor_data(*order),
-                                                 lt_cuda_stream(c)));
+    return lt_cuda_launch_ok(lt_cuda_launch_order_near(l, lt_tensor_data(*cells),
+                                                       lt_tensor_data(*order), lt_cuda_stream(c)));
   return sort_cells(c, l, *cells, *order);
 }
 
 /* Sets keep[e] to 1 for the elements of the index that are the last of their cell, by marks in the
  * cells. */
 static bool keep_noted(lt_Call *c, const lt_CudaLines *l, uint8_t *keep) {
-  lt_Tensor *notes = scratch(c, LT_int64, l->outer * l->inner * l->n);
-  bool ok =
-      notes &&
-      lt_cuda_ok(
-          cudaMemsetAsync(lt_tensor_data(notes), 0, notes->storage->nbytes, lt_cuda_stream(c)),
-          "clearing notes") &&
-      lt_cuda_ran(lt_cuda_launch_keep_noted(l, lt_tensor_data(notes), keep, lt_cuda_stream(c)));
+  lt_Tensor *notes = new_scratch(c, LT_int64, l->outer * l->inner * l->n);
+  bool ok = notes &&
+            lt_cuda_ok(cudaMemsetAsync(lt_tensor_data(notes), 0, notes->storage->nbytes,
+                                       lt_cuda_stream(c)),
+                       "clearing notes") &&
+            lt_cuda_launch_ok(
+                lt_cuda_launch_keep_noted(l, lt_tensor_data(notes), keep, lt_cuda_stream(c)));
   lt_release(notes);
   return ok;
 }
@@ -78,18 +79,18 @@ static bool keep_noted(lt_Call *c, const lt_CudaLines *l, uint8_t *keep) {
  * is fastest for its size. One reference; NULL on failure. */
 static lt_Tensor *last_of_cells(lt_Call *c, const lt_CudaLines *l) {
   int64_t count = count_of(l);
-  lt_Tensor *keep = scratch(c, LT_uint8, count), *cells = NULL, *order = NULL;
+  lt_Tensor *keep = new_scratch(c, LT_uint8, count), *cells = NULL, *order = NULL;
   if (!keep) return NULL;
   uint8_t *to = lt_tensor_data(keep);
   bool ok;
   if (is_near(l)) {
-    ok = lt_cuda_ran(lt_cuda_launch_keep_near(l, to, lt_cuda_stream(c)));
+    ok = lt_cuda_launch_ok(lt_cuda_launch_keep_near(l, to, lt_cuda_stream(c)));
   } else if (l->outer * l->inner * l->n <= 4 * count) {
     ok = keep_noted(c, l, to);
   } else {
     ok = order_cells(c, l, &cells, &order) &&
-         lt_cuda_ran(lt_cuda_launch_keep_ordered(lt_tensor_data(cells), lt_tensor_data(order),
-                                                 count, to, lt_cuda_stream(c)));
+         lt_cuda_launch_ok(lt_cuda_launch_keep_ordered(lt_tensor_data(cells), lt_tensor_data(order),
+                                                       count, to, lt_cuda_stream(c)));
     lt_release(cells);
     lt_release(order);
   }
@@ -121,7 +122,7 @@ static bool put(lt_Call *c, lt_Indexed *x, const lt_Tensor *from, const char *va
     const void *source = from ? lt_tensor_data(from) : NULL;
     lt_cuda_region_collapse(&x->p);
     int unit = lt_cuda_region_widen(&x->p, lt_dtype_size(to->dtype), lt_tensor_data(to), source);
-    ok = (keep || !repeats) && lt_cuda_ran(lt_cuda_launch_put(
+    ok = (keep || !repeats) && lt_cuda_launch_ok(lt_cuda_launch_put(
                                    &x->p, lt_tensor_data(to), source, value ? value : none, unit,
                                    keep ? lt_tensor_data(keep) : NULL, x->bad, lt_cuda_stream(c)));
     lt_release(keep);
@@ -227,7 +228,7 @@ bool lt_cuda_index_add_to(lt_Call *c, lt_Indexed *x, lt_Tensor *to, const lt_Ten
     ok = order_cells(c, &lines, &cells, &order);
     if (ok) a.cells = lt_tensor_data(cells), a.order = lt_tensor_data(order);
   }
-  ok = ok && lt_cuda_ran(lt_cuda_launch_add(&a, lt_cuda_stream(c)));
+  ok = ok && lt_cuda_launch_ok(lt_cuda_launch_add(&a, lt_cuda_stream(c)));
   lt_release(cells);
   lt_release(order);
   return ok;

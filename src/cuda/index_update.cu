@@ -100,18 +100,18 @@ static __global__ void __launch_bounds__(LT_INDEX_THREADS)
                const int *bad) {
   if (*bad) return;
   LT_ROUND(p.count) {
-    int64_t self[LT_STEPS], position[LT_STEPS];
+    int64_t self[LT_STEPS], selected[LT_STEPS];
     U v[LT_STEPS];
     bool kept[LT_STEPS];
     LT_STEP(k, i, p.count) {
       RegionOffsets at = region_offsets(p, i);
       self[k] = at.self;
-      position[k] = p.at[at.index];
+      selected[k] = p.at[at.index];
       kept[k] = !keep || keep[at.index];
       v[k] = from ? from[at.other] : value;
     }
     LT_STEP(k, i, p.count) {
-      if (kept[k]) to[self[k] + position[k] * p.step] = v[k];
+      if (kept[k]) to[self[k] + selected[k] * p.step] = v[k];
     }
   }
 }
@@ -199,10 +199,10 @@ LT_DEVICE_INLINE void add_run(const lt_CudaAdd &a, T scale, int64_t e, int64_t k
   enum { AHEAD = W == 4 ? 4 : 8 };
   uint64_t cell = a.order ? a.cells[e] : 0;
   if (a.order && e > 0 && a.cells[e - 1] == cell) return; /* another thread's run */
-  int64_t line = a.order ? a.order[e] : e, position = a.at[line];
-  if (position == a.skip) return;
+  int64_t line = a.order ? a.order[e] : e, selected = a.at[line];
+  if (selected == a.skip) return;
   Offsets own = pair_of(a.lines, line), column = pair_of(a.columns, k);
-  int64_t place = own.self + column.self + position * a.step;
+  int64_t place = own.self + column.self + selected * a.step;
   Group<T, W> sum = load_group<T, DTYPE, W>(a.to, a.dtype, place);
   add_group(sum, scale, load_group<T, DTYPE, W>(a.from, a.dtype, own.other + column.other));
   while (a.order && e + 1 < a.lines.count && a.cells[e + 1] == cell) {

@@ -69,6 +69,7 @@ typedef struct lt_CudaAdd {
   int64_t scale_int; /* for integers */
   const int *bad;
 } lt_CudaAdd;
+/* Launches the addition. Each sum is added by one thread, in the order of the index. */
 LT_C_LINKAGE cudaError_t lt_cuda_launch_add(const lt_CudaAdd *a, cudaStream_t stream);
 
 #ifndef __cplusplus

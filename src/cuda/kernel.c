@@ -48,7 +48,7 @@ static char *make_key(int index, const lt_KernelSource *s, size_t *size) {
 /* Loads the code; when the device is out of memory, frees cached memory and tries once more. */
 static cudaError_t load(const lt_CudaImage *image, void **function) {
   cudaError_t status = lt_cuda_load(image, function);
-  if (status == cudaErrorMemoryAllocation && lt_cuda_make_room())
+  if (status == cudaErrorMemoryAllocation && lt_cuda_free_cached())
     status = lt_cuda_load(image, function);
   return status;
 }
@@ -156,10 +156,10 @@ static bool launch_kernel(lt_UserKernel *k, const lt_KernelLaunch *launch, lt_St
   }
   cudaStream_t native = (cudaStream_t)lt_accel_native(stream);
   cudaError_t status = lt_cuda_launch_function(k->function, launch, native);
-  if (status == cudaErrorMemoryAllocation && lt_cuda_make_room())
+  if (status == cudaErrorMemoryAllocation && lt_cuda_free_cached())
     status = lt_cuda_launch_function(k->function, launch, native);
   if (status == cudaSuccess && lt_cuda_is_blocking() && !lt_wait_stream(stream)) return false;
-  return lt_cuda_ran(lt_cuda_note_launch(k->name, native, status));
+  return lt_cuda_launch_ok(lt_cuda_note_launch(k->name, native, status));
 }
 
 /* Error messages, now and later, show the kernel's name where they show an op's. */

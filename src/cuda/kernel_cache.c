@@ -100,15 +100,15 @@ static bool is_ours(const char *name) {
 /* Returns the cache files of a folder, malloc'ed, without those that do not fit in memory. */
 static Kept *list_files(DIR *directory, size_t *count) {
   Kept *list = NULL;
-  size_t room = 0;
+  size_t scratch = 0;
   *count = 0;
   for (struct dirent *e; (e = readdir(directory));) {
     struct stat s;
     if (!is_ours(e->d_name) || strlen(e->d_name) >= sizeof list->name ||
         fstatat(dirfd(directory), e->d_name, &s, AT_SYMLINK_NOFOLLOW) != 0)
       continue;
-    if (*count == room) {
-      Kept *more = realloc(list, (room = room * 2 + 256) * sizeof *list);
+    if (*count == scratch) {
+      Kept *more = realloc(list, (scratch = scratch * 2 + 256) * sizeof *list);
       if (!more) break;
       list = more;
     }

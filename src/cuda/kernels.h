@@ -38,6 +38,7 @@ typedef struct lt_CudaReport {
   int lock;
 } lt_CudaReport;
 
+/* What a kernel needs to report bad values. Passed by value. */
 typedef struct lt_CudaFault {
   int *bad;              /* 0, or 1 when this call's check has failed */
   lt_CudaReport *report; /* of all calls on the device, in device memory, where atomics work */
@@ -56,6 +57,6 @@ LT_C_LINKAGE cudaError_t lt_cuda_note_launch(const char *kernel, cudaStream_t st
  * of out of memory, which it clears. Returns false when the memory cannot be freed. The driver
  * loads a kernel's code at its first launch: when the device is out of memory then, a second try
  * can succeed. */
-LT_C_LINKAGE bool lt_cuda_make_room(void);
+LT_C_LINKAGE bool lt_cuda_free_cached(void);
 
 #endif

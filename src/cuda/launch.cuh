@@ -40,7 +40,7 @@ static inline cudaError_t launch(const char *name, void (*kernel)(P...), dim3 gr
   config.dynamicSmemBytes = shared;
   config.stream = stream;
   cudaError_t status = cudaLaunchKernelEx(&config, kernel, arguments...);
-  if (status == cudaErrorMemoryAllocation && lt_cuda_make_room())
+  if (status == cudaErrorMemoryAllocation && lt_cuda_free_cached())
     status = cudaLaunchKernelEx(&config, kernel, arguments...);
   return lt_cuda_note_launch(name, stream, status);
 }

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* The libraries that are searched for. */
 typedef enum lt_CudaLibrary {
   LT_LIBRARY_CUBLAS,
   LT_LIBRARY_CUBLASLT,

@@ -63,7 +63,7 @@ bool lt_cuda__nll_loss(lt_Call *c) {
     k.x = lt_tensor_data(x);
     k.out = lt_tensor_data(c->out[0]);
     k.total = lt_tensor_data(c->out[1]);
-    ok = lt_cuda_ran(lt_cuda_launch_nll(&k, lt_cuda_stream(c)));
+    ok = lt_cuda_launch_ok(lt_cuda_launch_nll(&k, lt_cuda_stream(c)));
   }
   lt_release(x);
   rows_close(&r);
@@ -82,7 +82,7 @@ bool lt_cuda__nll_loss_backward(lt_Call *c) {
     k.grad = lt_tensor_data(grad);
     k.grad_dtype = grad->dtype;
     k.out = lt_tensor_data(c->out[0]);
-    ok = lt_cuda_ran(lt_cuda_launch_nll_backward(&k, lt_cuda_stream(c)));
+    ok = lt_cuda_launch_ok(lt_cuda_launch_nll_backward(&k, lt_cuda_stream(c)));
   }
   lt_release(grad);
   rows_close(&r);

@@ -36,7 +36,7 @@ LT_DEVICE_INLINE void finish(const lt_CudaNll &k, double sum, double all) {
 /* Sums the losses and weights of a block's rows. Without `total` (backward), only the weights:
  * forward's total may have been rounded to a half. */
 __global__ void nll_rows(lt_CudaNll k) {
-  __shared__ double room[LT_WARP];
+  __shared__ double scratch[LT_WARP];
   double sum = 0, all = 0;
   for (int64_t j = threadIdx.x; j < ROWS; j += THREADS) {
     int64_t i = (int64_t)blockIdx.x * ROWS + j, at;
@@ -47,8 +47,8 @@ __global__ void nll_rows(lt_CudaNll k) {
     sum += loss;
     all += w;
   }
-  sum = block_all(sum, 0.0, Sum(), room);
-  all = block_all(all, 0.0, Sum(), room);
+  sum = block_all(sum, 0.0, Sum(), scratch);
+  all = block_all(all, 0.0, Sum(), scratch);
   if (gridDim.x == 1) {
     finish(k, sum, all);
   } else if (threadIdx.x == 0) {
@@ -59,14 +59,14 @@ __global__ void nll_rows(lt_CudaNll k) {
 
 /* Adds the blocks' sums. */
 __global__ void nll_join(lt_CudaNll k, int64_t parts) {
-  __shared__ double room[LT_WARP];
+  __shared__ double scratch[LT_WARP];
   double sum = 0, all = 0;
   for (int64_t i = threadIdx.x; i < parts; i += THREADS) {
     sum += k.part[1 + i];
     all += k.part[1 + parts + i];
   }
-  sum = block_all(sum, 0.0, Sum(), room);
-  all = block_all(all, 0.0, Sum(), room);
+  sum = block_all(sum, 0.0, Sum(), scratch);
+  all = block_all(all, 0.0, Sum(), scratch);
   finish(k, sum, all);
 }
 

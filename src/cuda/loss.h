@@ -5,6 +5,7 @@
 
 #include "kernels.h"
 
+/* How the losses of the rows are reduced. */
 typedef enum lt_CudaReduction {
   LT_CUDA_EACH, /* a loss for each row */
   /* average: the sum of the losses, divided by the sum of the weights */

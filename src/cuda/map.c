@@ -80,7 +80,7 @@ static bool run(const lt_Call *c, int lists, lt_Tensor *const *dense) {
             prepare(c, lists, dense, true, &m[1], &table[1]);
   for (int wide = 0; wide < 2; wide++) {
     if (ok && m[wide].items)
-      ok = lt_cuda_ran(
+      ok = lt_cuda_launch_ok(
           lt_cuda_launch_map(lt_map_id(c->op), &m[wide], wide, numbers, lt_cuda_stream(c)));
     lt_release(table[wide]);
   }

@@ -18,7 +18,7 @@ static lt_CudaMask packed(const Mask *m) {
   return (lt_CudaMask){lt_tensor_data(m->words), lt_tensor_data(m->before), m->n};
 }
 
-static lt_Tensor *scratch(lt_Call *c, lt_Dtype dtype, int64_t n) {
+static lt_Tensor *new_scratch(lt_Call *c, lt_Dtype dtype, int64_t n) {
   return lt_empty(dtype, c->device, 1, &n);
 }
 
@@ -27,27 +27,27 @@ static bool sum_counts(lt_Call *c, Mask *m, const lt_Tensor *counts) {
   int64_t n = counts->numel, *sums = lt_tensor_data(m->before);
   cudaStream_t stream = lt_cuda_stream(c);
   size_t size = 0;
-  if (!lt_cuda_ran(lt_cuda_scan_exclusive_i64(NULL, &size, NULL, LT_uint8, n, NULL, stream)))
+  if (!lt_cuda_launch_ok(lt_cuda_scan_exclusive_i64(NULL, &size, NULL, LT_uint8, n, NULL, stream)))
     return false;
-  lt_Tensor *room = scratch(c, LT_uint8, (int64_t)size);
-  bool ok =
-      room && lt_cuda_ran(lt_cuda_scan_exclusive_i64(
-                  lt_tensor_data(room), &size, lt_tensor_data(counts), LT_uint8, n, sums, stream));
-  lt_release(room);
+  lt_Tensor *scratch = new_scratch(c, LT_uint8, (int64_t)size);
+  bool ok = scratch &&
+            lt_cuda_launch_ok(lt_cuda_scan_exclusive_i64(
+                lt_tensor_data(scratch), &size, lt_tensor_data(counts), LT_uint8, n, sums, stream));
+  lt_release(scratch);
   return ok && lt_fetch_count(c, &m->count, sums + n);
 }
 
 /* Packs a mask of at least one element. */
 static bool pack(lt_Call *c, Mask *m, const lt_Tensor *bytes) {
   int64_t words = (m->n - 1) / 32 + 1;
-  m->words = scratch(c, LT_int32, words);
-  m->before = scratch(c, LT_int64, words + 1);
-  lt_Tensor *counts = scratch(c, LT_uint8, words);
-  bool ok =
-      m->words && m->before && counts &&
-      lt_cuda_ran(lt_cuda_launch_pack_mask(lt_tensor_data(bytes), m->n, lt_tensor_data(m->words),
-                                           lt_tensor_data(counts), lt_cuda_stream(c))) &&
-      sum_counts(c, m, counts);
+  m->words = new_scratch(c, LT_int32, words);
+  m->before = new_scratch(c, LT_int64, words + 1);
+  lt_Tensor *counts = new_scratch(c, LT_uint8, words);
+  bool ok = m->words && m->before && counts &&
+            lt_cuda_launch_ok(
+                lt_cuda_launch_pack_mask(lt_tensor_data(bytes), m->n, lt_tensor_data(m->words),
+                                         lt_tensor_data(counts), lt_cuda_stream(c))) &&
+            sum_counts(c, m, counts);
   lt_release(counts);
   return ok;
 }
@@ -88,9 +88,9 @@ bool lt_cuda_masked_select(lt_Call *c) {
   if (ok && m.count > 0) {
     lt_CudaLayout layout = lt_cuda_layout(self, ndim, shape);
     lt_CudaMask words = packed(&m);
-    ok = lt_cuda_ran(lt_cuda_launch_select(&words, &layout, lt_tensor_data(self),
-                                           lt_tensor_data(out), (int)lt_dtype_size(self->dtype),
-                                           lt_cuda_stream(c)));
+    ok = lt_cuda_launch_ok(
+        lt_cuda_launch_select(&words, &layout, lt_tensor_data(self), lt_tensor_data(out),
+                              (int)lt_dtype_size(self->dtype), lt_cuda_stream(c)));
   }
   return finish(c, &m, out, ok);
 }
@@ -106,8 +106,8 @@ bool lt_cuda_nonzero(lt_Call *c) {
     lt_CudaLayout layout = {.ndim = self->ndim};
     memcpy(layout.shape, self->shape, sizeof *self->shape * (size_t)self->ndim);
     lt_CudaMask words = packed(&m);
-    ok = lt_cuda_ran(
-        lt_cuda_launch_true_positions(&words, &layout, lt_tensor_data(out), lt_cuda_stream(c)));
+    ok = lt_cuda_launch_ok(
+        lt_cuda_launch_true_indices(&words, &layout, lt_tensor_data(out), lt_cuda_stream(c)));
   }
   return finish(c, &m, out, ok);
 }
@@ -123,9 +123,9 @@ bool lt_cuda_masked_scatter(lt_Call *c) {
   } else if (m.count > 0) {
     lt_CudaLayout layout = lt_cuda_layout(source, source->ndim, source->shape);
     lt_CudaMask words = packed(&m);
-    ok = lt_cuda_ran(lt_cuda_launch_fill_in(&words, &layout, lt_tensor_data(source),
-                                            lt_tensor_data(out), (int)lt_dtype_size(out->dtype),
-                                            lt_cuda_stream(c)));
+    ok = lt_cuda_launch_ok(
+        lt_cuda_launch_fill_in(&words, &layout, lt_tensor_data(source), lt_tensor_data(out),
+                               (int)lt_dtype_size(out->dtype), lt_cuda_stream(c)));
   }
   close_mask(&m);
   return ok;

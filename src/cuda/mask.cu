@@ -54,7 +54,7 @@ template <class U>
 static __global__ void fill_in_kernel(lt_CudaMask m, lt_CudaLayout layout, const U *from, U *to) {
   each_true(m, [&](int64_t i, int64_t k) { to[i] = from[offset_of(layout, k)]; });
 }
-static __global__ void true_positions_kernel(lt_CudaMask m, lt_CudaLayout shape, int64_t *to) {
+static __global__ void true_indices_kernel(lt_CudaMask m, lt_CudaLayout shape, int64_t *to) {
   each_true(m, [&](int64_t i, int64_t k) {
     for (int d = shape.ndim - 1; d >= 0; d--) {
       int64_t at = i;
@@ -109,7 +109,7 @@ cudaError_t lt_cuda_launch_fill_in(const lt_CudaMask *m, const lt_CudaLayout *la
   }
 }
 
-cudaError_t lt_cuda_launch_true_positions(const lt_CudaMask *m, const lt_CudaLayout *shape,
-                                          int64_t *to, cudaStream_t stream) {
-  return launch_each("nonzero", true_positions_kernel, m->n, stream, *m, *shape, to);
+cudaError_t lt_cuda_launch_true_indices(const lt_CudaMask *m, const lt_CudaLayout *shape,
+                                        int64_t *to, cudaStream_t stream) {
+  return launch_each("nonzero", true_indices_kernel, m->n, stream, *m, *shape, to);
 }

@@ -31,8 +31,8 @@ LT_C_LINKAGE cudaError_t lt_cuda_launch_fill_in(const lt_CudaMask *mask,
                                                 const lt_CudaLayout *layout, const void *from,
                                                 void *to, int size, cudaStream_t stream);
 /* Writes to[k][d] = the index, from 1, of the k-th true element in dimension d. */
-LT_C_LINKAGE cudaError_t lt_cuda_launch_true_positions(const lt_CudaMask *mask,
-                                                       const lt_CudaLayout *shape, int64_t *to,
-                                                       cudaStream_t stream);
+LT_C_LINKAGE cudaError_t lt_cuda_launch_true_indices(const lt_CudaMask *mask,
+                                                     const lt_CudaLayout *shape, int64_t *to,
+                                                     cudaStream_t stream);
 
 #endif

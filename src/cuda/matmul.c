@@ -63,7 +63,7 @@ static bool float_product(lt_Call *c, lt_Tensor *a, lt_Tensor *b, lt_Tensor *out
 
 static bool integer_product(lt_Call *c, lt_Tensor *a, lt_Tensor *b, lt_Tensor *out, lt_Scalar alpha,
                             lt_Scalar beta) {
-  return lt_cuda_ran(lt_cuda_launch_integer_matmul(
+  return lt_cuda_launch_ok(lt_cuda_launch_integer_matmul(
       (int)out->dtype, out->ndim == 3 ? out->shape[0] : 1, a->shape[a->ndim - 2],
       b->shape[b->ndim - 1], a->shape[a->ndim - 1], lt_scalar_to_int(alpha), integer_factor(a),
       integer_factor(b), lt_scalar_to_int(beta), lt_tensor_data(out), lt_cuda_stream(c)));

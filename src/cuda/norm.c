@@ -30,7 +30,7 @@ bool lt_cuda__layer_norm(lt_Call *c) {
                      .rows = mean->numel,
                      .n = row_size(self, c->arg[1].i),
                      .eps = c->arg[4].f};
-    ok = lt_cuda_ran(lt_cuda_launch_layer_norm(&k, lt_cuda_stream(c)));
+    ok = lt_cuda_launch_ok(lt_cuda_launch_layer_norm(&k, lt_cuda_stream(c)));
   }
   lt_release(x);
   lt_release(w);
@@ -45,7 +45,8 @@ static bool run_backward(const lt_Call *c, lt_CudaNormBackward *k) {
   lt_Tensor *part = lt_empty(lt_dtype_accumulate((lt_Dtype)k->dtype), c->device, 1, &sums);
   if (!part) return false;
   k->part = lt_tensor_data(part);
-  bool ok = k->n == 0 || lt_cuda_ran(lt_cuda_launch_layer_norm_backward(k, lt_cuda_stream(c)));
+  bool ok =
+      k->n == 0 || lt_cuda_launch_ok(lt_cuda_launch_layer_norm_backward(k, lt_cuda_stream(c)));
   lt_release(part);
   return ok;
 }

@@ -54,15 +54,15 @@ template <class T> LT_DEVICE_INLINE T sum_of(const T (&v)[FORWARD_SLOTS]) {
 }
 
 template <class T> __global__ void __launch_bounds__(FORWARD_MOST) norm_rows(lt_CudaNorm k) {
-  __shared__ T room[LT_WARP];
+  __shared__ T scratch[LT_WARP];
   for (int64_t first = (int64_t)blockIdx.x * blockDim.y; first < k.rows;
        first += (int64_t)gridDim.x * blockDim.y) {
     int64_t row = first + threadIdx.y;
     int count = row < k.rows ? (int)k.n : 0;
     T v[FORWARD_SLOTS];
     load_slots(v, k.x, k.dtype, row * k.n, count, k.vector, (T)0);
-    T mean = group_all(sum_of(v), (T)0, Sum(), room) / (T)k.n;
-    T all = group_all(squares(v, mean, count, k.vector), (T)0, Sum(), room);
+    T mean = group_all(sum_of(v), (T)0, Sum(), scratch) / (T)k.n;
+    T all = group_all(squares(v, mean, count, k.vector), (T)0, Sum(), scratch);
     T rstd = 1 / m_sqrt(all / (T)k.n + (T)k.eps);
 #pragma unroll
     for (int i = 0; i < FORWARD_SLOTS; i++) v[i] = (v[i] - mean) * rstd;
@@ -77,7 +77,7 @@ template <class T> __global__ void __launch_bounds__(FORWARD_MOST) norm_rows(lt_
 
 /* Long rows are loaded three times; caches may serve the later loads. */
 template <class T> __global__ void __launch_bounds__(FORWARD_MOST) norm_long_rows(lt_CudaNorm k) {
-  __shared__ T room[LT_WARP];
+  __shared__ T scratch[LT_WARP];
   const int64_t span = (int64_t)FORWARD_SLOTS * blockDim.x;
   for (int64_t row = blockIdx.x; row < k.rows; row += gridDim.x) {
     T v[FORWARD_SLOTS], sum = 0;
@@ -86,14 +86,14 @@ template <class T> __global__ void __launch_bounds__(FORWARD_MOST) norm_long_row
       load_slots(v, k.x, k.dtype, row * k.n + from, count, k.vector, (T)0);
       sum += sum_of(v);
     }
-    T mean = group_all(sum, (T)0, Sum(), room) / (T)k.n;
+    T mean = group_all(sum, (T)0, Sum(), scratch) / (T)k.n;
     sum = 0;
     for (int64_t from = 0; from < k.n; from += span) {
       int count = window_count<FORWARD_SLOTS>(k.n, from);
       load_slots(v, k.x, k.dtype, row * k.n + from, count, k.vector, (T)0);
       sum += squares(v, mean, count, k.vector);
     }
-    T rstd = 1 / m_sqrt(group_all(sum, (T)0, Sum(), room) / (T)k.n + (T)k.eps);
+    T rstd = 1 / m_sqrt(group_all(sum, (T)0, Sum(), scratch) / (T)k.n + (T)k.eps);
     for (int64_t from = 0; from < k.n; from += span) {
       int count = window_count<FORWARD_SLOTS>(k.n, from);
       load_slots(v, k.x, k.dtype, row * k.n + from, count, k.vector, (T)0);
@@ -145,10 +145,10 @@ LT_DEVICE_INLINE void store_gradient(Window<T> &w, const lt_CudaNormBackward &k,
   store_slots(k.dx, k.dtype, row * k.n + from, w.count, k.vector, w.h);
 }
 
-/* Adds the sums that the groups of a block hold, in order, and stores them in to[0..n). `room` is
- * shared memory for SHARED_SUMS T, enough for blocks of several groups. */
+/* Adds the sums that the groups of a block hold, in order, and stores them in to[0..n). `scratch`
+ * is shared memory for SHARED_SUMS T, enough for blocks of several groups. */
 template <class T>
-LT_DEVICE_INLINE void store_sums(T *to, const T (&v)[SLOTS], int n, bool vector, T *room) {
+LT_DEVICE_INLINE void store_sums(T *to, const T (&v)[SLOTS], int n, bool vector, T *scratch) {
   const int dtype = sizeof(T) == sizeof(double) ? LT_float64 : LT_float32;
   if (blockDim.y == 1) {
     store_slots(to, dtype, 0, n, vector, v);
@@ -156,11 +156,11 @@ LT_DEVICE_INLINE void store_sums(T *to, const T (&v)[SLOTS], int n, bool vector,
   }
   int wide = (int)blockDim.x * SLOTS, me = (int)(threadIdx.y * blockDim.x + threadIdx.x);
 #pragma unroll
-  for (int i = 0; i < SLOTS; i++) room[(int)threadIdx.y * wide + slot_element(i, vector)] = v[i];
+  for (int i = 0; i < SLOTS; i++) scratch[(int)threadIdx.y * wide + slot_element(i, vector)] = v[i];
   __syncthreads();
   for (int j = me; j < n; j += (int)(blockDim.x * blockDim.y)) {
-    T sum = room[j];
-    for (int y = 1; y < (int)blockDim.y; y++) sum += room[y * wide + j];
+    T sum = scratch[j];
+    for (int y = 1; y < (int)blockDim.y; y++) sum += scratch[y * wide + j];
     to[j] = sum;
   }
   __syncthreads();
@@ -170,7 +170,7 @@ LT_DEVICE_INLINE void store_sums(T *to, const T (&v)[SLOTS], int n, bool vector,
  * number of iterations, since they synchronize in shuffles. */
 template <class T>
 __global__ void __launch_bounds__(MOST) norm_backward_rows(lt_CudaNormBackward k) {
-  __shared__ T room[SHARED_SUMS];
+  __shared__ T scratch[SHARED_SUMS];
   const T *means = (const T *)k.mean, *rstds = (const T *)k.rstd;
   int64_t p = blockIdx.x, begin = k.rows * p / k.pieces, end = k.rows * (p + 1) / k.pieces;
   T dweight[SLOTS] = {}, dbias[SLOTS] = {};
@@ -181,8 +181,8 @@ __global__ void __launch_bounds__(MOST) norm_backward_rows(lt_CudaNormBackward k
     Window<T> w;
     open_window(w, k, row, 0, real ? (int)k.n : 0, mean);
     add_sums(w, h, hx);
-    h = group_all(h, (T)0, Sum(), room);
-    hx = group_all(hx, (T)0, Sum(), room);
+    h = group_all(h, (T)0, Sum(), scratch);
+    hx = group_all(hx, (T)0, Sum(), scratch);
 #pragma unroll
     for (int i = 0; i < SLOTS; i++) {
       dweight[i] += w.g[i] * (w.x[i] * rstd);
@@ -191,13 +191,13 @@ __global__ void __launch_bounds__(MOST) norm_backward_rows(lt_CudaNormBackward k
     store_gradient(w, k, row, 0, rstd, h / (T)k.n, hx * rstd * rstd / (T)k.n);
   }
   T *to = (T *)k.part + 2 * p * k.n;
-  store_sums(to, dweight, (int)k.n, k.vector, room);
-  store_sums(to + k.n, dbias, (int)k.n, k.vector, room);
+  store_sums(to, dweight, (int)k.n, k.vector, scratch);
+  store_sums(to + k.n, dbias, (int)k.n, k.vector, scratch);
 }
 
 template <class T>
 __global__ void __launch_bounds__(MOST) norm_backward_long_rows(lt_CudaNormBackward k) {
-  __shared__ T room[LT_WARP];
+  __shared__ T scratch[LT_WARP];
   const int64_t span = (int64_t)SLOTS * blockDim.x;
   for (int64_t row = blockIdx.x; row < k.rows; row += gridDim.x) {
     T mean = ((const T *)k.mean)[row], rstd = ((const T *)k.rstd)[row], h = 0, hx = 0;
@@ -206,8 +206,8 @@ __global__ void __launch_bounds__(MOST) norm_backward_long_rows(lt_CudaNormBackw
       open_window(w, k, row, from, window_count<SLOTS>(k.n, from), mean);
       add_sums(w, h, hx);
     }
-    h = group_all(h, (T)0, Sum(), room);
-    hx = group_all(hx, (T)0, Sum(), room);
+    h = group_all(h, (T)0, Sum(), scratch);
+    hx = group_all(hx, (T)0, Sum(), scratch);
     for (int64_t from = 0; from < k.n; from += span) {
       open_window(w, k, row, from, window_count<SLOTS>(k.n, from), mean);
       store_gradient(w, k, row, from, rstd, h / (T)k.n, hx * rstd * rstd / (T)k.n);
@@ -233,7 +233,7 @@ template <class T> __global__ void norm_backward_columns(lt_CudaNormBackward k) 
 /* Adds the pieces. Threads along x have columns; along y, ranges of pieces, whose sums are then
  * added in order. */
 template <class T> __global__ void norm_join(lt_CudaNormBackward k) {
-  __shared__ T room[2][256];
+  __shared__ T scratch[2][256];
   const T *part = (const T *)k.part;
   int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
   unsigned y = threadIdx.y, me = y * blockDim.x + threadIdx.x;
@@ -244,13 +244,13 @@ template <class T> __global__ void norm_join(lt_CudaNormBackward k) {
       dweight += part[2 * p * k.n + j];
       dbias += part[(2 * p + 1) * k.n + j];
     }
-  room[0][me] = dweight;
-  room[1][me] = dbias;
+  scratch[0][me] = dweight;
+  scratch[1][me] = dbias;
   __syncthreads();
   if (y > 0 || j >= k.n) return;
   for (unsigned i = 1; i < blockDim.y; i++) {
-    dweight += room[0][i * blockDim.x + threadIdx.x];
-    dbias += room[1][i * blockDim.x + threadIdx.x];
+    dweight += scratch[0][i * blockDim.x + threadIdx.x];
+    dbias += scratch[1][i * blockDim.x + threadIdx.x];
   }
   store_float(k.dweight, k.dtype, j, dweight);
   store_float(k.dbias, k.dtype, j, dbias);

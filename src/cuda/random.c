@@ -29,7 +29,7 @@ static bool draw(const lt_Call *c, int generator, bool wide, lt_CudaDistribution
   d->n = out->numel;
   if (d->n == 0) return true;
   reserve(c, generator, d->n, wide, &d->seed, &d->position);
-  return lt_cuda_ran(lt_cuda_launch_draw(which, d, lt_cuda_stream(c)));
+  return lt_cuda_launch_ok(lt_cuda_launch_draw(which, d, lt_cuda_stream(c)));
 }
 
 /* ---- distributions --------------------------------------------------------------------------- */
@@ -71,8 +71,8 @@ static bool bernoulli_each(lt_Call *c, int generator, lt_Tensor *probabilities) 
   if (ok && p->numel > 0) {
     lt_CudaDraw d = {
         .probability = lt_tensor_data(p), .probability_dtype = p->dtype, .bad = fault.bad};
-    ok = lt_cuda_ran(lt_cuda_launch_check_probabilities(d.probability, d.probability_dtype,
-                                                        p->numel, fault, lt_cuda_stream(c))) &&
+    ok = lt_cuda_launch_ok(lt_cuda_launch_check_probabilities(
+             d.probability, d.probability_dtype, p->numel, fault, lt_cuda_stream(c))) &&
          draw(c, generator, false, LT_CUDA_BERNOULLI, &d);
   }
   lt_release(p);
@@ -123,15 +123,15 @@ static bool sort_pairs(const lt_Call *c, Pairs *p, int bits) {
   uint64_t *sorted_keys = lt_tensor_data(p->sorted_keys);
   const int64_t *values = lt_tensor_data(p->values);
   int64_t *sorted = lt_tensor_data(p->sorted);
-  if (!lt_cuda_ran(lt_cuda_sort_pairs_u64(NULL, &size, keys, sorted_keys, values, sorted, n, bits,
-                                          lt_cuda_stream(c))))
+  if (!lt_cuda_launch_ok(lt_cuda_sort_pairs_u64(NULL, &size, keys, sorted_keys, values, sorted, n,
+                                                bits, lt_cuda_stream(c))))
     return false;
   bytes = (int64_t)size;
-  lt_Tensor *room = lt_empty(LT_uint8, c->device, 1, &bytes);
-  bool ok =
-      room && lt_cuda_ran(lt_cuda_sort_pairs_u64(lt_tensor_data(room), &size, keys, sorted_keys,
-                                                 values, sorted, n, bits, lt_cuda_stream(c)));
-  lt_release(room);
+  lt_Tensor *scratch = lt_empty(LT_uint8, c->device, 1, &bytes);
+  bool ok = scratch && lt_cuda_launch_ok(lt_cuda_sort_pairs_u64(lt_tensor_data(scratch), &size,
+                                                                keys, sorted_keys, values, sorted,
+                                                                n, bits, lt_cuda_stream(c)));
+  lt_release(scratch);
   return ok;
 }
 
@@ -143,9 +143,10 @@ bool lt_cuda_randperm(lt_Call *c) {
   Pairs p = {.sorted = lt_cuda_output_open(out, LT_int64)};
   if (!p.sorted || !pairs_open(c, out->numel, &p)) return false;
   reserve(c, 1, out->numel, true, &seed, &position);
-  bool ok = lt_cuda_ran(lt_cuda_launch_keys(seed, position, out->numel, lt_tensor_data(p.keys),
+  bool ok =
+      lt_cuda_launch_ok(lt_cuda_launch_keys(seed, position, out->numel, lt_tensor_data(p.keys),
                                             lt_tensor_data(p.values), lt_cuda_stream(c))) &&
-            sort_pairs(c, &p, 64);
+      sort_pairs(c, &p, 64);
   if (ok) ok = lt_cuda_output_close(out, lt_retain(p.sorted));
   pairs_close(&p);
   return ok;
@@ -158,7 +159,7 @@ static bool sum_weights(lt_Call *c, lt_CudaWeights *w) {
   lt_FaultNote one = {.kind = LT_FAULT_WEIGHT, .argument = "self", .n = w->n},
                all = {.kind = LT_FAULT_WEIGHTS, .argument = "self", .n = w->n, .ignore = w->least};
   return lt_cuda_fault_open(c, &one, &w->one) && lt_cuda_fault_open(c, &all, &w->all) &&
-         lt_cuda_ran(lt_cuda_launch_sum_weights(w, lt_cuda_stream(c)));
+         lt_cuda_launch_ok(lt_cuda_launch_sum_weights(w, lt_cuda_stream(c)));
 }
 
 /* Draws with replacement: by the inverse of the running sum of the weights. */
@@ -171,7 +172,7 @@ static bool draw_with_replacement(lt_Call *c, lt_CudaWeights *w) {
   }
   if (ok) {
     reserve(c, 3, w->rows * w->k, true, &w->seed, &w->position);
-    ok = lt_cuda_ran(
+    ok = lt_cuda_launch_ok(
         lt_cuda_launch_draw_with_replacement(w, lt_tensor_data(c->out[0]), lt_cuda_stream(c)));
   }
   lt_release(sums);
@@ -185,8 +186,8 @@ static bool sort_by_row(const lt_Call *c, const lt_CudaWeights *w, Pairs *p) {
   lt_Tensor *values = p->values;
   p->values = p->sorted;
   p->sorted = values;
-  return lt_cuda_ran(lt_cuda_launch_row_keys(w, lt_tensor_data(p->values), lt_tensor_data(p->keys),
-                                             lt_cuda_stream(c))) &&
+  return lt_cuda_launch_ok(lt_cuda_launch_row_keys(w, lt_tensor_data(p->values),
+                                                   lt_tensor_data(p->keys), lt_cuda_stream(c))) &&
          sort_pairs(c, p, bits);
 }
 
@@ -196,11 +197,11 @@ static bool draw_without_replacement(lt_Call *c, lt_CudaWeights *w) {
   Pairs p = {NULL};
   if (!sum_weights(c, w) || !pairs_open(c, w->rows * w->n, &p)) return false;
   reserve(c, 3, w->rows * w->n, true, &w->seed, &w->position);
-  bool ok = lt_cuda_ran(lt_cuda_launch_arrivals(w, lt_tensor_data(p.keys), lt_tensor_data(p.values),
-                                                lt_cuda_stream(c))) &&
+  bool ok = lt_cuda_launch_ok(lt_cuda_launch_arrivals(
+                w, lt_tensor_data(p.keys), lt_tensor_data(p.values), lt_cuda_stream(c))) &&
             sort_pairs(c, &p, 64) && (w->rows == 1 || sort_by_row(c, w, &p)) &&
-            lt_cuda_ran(lt_cuda_launch_first(w, lt_tensor_data(p.sorted), lt_tensor_data(c->out[0]),
-                                             lt_cuda_stream(c)));
+            lt_cuda_launch_ok(lt_cuda_launch_first(w, lt_tensor_data(p.sorted),
+                                                   lt_tensor_data(c->out[0]), lt_cuda_stream(c)));
   pairs_close(&p);
   return ok;
 }

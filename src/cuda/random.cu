@@ -171,7 +171,7 @@ __global__ void random_keys(lt_Philox p, int64_t n, uint64_t *keys, int64_t *val
 /* Sums and checks the weights, one row to a warp. A sum in another order than the CPU's could lead
  * to another draw, so one lane adds; the others load the weights for it. */
 __global__ void sum_weights_of_rows(lt_CudaWeights s) {
-  __shared__ double room[CHUNK];
+  __shared__ double scratch[CHUNK];
   int lane = (int)threadIdx.x;
   for (int64_t row = blockIdx.x; row < s.rows; row += gridDim.x) {
     int64_t positive = 0, last = 0, bad = 0, at = row * s.n;
@@ -184,14 +184,14 @@ __global__ void sum_weights_of_rows(lt_CudaWeights s) {
           bad++;
         }
         if (w > 0) positive++, last = from + k;
-        room[k] = w;
+        scratch[k] = w;
       }
       __syncthreads();
       if (lane == 0)
-        for (int k = 0; k < CHUNK; k++) room[k] = sum = plus(sum, room[k]);
+        for (int k = 0; k < CHUNK; k++) scratch[k] = sum = plus(sum, scratch[k]);
       __syncthreads();
       for (int k = lane; k < CHUNK && s.sums; k += LT_WARP)
-        if (from + k < s.n) s.sums[at + from + k] = room[k];
+        if (from + k < s.n) s.sums[at + from + k] = scratch[k];
       __syncthreads();
     }
     positive = warp_all(positive, Sum());

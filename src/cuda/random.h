@@ -4,6 +4,7 @@
 
 #include "kernels.h"
 
+/* The distributions of lt_cuda_launch_draw. */
 typedef enum lt_CudaDistribution {
   LT_CUDA_UNIFORM,     /* on [a, b) */
   LT_CUDA_NORMAL,      /* mean a, standard deviation b */

@@ -44,7 +44,7 @@ static bool triangle(lt_Call *c, bool upper) {
                        .rows = n,
                        .columns = m,
                        .diagonal = diagonal};
-  bool ok = lt_cuda_ran(lt_cuda_launch_triangle(&t, lt_cuda_stream(c)));
+  bool ok = lt_cuda_launch_ok(lt_cuda_launch_triangle(&t, lt_cuda_stream(c)));
   lt_release(x);
   return ok;
 }
@@ -72,7 +72,7 @@ bool lt_cuda_flip(lt_Call *c) {
     s.strides[1][d] = -self->strides[d];
   }
   lt_CudaMove m = {.to = lt_tensor_data(out), .from = from, .size = (int)size, .numel = out->numel};
-  return lt_cuda_ran(lt_cuda_launch_move(&m, &s, lt_cuda_stream(c)));
+  return lt_cuda_launch_ok(lt_cuda_launch_move(&m, &s, lt_cuda_stream(c)));
 }
 
 /* Adds to the shift of a dimension, modulo its size: a dimension may be given more than once. */
@@ -105,7 +105,7 @@ bool lt_cuda_roll(lt_Call *c) {
     for (int k = 0; k < dims; k++)
       add_shift(&r, lt_dim(c->arg[2].ints[k], out->ndim), c->arg[1].ints[k]);
   }
-  bool ok = lt_cuda_ran(lt_cuda_launch_roll(&r, lt_cuda_stream(c)));
+  bool ok = lt_cuda_launch_ok(lt_cuda_launch_roll(&r, lt_cuda_stream(c)));
   lt_release(x);
   return ok;
 }

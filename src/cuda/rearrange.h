@@ -14,6 +14,7 @@ typedef struct lt_CudaTriangle {
   bool upper;
   int64_t numel, rows, columns, diagonal;
 } lt_CudaTriangle;
+/* Launches the copy of the triangles. */
 LT_C_LINKAGE cudaError_t lt_cuda_launch_triangle(const lt_CudaTriangle *t, cudaStream_t stream);
 
 /* Element i of dimension d comes from element i - shift[d], modulo the dimension's size, with 0 <=
@@ -25,6 +26,7 @@ typedef struct lt_CudaRoll {
   int64_t numel;
   int64_t shape[LT_MAX_DIMS], strides[LT_MAX_DIMS], shift[LT_MAX_DIMS];
 } lt_CudaRoll;
+/* Launches the roll. `to` and `from` do not overlap. */
 LT_C_LINKAGE cudaError_t lt_cuda_launch_roll(const lt_CudaRoll *r, cudaStream_t stream);
 
 #endif

@@ -201,15 +201,15 @@ static bool launch(lt_Call *c, lt_CudaReduce *r, lt_Tensor *x, unsigned mask) {
   r->x = lt_tensor_data(x);
   r->dtype = x->dtype;
   share(r);
-  lt_Tensor *room = NULL;
+  lt_Tensor *scratch = NULL;
   if (r->splits > 1) {
     int64_t size = r->results * r->splits * LT_CUDA_PARTIAL;
-    room = lt_empty(LT_uint8, c->device, 1, &size);
-    if (!room) return false;
-    r->room = lt_tensor_data(room);
+    scratch = lt_empty(LT_uint8, c->device, 1, &size);
+    if (!scratch) return false;
+    r->scratch = lt_tensor_data(scratch);
   }
-  bool ok = lt_cuda_ran(lt_cuda_launch_reduce(r, lt_cuda_stream(c)));
-  lt_release(room);
+  bool ok = lt_cuda_launch_ok(lt_cuda_launch_reduce(r, lt_cuda_stream(c)));
+  lt_release(scratch);
   return ok;
 }
 

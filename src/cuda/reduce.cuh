@@ -43,7 +43,7 @@ struct Reduction {
   int64_t results, n, splits, piece, blocks;
   int width;
   bool rows, packs;
-  void *room;
+  void *scratch;
 };
 
 /* Returns the offset of the result's element i. */
@@ -86,10 +86,13 @@ LT_DEVICE_INLINE typename R::Acc fold_share(const R &reducer, const Reduction &p
   return state;
 }
 
+/* Returns the value of the lane whose number differs by `step`. Reducers overload it for their
+ * states. */
 LT_DEVICE_INLINE float shuffled(float v, int step) { return __shfl_xor_sync(LT_FULL, v, step); }
 LT_DEVICE_INLINE double shuffled(double v, int step) { return __shfl_xor_sync(LT_FULL, v, step); }
 LT_DEVICE_INLINE int64_t shuffled(int64_t v, int step) { return __shfl_xor_sync(LT_FULL, v, step); }
 
+/* Combines the states of `width` neighbouring lanes; each of them gets the result. */
 template <class R, class Acc> LT_DEVICE_INLINE Acc join_warp(const R &reducer, Acc acc, int width) {
   for (int step = width / 2; step > 0; step /= 2) acc = reducer.join(acc, shuffled(acc, step));
   return acc;
@@ -98,29 +101,31 @@ template <class R, class Acc> LT_DEVICE_INLINE Acc join_warp(const R &reducer, A
 /* Combines the states of the threads of each result; lane 0 gets the result's. */
 template <class R, class Acc>
 LT_DEVICE_INLINE Acc join_block(const R &reducer, const Reduction &p, Acc acc, int lane, int mine,
-                                Acc *room) {
+                                Acc *scratch) {
   int tid = (int)threadIdx.x, threads = (int)blockDim.x;
   if (p.rows && p.width <= LT_WARP) return join_warp(reducer, acc, p.width);
   if (p.width == 1) return acc;
-  room[tid] = acc;
+  scratch[tid] = acc;
   __syncthreads();
   if (!p.rows) {
     int results = threads / p.width;
     if (lane == 0)
-      for (int k = 1; k < p.width; k++) acc = reducer.join(acc, room[k * results + mine]);
+      for (int k = 1; k < p.width; k++) acc = reducer.join(acc, scratch[k * results + mine]);
   } else if (tid < LT_WARP) {
-    for (int k = tid + LT_WARP; k < threads; k += LT_WARP) acc = reducer.join(acc, room[k]);
+    for (int k = tid + LT_WARP; k < threads; k += LT_WARP) acc = reducer.join(acc, scratch[k]);
     acc = join_warp(reducer, acc, LT_WARP);
   }
   __syncthreads();
   return acc;
 }
 
+/* The kernel of all reductions: one block computes the results, or the pieces of results, that
+ * `threads / width` groups of threads have. */
 template <class R>
 static __global__ void __launch_bounds__(LT_CUDA_REDUCE_BLOCK)
     reduce_kernel(const R reducer, const Reduction p) {
   typedef typename R::Acc Acc;
-  __shared__ Acc room[LT_CUDA_REDUCE_BLOCK];
+  __shared__ Acc scratch[LT_CUDA_REDUCE_BLOCK];
   int results = (int)blockDim.x / p.width, tid = (int)threadIdx.x;
   int lane = p.rows ? tid % p.width : tid / results, mine = p.rows ? tid / p.width : tid % results;
   for (int64_t b = blockIdx.x; b < p.blocks; b += gridDim.x) {
@@ -132,10 +137,10 @@ static __global__ void __launch_bounds__(LT_CUDA_REDUCE_BLOCK)
     else
       to = from;
     Acc acc = fold_share(reducer, p, offset[0], lane, from, to);
-    acc = join_block(reducer, p, acc, lane, mine, room);
+    acc = join_block(reducer, p, acc, lane, mine, scratch);
     if (lane != 0 || result >= p.results) continue;
     if (p.splits > 1)
-      ((Acc *)p.room)[result * p.splits + split] = acc;
+      ((Acc *)p.scratch)[result * p.splits + split] = acc;
     else
       reducer.finish(p, offset[1], acc);
   }
@@ -147,7 +152,7 @@ static __global__ void __launch_bounds__(LT_WARP)
     reduce_pieces_kernel(const R reducer, const Reduction p) {
   typedef typename R::Acc Acc;
   for (int64_t result = blockIdx.x; result < p.results; result += gridDim.x) {
-    const Acc *pieces = (const Acc *)p.room + result * p.splits;
+    const Acc *pieces = (const Acc *)p.scratch + result * p.splits;
     Acc acc = reducer.nothing();
     for (int64_t k = threadIdx.x; k < p.splits; k += LT_WARP) acc = reducer.join(acc, pieces[k]);
     acc = join_warp(reducer, acc, LT_WARP);
@@ -172,6 +177,7 @@ static __global__ void __launch_bounds__(LT_WARP)
 #define NOTHING(...)
 #define TEXT template <class T> static __device__ __forceinline__ T
 
+/* The names used in the expressions of ops.def. Integers wrap. */
 template <class T> LT_DEVICE_INLINE T lowest() { return -(T)INFINITY; }
 template <> __device__ __forceinline__ int64_t lowest<int64_t>() { return INT64_MIN; }
 template <class T> LT_DEVICE_INLINE T highest() { return (T)INFINITY; }
@@ -211,7 +217,7 @@ static inline Reduction reduction_of(const lt_CudaReduce *r) {
     p.reduced.strides[0][d] = r->reduced_x[d];
   }
   p.results = r->results, p.n = r->n, p.splits = r->splits, p.piece = r->piece;
-  p.width = r->width, p.rows = r->rows, p.packs = r->packs, p.room = r->room;
+  p.width = r->width, p.rows = r->rows, p.packs = r->packs, p.scratch = r->scratch;
   p.blocks = blocks_for(r->results, r->threads / r->width) * r->splits;
   return p;
 }

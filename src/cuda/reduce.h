@@ -32,12 +32,12 @@ typedef struct lt_CudaReduce {
    * With `rows` they are neighbours (at most 32 of them, or the whole block); else their neighbours
    * compute the next results (width * results of a block == threads). A result's elements are
    * divided into `splits` pieces of `piece` (a multiple of 8 * width), for as many blocks; then
-   * `room` holds results * splits * LT_CUDA_PARTIAL bytes. `packs`: four elements at a time are
+   * `scratch` holds results * splits * LT_CUDA_PARTIAL bytes. `packs`: four elements at a time are
    * aligned. */
   int threads, width;
   bool rows, packs;
   int64_t splits, piece;
-  void *room;
+  void *scratch;
 } lt_CudaReduce;
 
 #define LT_CUDA_PARTIAL      24 /* the most bytes of a piece's state */

@@ -18,15 +18,15 @@ static bool scan_lines(lt_Call *c, bool product, lt_Tensor *x, lt_Tensor *out, i
                    .n = n,
                    .inner = inner};
   lt_cuda_scan_plan(&s);
-  lt_Tensor *room = NULL;
+  lt_Tensor *scratch = NULL;
   if (s.pieces > 1) {
     int64_t size = outer * s.pieces * (int64_t)sizeof(double);
-    room = lt_empty(LT_uint8, c->device, 1, &size);
-    if (!room) return false;
-    s.room = lt_tensor_data(room);
+    scratch = lt_empty(LT_uint8, c->device, 1, &size);
+    if (!scratch) return false;
+    s.scratch = lt_tensor_data(scratch);
   }
-  bool ok = lt_cuda_ran(lt_cuda_launch_scan(&s, lt_cuda_stream(c)));
-  lt_release(room);
+  bool ok = lt_cuda_launch_ok(lt_cuda_launch_scan(&s, lt_cuda_stream(c)));
+  lt_release(scratch);
   return ok;
 }
 

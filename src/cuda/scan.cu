@@ -25,7 +25,7 @@ struct Scan {
   void *out;
   int out_dtype;
   int64_t outer, n, inner, pieces, tiles;
-  void *room; /* the totals of the pieces, of the type T */
+  void *scratch; /* the totals of the pieces, of the type T */
   int room_dtype;
   bool product;
   bool exclusive; /* out[i] is the total of the elements before i */
@@ -110,7 +110,7 @@ template <class T> static __global__ void __launch_bounds__(THREADS) scan_totals
         for (int k = 0; k < 4; k++) sum = join(sum, v[p][k], s.product);
     }
     sum = block_all(sum, nothing, Join{s.product}, entries);
-    if (tid == 0) ((T *)s.room)[b] = sum;
+    if (tid == 0) ((T *)s.scratch)[b] = sum;
   }
 }
 
@@ -123,7 +123,7 @@ template <class T> static __global__ void __launch_bounds__(THREADS) scan_rows(c
     int64_t row = b / s.pieces, from = b % s.pieces * s.tiles * LT_CUDA_SCAN_TILE;
     int64_t to = s.pieces == 1 ? s.n : from + s.tiles * LT_CUDA_SCAN_TILE;
     if (to > s.n) to = s.n;
-    T carry = s.pieces > 1 ? ((const T *)s.room)[b] : nothing;
+    T carry = s.pieces > 1 ? ((const T *)s.scratch)[b] : nothing;
     for (int64_t t = from; t < to; t += threads * PACKS * 4) {
 #pragma unroll
       for (int p = 0; p < PACKS; p++) read_four(v[p], s, row, t + (p * threads + tid) * 4, nothing);
@@ -179,7 +179,7 @@ template <class T> static cudaError_t run_rows(const Scan &rows, cudaStream_t st
   dim3 grid = grid_for(s.outer * s.pieces);
   if (s.pieces > 1) {
     Scan totals = s;
-    totals.x = totals.out = s.room;
+    totals.x = totals.out = s.scratch;
     totals.dtype = totals.out_dtype = s.room_dtype;
     totals.n = s.pieces, totals.pieces = 1;
     totals.exclusive = true, totals.total = false;
@@ -211,27 +211,27 @@ cudaError_t lt_cuda_launch_scan(const lt_CudaScan *c, cudaStream_t stream) {
   Scan s = {};
   s.x = c->x, s.dtype = c->dtype, s.out = c->out, s.out_dtype = c->out_dtype;
   s.outer = c->outer, s.n = c->n, s.inner = c->inner;
-  s.pieces = c->pieces, s.tiles = c->tiles, s.room = c->room;
+  s.pieces = c->pieces, s.tiles = c->tiles, s.scratch = c->scratch;
   s.product = c->product;
   s.room_dtype = c->in_double ? LT_float64 : LT_int64;
   return c->in_double ? run<double>(s, stream) : run<int64_t>(s, stream);
 }
 
-cudaError_t lt_cuda_scan_exclusive_i64(void *room, size_t *room_size, const void *flags, int dtype,
-                                       int64_t n, int64_t *out, cudaStream_t stream) {
+cudaError_t lt_cuda_scan_exclusive_i64(void *scratch, size_t *scratch_size, const void *flags,
+                                       int dtype, int64_t n, int64_t *out, cudaStream_t stream) {
   lt_CudaScan plan = {};
   plan.outer = plan.inner = 1;
   plan.n = n;
   lt_cuda_scan_plan(&plan);
-  if (!room) {
-    *room_size = (size_t)plan.pieces * sizeof(int64_t);
+  if (!scratch) {
+    *scratch_size = (size_t)plan.pieces * sizeof(int64_t);
     return cudaSuccess;
   }
   if (n == 0) return cudaMemsetAsync(out, 0, sizeof *out, stream);
   Scan s = {};
   s.x = flags, s.dtype = dtype, s.out = out, s.out_dtype = s.room_dtype = LT_int64;
   s.outer = s.inner = 1, s.n = n;
-  s.pieces = plan.pieces, s.tiles = plan.tiles, s.room = room;
+  s.pieces = plan.pieces, s.tiles = plan.tiles, s.scratch = scratch;
   s.exclusive = s.total = true;
   return run_rows<int64_t>(s, stream);
 }

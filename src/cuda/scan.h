@@ -6,10 +6,10 @@
 
 /* Writes out[i] = the sum of the elements of `flags` before i (n elements of any integer dtype or
  * bool, contiguous; bool counts as 0 or 1), and out[n] = the sum of all: out has room for n + 1.
- * `room` is scratch memory of *room_size bytes. With room NULL, nothing runs and *room_size becomes
- * the size that is required (at least 1). n may be 0. There are at most three launches. The scratch
- * memory may be released at once, on the same stream. */
-LT_C_LINKAGE cudaError_t lt_cuda_scan_exclusive_i64(void *room, size_t *room_size,
+ * `scratch` is device memory of *scratch_size bytes. With scratch NULL, nothing runs and
+ * *scratch_size becomes the size that is required (at least 1). n may be 0. There are at most
+ * three launches. The scratch memory may be released at once, on the same stream. */
+LT_C_LINKAGE cudaError_t lt_cuda_scan_exclusive_i64(void *scratch, size_t *scratch_size,
                                                     const void *flags, int dtype, int64_t n,
                                                     int64_t *out, cudaStream_t stream);
 
@@ -23,9 +23,9 @@ typedef struct lt_CudaScan {
   int out_dtype;
   int64_t outer, n, inner;
   /* For rows (inner == 1): each is divided into pieces of `tiles` tiles of LT_CUDA_SCAN_TILE
-   * elements. With more than one piece, `room` holds outer * pieces numbers of 8 bytes. */
+   * elements. With more than one piece, `scratch` holds outer * pieces numbers of 8 bytes. */
   int64_t pieces, tiles;
-  void *room;
+  void *scratch;
 } lt_CudaScan;
 
 #define LT_CUDA_SCAN_TILE 2048
@@ -45,9 +45,9 @@ typedef struct lt_CudaExtremes {
   void *values; /* of x's dtype */
   int64_t *indices;
   int64_t outer, n, inner;
-  /* Lines are divided into pieces of `size` elements. With more than one piece, `room` holds an
+  /* Lines are divided into pieces of `size` elements. With more than one piece, `scratch` holds an
    * int64 for each piece of each line. */
-  int64_t pieces, size, *room;
+  int64_t pieces, size, *scratch;
 } lt_CudaExtremes;
 
 /* Sets pieces and size from outer, n and inner. */

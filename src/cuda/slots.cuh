@@ -61,6 +61,7 @@ LT_DEVICE_INLINE void load_slots_of(T (&v)[PER], const void *memory, int64_t fro
     }
   }
 }
+/* Stores slots; see store_slots. */
 template <int D, class T, int PER>
 LT_DEVICE_INLINE void store_slots_of(void *memory, int64_t from, int count, bool vector,
                                      const T (&v)[PER]) {
@@ -120,10 +121,10 @@ template <int PER> LT_DEVICE_INLINE int window_count(int64_t n, int64_t from) {
   return (int)(left < 0 ? 0 : left < span ? left : span);
 }
 
-/* Reduces over the threads of a group; each of them gets the result. `room` is shared memory for 32
- * T. */
-template <class T, class Join> LT_DEVICE_INLINE T group_all(T v, T nothing, Join join, T *room) {
-  if (blockDim.x > LT_WARP) return block_all(v, nothing, join, room);
+/* Reduces over the threads of a group; each of them gets the result. `scratch` is shared memory
+ * for 32 T. */
+template <class T, class Join> LT_DEVICE_INLINE T group_all(T v, T nothing, Join join, T *scratch) {
+  if (blockDim.x > LT_WARP) return block_all(v, nothing, join, scratch);
   for (int step = (int)blockDim.x / 2; step > 0; step /= 2)
     v = join(v, __shfl_xor_sync(LT_FULL, v, step));
   return v;

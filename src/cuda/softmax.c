@@ -21,7 +21,7 @@ static bool run(const lt_Call *c, lt_Tensor *x, lt_Tensor *g, bool with_grad, in
                         .log = log};
     for (int d = 0; d < dim; d++) s.outer *= y->shape[d];
     for (int d = dim + 1; d < y->ndim; d++) s.inner *= y->shape[d];
-    ok = lt_cuda_ran(lt_cuda_launch_softmax(&s, lt_cuda_stream(c)));
+    ok = lt_cuda_launch_ok(lt_cuda_launch_softmax(&s, lt_cuda_stream(c)));
   }
   lt_release(x);
   lt_release(g);

@@ -42,7 +42,7 @@ template <class T> LT_DEVICE_INLINE T result_of(T x, T largest, T scale, bool lo
 
 template <class T, int PER>
 __global__ void __launch_bounds__(256, 2) softmax_rows(lt_CudaSoftmax s) {
-  __shared__ T room[LT_WARP];
+  __shared__ T scratch[LT_WARP];
   const T nothing = -(T)INFINITY;
   for (int64_t first = (int64_t)blockIdx.x * blockDim.y; first < s.outer;
        first += (int64_t)gridDim.x * blockDim.y) {
@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(256, 2) softmax_rows(lt_CudaSoftmax s) {
     load_slots(v, s.x, s.x_dtype, at, count, s.vector, nothing);
 #pragma unroll
     for (int k = 0; k < PER; k++) top = Largest()(top, v[k]);
-    top = group_all(top, nothing, Largest(), room);
+    top = group_all(top, nothing, Largest(), scratch);
 #pragma unroll
     for (int k = 0; k < PER; k++) {
       T x = v[k] - top, e = m_exp(x); /* 0 past the row's end, or NaN where all of the row is
@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(256, 2) softmax_rows(lt_CudaSoftmax s) {
       sum += e;
       v[k] = s.log ? x : e;
     }
-    T scale = scale_of(group_all(sum, (T)0, Sum(), room), s.log);
+    T scale = scale_of(group_all(sum, (T)0, Sum(), scratch), s.log);
 #pragma unroll
     for (int k = 0; k < PER; k++) v[k] = s.log ? v[k] - scale : v[k] * scale;
     store_slots(s.y, s.y_dtype, at, count, s.vector, v);
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(256, 2) softmax_rows(lt_CudaSoftmax s) {
 }
 
 template <class T> __global__ void softmax_long_rows(lt_CudaSoftmax s) {
-  __shared__ T room[LT_WARP];
+  __shared__ T scratch[LT_WARP];
   const T nothing = -(T)INFINITY;
   for (int64_t row = blockIdx.x; row < s.outer; row += gridDim.x) {
     int64_t at = row * s.n, span = (int64_t)LONG * blockDim.x;
@@ -78,8 +78,8 @@ template <class T> __global__ void softmax_long_rows(lt_CudaSoftmax s) {
       load_slots(v, s.x, s.x_dtype, at + from, window_count<LONG>(s.n, from), s.vector, nothing);
       take(p, v);
     }
-    T top = group_all(p.largest, nothing, Largest(), room);
-    T sum = group_all(rescaled(p.sum, p.largest, top), (T)0, Sum(), room);
+    T top = group_all(p.largest, nothing, Largest(), scratch);
+    T sum = group_all(rescaled(p.sum, p.largest, top), (T)0, Sum(), scratch);
     T scale = scale_of(sum, s.log);
     for (int64_t from = 0; from < s.n; from += span) {
       int count = window_count<LONG>(s.n, from);
@@ -99,7 +99,7 @@ template <class T> LT_DEVICE_INLINE T gradient_of(T g, T y, T sum, bool log) {
 
 template <class T, int PER>
 __global__ void __launch_bounds__(512) softmax_backward_rows(lt_CudaSoftmax s) {
-  __shared__ T room[LT_WARP];
+  __shared__ T scratch[LT_WARP];
   for (int64_t first = (int64_t)blockIdx.x * blockDim.y; first < s.outer;
        first += (int64_t)gridDim.x * blockDim.y) {
     int64_t row = first + threadIdx.y, at = row * s.n;
@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(512) softmax_backward_rows(lt_CudaSoftmax s) {
     load_slots(y, s.x, s.x_dtype, at, count, s.vector, (T)0);
 #pragma unroll
     for (int k = 0; k < PER; k++) sum += s.log ? g[k] : g[k] * y[k];
-    sum = group_all(sum, (T)0, Sum(), room);
+    sum = group_all(sum, (T)0, Sum(), scratch);
 #pragma unroll
     for (int k = 0; k < PER; k++) y[k] = gradient_of(g[k], y[k], sum, s.log);
     store_slots(s.y, s.y_dtype, at, count, s.vector, y);
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(512) softmax_backward_rows(lt_CudaSoftmax s) {
 }
 
 template <class T> __global__ void softmax_backward_long_rows(lt_CudaSoftmax s) {
-  __shared__ T room[LT_WARP];
+  __shared__ T scratch[LT_WARP];
   for (int64_t row = blockIdx.x; row < s.outer; row += gridDim.x) {
     int64_t at = row * s.n, span = (int64_t)LONG * blockDim.x;
     T g[LONG], y[LONG], sum = 0;
@@ -128,7 +128,7 @@ template <class T> __global__ void softmax_backward_long_rows(lt_CudaSoftmax s) 
 #pragma unroll
       for (int k = 0; k < LONG; k++) sum += s.log ? g[k] : g[k] * y[k];
     }
-    sum = group_all(sum, (T)0, Sum(), room);
+    sum = group_all(sum, (T)0, Sum(), scratch);
     for (int64_t from = 0; from < s.n; from += span) {
       int count = window_count<LONG>(s.n, from);
       load_slots(g, s.g, s.g_dtype, at + from, count, s.vector, (T)0);
@@ -142,14 +142,14 @@ template <class T> __global__ void softmax_backward_long_rows(lt_CudaSoftmax s) 
 
 /* ---- along columns --------------------------------------------------------------------------- */
 
-/* Reduces over the threads of one column (those with the same threadIdx.x). `room` is shared memory
- * for one T for each thread of the block. */
-template <class T, class Join> LT_DEVICE_INLINE T column_all(T v, Join join, T *room) {
+/* Reduces over the threads of one column (those with the same threadIdx.x). `scratch` is shared
+ * memory for one T for each thread of the block. */
+template <class T, class Join> LT_DEVICE_INLINE T column_all(T v, Join join, T *scratch) {
   if (blockDim.y == 1) return v;
-  room[threadIdx.y * blockDim.x + threadIdx.x] = v;
+  scratch[threadIdx.y * blockDim.x + threadIdx.x] = v;
   __syncthreads();
-  v = room[threadIdx.x];
-  for (unsigned i = 1; i < blockDim.y; i++) v = join(v, room[i * blockDim.x + threadIdx.x]);
+  v = scratch[threadIdx.x];
+  for (unsigned i = 1; i < blockDim.y; i++) v = join(v, scratch[i * blockDim.x + threadIdx.x]);
   __syncthreads();
   return v;
 }
@@ -197,7 +197,7 @@ LT_DEVICE_INLINE void store_column(void *memory, int dtype, int64_t at, int64_t 
 }
 
 template <class T> __global__ void __launch_bounds__(256, 2) softmax_columns(lt_CudaSoftmax s) {
-  __shared__ T room[256];
+  __shared__ T scratch[256];
   const T nothing = -(T)INFINITY;
   FOR_COLUMNS(s) {
     COLUMN_OF(s);
@@ -207,8 +207,8 @@ template <class T> __global__ void __launch_bounds__(256, 2) softmax_columns(lt_
       load_column(v, s.x, s.x_dtype, at + i * step, step, mine - i, nothing);
       take(p, v);
     }
-    T top = column_all(p.largest, Largest(), room);
-    T scale = scale_of(column_all(rescaled(p.sum, p.largest, top), Sum(), room), s.log);
+    T top = column_all(p.largest, Largest(), scratch);
+    T scale = scale_of(column_all(rescaled(p.sum, p.largest, top), Sum(), scratch), s.log);
     for (int64_t i = 0; i < mine; i += COLUMN) {
       load_column(v, s.x, s.x_dtype, at + i * step, step, mine - i, nothing);
 #pragma unroll
@@ -220,7 +220,7 @@ template <class T> __global__ void __launch_bounds__(256, 2) softmax_columns(lt_
 
 template <class T>
 __global__ void __launch_bounds__(256, 2) softmax_backward_columns(lt_CudaSoftmax s) {
-  __shared__ T room[256];
+  __shared__ T scratch[256];
   FOR_COLUMNS(s) {
     COLUMN_OF(s);
     T sum = 0, g[COLUMN], y[COLUMN];
@@ -230,7 +230,7 @@ __global__ void __launch_bounds__(256, 2) softmax_backward_columns(lt_CudaSoftma
 #pragma unroll
       for (int k = 0; k < COLUMN; k++) sum += s.log ? g[k] : g[k] * y[k];
     }
-    sum = column_all(sum, Sum(), room);
+    sum = column_all(sum, Sum(), scratch);
     for (int64_t i = 0; i < mine; i += COLUMN) {
       load_column(g, s.g, s.g_dtype, at + i * step, step, mine - i, (T)0);
       load_column(y, s.x, s.x_dtype, at + i * step, step, mine - i, (T)0);

@@ -20,9 +20,9 @@ static bool select_first(lt_Call *c, const lt_CudaOrder *o) {
     int64_t segments = (count - 1) / LT_CUDA_SEGMENT + 1;
     lt_Tensor *to = NULL;
     if (segments > 1) to = bytes(c, o->rows * segments * o->k * LT_CUDA_CANDIDATE);
-    ok = (to || segments == 1) &&
-         lt_cuda_ran(lt_cuda_order_segments(o, from ? lt_tensor_data(from) : NULL, count,
-                                            to ? lt_tensor_data(to) : NULL, lt_cuda_stream(c)));
+    ok = (to || segments == 1) && lt_cuda_launch_ok(lt_cuda_order_segments(
+                                      o, from ? lt_tensor_data(from) : NULL, count,
+                                      to ? lt_tensor_data(to) : NULL, lt_cuda_stream(c)));
     lt_release(from);
     from = to;
     count = segments > 1 ? segments * o->k : 0;
@@ -41,20 +41,20 @@ static int bits_of(int64_t n) {
   return bits;
 }
 
-/* The memory of a radix sort; each tensor but `room` has an entry for every element. */
+/* The memory of a radix sort; each tensor but `scratch` has an entry for every element. */
 typedef struct Radix {
-  lt_Tensor *keys, *numbers, *keys_out, *numbers_out, *room;
-  size_t room_size;
+  lt_Tensor *keys, *numbers, *keys_out, *numbers_out, *scratch;
+  size_t scratch_size;
   bool wide;
 } Radix;
 
-static cudaError_t sort_pairs(const Radix *r, void *room, size_t *size, int64_t n, int bits,
+static cudaError_t sort_pairs(const Radix *r, void *scratch, size_t *size, int64_t n, int bits,
                               cudaStream_t stream) {
   if (r->wide)
-    return lt_cuda_sort_pairs_u64(room, size, lt_tensor_data(r->keys), lt_tensor_data(r->keys_out),
-                                  lt_tensor_data(r->numbers), lt_tensor_data(r->numbers_out), n,
-                                  bits, stream);
-  return lt_cuda_sort_pairs_u32(room, size, lt_tensor_data(r->keys), lt_tensor_data(r->keys_out),
+    return lt_cuda_sort_pairs_u64(scratch, size, lt_tensor_data(r->keys),
+                                  lt_tensor_data(r->keys_out), lt_tensor_data(r->numbers),
+                                  lt_tensor_data(r->numbers_out), n, bits, stream);
+  return lt_cuda_sort_pairs_u32(scratch, size, lt_tensor_data(r->keys), lt_tensor_data(r->keys_out),
                                 lt_tensor_data(r->numbers), lt_tensor_data(r->numbers_out), n, bits,
                                 stream);
 }
@@ -67,11 +67,11 @@ static bool open_radix(lt_Call *c, Radix *r, int64_t n) {
   r->keys_out = r->numbers ? bytes(c, size) : NULL;
   r->numbers_out = r->keys_out ? bytes(c, size) : NULL;
   if (!r->numbers_out ||
-      !lt_cuda_ok(sort_pairs(r, NULL, &r->room_size, n, r->wide ? 64 : 32, lt_cuda_stream(c)),
+      !lt_cuda_ok(sort_pairs(r, NULL, &r->scratch_size, n, r->wide ? 64 : 32, lt_cuda_stream(c)),
                   "preparing a sort"))
     return false;
-  r->room = bytes(c, (int64_t)r->room_size);
-  return r->room != NULL;
+  r->scratch = bytes(c, (int64_t)r->scratch_size);
+  return r->scratch != NULL;
 }
 
 static void close_radix(Radix *r) {
@@ -79,12 +79,13 @@ static void close_radix(Radix *r) {
   lt_release(r->numbers);
   lt_release(r->keys_out);
   lt_release(r->numbers_out);
-  lt_release(r->room);
+  lt_release(r->scratch);
 }
 
 static bool sort_by(lt_Call *c, Radix *r, int64_t n, int bits) {
-  size_t size = r->room_size;
-  return lt_cuda_ran(sort_pairs(r, lt_tensor_data(r->room), &size, n, bits, lt_cuda_stream(c)));
+  size_t size = r->scratch_size;
+  return lt_cuda_launch_ok(
+      sort_pairs(r, lt_tensor_data(r->scratch), &size, n, bits, lt_cuda_stream(c)));
 }
 
 /* Sorts whole rows: in one sort where key and row fit into one number, else in two. */
@@ -94,30 +95,31 @@ static bool sort_whole(lt_Call *c, const lt_CudaOrder *o) {
   Radix r = {.wide = key_bits > 32 || n > (int64_t)UINT32_MAX};
   bool at_once = key_bits + row_bits <= (r.wide ? 64 : 32);
   cudaStream_t stream = lt_cuda_stream(c);
-  bool ok =
-      open_radix(c, &r, n) &&
-      lt_cuda_ran(lt_cuda_order_keys(o, r.wide, at_once && row_bits > 0, lt_tensor_data(r.keys),
-                                     lt_tensor_data(r.numbers), stream)) &&
-      sort_by(c, &r, n, at_once ? key_bits + row_bits : key_bits);
+  bool ok = open_radix(c, &r, n) &&
+            lt_cuda_launch_ok(lt_cuda_order_keys(o, r.wide, at_once && row_bits > 0,
+                                                 lt_tensor_data(r.keys), lt_tensor_data(r.numbers),
+                                                 stream)) &&
+            sort_by(c, &r, n, at_once ? key_bits + row_bits : key_bits);
   if (ok && !at_once) {
     lt_Tensor *sorted = r.numbers_out;
     r.numbers_out = r.numbers;
     r.numbers = sorted;
-    ok = lt_cuda_ran(lt_cuda_order_rows(o, r.wide, lt_tensor_data(sorted), lt_tensor_data(r.keys),
-                                        stream)) &&
+    ok = lt_cuda_launch_ok(lt_cuda_order_rows(o, r.wide, lt_tensor_data(sorted),
+                                              lt_tensor_data(r.keys), stream)) &&
          sort_by(c, &r, n, row_bits);
   }
-  ok = ok && lt_cuda_ran(lt_cuda_order_gather(o, r.wide, lt_tensor_data(r.numbers_out), stream));
+  ok = ok &&
+       lt_cuda_launch_ok(lt_cuda_order_gather(o, r.wide, lt_tensor_data(r.numbers_out), stream));
   close_radix(&r);
   return ok;
 }
 
-/* Writes the first k of each row of contiguous x to contiguous values and positions. */
+/* Writes the first k of each row of contiguous x to contiguous values and indices. */
 static bool order_rows(lt_Call *c, lt_Tensor *x, int64_t n, int64_t k, bool descending,
-                       lt_Tensor *values, lt_Tensor *positions) {
+                       lt_Tensor *values, lt_Tensor *indices) {
   lt_CudaOrder o = {
-      lt_tensor_data(x),        x->dtype, x->numel / n, n, k, descending, lt_tensor_data(values),
-      lt_tensor_data(positions)};
+      lt_tensor_data(x),      x->dtype, x->numel / n, n, k, descending, lt_tensor_data(values),
+      lt_tensor_data(indices)};
   return n <= LT_CUDA_SEGMENT || k <= FEW ? select_first(c, &o) : sort_whole(c, &o);
 }
 
@@ -134,17 +136,17 @@ static bool order_columns(lt_Call *c, lt_Tensor *x, int64_t outer, int64_t n, in
   lt_Tensor *view = transposed(x, outer, n, inner),
             *rows = view ? lt_as_contiguous(view, x->dtype) : NULL,
             *values = rows ? lt_empty(x->dtype, c->device, 3, shape) : NULL,
-            *positions = values ? lt_empty(LT_int64, c->device, 3, shape) : NULL,
-            *to = positions ? transposed(c->out[0], outer, k, inner) : NULL,
-            *to_positions = to ? transposed(c->out[1], outer, k, inner) : NULL;
-  bool ok = to_positions && order_rows(c, rows, n, k, descending, values, positions) &&
-            lt_copy_into(to, values, false) && lt_copy_into(to_positions, positions, false);
+            *indices = values ? lt_empty(LT_int64, c->device, 3, shape) : NULL,
+            *to = indices ? transposed(c->out[0], outer, k, inner) : NULL,
+            *to_indices = to ? transposed(c->out[1], outer, k, inner) : NULL;
+  bool ok = to_indices && order_rows(c, rows, n, k, descending, values, indices) &&
+            lt_copy_into(to, values, false) && lt_copy_into(to_indices, indices, false);
   lt_release(view);
   lt_release(rows);
   lt_release(values);
-  lt_release(positions);
+  lt_release(indices);
   lt_release(to);
-  lt_release(to_positions);
+  lt_release(to_indices);
   return ok;
 }
 

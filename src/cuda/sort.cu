@@ -77,7 +77,7 @@ LT_DEVICE_INLINE uint64_t key_of(const void *x, int dtype, int64_t i, bool desce
 
 /* Stores element number `from` as result number `to`, and its index. */
 LT_DEVICE_INLINE void store_element(const lt_CudaOrder &o, int64_t to, int64_t from,
-                                    int64_t position) {
+                                    int64_t index) {
   switch (dtype_size(o.dtype)) {
   case 1:
     ((uint8_t *)o.values)[to] = ((const uint8_t *)o.x)[from];
@@ -92,7 +92,7 @@ LT_DEVICE_INLINE void store_element(const lt_CudaOrder &o, int64_t to, int64_t f
     ((uint64_t *)o.values)[to] = ((const uint64_t *)o.x)[from];
     break;
   }
-  o.positions[to] = position + LT_INDEX_BASE;
+  o.indices[to] = index + LT_INDEX_BASE;
 }
 
 /* ---- segments, in shared memory -------------------------------------------------------------- */
@@ -106,15 +106,15 @@ struct Narrow { /* keys up to 32 bits, rows below 2^32 - 1 elements */
   __device__ __forceinline__ bool after(const Narrow &other) const { return both > other.both; }
 };
 struct Wide {
-  uint64_t key, position;
+  uint64_t key, index;
   __device__ __forceinline__ void set(uint64_t k, int64_t at) {
     key = k;
-    position = (uint64_t)at;
+    index = (uint64_t)at;
   }
-  __device__ __forceinline__ void set_none() { key = position = ~(uint64_t)0; }
-  __device__ __forceinline__ int64_t at() const { return (int64_t)position; }
+  __device__ __forceinline__ void set_none() { key = index = ~(uint64_t)0; }
+  __device__ __forceinline__ int64_t at() const { return (int64_t)index; }
   __device__ __forceinline__ bool after(const Wide &other) const {
-    return key > other.key || (key == other.key && position > other.position);
+    return key > other.key || (key == other.key && index > other.index);
   }
 };
 
@@ -265,29 +265,29 @@ cudaError_t lt_cuda_order_gather(const lt_CudaOrder *o, bool wide, const void *n
 
 /* Calls CUB's sort, which without memory only computes the size that is required. */
 template <class K, class V>
-static cudaError_t sort_pairs(void *room, size_t *room_size, const K *keys, K *keys_out,
+static cudaError_t sort_pairs(void *scratch, size_t *scratch_size, const K *keys, K *keys_out,
                               const V *values, V *values_out, int64_t n, int bits,
                               cudaStream_t stream) {
-  size_t size = room ? *room_size : 0;
-  if (room && n == 0) return cudaSuccess;
+  size_t size = scratch ? *scratch_size : 0;
+  if (scratch && n == 0) return cudaSuccess;
   auto sort = [&] {
-    return cub::DeviceRadixSort::SortPairs(room, size, keys, keys_out, values, values_out, n, 0,
+    return cub::DeviceRadixSort::SortPairs(scratch, size, keys, keys_out, values, values_out, n, 0,
                                            bits, stream);
   };
   cudaError_t status = sort();
-  if (status == cudaErrorMemoryAllocation && lt_cuda_make_room()) status = sort();
-  if (!room) *room_size = size > 0 ? size : 1;
-  return room ? lt_cuda_note_launch("radix_sort", stream, status) : status;
+  if (status == cudaErrorMemoryAllocation && lt_cuda_free_cached()) status = sort();
+  if (!scratch) *scratch_size = size > 0 ? size : 1;
+  return scratch ? lt_cuda_note_launch("radix_sort", stream, status) : status;
 }
 
-cudaError_t lt_cuda_sort_pairs_u64(void *room, size_t *room_size, const uint64_t *keys,
+cudaError_t lt_cuda_sort_pairs_u64(void *scratch, size_t *scratch_size, const uint64_t *keys,
                                    uint64_t *keys_out, const int64_t *values, int64_t *values_out,
                                    int64_t n, int bits, cudaStream_t stream) {
-  return sort_pairs(room, room_size, keys, keys_out, values, values_out, n, bits, stream);
+  return sort_pairs(scratch, scratch_size, keys, keys_out, values, values_out, n, bits, stream);
 }
 
-cudaError_t lt_cuda_sort_pairs_u32(void *room, size_t *room_size, const uint32_t *keys,
+cudaError_t lt_cuda_sort_pairs_u32(void *scratch, size_t *scratch_size, const uint32_t *keys,
                                    uint32_t *keys_out, const uint32_t *values, uint32_t *values_out,
                                    int64_t n, int bits, cudaStream_t stream) {
-  return sort_pairs(room, room_size, keys, keys_out, values, values_out, n, bits, stream);
+  return sort_pairs(scratch, scratch_size, keys, keys_out, values, values_out, n, bits, stream);
 }

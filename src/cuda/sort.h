@@ -6,18 +6,18 @@
 
 /* Sorts n keys, with a value each, in ascending order, stably. The inputs are not changed; inputs
  * and outputs do not overlap. Only the low `bits` (1 to 64) bits of the keys are compared; the
- * others must be equal in all keys. `room` is scratch memory of *room_size bytes. With room NULL,
- * nothing runs and *room_size becomes the size that is required (at least 1). n may be 0. The
- * scratch memory may be released at once, on the same stream. */
-LT_C_LINKAGE cudaError_t lt_cuda_sort_pairs_u64(void *room, size_t *room_size, const uint64_t *keys,
-                                                uint64_t *keys_out, const int64_t *values,
-                                                int64_t *values_out, int64_t n, int bits,
-                                                cudaStream_t stream);
+ * others must be equal in all keys. `scratch` is device memory of *scratch_size bytes. With
+ * scratch NULL, nothing runs and *scratch_size becomes the size that is required (at least 1). n
+ * may be 0. The scratch memory may be released at once, on the same stream. */
+LT_C_LINKAGE cudaError_t lt_cuda_sort_pairs_u64(void *scratch, size_t *scratch_size,
+                                                const uint64_t *keys, uint64_t *keys_out,
+                                                const int64_t *values, int64_t *values_out,
+                                                int64_t n, int bits, cudaStream_t stream);
 /* Does the same for 32-bit keys and values. */
-LT_C_LINKAGE cudaError_t lt_cuda_sort_pairs_u32(void *room, size_t *room_size, const uint32_t *keys,
-                                                uint32_t *keys_out, const uint32_t *values,
-                                                uint32_t *values_out, int64_t n, int bits,
-                                                cudaStream_t stream);
+LT_C_LINKAGE cudaError_t lt_cuda_sort_pairs_u32(void *scratch, size_t *scratch_size,
+                                                const uint32_t *keys, uint32_t *keys_out,
+                                                const uint32_t *values, uint32_t *values_out,
+                                                int64_t n, int bits, cudaStream_t stream);
 
 /* A sort of each of `rows` contiguous rows of n elements: the first k in order (of equal elements
  * the first in the row; NaN is the largest), as values and as indices from LT_INDEX_BASE: rows x k
@@ -28,7 +28,7 @@ typedef struct lt_CudaOrder {
   int64_t rows, n, k;
   bool descending;
   void *values;
-  int64_t *positions;
+  int64_t *indices;
 } lt_CudaOrder;
 
 /* Returns the number of bits of a dtype's keys (8 to 64). */

@@ -56,12 +56,14 @@ __attribute__((unused)) static const char *says(lt_OpId op, bool in_place, const
   return text;
 }
 
+/* Checks the text of a call. Use SAYS. */
 __attribute__((unused)) static void check_says(const char *file, int line, lt_OpId op,
                                                const char *actual, const char *expected) {
   if (!check_same(actual, expected))
     check_report(file, line, "%s says \"%s\", wanted \"%s\"", lt_ops[op].name, actual, expected);
 }
 
+/* Checks a part of the text of a call. Use MENTIONS. */
 __attribute__((unused)) static void check_mentions(const char *file, int line, lt_OpId op,
                                                    const char *actual, const char *piece) {
   if (!strstr(actual, piece))

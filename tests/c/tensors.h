@@ -26,6 +26,7 @@ enum { REAL_DTYPES = LT_float64 + 1 };
   from_list(LT_##dtype, (double[]){__VA_ARGS__}, 1,                                                \
             (int64_t[]){(int64_t)(sizeof((double[]){__VA_ARGS__}) / sizeof(double))})
 
+/* Returns a tensor of a shape from a list of doubles; it belongs to the scope. */
 __attribute__((unused)) static lt_Tensor *from_list(lt_Dtype dtype, const double *values, int ndim,
                                                     const int64_t *shape) {
   lt_Tensor *t = lt_scope_own(lt_empty(dtype, lt_cpu(), ndim, shape));

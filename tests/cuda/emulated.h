@@ -8,11 +8,13 @@
 #include <stdlib.h>
 #include <vector>
 
+/* launch() of launch.cuh without the records of errors.c and the caching allocator. */
 LT_C_LINKAGE cudaError_t lt_cuda_note_launch(const char *, cudaStream_t, cudaError_t status) {
   return status;
 }
-LT_C_LINKAGE bool lt_cuda_make_room(void) { return false; }
+LT_C_LINKAGE bool lt_cuda_free_cached(void) { return false; }
 
+/* Check that a call succeeds; that it fails with an error, which is the last error once. */
 #define OK(call) CHECK_INT(call, cudaSuccess)
 #define FAILS(call, how)                                                                           \
   do {                                                                                             \
@@ -51,6 +53,7 @@ struct TestStream {
   operator cudaStream_t() const { return handle; }
 };
 
+/* Launches a kernel on the default stream and checks that this succeeds. */
 #define LAUNCH(kernel, grid, block, ...)                                                           \
   OK(launch(#kernel, kernel, dim3(grid), dim3(block), 0, (cudaStream_t)0, ##__VA_ARGS__))
 

@@ -15,6 +15,7 @@ struct Fiber {
   unsigned thread; /* the number in the block of the CUDA thread that waited last */
 };
 
+/* A list of contexts, first in, first out. */
 struct List {
   Fiber *head, *tail;
   void push(Fiber *f) {

@@ -11,6 +11,7 @@
 #ifdef LT_EMULATED_UCONTEXT
 #include <ucontext.h>
 #else
+/* Saves the registers on the running stack and its pointer in *save, and continues at `load`. */
 extern "C" void lt_emulated_switch(void **save, void *load);
 #endif
 #ifdef __SANITIZE_ADDRESS__

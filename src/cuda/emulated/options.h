@@ -31,6 +31,7 @@ enum { MAX_DEVICES = 8 };
 enum class Fault { OOM, LOAD, LAUNCH, ILLEGAL, COPY, SYNC, EVENT, STREAM, HOST, BLAS, KINDS };
 enum class Driver { PRESENT, NONE, OLD };
 
+/* The values of the environment variables. */
 struct Options {
   int devices; /* number of devices of the machine */
   int visible; /* number of devices that the program sees, and their indices */

@@ -74,6 +74,7 @@ cudaError_t enter();
 
 /* Returns the number of visible devices; starts the runtime at the first call. */
 int device_count();
+/* Returns a device; `index` must be below device_count(). */
 Device &device(int index);
 int &current_device(); /* of this thread */
 /* Returns true when the program is ending. */
@@ -117,6 +118,7 @@ struct Operation {
   virtual void run() = 0;
   virtual ~Operation() {}
 };
+/* An operation that calls a function object. */
 template <class F> struct OperationOf final : Operation {
   F f;
   explicit OperationOf(F &&from) : f(std::move(from)) {}
@@ -125,6 +127,7 @@ template <class F> struct OperationOf final : Operation {
 
 /* Returns the stream of a handle, or NULL. Handle 0 is the current device's default stream. */
 StreamRef find_stream(cudaStream_t handle);
+/* Returns the device on which a stream was created. */
 Device &device_of_stream(const StreamRef &s);
 /* Queues an operation, after those that the order of streams requires to be first. Returns the
  * operation's number. Takes it over. */
