@@ -1,14 +1,14 @@
-/* dtypes.h: element types and limits, for everything that is compiled: C, and the kernels of every
- * device, which are C++. */
+/* dtypes.h: element types and limits. Included by C, and by the kernels of devices, which are
+ * C++. */
 #ifndef LT_DTYPES_H
 #define LT_DTYPES_H
 
 #include <stdint.h>
 
 #define LT_MAX_DIMS   16 /* dimensions of a tensor */
-#define LT_INDEX_BASE 1  /* what the first position is called inside an Index tensor */
+#define LT_INDEX_BASE 1  /* the value that means the first element, in index tensors */
 
-/* The number of an op: opids.h has their names. */
+/* The number of an op in the table; opids.h has the names. */
 typedef int lt_OpId;
 #define LT_NO_OP (-1)
 

@@ -1,5 +1,5 @@
-/* half.h: float16 and bfloat16 to and from float, rounding to the nearest, ties to even (IEEE
- * 754); branch-free enough to be vectorised. */
+/* half.h: converts float16 and bfloat16 to and from float, rounding to nearest, ties to even (IEEE
+ * 754). The code has no branches, so that the compiler can vectorize it. */
 #ifndef LT_HALF_H
 #define LT_HALF_H
 
@@ -27,11 +27,11 @@ static inline float lt_bfloat16_to_float(lt_bfloat16 h) {
 static inline lt_bfloat16 lt_bfloat16_from_float(float f) {
   uint32_t u = lt_float_bits(f);
   uint32_t rounded = u + 0x7fffu + ((u >> 16) & 1u);
-  uint32_t bits = f != f ? (u | 0x400000u) : rounded; /* a NaN stays one */
+  uint32_t bits = f != f ? (u | 0x400000u) : rounded; /* rounding could turn a NaN to infinity */
   return (lt_bfloat16){(uint16_t)(bits >> 16)};
 }
 
-/* Subnormals come out right because the multiplication by 2^112 renormalises them. */
+/* The multiplication by 2^112 adjusts the exponent, and normalizes subnormal numbers. */
 static inline float lt_half_to_float(lt_half h) {
   uint32_t sign = (uint32_t)(h.bits & 0x8000u) << 16;
   uint32_t rest = (uint32_t)(h.bits & 0x7fffu) << 13;
@@ -44,7 +44,7 @@ static inline lt_half lt_half_from_float(float f) {
   uint32_t u = lt_float_bits(f);
   uint32_t sign = (u >> 16) & 0x8000u;
   uint32_t size = u & 0x7fffffffu;
-  /* Subnormal results: adding 0.5 lets the float unit round at the right bit. */
+  /* Subnormal results: adding 0.5 makes the float addition round at the right bit. */
   uint32_t small = lt_float_bits(lt_bits_float(size) + 0.5f) - 0x3f000000u;
   uint32_t normal = (size + 0xc8000fffu + ((size >> 13) & 1u)) >> 13;
   uint32_t bits = size < 0x38800000u ? small : normal;
@@ -53,8 +53,8 @@ static inline lt_half lt_half_from_float(float f) {
   return (lt_half){(uint16_t)(sign | bits)};
 }
 
-/* A double as a float rounded to odd: a further rounding to fewer bits is then as if done from the
- * double at once (Boldo and Melquiond 2008). */
+/* Converts a double to float with rounding to odd. Rounding the result to fewer bits then gives the
+ * same as rounding the double directly (Boldo and Melquiond 2008). */
 static inline float lt_float_from_double_odd(double d) {
   float f = (float)d;
   if ((double)f == d || d != d || isinf(f)) return f;

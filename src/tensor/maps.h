@@ -1,5 +1,5 @@
-/* maps.h: the rows LT_MAP of ops.def as types: of each, a struct that names its tensors and one
- * that names its numbers, and an id. Changes with every new one of them. */
+/* maps.h: types for the rows LT_MAP of ops.def: each has a number, a struct of pointers to its
+ * tensors, and a struct of its numbers. Kernels of maps include it. */
 #ifndef LT_MAPS_H
 #define LT_MAPS_H
 

@@ -1,12 +1,12 @@
-/* mathx.h: the vocabulary of ops.def's scalar texts, on which cc, nvcc and the Metal compiler must
- * agree.
+/* mathx.h: the macros and functions of ops.def's scalar expressions, with the same meaning for cc,
+ * nvcc and the Metal compiler.
  *
  * A file of kernels defines, before it includes ops.def, for each compute type: T (the type), U
  * (its unsigned counterpart for wrapping integer arithmetic), M(f) (the maths function f for T)
- * and MAXFINITE. The macros here name values; none hides control flow. What takes more than an
- * expression is a function of the last part, which is made for each type by including this file
- * with LT_MATHX_FLOAT, LT_MATHX_INTEGER or LT_MATHX_COMPLEX defined as the functions' qualifiers
- * ("static inline", "__device__"). Of a complex T, a file also defines R (the type of its parts),
+ * and MAXFINITE. The macros here are expressions; none hides control flow. Longer formulas are
+ * functions in the last part: they are defined for a type by including this file with
+ * LT_MATHX_FLOAT, LT_MATHX_INTEGER or LT_MATHX_COMPLEX defined as the functions' qualifiers
+ * ("static inline", "__device__"). For a complex T, a file also defines R (the type of its parts),
  * RM(f) (the maths function f for R), RE(z), IM(z) and MAKE(re, im).
  */
 #ifndef LT_MATHX_H
@@ -17,8 +17,8 @@
 
 #define WRAP(e) ((T)(e))
 
-/* Integers: mininteger // -1 wraps. A divisor of 0 is an error that is found before or beside the
- * loop (check_divisor in device.h); the loop itself gives 0, for no device may trap. */
+/* Integers: the smallest integer // -1 wraps. A divisor of 0 is an error that check_divisor
+ * (device.h) reports; the loop itself computes 0, because a trap would end the process. */
 #define TRUNCDIV(x, y)  ((y) == 0 ? (T)0 : (y) == -1 ? (T)(0u - (U)(x)) : (T)((x) / (y)))
 #define TRUNCMOD(x, y)  ((y) == 0 || (y) == -1 ? (T)0 : (T)((x) % (y)))
 #define MODULO(x, y)    lt_modulo(x, y)
@@ -29,13 +29,13 @@
 #define IPOW(x, y) lt_ipow(x, y)
 #define NOT(x)     (~(x))
 
-/* Floats: Python's % and //. The quotient comes from the remainder, so that x == (x // y) * y + x
- * % y. */
+/* Floats: Python's % and //. The quotient is computed from the remainder, so that
+ * x == (x // y) * y + x % y. */
 #define FMODULO(x, y)   lt_modulo(x, y)
 #define FFLOORDIV(x, y) lt_floordiv(x, y)
 #define POW(x, y)       lt_pow(x, y)
 
-/* What complex numbers compute in another way than C's operators say. */
+/* Operations for which complex numbers need other code than C's operators. */
 #define ANGLE(x) lt_argument(x)
 #ifdef LT_MATHX_COMPLEX
 #define QUOTIENT(x, y)  lt_quotient(x, y)
@@ -47,20 +47,20 @@
 #define CONJ(x)         (x)
 #endif
 
-/* NaN stays, in any of the three. Where lo > hi, hi is the result. */
+/* NaN in any of the three gives NaN. If lo > hi, the result is hi. */
 #define CLAMP(x, lo, hi)                                                                           \
   ((x) != (x) ? (x) : (lo) != (lo) ? (lo) : (hi) != (hi) ? (hi) : CLAMP_(x, lo, hi))
 #define CLAMP_(x, lo, hi) (((x) < (lo) ? (lo) : (x)) > (hi) ? (hi) : ((x) < (lo) ? (lo) : (x)))
 
-/* The forms of reductions. PICK(condition, yes, no), PLUS and TIMES (which wrap for integers),
- * LOWEST and HIGHEST (no number is below or above them) are defined by who reads the forms, for
- * numbers and for whole vectors. NaN wins, and stays. */
+/* The forms of reductions. The file that expands a form defines PICK(condition, yes, no), PLUS and
+ * TIMES (which wrap for integers), LOWEST and HIGHEST (the smallest and largest value of the type),
+ * for single numbers or for whole vectors. If an operand is NaN, the result is NaN. */
 #define LARGER(x, y)  PICK(((y) > (x)) | ((y) != (y)), y, x)
 #define SMALLER(x, y) PICK(((y) < (x)) | ((y) != (y)), y, x)
 #define SIZE(x)       PICK((x) > 0, x, 0 - (x)) /* |x|, 0 of -0 */
 #define FINITE(p)     ((p) == (T)INFINITY || (p) == -(T)INFINITY ? (T)0 : (p))
 
-/* Formulas of several steps. A file that has more exact ones for its type defines FORMULA(f)
+/* Formulas of several steps. A file that has more accurate ones for its type defines FORMULA(f)
  * before it includes this one (the CPU's float32: src/cpu/kernels/maths_float32.h). */
 #ifndef FORMULA
 #define FORMULA(f) lt_##f
@@ -81,17 +81,17 @@
 
 #endif
 
-/* Calls come before the choice that may not need them, so that loops over these functions are
- * vector code. */
+/* Function calls are computed before the ?: that may not use them, so that loops over these
+ * functions can be vectorized. */
 #ifdef LT_MATHX_FLOAT
-/* What is left of x by floor division; it has y's sign. */
+/* The remainder of floor division; it has y's sign. */
 LT_MATHX_FLOAT T lt_modulo(T x, T y) {
   T rest = M(fmod)(x, y);
   return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
 }
 
-/* x / y rounded down, exactly: the quotient of what is left after the remainder has been taken
- * off. */
+/* floor(x / y), exactly: rounding x / y directly could give the integer above. So the remainder is
+ * subtracted first. */
 LT_MATHX_FLOAT T lt_floordiv(T x, T y) {
   T rest = M(fmod)(x, y), plain = x / y;
   T quotient = (x - rest) / y;
@@ -112,7 +112,7 @@ LT_MATHX_FLOAT T lt_argument(T x) { return x != x ? x : x < 0 ? (T)3.14159265358
 #ifdef LT_OWN_FORMULAS
 LT_MATHX_FLOAT T lt_sigmoid(T x) { return 1 / (1 + M(exp)(-x)); }
 
-/* Of the result y. */
+/* The derivatives, as functions of the result y. */
 LT_MATHX_FLOAT T lt_sigmoid_slope(T y) { return y * (1 - y); }
 LT_MATHX_FLOAT T lt_tanh_slope(T y) { return 1 - y * y; }
 
@@ -168,7 +168,7 @@ LT_MATHX_INTEGER T lt_floordiv(T x, T y) {
   return (T)((U)TRUNCDIV(x, y) - (U)(rest != 0 && (rest < 0) != (y < 0)));
 }
 
-/* By squaring, wrapping. A negative power of anything but 1 and -1 is 0. */
+/* Exponentiation by squaring; it wraps. A negative power of anything but 1 and -1 is 0. */
 LT_MATHX_INTEGER T lt_ipow(T x, T y) {
   if (y < 0) return x == 1 ? (T)1 : x != (T)-1 ? (T)0 : y % 2 == 0 ? (T)1 : (T)-1;
   U result = 1, base = (U)x;
@@ -178,8 +178,8 @@ LT_MATHX_INTEGER T lt_ipow(T x, T y) {
 #endif
 
 #ifdef LT_MATHX_COMPLEX
-/* Smith's division (1962), which overflows only where the quotient does. By 0 it is infinite or
- * NaN in each part. */
+/* Smith's division (1962), which overflows only if the quotient does. Division by 0 gives infinity
+ * or NaN in each part. */
 LT_MATHX_COMPLEX T lt_quotient(T x, T y) {
   R a = RE(x), b = IM(x), c = RE(y), d = IM(y);
   if (c == 0 && d == 0) return MAKE(a / RM(fabs)(c), b / RM(fabs)(c));
@@ -191,7 +191,7 @@ LT_MATHX_COMPLEX T lt_quotient(T x, T y) {
   return MAKE((a * ratio + b) * scale, (b * ratio - a) * scale);
 }
 
-/* a * y; a real factor leaves infinite parts alone. */
+/* a * y. With a real factor, infinite parts do not become NaN. */
 LT_MATHX_COMPLEX T lt_scaled(T a, T y) {
   return IM(a) == 0 ? MAKE(RE(a) * RE(y), RE(a) * IM(y)) : a * y;
 }

@@ -1,5 +1,5 @@
-/* opids.h: a number for every op, in the order of ops.def. In no other header, because a new row
- * changes it: a source that names ops includes it, and only those are compiled again. */
+/* opids.h: a number for every op, in the order of ops.def. No other header includes it, so that a
+ * new row only recompiles the sources that name ops. */
 #ifndef LT_OPIDS_H
 #define LT_OPIDS_H
 

@@ -1,5 +1,5 @@
-/* reductions.h: the reductions of ops.def, each a row with a form, by numbers of their own: kernels
- * index their loops with them. What is common to every device's kernel of reductions. */
+/* reductions.h: the reductions of ops.def (rows with a form), numbered from 0, so that kernels can
+ * index tables of loops, and what the reduction kernels of all devices share. */
 #ifndef LT_REDUCTIONS_H
 #define LT_REDUCTIONS_H
 
@@ -12,7 +12,7 @@ typedef enum lt_ReductionId {
   LT_REDUCTION_COUNT
 } lt_ReductionId;
 
-/* The kinds of forms, by the names that rows have for them. */
+/* The kinds of forms, named as in ops.def. */
 typedef enum lt_FormKind {
   LT_FORM_FOLD,
   LT_FORM_FOLD_WIDE,
@@ -27,22 +27,24 @@ typedef enum lt_FormKind {
 typedef struct lt_Reduction {
   const char *name;
   lt_FormKind kind;
-  bool of_truth;    /* elements are read only for being 0 or not */
-  bool sums_to_int; /* bool becomes int64 */
+  bool of_truth;    /* only whether an element is 0 matters */
+  bool sums_to_int; /* bool is reduced as int64 */
 } lt_Reduction;
+/* The table of reductions, indexed by lt_ReductionId. */
 extern const lt_Reduction lt_reductions[LT_REDUCTION_COUNT];
 
-/* What a call of a reduction asks for. */
+/* The arguments of a call of a reduction. */
 typedef struct lt_ReductionCall {
   lt_ReductionId id;
   unsigned mask;  /* the dims that are reduced */
-  lt_Dtype dtype; /* what self's elements are to become first */
-  double a;       /* the first float argument, else 0 */
+  lt_Dtype dtype; /* to which self's elements are converted first */
+  double a;       /* the first float argument, otherwise 0 */
 } lt_ReductionCall;
-/* False when a dim is out of range. */
+/* Fills in r from a call. Fails when a dim is out of range. */
 bool lt_reduction_of_call(const lt_Call *c, lt_ReductionCall *r);
 
-/* The dims that the call reduces, by its rule. */
+/* Computes the dims that the call reduces, by the rule of its op. Fails when one is out of range or
+ * listed twice. */
 bool lt_reduced_dims(const lt_Call *c, unsigned *mask);
 #endif
 

@@ -14,37 +14,43 @@
 #define LT_LARGE_ROUND   ((size_t)2 << 20)  /* a multiple of this */
 
 struct lt_Allocator {
-  pthread_mutex_t lock; /* of all that follows */
+  pthread_mutex_t lock; /* protects all that follows */
   lt_Accel *accel;
   int index;
   bool debug;   /* no cache, segments or rounding, for memory checkers; memory is poisoned */
   size_t limit; /* of reserved bytes; SIZE_MAX: none */
-  lt_BlockSet free_set[2]; /* large, small */
-  lt_BlockMap held;        /* by tensors */
-  lt_Block *waiting;       /* freed, with uses that have not happened yet; the oldest first */
-  lt_Block *waiting_last;  /* of them, if there are any */
-  uint64_t recorded;       /* uses so far */
+  lt_BlockSet free_set[2]; /* free blocks of the large and of the small pool */
+  lt_BlockMap held;        /* blocks that tensors hold */
+  lt_Block *waiting;       /* list of freed blocks that queued work still uses, oldest first */
+  lt_Block *waiting_last;  /* the last of them; valid when there is one */
+  uint64_t recorded;       /* number of uses recorded so far */
   lt_Segment *segments;
-  lt_Block *spare; /* structs */
+  lt_Block *spare; /* list of unused structs */
   lt_MemoryStats stats;
 };
 
+/* Creates the allocator of a device; NULL with an error when memory is out. */
 lt_Allocator *lt_allocator_new(lt_Accel *accel, int index);
-/* Nothing may be in use; gives all memory back where the driver is still there. */
+/* Frees the allocator, and returns all memory to the driver if that is still loaded. No block may
+ * be in use. */
 void lt_allocator_delete(lt_Allocator *a);
 
-/* nbytes > 0. `pool`: 0, or a private pool, whose blocks nobody else gets. NULL with the reason,
- * which is marked as one of memory when that is what there is too little of. */
+/* Allocates nbytes > 0 for work on `stream`. `pool`: 0, or a private pool, whose blocks no other
+ * request gets. NULL with an error, which is of kind LT_ERROR_MEMORY when memory is out. */
 void *lt_allocator_alloc(lt_Allocator *a, uint32_t pool, size_t nbytes, lt_AccelStream *stream);
-/* Memory that is not from here is left alone. Never fails; the error slot stays as it is. */
+/* Frees a block; ignores memory that this allocator does not hold. Never fails, and keeps the error
+ * slot. */
 void lt_allocator_free(lt_Allocator *a, void *memory);
-/* Work put on `stream`, which is not the block's own, uses it up to now. */
+/* Records that the work queued so far on `stream`, which is not the block's own, uses a block. The
+ * block is not reused before that work is done. */
 bool lt_allocator_record(lt_Allocator *a, const void *memory, lt_AccelStream *stream);
-/* Gives whole free segments back. `wait`: first waits for all work, and counts as a retry. */
+/* Returns segments that are completely free to the driver. `wait`: blocks on all work first, so
+ * that more of them are, and counts as a retry in the statistics. */
 bool lt_allocator_release(lt_Allocator *a, bool wait);
-/* The stream is about to end: its blocks become the default stream's, behind the work on it. */
+/* Moves the blocks of a stream that is about to be destroyed to the default stream, which is made
+ * to wait for the work on it. */
 void lt_allocator_adopt(lt_Allocator *a, lt_AccelStream *ending);
-/* Of the device's total memory, 0 to 1. */
+/* Limits the reserved memory to a fraction, from 0 to 1, of the device's total memory. */
 bool lt_allocator_limit(lt_Allocator *a, double fraction);
 
 #endif

@@ -1,19 +1,18 @@
-/* gradients.h: the vocabulary of gradient functions.
+/* gradients.h: the functions and macros that gradient functions are written in.
  *
- * A gradient function is given g->grad, the gradient of the op's result, and gives the gradient of
- * each argument that wants one. It is written in ops, so it runs on every device, and again on the
- * tape for gradients of gradients: it must use values that the tape knows (arguments, results),
- * and no value of its own making. What it gives may be broadcast (larger than the argument) and of
- * another dtype: the engine sums and casts. An argument that it gives nothing has the gradient
- * zero. Giving NULL is a failure, with the reason in the slot.
+ * A gradient function gets g->grad, the gradient of the op's result, and stores the gradient of
+ * each argument that needs one by set_grad. It is written in ops, so it runs on every device, and
+ * can be recorded for gradients of gradients: for that it must compute from the saved arguments and
+ * results alone. A gradient may have the broadcast shape and another dtype: apply.c sums and casts
+ * it. An argument without a set_grad has the gradient zero. A NULL gradient is a failure, with the
+ * error in the slot.
  *
- * The function of an op is made from its row of ops.def (gradients.c); where the row says
- * BY(function), that function is written by hand, in the file of its family. */
+ * gradients.c makes the function of an op from its row of ops.def. Where the row says BY(function),
+ * that function is in one of the files gradients_*.c. */
 #ifndef LT_GRADIENTS_H
 #define LT_GRADIENTS_H
 
 #include "autograd.h"
-#include "../opids.h"
 #include "../opids.h"
 
 #include <math.h>
@@ -36,6 +35,7 @@
 #undef ZERO
 #undef NONE
 
+/* Returns true when the gradient of argument i (of entry k of a list) is required. */
 static inline bool needs_grad(const lt_Grad *g, int i) {
   return g->node->slot[i] >= 0 && g->want[g->node->slot[i]];
 }
@@ -43,14 +43,14 @@ static inline bool needs_grad_of(const lt_Grad *g, int i, int k) {
   return g->want[g->node->slot[i] + k];
 }
 
-/* Stores the gradient of argument i (of entry k of a list). */
+/* Stores the gradient of argument i (of entry k of a list). NULL makes the backward fail. */
 static inline void set_grad_of(lt_Grad *g, int i, int k, lt_Tensor *t) {
   g->in[g->node->slot[i] + k] = t;
   if (!t) g->failed = true;
 }
 static inline void set_grad(lt_Grad *g, int i, lt_Tensor *t) { set_grad_of(g, i, 0, t); }
 
-/* What is known of argument i without having kept it: shape, dtype, device. */
+/* Returns shape, dtype and device of argument i, which are known even if it was not saved. */
 static inline const lt_Input *input(const lt_Grad *g, int i) {
   return &g->node->input[g->node->slot[i]];
 }
@@ -65,24 +65,25 @@ static inline const lt_Input *input(const lt_Grad *g, int i) {
 #define SCALED(a, n)   lt_grad_scaled(LT_ARG(a), n)
 #define YES            lt_arg_bool(true)
 #define NO             lt_arg_bool(false)
-/* A result of a reduction (or its gradient), that broadcasts against argument 0. */
+/* A result of a reduction (or its gradient) in a shape that broadcasts against argument 0. */
 #define BACK(t) lt_grad_back(g, t)
-/* Any op of one, two and three arguments. */
+/* An op of one, two or three arguments. */
 #define UNARY(op, a)         lt_do(op, LT_ARG(a))
 #define BINARY(op, a, b)     lt_do(op, LT_ARG(a), LT_ARG(b))
 #define TERNARY(op, a, b, c) lt_do(op, LT_ARG(a), LT_ARG(b), LT_ARG(c))
 
-/* Zeros (ones) of a shape, of the gradient's dtype and device. */
+/* All of these return tensors that the open scope owns, NULL on failure. */
+
+/* Returns zeros (ones) of a shape, with the gradient's dtype and device. */
 lt_Tensor *lt_grad_zeros(const lt_Grad *g, int ndim, const int64_t *shape);
 lt_Tensor *lt_grad_ones(const lt_Grad *g, int ndim, const int64_t *shape);
-/* Zeros of argument i's shape. */
+/* Returns zeros of argument i's shape. */
 lt_Tensor *lt_grad_zeros_of(const lt_Grad *g, int i);
-/* The tensor t times a number that is most often 1. */
+/* Returns t times a number; t itself when the number is 1, as it usually is. */
 lt_Tensor *lt_grad_scaled(lt_Arg t, lt_Arg number);
-/* t, of the shape of a reduction's result, with the dims that argument 1 reduced as ones. */
+/* Returns t, of the shape of a reduction's result, with the reduced dims as sizes of 1. */
 lt_Tensor *lt_grad_back(const lt_Grad *g, lt_Tensor *t);
-/* Writes values into `part`, a view of `whole`, and gives `whole`; NULL when one of them is or the
- * write fails. */
+/* Writes values into `part`, a view of `whole`, and returns `whole`. */
 lt_Tensor *lt_grad_put(lt_Tensor *whole, lt_Tensor *part, lt_Tensor *values);
 
 #endif

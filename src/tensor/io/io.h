@@ -1,9 +1,9 @@
 /* io.h: readers and writers of tensor files.
  *
- * Files are untrusted bytes: everything is checked before memory is taken, and sizes come from the
- * file system, never from a header alone. A reader that fails returns NULL with one line in the
- * error slot, "<reader>: <path>: what is wrong", and leaks nothing. A writer saves by
- * replace.h: the target is either the old file or the new one, whole.
+ * Files are untrusted: everything is checked before memory is allocated, and a size in a header
+ * must agree with the size of the file. A reader that fails returns NULL with one line in the error
+ * slot, "<reader>: <path>: <why>", and leaks nothing. A writer saves atomically (replace.h):
+ * afterwards the target is either the old file or the complete new one.
  */
 #ifndef LT_IO_H
 #define LT_IO_H
@@ -14,11 +14,11 @@
 
 /* ---- IDX: the format of MNIST ---------------------------------------------------------------- */
 
-/* The tensor of an IDX file, which may be compressed with gzip (told by its first bytes, not its
- * name). Dtype by the file: uint8, int8, int16, int32, float32 or float64. A new reference, on the
- * CPU. */
+/* Reads the tensor of an IDX file to the CPU. A file compressed with gzip is recognized by its
+ * first bytes, not by its name. The dtype is the file's: uint8, int8, int16, int32, float32 or
+ * float64. */
 lt_Tensor *lt_idx_load(const char *path);
-/* The same from an open file that can seek; `path` is for messages. */
+/* Reads from an open file that can seek; `path` is for messages. */
 lt_Tensor *lt_idx_read(FILE *file, const char *path);
 
 /* ---- safetensors ----------------------------------------------------------------------------- */
@@ -40,25 +40,27 @@ typedef struct lt_Archive {
   lt_ArchiveNote *note;
 } lt_Archive;
 
-/* Everything in a safetensors file, on the CPU. Free it with lt_archive_free. */
+/* Reads all tensors and metadata of a safetensors file to the CPU. The caller frees the result with
+ * lt_archive_free. */
 lt_Archive *lt_safetensors_load(const char *path);
-/* The same from an open file that can seek; `path` is for messages. */
+/* Reads from an open file that can seek; `path` is for messages. */
 lt_Archive *lt_safetensors_read(FILE *file, const char *path);
-void lt_archive_free(lt_Archive *archive); /* NULL is fine */
-/* Writes the tensors (any device with data, any strides) and metadata (pairs of strings). Names
- * are UTF-8, each once, and not "__metadata__". */
+/* Frees an archive and releases its tensors. NULL is allowed. */
+void lt_archive_free(lt_Archive *archive);
+/* Writes tensors (on any device with data, with any strides) and metadata (pairs of strings). Names
+ * must be UTF-8, unique, and not "__metadata__". */
 bool lt_safetensors_save(const char *path, int count, const char *const *names,
                          lt_Tensor *const *tensors, int notes, const char *const *keys,
                          const char *const *values);
 
 /* ---- npy: NumPy's format --------------------------------------------------------------------- */
 
-/* The array of a .npy file, versions 1.0 to 3.0: bool, integers of 8 to 64 bits (not uint16 to
- * uint64), floats of 16 to 64 bits, either byte order, C or Fortran order. Object arrays are
- * refused: they are programs. */
+/* Reads the array of a .npy file, versions 1.0 to 3.0: bool, integers of 8 to 64 bits (not uint16
+ * to uint64), floats of 16 to 64 bits, either byte order, C or Fortran order. Object arrays are
+ * refused, because they contain pickled code. */
 lt_Tensor *lt_npy_load(const char *path);
 lt_Tensor *lt_npy_read(FILE *file, const char *path);
-/* Version 1.0. bfloat16 is not known to NumPy: convert to float32 first. */
+/* Writes a .npy file of version 1.0. Fails for bfloat16, which NumPy does not have. */
 bool lt_npy_save(const char *path, const lt_Tensor *t);
 
 #endif

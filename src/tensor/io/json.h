@@ -1,5 +1,5 @@
-/* json.h: the few pieces of JSON that file headers are made of, read from memory and written to a
- * file. */
+/* json.h: the subset of JSON that the headers of tensor files use: a parser of memory, and an
+ * encoder of strings. */
 #ifndef LT_IO_JSON_H
 #define LT_IO_JSON_H
 
@@ -7,31 +7,32 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A place in a text. The first failure is kept in `wrong`; what follows it fails at once. */
+/* A parser: the current position in a string. The first error is stored in `wrong`; after it every
+ * function fails. */
 typedef struct lt_Json {
   const char *at, *end, *start;
-  const char *wrong; /* NULL: all is well */
+  const char *wrong; /* what was expected; NULL: no error */
 } lt_Json;
 
-/* Is it valid UTF-8 (no surrogates, no overlong forms)? */
+/* Returns true when the bytes are valid UTF-8 (no surrogates, no overlong forms). */
 bool lt_utf8_valid(const char *s, size_t n);
 
-/* Skips blanks, then takes this character, or fails. */
+/* Skips blanks and reads this character; fails when another comes next. */
 bool lt_json_take(lt_Json *j, char c);
-/* Skips blanks; true, and past it, when this character comes next. */
+/* Skips blanks. Reads this character and returns true if it comes next, otherwise returns false. */
 bool lt_json_try(lt_Json *j, char c);
-/* Skips blanks; true when nothing is left. */
+/* Skips blanks. Returns true at the end of the string. */
 bool lt_json_done(lt_Json *j);
-/* A string, unescaped; malloc'ed. It may not hold NUL. NULL on failure. */
+/* Reads a string and returns it unescaped; the caller frees it. Fails on a NUL character. */
 char *lt_json_string(lt_Json *j);
-/* A whole number >= 0 that fits 64 bits. */
+/* Reads an integer from 0 to 2^64 - 1. */
 bool lt_json_number(lt_Json *j, uint64_t *n);
 
-/* A name from a file for a message: in quotes, control characters as "?", cut when long. In a ring
- * of buffers, good for the message that is being made. */
+/* Formats a name from a file for a message: in quotes, control characters as "?", shortened when
+ * long. In a ring of buffers: valid until the message is complete. */
 const char *lt_json_show(const char *name);
 
-/* Writes s, escaped and in quotes, at out (NULL: only counts); returns how many bytes that are. */
+/* Writes s, escaped and in quotes, to out (NULL: only counts). Returns the number of bytes. */
 size_t lt_json_quote(char *out, const char *s);
 
 #endif
