@@ -151,12 +151,12 @@ static bool cross_entropy_of_probabilities(lt_Call *c, double smoothing) {
                    (long long)c->arg[4].i);
   int64_t classes = self->shape[class_dim(self)];
   lt_Tensor *logp = lt_do(log_softmax, LT_ARG(rows_of(self)), LT_ARG(1));
-  lt_Tensor *wanted = rows_of(target);
+  lt_Tensor *probabilities = rows_of(target);
   if (smoothing > 0) {
-    wanted = lt_do(mul, LT_ARG(wanted), LT_ARG(1 - smoothing));
-    wanted = lt_do(add, LT_ARG(wanted), LT_ARG(smoothing / (double)classes));
+    probabilities = lt_do(mul, LT_ARG(probabilities), LT_ARG(1 - smoothing));
+    probabilities = lt_do(add, LT_ARG(probabilities), LT_ARG(smoothing / (double)classes));
   }
-  lt_Tensor *product = lt_do(mul, LT_ARG(logp), LT_ARG(wanted));
+  lt_Tensor *product = lt_do(mul, LT_ARG(logp), LT_ARG(probabilities));
   if (lt_in(c, 2)) product = lt_do(mul, LT_ARG(product), c->arg[2]);
   lt_Tensor *each = lt_do(neg, LT_ARG(lt_do(sum, LT_ARG(product), LT_ARG(-1))));
   return lt_result_set(c, by_place(reduced(each, reduction), self));

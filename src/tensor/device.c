@@ -1,5 +1,8 @@
-/* device.c: the device table: the types known by name, and those registered at run time. A backend
- * that is a shared object of its own is loaded when it is first asked for. */
+/* device.c: the device table: the types of devices.def, and those registered at run time; finding
+ * and loading their backends, emulation, device names, the default device.
+ *
+ * A backend in a shared object is loaded when it is first used. An entry's backend never changes
+ * once it is set, so it is read without a lock. */
 #define _GNU_SOURCE /* dladdr */
 #include "trace.h"
 #include "opids.h"
@@ -13,9 +16,9 @@ typedef struct DeviceType {
   const char *name, *driver, *hint;
   bool numbered;
   const lt_Backend *(*linked)(void);
-  const lt_Backend *_Atomic backend; /* NULL until it is had */
-  char why[512];                     /* it is not */
-  char names[LT_MAX_NUMBER][24];     /* full forms */
+  const lt_Backend *_Atomic backend; /* NULL until it is loaded */
+  char why[512];                     /* why it could not be loaded; "": not tried yet */
+  char names[LT_MAX_NUMBER][24];     /* full names, by index */
 } DeviceType;
 
 #define LINKED_1(name) lt_backend_##name
@@ -30,6 +33,7 @@ static atomic_int type_count = LT_DEVICE_KNOWN;
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic lt_Device default_device;
 
+/* Fills in the names of a type's devices. */
 static void name_all(DeviceType *type) {
   for (int i = 0; i < LT_MAX_NUMBER; i++) {
     if (type->numbered)
@@ -42,9 +46,9 @@ static void name_all(DeviceType *type) {
 int lt_device_type_count(void) { return atomic_load(&type_count); }
 const char *lt_device_type_name(int type) { return types[type].name; }
 
-/* A backend calls the core that loads it; a core that is itself in a module of an interpreter is
- * not seen by others until it is asked for by name. */
-static void show_core(void) {
+/* Makes the symbols of this library visible to backends, which call it. The module of an
+ * interpreter is loaded with private symbols. */
+static void export_core(void) {
   Dl_info here;
   if (dladdr(types, &here) && here.dli_fname)
     dlopen(here.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
@@ -56,7 +60,7 @@ bool lt_op_is_core(lt_OpId op) {
   return lt_ops[op].kind == LT_KIND_ELEMENTWISE || (lt_ops[op].traits & LT_TRAIT_CORE) != 0;
 }
 
-/* Has it memory, and the core kernels? A device without data has neither. */
+/* Checks that a backend with data has the required functions and core kernels. */
 static bool check_core(const char *function, const lt_Backend *b) {
   const char *lacks = !b->memory.alloc          ? "function 'alloc'"
                       : !b->memory.free         ? "function 'free'"
@@ -74,8 +78,9 @@ static bool check_core(const char *function, const lt_Backend *b) {
   return true;
 }
 
+/* Loads the backend in a shared object. It is never unloaded. */
 static const lt_Backend *open_backend(const char *path) {
-  show_core();
+  export_core();
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!library) return lt_error_set("%s", dlerror());
   const lt_Backend *(*get)(void);
@@ -90,7 +95,7 @@ static const lt_Backend *open_backend(const char *path) {
 
 /* ---- finding a backend ----------------------------------------------------------------------- */
 
-/* The folder that this code was loaded from. */
+/* Returns the folder that contains this library or program. */
 static bool own_folder(char *path, size_t size) {
   Dl_info here;
   const char *file = dladdr(types, &here) ? here.dli_fname : NULL;
@@ -102,8 +107,8 @@ static bool own_folder(char *path, size_t size) {
   return true;
 }
 
-/* Where <name>.so lies, seen from this code: beside the module, beside the program in a folder of
- * builds, from a program of the tests, installed. */
+/* Finds <name>.so: next to the module, next to the program in a build folder, for a test program,
+ * or installed. */
 static bool find_object(const char *name, char *path, size_t size) {
   static const char *const places[] = {"", "/lib/lutra", "/../lib/lutra", "/../lib/lua/5.4/lutra"};
   char folder[2048];
@@ -120,11 +125,12 @@ static bool find_object(const char *name, char *path, size_t size) {
 
 /* ---- emulation ------------------------------------------------------------------------------- */
 
-/* What is asked for: "cuda:2,memory=1GiB,mps". Items are <type>[:<count>] or <option>=<value>; the
- * emulated backend reads the same text. */
+/* The environment variable for emulation: "cuda:2,memory=1GiB,mps". Items are <type>[:<count>] or
+ * <option>=<value>; the emulated backend parses the same string. */
 static const char *const emulate_variable = "LUTRA_EMULATE";
 static const char *const options = "memory=256MiB, link=pcie4, peer=off";
 
+/* Returns true when the variable names a device type. */
 static bool is_emulated(const char *type) {
   const char *p = getenv(emulate_variable);
   size_t n = strlen(type);
@@ -133,7 +139,7 @@ static bool is_emulated(const char *type) {
   return false;
 }
 
-/* "pcie4": a row of links.def. */
+/* Checks the value of the option link: a row of links.def. */
 static bool check_link(const char *name, size_t n) {
   static const char *const links[] = {
 #define LT_LINK(name, host, peer, latency, launch) #name,
@@ -149,7 +155,7 @@ static bool check_link(const char *name, size_t n) {
   return lt_error_set("emulate: no link is called \"%.*s\". There are: %s", (int)n, name, known);
 }
 
-/* "256MiB": a number and a unit. */
+/* Checks the value of the option memory: a number and a unit, "256MiB". */
 static bool check_size(const char *text, size_t n) {
   const char *p = text + strspn(text, "0123456789.");
   bool number = p > text && strtod(text, NULL) > 0;
@@ -163,7 +169,7 @@ static bool check_size(const char *text, size_t n) {
                       (int)n, text);
 }
 
-/* "memory=1GiB", "peer=off", "link=pcie4" */
+/* Checks an option, "memory=1GiB", "peer=off" or "link=pcie4". */
 static bool check_option(const char *item, size_t n) {
   if (strncmp(item, "link=", 5) == 0) return check_link(item + 5, n - 5);
   if (strncmp(item, "memory=", 7) == 0) return check_size(item + 7, n - 7);
@@ -172,7 +178,7 @@ static bool check_option(const char *item, size_t n) {
   return lt_error_set("emulate: cannot read \"%.*s\". There are: %s", (int)n, item, options);
 }
 
-/* "LUTRA_CUDA_BACKEND", in `text`, which it gives back. */
+/* Formats the name of the variable that replaces a type's backend, "LUTRA_CUDA_BACKEND". */
 static const char *backend_variable(const DeviceType *type, char text[64]) {
   size_t n = (size_t)sprintf(text, "LUTRA_");
   for (const char *p = type->name; *p && n < 40; p++) text[n++] = (char)(*p - 'a' + 'A');
@@ -180,7 +186,7 @@ static const char *backend_variable(const DeviceType *type, char text[64]) {
   return text;
 }
 
-/* Is there a backend that emulates the type, or one that the environment names? */
+/* Checks that a backend which emulates the type was built, or that the environment names one. */
 static bool can_emulate(const DeviceType *type) {
   char path[4096], name[40], variable[64];
   snprintf(name, sizeof name, "%.16s_emulated", type->name);
@@ -189,8 +195,7 @@ static bool can_emulate(const DeviceType *type) {
                       type->driver[0] ? ": it was built without a C++ compiler" : "");
 }
 
-/* "cuda:2": a type that is no part of this library, and how many. `first`: none may have been asked
- * for. */
+/* Checks a device item, "cuda:2". `first`: the type must not have been used yet. */
 static bool check_device(const char *item, size_t n, bool first) {
   const char *colon = memchr(item, ':', n);
   size_t name = colon ? (size_t)(colon - item) : n;
@@ -217,6 +222,7 @@ static bool check_device(const char *item, size_t n, bool first) {
   return true;
 }
 
+/* Checks a whole request for emulation. */
 static bool check_emulation(const char *what, bool first) {
   if (!*what) return lt_error_set("emulate: wants a device type and a number, as \"cuda:2\"");
   bool names_device = false;
@@ -248,18 +254,19 @@ bool lt_device_check_environment(void) {
 
 /* ---- the backend of a type ------------------------------------------------------------------- */
 
-/* Is there a library of this name that loads? */
+/* Returns true when a library can be loaded. */
 static bool has_library(const char *name) {
   void *library = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
   if (library) dlclose(library);
   return library != NULL;
 }
 
-/* A backend in a shared object: named by LUTRA_<NAME>_BACKEND, or found. */
+/* Loads a type's backend: the file that LUTRA_<NAME>_BACKEND names, the emulated one if that was
+ * requested, or the installed one. */
 static const lt_Backend *find_backend(DeviceType *type) {
   char variable[64], path[4096], emulated[40];
-  const char *told = getenv(backend_variable(type, variable));
-  if (told) return open_backend(told);
+  const char *path_given = getenv(backend_variable(type, variable));
+  if (path_given) return open_backend(path_given);
   if (is_emulated(type->name)) {
     snprintf(emulated, sizeof emulated, "%.16s_emulated", type->name);
     if (find_object(emulated, path, sizeof path)) return open_backend(path);
@@ -369,7 +376,7 @@ const char *lt_device_name(lt_Device d) {
   return full[0] ? full : types[d.type].name;
 }
 
-/* "Devices here: cpu, cuda:0, meta" */
+/* Formats the devices of this machine for an error, "Devices here: cpu, cuda:0, meta". */
 static void list_devices(char *text, size_t size) {
   size_t at = (size_t)snprintf(text, size, "Devices here: ");
   const char *comma = "";
@@ -381,6 +388,7 @@ static void list_devices(char *text, size_t size) {
   }
 }
 
+/* Reports that a device name is invalid, with the reason and the devices of this machine. */
 static bool parse_failed(const char *name, const char *why) {
   char here[512], reason[300];
   snprintf(reason, sizeof reason, "%s", why);

@@ -1,13 +1,12 @@
-/* device_wait.c: waiting for a device in such a way that Ctrl-C ends the wait.
+/* device_wait.c: blocks the host until a device is done, in a way that Ctrl-C can interrupt.
  *
- * A vendor's own wait cannot be broken off. So the device is asked whether it is done: without a
- * pause at first, as vendors' waits do, then with pauses that grow with the time that has gone by.
- * A wait so takes at most some 3 % longer, and 1 ms.
+ * A vendor's own blocking call cannot be interrupted. So the device is polled: at first without
+ * pauses, as vendors' calls do, then with pauses that grow with the elapsed time. A wait takes at
+ * most about 3 % longer than the work, plus 1 ms.
  *
- * Invariant: nothing here changes a device or a tensor. After a wait that was given up all goes on
- * as if nobody had waited; but users' own kernels, which may have no end, are stopped where the
- * device can do that (kernel_stop).
- */
+ * Invariant: nothing here changes a device or a tensor. After an interrupted wait the device
+ * continues, except that custom kernels, which may never end, are stopped where the device supports
+ * it (user_stop). */
 #define _GNU_SOURCE
 #include "core.h"
 
@@ -22,6 +21,7 @@ static int64_t now(void) {
   return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+/* Pauses between two polls: yields at first, then sleeps for 1/32 of the time waited so far. */
 static void rest(int64_t waited) {
   if (waited < BUSY) {
     sched_yield();
@@ -32,6 +32,7 @@ static void rest(int64_t waited) {
   nanosleep(&(struct timespec){.tv_nsec = pause}, NULL); /* a signal ends it */
 }
 
+/* Polls is_done until it is true. Fails on Ctrl-C. */
 static bool wait_until(bool (*is_done)(void *), void *what, const lt_Backend *b, int index) {
   if (is_done(what)) return true;
   for (int64_t start = now();; rest(now() - start)) {

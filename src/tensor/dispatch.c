@@ -1,5 +1,6 @@
-/* dispatch.c: the way of a call, from arguments to results. core.h tells it in short. The
- * invariant: nothing is written before everything has been checked, so a failed call changes
+/* dispatch.c: runs a call of an op, from its arguments to its results; core.h has an overview.
+ *
+ * Invariant: nothing is written before everything has been checked, so a failed call changes
  * nothing. */
 #include "trace.h"
 #include "opids.h"
@@ -19,8 +20,9 @@ static bool are_at_least(const lt_Arg *list, double least) {
   return true;
 }
 
-/* C callers write plain ints, doubles and bools; signatures are more exact. False: the kind does
- * not fit. */
+/* Converts argument i to a parameter's type: C callers pass plain ints, doubles and bools,
+ * signatures are stricter. Returns false, without an error, when the kind does not fit or the value
+ * is not allowed. */
 static bool coerce(lt_Call *c, int i, const lt_Param *p, lt_ParamType type) {
   lt_Arg *a = &c->arg[i];
   switch (type) {
@@ -70,14 +72,14 @@ static bool coerce(lt_Call *c, int i, const lt_Param *p, lt_ParamType type) {
   }
 }
 
-/* Of a union: is it of one of the types? */
+/* Converts argument i to the first type of a union that it fits. False for other parameters. */
 static bool coerce_any(lt_Call *c, int i, const lt_Param *p) {
   for (int t = 0; p->type == LT_PARAM_UNION && t < LT_PARAM_UNION; t++)
     if (p->types & (1u << t) && coerce(c, i, p, (lt_ParamType)t)) return true;
   return false;
 }
 
-/* The argument is of another type than the signature's, or no value that it allows. */
+/* Reports that argument i has the wrong type or a value that its parameter does not allow. */
 static bool fail_argument(const lt_Call *c, int i) {
   char choices[160];
   const lt_Param *p = &c->signature->param[i];
@@ -96,9 +98,10 @@ static bool fail_argument(const lt_Call *c, int i) {
   return lt_fail("argument %s cannot be %s", p->name, kind_names[a->kind]);
 }
 
-/* Fills the call's arguments. False with the slot untouched when a tensor is NULL: it passes
- * through. */
-static bool take_args(lt_Call *c, const lt_Arg *args, int nargs) {
+/* Fills in the call's arguments: checks their types, inserts defaults, and refuses freed tensors.
+ * When a tensor is NULL, returns false without touching the slot: the error of the call that
+ * returned NULL stays. */
+static bool read_args(lt_Call *c, const lt_Arg *args, int nargs) {
   const lt_Signature *g = c->signature;
   for (int i = 0; i < nargs; i++)
     if (args[i].kind == LT_ARG_TENSOR && !args[i].tensor) return false;
@@ -119,34 +122,38 @@ static bool take_args(lt_Call *c, const lt_Arg *args, int nargs) {
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
-/* A 0-d tensor of the CPU may stand beside tensors of any device. */
+/* Returns true when t is a 0-d tensor on the CPU, which may be an operand on any device. */
 static bool follows(const lt_Tensor *t) {
   return t->ndim == 0 && t->storage->device.type == LT_DEVICE_cpu;
 }
 
+/* The argument that decides on which device a call runs. */
 typedef struct Place {
-  const lt_Tensor *tensor; /* that decided */
-  const char *name;        /* of its argument */
-  int index;               /* in that argument, a list; -1: it is no list */
+  const lt_Tensor *tensor;
+  const char *name; /* of its parameter */
+  int index;        /* in its list, 0-based; -1: the argument is not a list */
 } Place;
 
-/* Returns true when the tensors of a parameter may be on any device and stay there. */
+/* Returns true when the tensors of a parameter may be on any device and are not moved. */
 static bool is_anywhere(const lt_Param *p) { return p->shape_only || p->place == LT_PLACE_ANY; }
 
-/* Returns true when the CPU may lend t, as argument p, to a call on another device: a 0-d tensor
- * that is not written, or what has the mark `@host`, such as an index (x[{1, 3}] needs no :to). */
+/* Returns true when t, on the CPU, may be argument p of a call on another device: a 0-d tensor
+ * that is not written, or an argument with the mark `@host`, such as an index (x[{1, 3}] needs no
+ * :to). */
 static bool may_lend(const lt_Param *p, const lt_Tensor *t) {
   if (t->storage->device.type != LT_DEVICE_cpu) return false;
   return p->place == LT_PLACE_HOST || (t->ndim == 0 && !p->written);
 }
 
-/* Does a tensor of the device `from` better go to `to` than the other way round? A tensor without
- * data cannot be moved, and who has an accelerator means to use it. */
+/* Returns true when an error should suggest to move the tensor on `from` to device `to`, rather
+ * than the other way round: a meta tensor has no data to move, and whoever uses an accelerator
+ * wants the work to run there. */
 static bool better_moved(lt_Device from, lt_Device to) {
   if (to.type == LT_DEVICE_meta || from.type == LT_DEVICE_meta) return to.type == LT_DEVICE_meta;
   return from.type == LT_DEVICE_cpu;
 }
 
+/* Reports that two arguments are on different devices. */
 static bool fail_device_mismatch(const Place *first, const Place *second) {
   lt_DeviceMismatch mismatch;
   const Place *place[2] = {first, second};
@@ -165,6 +172,8 @@ static bool fail_device_mismatch(const Place *first, const Place *second) {
   return lt_error_device_mismatch(&mismatch);
 }
 
+/* Checks the device of a tensor argument against the ones before it, and updates the deciding
+ * argument. Any other tensor overrides a 0-d tensor on the CPU. */
 static bool place_tensor(const lt_Param *p, Place *place, Place own) {
   const lt_Tensor *t = own.tensor;
   if (is_anywhere(p)) return true;
@@ -176,9 +185,10 @@ static bool place_tensor(const lt_Param *p, Place *place, Place own) {
   return lt_device_equal(d, chosen) || may_lend(p, t) || fail_device_mismatch(place, &own);
 }
 
-/* Structured kernels see tensors of their own device alone: what the CPU may lend (a 0-d tensor, an
- * index) is sent there first, on the tape. Belongs to the open scope. */
-static bool bring_args(lt_Call *c, lt_Tensor **list, int room) {
+/* Copies the arguments that are on the CPU (a 0-d tensor, an index) to the call's device, because
+ * kernels other than elementwise ones only accept tensors of their own device. The copies are
+ * recorded for gradients and belong to the open scope. `list` is memory for one list of tensors. */
+static bool copy_lent_args(lt_Call *c, lt_Tensor **list, int room) {
   for (int i = 0; i < c->nargs; i++) {
     lt_Arg *a = &c->arg[i];
     if (is_anywhere(&c->signature->param[i])) continue;
@@ -205,7 +215,8 @@ static bool bring_args(lt_Call *c, lt_Tensor **list, int room) {
   return true;
 }
 
-static bool comes_from_elsewhere(const lt_Call *c) {
+/* Returns true when copy_lent_args has something to copy. */
+static bool has_lent_args(const lt_Call *c) {
   for (int i = 0; i < c->nargs; i++) {
     const lt_Arg *a = &c->arg[i];
     if (is_anywhere(&c->signature->param[i])) continue;
@@ -218,8 +229,8 @@ static bool comes_from_elsewhere(const lt_Call *c) {
   return false;
 }
 
-/* Where the call runs: on its tensors' device; a factory where it was told to, or on the default
- * device. */
+/* Chooses where the call runs: on the device of its tensors; a factory function on the one that its
+ * argument `device` names, otherwise on the default device. */
 static bool choose_device(lt_Call *c) {
   Place place = {NULL, NULL, -1};
   for (int i = 0; i < c->nargs; i++) {
@@ -232,9 +243,9 @@ static bool choose_device(lt_Call *c) {
       if (a->tensors[k] && !place_tensor(p, &place, (Place){a->tensors[k], p->name, k}))
         return false;
   }
-  int told = c->signature->device_param;
-  if (told >= 0 && lt_given(c, told))
-    c->device = c->arg[told].device;
+  int given = c->signature->device_param;
+  if (given >= 0 && lt_given(c, given))
+    c->device = c->arg[given].device;
   else
     c->device = place.tensor ? lt_tensor_device(place.tensor) : lt_device_default();
   return true;
@@ -242,13 +253,16 @@ static bool choose_device(lt_Call *c) {
 
 /* ---- elementwise inference ------------------------------------------------------------------- */
 
-static bool want_bool(const lt_Call *c, int i) {
+/* Checks that argument i, a condition, is a bool tensor. */
+static bool check_bool(const lt_Call *c, int i) {
   const lt_Tensor *t = c->arg[i].tensor;
   if (t->dtype == LT_bool) return true;
   return lt_fail("%s must be a bool tensor, got %s. Compare it first: %s:ne(0)",
                  c->signature->param[i].name, lt_dtype_name(t->dtype), c->signature->param[i].name);
 }
 
+/* Returns true when the argument is complex: a number, a dtype, or a tensor, which is stored in
+ * *found. */
 static bool is_complex(const lt_Arg *a, const lt_Tensor **found) {
   if (a->kind == LT_ARG_SCALAR) return a->scalar.kind == LT_COMPLEX;
   if (a->kind == LT_ARG_DTYPE) return lt_dtype_is_complex(a->dtype);
@@ -259,6 +273,7 @@ static bool is_complex(const lt_Arg *a, const lt_Tensor **found) {
   return *found = a->tensor, true;
 }
 
+/* Returns true when an argument is complex. */
 static bool any_complex(const lt_Call *c) {
   const lt_Tensor *t;
   for (int i = 0; i < c->nargs; i++)
@@ -266,7 +281,7 @@ static bool any_complex(const lt_Call *c) {
   return false;
 }
 
-/* Names the first complex argument of an op that is defined for real numbers; returns false. */
+/* Reports the first complex argument of an op that is defined for real numbers only. */
 static bool refuse_complex(const lt_Call *c) {
   const lt_Tensor *t = NULL;
   int i = 0;
@@ -283,7 +298,8 @@ static bool refuse_complex(const lt_Call *c) {
                  name, lt_dtype_name(t->dtype), name, name, name);
 }
 
-/* The result's dtype, and what is computed in, by the op's rule. */
+/* Computes the dtype of the result, and c->compute, by the rule of the op. Refuses dtypes that the
+ * rule excludes. */
 static bool elementwise_dtype(lt_Call *c, lt_Dtype *result) {
   const lt_OpInfo *info = c->info;
   lt_Dtype d = LT_DTYPE_NONE;
@@ -305,7 +321,8 @@ static bool elementwise_dtype(lt_Call *c, lt_Dtype *result) {
       d = lt_result_type(c->arg, info->inputs);
   }
   lt_Category k = lt_dtype_category(d);
-  bool more = c->nargs > info->inputs || info->rule >= LT_RULE_SELF; /* than what gave d */
+  bool more =
+      c->nargs > info->inputs || info->rule >= LT_RULE_SELF; /* than those that determine d */
   if (k == LT_COMPLEX ? !info->has_complex : more && any_complex(c)) return refuse_complex(c);
   switch (info->rule) {
   case LT_RULE_NUMBER:
@@ -325,10 +342,10 @@ static bool elementwise_dtype(lt_Call *c, lt_Dtype *result) {
     if (k == LT_FLOATING) return lt_fail("wants integers or bool, got %s", lt_dtype_name(d));
     break;
   case LT_RULE_SELECT:
-    if (!want_bool(c, 0)) return false;
+    if (!check_bool(c, 0)) return false;
     break;
   case LT_RULE_MASK:
-    if (!want_bool(c, 1)) return false;
+    if (!check_bool(c, 1)) return false;
     break;
   default:
     break;
@@ -339,8 +356,8 @@ static bool elementwise_dtype(lt_Call *c, lt_Dtype *result) {
   return true;
 }
 
-/* Names the sizes that clash: the first pair, from the last dimension, that differ and of which
- * none is 1. */
+/* Reports the first pair of sizes, from the last dimension, that differ and of which neither is
+ * 1. */
 static bool broadcast_failed(const lt_Spec *s, const lt_Tensor *t) {
   int i = 1;
   while (s->shape[s->ndim - i] == t->shape[t->ndim - i] || s->shape[s->ndim - i] == 1 ||
@@ -352,6 +369,7 @@ static bool broadcast_failed(const lt_Spec *s, const lt_Tensor *t) {
                  (long long)s->shape[s->ndim - i], (long long)t->shape[t->ndim - i]);
 }
 
+/* Broadcasts the shapes of the inputs. */
 static bool elementwise_shape(lt_Call *c, lt_Spec *s) {
   const lt_Tensor *first = NULL;
   s->ndim = 0;
@@ -370,7 +388,8 @@ static bool elementwise_shape(lt_Call *c, lt_Spec *s) {
   return true;
 }
 
-/* Numbers that go into an integer tensor must fit it; ints to negative powers are no ints. */
+/* Checks number arguments: one that is stored in an integer tensor must fit its dtype, integer
+ * powers must not be negative, and factors of integers must be finite. */
 static bool elementwise_numbers(const lt_Call *c) {
   _Alignas(LT_MAX_ELEMENT) char element[LT_MAX_ELEMENT];
   switch (c->info->rule) {
@@ -399,6 +418,7 @@ static bool elementwise_numbers(const lt_Call *c) {
   return true;
 }
 
+/* Fills in the spec of an elementwise op's result. */
 static bool infer_elementwise(lt_Call *c) {
   lt_Spec *s = &c->spec[0];
   if (!elementwise_dtype(c, &s->dtype) || !elementwise_shape(c, s) || !elementwise_numbers(c))
@@ -408,9 +428,10 @@ static bool infer_elementwise(lt_Call *c) {
   return true;
 }
 
-/* The Scalar arguments after the inputs: a and b of the op's text. Moved part by part: in calls of
- * few elements, one load of what two stores have just written would have to wait for both. */
-static void take_extra(lt_Scalar *s, const lt_Call *c, int i) {
+/* Reads the scalar argument i (0-based) after the inputs: a or b of the op's expression. It is
+ * copied member by member: in calls with few elements, one wide load of what two stores have just
+ * written would stall. */
+static void read_extra(lt_Scalar *s, const lt_Call *c, int i) {
   i += c->info->inputs;
   *s = lt_scalar_int(0);
   if (i >= c->nargs) return;
@@ -424,13 +445,14 @@ static void take_extra(lt_Scalar *s, const lt_Call *c, int i) {
   }
 }
 
-/* As lt_loop_run stores a number. */
+/* Converts a number to the compute dtype as lt_number_store does. */
 static int64_t wrapped(lt_Scalar s, lt_Dtype compute) {
   int64_t v = lt_scalar_to_int(s);
   return compute == LT_int32 ? (int32_t)v : v;
 }
 
-/* Before integers are divided: a number is looked at here, a tensor by its own device. */
+/* Checks that the divisor of an integer division is not 0: a number here, a tensor by its own
+ * device. */
 static bool divisor_fits(const lt_Call *c, const lt_Tensor *out) {
   if (c->info->rule != LT_RULE_DIVIDE || lt_dtype_category(c->compute) != LT_INTEGER ||
       out->numel == 0)
@@ -444,7 +466,7 @@ static bool divisor_fits(const lt_Call *c, const lt_Tensor *out) {
   return !b->kernels.check_divisor || b->kernels.check_divisor(c, a->tensor);
 }
 
-/* Has the device no loop for this elementwise op? */
+/* Returns true when the device has no loop for this elementwise op. */
 static inline bool lacks_loop(const lt_Backend *b, const lt_Call *c) {
   return __builtin_expect(b->kernels.elementwise_supported != NULL, 0) &&
          !b->kernels.elementwise_supported(c->op, c->compute);
@@ -453,13 +475,13 @@ static inline bool lacks_loop(const lt_Backend *b, const lt_Call *c) {
 static bool run_elementwise(lt_Call *c, lt_Tensor *out);
 static bool run_loop(lt_Call *host) { return run_elementwise(host, host->out[0]); }
 
-/* `out` is c->out[0]. */
+/* Runs an elementwise op into out, which is c->out[0]. */
 static bool run_elementwise(lt_Call *c, lt_Tensor *out) {
   if (lacks_loop(lt_backend_of(out), c)) return lt_fallback_run(c, run_loop);
   if (!divisor_fits(c, out)) return false;
   lt_Scalar a, b;
-  take_extra(&a, c, 0);
-  take_extra(&b, c, 1);
+  read_extra(&a, c, 0);
+  read_extra(&b, c, 1);
   return lt_loop_run(c->op, out, c->compute, c->info->inputs, c->arg, a, b);
 }
 
@@ -474,20 +496,23 @@ static void drop_outputs(lt_Call *c) {
 
 static bool has_trait(const lt_Call *c, unsigned trait) { return (c->info->traits & trait) != 0; }
 
-/* The tensor that an op with COPY and BUILTIN copies: the one that may be on any device. */
+/* Returns the tensor that an op with the traits COPY and BUILTIN copies: its argument with the mark
+ * `@any`. */
 static lt_Tensor *copied(const lt_Call *c) {
   int i = 0;
   while (c->signature->param[i].place != LT_PLACE_ANY) i++;
   return c->arg[i].tensor;
 }
 
+/* Returns true when the call has non_blocking = true. */
 static bool is_non_blocking(const lt_Call *c) {
   int i = c->signature->non_blocking_param;
   return i >= 0 && c->arg[i].b;
 }
 
-/* What a copy to the host that need not be waited for lands in: memory that the device can write by
- * itself. NULL where there is none. */
+/* Allocates the result of a non-blocking copy to the host in pinned memory, to which the device
+ * copies asynchronously. NULL, for the usual allocation, when the call is no such copy or there is
+ * no pinned memory. */
 static lt_Tensor *pinned_output(const lt_Call *c) {
   const lt_Spec *s = &c->spec[0];
   if (!has_trait(c, LT_TRAIT_COPY) || !is_non_blocking(c)) return NULL;
@@ -506,25 +531,29 @@ static lt_Tensor *pinned_output(const lt_Call *c) {
   return t;
 }
 
+/* Allocates the results from the specs. On failure none remains. */
 static bool make_outputs(lt_Call *c) {
-  for (int i = 0; i < c->nout; i++) c->out[i] = NULL; /* of those that are not reached, too */
+  for (int i = 0; i < c->nout; i++) c->out[i] = NULL; /* also those after a failure */
   for (int i = 0; i < c->nout; i++) {
     c->out[i] = pinned_output(c);
     if (c->out[i]) continue;
     c->out[i] = lt_empty(c->spec[i].dtype, c->spec[i].device, c->spec[i].ndim, c->spec[i].shape);
     if (c->out[i]) continue;
-    c->nout = i; /* those behind it are not set */
+    c->nout = i; /* so that drop_outputs skips the others */
     drop_outputs(c);
     return false;
   }
   return true;
 }
 
-/* What every device runs without a kernel of its own: the result's memory, and a copy into it. */
+/* Runs an op that needs no kernel: the result is already allocated; with the trait COPY the
+ * argument is copied into it. */
 static bool run_builtin(lt_Call *c) {
   return !has_trait(c, LT_TRAIT_COPY) || lt_copy_into(c->out[0], copied(c), is_non_blocking(c));
 }
 
+/* Runs the kernel of the call's device, or the fallback when it has none. On a device without data
+ * it only checks that the result's shape does not depend on data. */
 static bool run_kernel(lt_Call *c) {
   const lt_Backend *b = lt_device_backend(c->device.type);
   if (!b) return false;
@@ -538,7 +567,8 @@ static bool run_kernel(lt_Call *c) {
   return b->kernels.table[c->op](c) && lt_check_interrupt();
 }
 
-/* Memory that was allocated on one stream and used on another must outlive that use. */
+/* Tells the allocator that memory allocated on one stream is used on another, so that it is not
+ * reused too early. */
 static void note_stream(const lt_Backend *b, lt_Stream *stream, const lt_Tensor *t) {
   lt_Storage *s = t->storage;
   if (s->stream != stream && s->stream && s->stream->index == stream->index &&
@@ -546,6 +576,7 @@ static void note_stream(const lt_Backend *b, lt_Stream *stream, const lt_Tensor 
     b->memory.record_stream(s, stream);
 }
 
+/* Does that for all tensor arguments. */
 static void note_streams(const lt_Call *c) {
   const lt_Backend *b = lt_device_backend(c->device.type);
   if (!b->memory.record_stream) return;
@@ -558,13 +589,14 @@ static void note_streams(const lt_Call *c) {
   }
 }
 
-/* After a call: marks the streams that its operands are used on; records a call on meta. */
+/* Finishes a call: records the streams that use its operands; on meta, adds it to the recorder. */
 static bool note_call(const lt_Call *c) {
   if (c->device.type == LT_DEVICE_meta) return lt_record_call(c);
   note_streams(c);
   return true;
 }
 
+/* Runs a call into new results. An UPDATE op starts from a copy of self. */
 static bool run_fresh(lt_Call *c) {
   if (!make_outputs(c)) return false;
   bool ok;
@@ -578,8 +610,8 @@ static bool run_fresh(lt_Call *c) {
   return ok;
 }
 
-/* Does another input share memory with self in a way that writing would spoil? */
-static bool spoils(const lt_Call *c) {
+/* Returns true when writing self in place would change another input before it is read. */
+static bool needs_temporary(const lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
   for (int i = 1; i < c->nargs; i++) {
     const lt_Arg *a = &c->arg[i];
@@ -591,13 +623,14 @@ static bool spoils(const lt_Call *c) {
   return false;
 }
 
-/* In place: straight into self where that is safe, else through a temporary. */
+/* Runs a call in place: directly into self if that is safe, otherwise into a temporary that is
+ * copied to self. */
 static bool run_in_place(lt_Call *c) {
   lt_Tensor *self = lt_in(c, 0);
   bool update = c->info->kind == LT_KIND_UPDATE;
-  bool direct = !spoils(c) &&
+  bool direct = !needs_temporary(c) &&
                 (c->info->kind == LT_KIND_ELEMENTWISE || (update && lt_tensor_is_contiguous(self)));
-  if (has_trait(c, LT_TRAIT_BUILTIN)) direct = true; /* lt_copy_into minds overlap itself */
+  if (has_trait(c, LT_TRAIT_BUILTIN)) direct = true; /* lt_copy_into handles overlap itself */
   if (direct) {
     c->out[0] = self;
     bool ok = c->info->kind == LT_KIND_ELEMENTWISE ? run_elementwise(c, self) : run_kernel(c);
@@ -611,6 +644,8 @@ static bool run_in_place(lt_Call *c) {
   return ok;
 }
 
+/* Checks that the result fits self: variant, shape, dtype category, device, memory, and autograd's
+ * rules. */
 static bool check_in_place(const lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
   const lt_Spec *s = &c->spec[0];
@@ -636,6 +671,8 @@ static bool check_in_place(const lt_Call *c) {
   return lt_autograd_check_in_place(c);
 }
 
+/* Runs and records an in-place call. The gradient's node is created before the run, because nothing
+ * may fail after self has been written. */
 static bool call_in_place(lt_Call *c) {
   if (!check_in_place(c)) return false;
   void *state = NULL;
@@ -658,20 +695,22 @@ static bool call_in_place(lt_Call *c) {
   return false;
 }
 
-static bool wants_requires_grad(const lt_Call *c) {
+/* Returns true when a factory function is called with requires_grad = true. */
+static bool sets_requires_grad(const lt_Call *c) {
   int i = c->signature->requires_grad_param;
   return i >= 0 && c->arg[i].kind == LT_ARG_BOOL && c->arg[i].b;
 }
 
+/* Runs and records a call with new results. */
 static bool call_fresh(lt_Call *c) {
   if (!run_fresh(c)) return false;
   bool ok = note_call(c) && (!lt_autograd_required(c) || lt_autograd_record(c));
-  if (ok && wants_requires_grad(c)) ok = lt_tensor_set_requires_grad(c->out[0], true);
+  if (ok && sets_requires_grad(c)) ok = lt_tensor_set_requires_grad(c->out[0], true);
   if (!ok) drop_outputs(c);
   return ok;
 }
 
-/* It writes tensors of its lists, and gives nothing. */
+/* Runs a map, which writes tensors of its lists and has no results. */
 static bool call_map(lt_Call *c) {
   c->nout = 0;
   if (c->in_place) return lt_fail("has no in-place variant");
@@ -682,6 +721,7 @@ static bool call_map(lt_Call *c) {
   return true;
 }
 
+/* Creates a view. `infer` sets the result itself; no kernel runs. */
 static bool call_view(lt_Call *c) {
   c->out[0] = NULL;
   if (!c->info->infer(c)) return false;
@@ -692,7 +732,8 @@ static bool call_view(lt_Call *c) {
   return ok;
 }
 
-/* A composite gives borrowed tensors, which the scope, an argument or a list holds. */
+/* Runs a composite in a scope. Its results are borrowed from the scope, an argument or a list, so
+ * they are retained before the scope closes. */
 static bool call_composite(lt_Call *c, bool (*composite)(lt_Call *)) {
   size_t mark = lt_scope_open();
   for (int i = 0; i < LT_MAX_OUT; i++) c->out[i] = NULL;
@@ -705,6 +746,7 @@ static bool call_composite(lt_Call *c, bool (*composite)(lt_Call *)) {
 
 /* ---- the short way --------------------------------------------------------------------------- */
 
+/* Returns true when the op's result and compute dtype follow from d alone. */
 static bool quick_dtype(lt_Rule rule, lt_Dtype d) {
   switch (rule) {
   case LT_RULE_SAME:
@@ -722,8 +764,8 @@ static bool quick_dtype(lt_Rule rule, lt_Dtype d) {
   }
 }
 
-/* Does an operand leave everything as the tensor t says? A number does when its kind does not
- * change the dtype. */
+/* Returns true when an operand has the dtype, device, shape and layout of t. A number qualifies
+ * when its kind does not change the dtype. */
 static bool quick_operand(const lt_Arg *a, const lt_Tensor *t) {
   const lt_Tensor *u = a->tensor;
   if (a->kind == LT_ARG_SCALAR) return lt_dtype_is_float(t->dtype) && a->scalar.kind != LT_COMPLEX;
@@ -733,9 +775,10 @@ static bool quick_operand(const lt_Arg *a, const lt_Tensor *t) {
          lt_shape_equal(u->ndim, u->shape, t->ndim, t->shape) && lt_tensor_is_contiguous(u);
 }
 
-/* Most calls in a program's inner loops are elementwise, on dense tensors of one dtype, shape and
- * device, and numbers, with no more arguments than those: nothing is left to infer, to broadcast
- * or to refuse. The tensor that decides, or NULL. */
+/* Returns the deciding tensor of a call that can take the fast path, otherwise NULL: an elementwise
+ * op on contiguous tensors of one dtype, shape and device, and numbers, without further arguments.
+ * Most calls in inner loops are of this form, in which nothing is left to infer, broadcast or
+ * refuse. */
 static const lt_Tensor *quick_fits(const lt_Call *c, const lt_Arg *args, int nargs) {
   const lt_Tensor *t = NULL;
   if (c->info->kind != LT_KIND_ELEMENTWISE || nargs != c->info->inputs || c->in_place) return NULL;
@@ -752,6 +795,7 @@ static const lt_Tensor *quick_fits(const lt_Call *c, const lt_Arg *args, int nar
   return t;
 }
 
+/* Runs an elementwise op on contiguous tensors of one shape, without numbers. */
 static bool quick_run(lt_Call *c, lt_Tensor *out) {
   const lt_Backend *backend = lt_backend_of(out);
   if (!backend->has_data || out->numel == 0) return true;
@@ -764,8 +808,8 @@ static bool quick_run(lt_Call *c, lt_Tensor *out) {
   l.ndim = 1;
   l.layout = LT_LAYOUT_CONTIGUOUS;
   l.numel = l.shape[0] = out->numel;
-  take_extra(&l.a, c, 0);
-  take_extra(&l.b, c, 1);
+  read_extra(&l.a, c, 0);
+  read_extra(&l.b, c, 1);
   l.device = lt_tensor_device(out);
   l.stream = backend->streams.current ? backend->streams.current(backend, l.device.index) : NULL;
   for (int k = 0; k <= l.inputs; k++) {
@@ -778,6 +822,7 @@ static bool quick_run(lt_Call *c, lt_Tensor *out) {
   return backend->kernels.elementwise(&l);
 }
 
+/* Runs and records a call that quick_fits accepted. */
 static bool call_quick(lt_Call *c, const lt_Arg *args, const lt_Tensor *t) {
   bool tracked = false, numbers = false;
   c->nargs = c->signature->count;
@@ -786,7 +831,7 @@ static bool call_quick(lt_Call *c, const lt_Arg *args, const lt_Tensor *t) {
       c->arg[i] = args[i];
       numbers = true;
     } else {
-      c->arg[i].kind = LT_ARG_TENSOR; /* part by part, as it was written: a wider load would wait */
+      c->arg[i].kind = LT_ARG_TENSOR; /* by member, see read_extra */
       c->arg[i].tensor = args[i].tensor;
       tracked |= lt_tensor_requires_grad(args[i].tensor);
     }
@@ -805,25 +850,26 @@ static bool call_quick(lt_Call *c, const lt_Arg *args, const lt_Tensor *t) {
   return false;
 }
 
-/* A structured kernel with arguments from elsewhere. */
-static bool call_brought(lt_Call *c) {
+/* Runs a call whose arguments are partly on the CPU: copies them to the call's device first. */
+static bool call_with_lent_args(lt_Call *c) {
   lt_Tensor *list[LT_MAX_DIMS];
   size_t mark = lt_scope_open();
-  bool ok = bring_args(c, list, LT_MAX_DIMS) && c->info->infer(c) &&
+  bool ok = copy_lent_args(c, list, LT_MAX_DIMS) && c->info->infer(c) &&
             (!lt_dtype_is_complex(c->spec[0].dtype) || lt_autograd_check_complex(c)) &&
             (c->in_place ? call_in_place(c) : call_fresh(c));
   lt_scope_close(mark, NULL);
   return ok;
 }
 
-/* Composite forms make new results: an op in place needs its kernel. */
+/* Returns true when the device has no kernel for the op. In-place ops are excluded, because
+ * composite forms create new results. */
 static bool lacks_kernel(const lt_Call *c) {
   const lt_Backend *b = lt_device_loaded(c->device.type);
   return b && b->has_data && !b->kernels.table[c->op] && !c->in_place;
 }
 
-/* An op whose kernels take real tensors only, with complex arguments: in other ops, where it is
- * linear or has a composite form. */
+/* Runs an op whose kernels accept real tensors only with complex arguments: by calls on their parts
+ * if it is linear, or by its composite form; otherwise it is an error. */
 static bool call_complex(lt_Call *c) {
   const lt_Tensor *t;
   bool by_parts = (c->info->traits & (LT_TRAIT_PARTS | LT_TRAIT_BILINEAR)) != 0, any = false;
@@ -833,10 +879,11 @@ static bool call_complex(lt_Call *c) {
   return any && form ? call_composite(c, form) : refuse_complex(c);
 }
 
+/* Runs a call by the kind of its op. */
 static bool run_call(lt_Call *c, const lt_Arg *args, int nargs) {
   const lt_Tensor *t = quick_fits(c, args, nargs);
   if (t) return call_quick(c, args, t);
-  if (!take_args(c, args, nargs) || !choose_device(c)) return false;
+  if (!read_args(c, args, nargs) || !choose_device(c)) return false;
   switch (c->info->kind) {
   case LT_KIND_COMPOSITE:
     return call_composite(c, c->info->infer);
@@ -851,27 +898,28 @@ static bool run_call(lt_Call *c, const lt_Arg *args, int nargs) {
     if (!(c->info->traits & LT_TRAIT_COMPLEX) && any_complex(c)) return call_complex(c);
     if (c->device.type != LT_DEVICE_cpu && lacks_kernel(c) && lt_composite_form(c->op))
       return call_composite(c, lt_composite_form(c->op));
-    if (c->device.type != LT_DEVICE_cpu && comes_from_elsewhere(c)) return call_brought(c);
+    if (c->device.type != LT_DEVICE_cpu && has_lent_args(c)) return call_with_lent_args(c);
     if (!c->info->infer(c)) return false;
   }
   if (lt_dtype_is_complex(c->spec[0].dtype) && !lt_autograd_check_complex(c)) return false;
   return c->in_place ? call_in_place(c) : call_fresh(c);
 }
 
-/* The memory that an op reads: of its first tensor, in place of the first beside itself. */
+/* Returns the storage of the first tensor that the op reads (in place: besides self), for its
+ * event. */
 static const lt_Storage *read_by(const lt_Arg *args, int nargs, bool in_place) {
   for (int i = in_place; i < nargs; i++)
     if (args[i].kind == LT_ARG_TENSOR && args[i].tensor) return args[i].tensor->storage;
   return NULL;
 }
 
-/* The first tensor that a call has made or, of a map, written; NULL: there is none. */
+/* Returns the first result, or the first tensor that a map has written; NULL when there is none. */
 static const lt_Tensor *written_first(const lt_Call *c) {
   if (c->info->kind == LT_KIND_MAP) return lt_map_count(c) ? lt_map_tensor(c, 0, 0) : NULL;
   return c->nout ? c->out[0] : NULL;
 }
 
-/* Fills the event of an op that has run. */
+/* Fills in the event of an op that has run. */
 static void describe_call(lt_TraceEvent *e, const lt_Call *c, bool ok) {
   lt_Kind kind = c->info->kind;
   e->op = c->op;
@@ -894,7 +942,7 @@ static void describe_call(lt_TraceEvent *e, const lt_Call *c, bool ok) {
   if (kind == LT_KIND_MAP) e->bytes = lt_map_bytes(c);
 }
 
-/* A call while tracers are registered. */
+/* Runs a call and reports its event to the tracers. */
 static bool traced_call(lt_Call *c, const lt_Arg *args, int nargs) {
   lt_TraceSpan span;
   c->device = lt_cpu();

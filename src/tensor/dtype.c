@@ -1,4 +1,4 @@
-/* dtype.c: dtypes by name, PyTorch's promotion, and single values in and out of memory. */
+/* dtype.c: dtypes by name, PyTorch's type promotion, and single values in and out of memory. */
 #include "core.h"
 #include "half.h"
 
@@ -73,7 +73,7 @@ double lt_dtype_largest(lt_Dtype d) {
                             : DBL_MAX;
 }
 
-/* Room for a text of a message. */
+/* Returns the next of four buffers for numbers in messages. */
 static char *text_room(void) {
   static _Thread_local char ring[4][LT_NUMBER_TEXT];
   static _Thread_local int turn;
@@ -99,7 +99,7 @@ const char *lt_scalar_text(lt_Scalar s) {
   return text;
 }
 
-/* "cuda", "cuda:1" */
+/* Returns true for a device name, "cuda" or "cuda:1", so that the error can say so. */
 static bool is_device(const char *name) {
   for (int t = 0; t < lt_device_type_count(); t++) {
     size_t n = strlen(lt_device_type_name(t));
@@ -125,15 +125,18 @@ lt_Dtype lt_dtype_from_name(const char *name) {
 
 /* ---- the dtype of a result ------------------------------------------------------------------- */
 
-/* A dtype for each of three classes, of which a lower class counts only for its category. */
+/* The promoted dtypes of three groups of operands: tensors with dimensions, 0-d tensors, numbers. A
+ * later group changes the result only if its category is higher. */
 typedef struct Classes {
   lt_Dtype dimensioned, single, number;
 } Classes;
 
+/* Promotes *into with d. */
 static void join(lt_Dtype *into, lt_Dtype d) {
   *into = *into == LT_DTYPE_NONE ? d : lt_dtype_promote(*into, d);
 }
 
+/* Returns the dtype of a number operand by its kind. */
 static lt_Dtype number_dtype(lt_Category kind) {
   return kind == LT_COMPLEX    ? lt_dtype_complex(lt_dtype_default())
          : kind == LT_FLOATING ? lt_dtype_default()
@@ -141,6 +144,7 @@ static lt_Dtype number_dtype(lt_Category kind) {
                                : LT_bool;
 }
 
+/* Combines the dtypes of two groups, of which the first has priority. */
 static lt_Dtype combine(lt_Dtype higher, lt_Dtype lower) {
   if (higher == LT_DTYPE_NONE) return lower;
   if (lower == LT_DTYPE_NONE || table[higher].category >= table[lower].category) return higher;
@@ -174,6 +178,7 @@ int64_t lt_scalar_to_int(lt_Scalar s) {
   return s.f < -9223372036854775808.0 ? INT64_MIN : (int64_t)s.f;
 }
 
+/* Returns true when an integer dtype can represent v. */
 static bool fits(int64_t v, lt_Dtype d) {
   if (d == LT_int64) return true;
   if (d == LT_uint8) return v >= 0 && v <= UINT8_MAX;

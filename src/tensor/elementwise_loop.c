@@ -1,6 +1,6 @@
-/* elementwise_loop.c: elementwise loops: operands are broadcast, their dimensions reordered and
- * merged to the few layouts that device.h names, and handed to the device. Copies between dtypes,
- * layouts and devices go the same way. */
+/* elementwise_loop.c: elementwise loops and copies. Operands are broadcast, and their dimensions
+ * reordered and merged, until one of the few layouts of device.h remains; then the device runs the
+ * loop. Copies between dtypes and layouts are such loops; copies between devices are here, too. */
 #include "trace.h"
 #include "opids.h"
 
@@ -15,7 +15,7 @@ bool lt_tensor_overlaps_itself(const lt_Tensor *t) {
     for (; k > 0 && t->strides[order[k - 1]] > t->strides[i]; k--) order[k] = order[k - 1];
     order[k] = i;
   }
-  int64_t reach = 0; /* the last element that the smaller strides get to */
+  int64_t reach = 0; /* the offset of the last element in the dimensions before */
   for (int k = 0; k < n; k++) {
     if (t->strides[order[k]] <= reach) return true;
     reach += (t->shape[order[k]] - 1) * t->strides[order[k]];
@@ -23,12 +23,14 @@ bool lt_tensor_overlaps_itself(const lt_Tensor *t) {
   return false;
 }
 
+/* Returns the offset of t's last element in its storage. */
 static int64_t last_element(const lt_Tensor *t) {
   int64_t last = t->offset;
   for (int i = 0; i < t->ndim; i++) last += (t->shape[i] - 1) * t->strides[i];
   return last;
 }
 
+/* Returns true when the tensors are the same elements in the same order. */
 static bool same_geometry(const lt_Tensor *a, const lt_Tensor *b) {
   if (a->dtype != b->dtype || a->offset != b->offset || a->ndim != b->ndim) return false;
   for (int i = 0; i < a->ndim; i++)
@@ -43,6 +45,7 @@ typedef struct Grid {
   int64_t stride[2 * LT_MAX_DIMS + 1];
 } Grid;
 
+/* Adds t's strides to the grid. */
 static void add_strides(Grid *g, const lt_Tensor *t) {
   for (int d = 0; d < t->ndim; d++) {
     int64_t s = t->strides[d] * (int64_t)lt_dtype_size(t->dtype);
@@ -55,8 +58,8 @@ static void add_strides(Grid *g, const lt_Tensor *t) {
   }
 }
 
-/* The bytes of t as a box: those at sum(i[k] * stride[k]) behind the byte `from`, for all i[k] from
- * low[k] to high[k]. False where a byte may have several such i. */
+/* Computes the bytes of t as a box in the grid: those at sum(i[k] * stride[k]) after byte `from`,
+ * for all i[k] from low[k] to high[k]. Returns false when different i may give the same byte. */
 static bool box_of(const Grid *g, const lt_Tensor *t, int64_t from, int64_t *low, int64_t *high) {
   int64_t size = (int64_t)lt_dtype_size(t->dtype), rest = t->offset * size - from, reach = 0;
   for (int k = 0; k < g->n; rest %= g->stride[k++]) {
@@ -70,7 +73,8 @@ static bool box_of(const Grid *g, const lt_Tensor *t, int64_t from, int64_t *low
   return true;
 }
 
-/* Do two tensors lie between each other's elements, as columns of one matrix do? */
+/* Returns true when two tensors share no byte although their ranges overlap, such as two columns of
+ * one matrix: as boxes of one grid they are disjoint in some dimension. */
 static bool interleaved(const lt_Tensor *a, const lt_Tensor *b, int64_t from) {
   enum { MOST = 2 * LT_MAX_DIMS + 1 };
   Grid g = {1, {1}};
@@ -93,7 +97,7 @@ bool lt_tensor_overlaps(const lt_Tensor *a, const lt_Tensor *b) {
 
 /* ---- collapsing ------------------------------------------------------------------------------ */
 
-/* Dimensions and the operands that are gone through in them. */
+/* The dimensions of a loop, and the operands with a stride for each dimension. */
 typedef struct Dims {
   int ndim;
   int64_t *shape;
@@ -101,8 +105,8 @@ typedef struct Dims {
   lt_Operand *operand;
 } Dims;
 
-/* Should dimension i lie inside dimension j? Decided by the first operand whose strides differ
- * there; the output's word counts first. */
+/* Returns true when dimension i should be inside of dimension j. The first operand whose strides
+ * differ decides; the outputs come first. */
 static bool inside(const Dims *d, int i, int j) {
   for (int k = 0; k < d->count; k++) {
     int64_t a = d->operand[k].strides[i], b = d->operand[k].strides[j];
@@ -128,6 +132,7 @@ static void move_dim(const Dims *d, int from, int to) {
   for (int k = 0; k < d->count; k++) d->operand[k].strides[to] = d->operand[k].strides[from];
 }
 
+/* Returns true when two neighbouring dimensions are one run of memory in every operand. */
 static bool mergeable(const Dims *d, int outer, int inner) {
   for (int k = 0; k < d->count; k++)
     if (d->operand[k].strides[outer] != d->operand[k].strides[inner] * d->shape[inner])
@@ -138,16 +143,16 @@ static bool mergeable(const Dims *d, int outer, int inner) {
 bool lt_operands_collapse(int *ndim, int64_t *shape, int count, lt_Operand *operand) {
   Dims d = {*ndim, shape, count, operand};
   int n = 0;
-  for (int i = 0; i < d.ndim; i++) { /* without dimensions of size 1 */
+  for (int i = 0; i < d.ndim; i++) { /* remove dimensions of size 1 */
     if (shape[i] == 0) return false;
     if (shape[i] == 1) continue;
     if (n != i) move_dim(&d, i, n);
     n++;
   }
   d.ndim = n;
-  for (int i = 1; i < n; i++) /* the smallest strides innermost; stable */
+  for (int i = 1; i < n; i++) /* insertion sort, the smallest strides innermost */
     for (int k = i; k > 0 && inside(&d, k - 1, k); k--) swap_dims(&d, k - 1, k);
-  for (int i = n - 2; i >= 0; i--) { /* neighbours that are one run in every operand */
+  for (int i = n - 2; i >= 0; i--) { /* merge neighbours */
     if (!mergeable(&d, i, i + 1)) continue;
     shape[i + 1] *= shape[i];
     for (int k = i; k < d.ndim - 1; k++) move_dim(&d, k + 1, k);
@@ -163,6 +168,7 @@ bool lt_operands_collapse(int *ndim, int64_t *shape, int count, lt_Operand *oper
   return true;
 }
 
+/* Classifies the strides of a collapsed loop. */
 static lt_Layout layout_of(const lt_Loop *l) {
   bool dense = true, simple = true;
   int last = l->ndim - 1;
@@ -188,7 +194,7 @@ void lt_loop_collapse(lt_Loop *l) {
 
 /* ---- building -------------------------------------------------------------------------------- */
 
-/* Byte strides of t under the loop's shape (ndim dimensions, aligned at the end). */
+/* Sets operand k to t, broadcast to the loop's shape. Dimensions are aligned at the end. */
 static void set_operand(lt_Loop *l, int k, const lt_Tensor *t) {
   lt_Operand *o = &l->operand[k];
   int64_t size = (int64_t)lt_dtype_size(t->dtype);
@@ -201,7 +207,8 @@ static void set_operand(lt_Loop *l, int k, const lt_Tensor *t) {
     o->strides[lead + i] = t->shape[i] == 1 ? 0 : t->strides[i] * size;
 }
 
-/* Every operand dense and of the output's shape? Then there is nothing to collapse. */
+/* Returns true when every operand is contiguous and has the output's shape, or is one element: then
+ * there is nothing to collapse. The usual case. */
 static bool flat(const lt_Tensor *out, int n, const lt_Arg *inputs) {
   if (!lt_tensor_is_contiguous(out)) return false;
   for (int i = 0; i < n; i++) {
@@ -214,6 +221,7 @@ static bool flat(const lt_Tensor *out, int n, const lt_Arg *inputs) {
   return true;
 }
 
+/* Sets up the loop for operands that `flat` accepted, as one dimension. */
 static void flatten(lt_Loop *l, const lt_Tensor *out, int n, const lt_Arg *inputs) {
   l->ndim = 1;
   l->shape[0] = out->numel;
@@ -252,7 +260,7 @@ bool lt_loop_run(lt_OpId op, lt_Tensor *out, lt_Dtype compute, int n, const lt_A
   const lt_Backend *backend = lt_backend_of(out);
   if (!backend->has_data || out->numel == 0) return true;
   lt_Loop l;
-  /* numbers, and 0-d tensors of the CPU beside another device, as operands */
+  /* memory for number operands */
   _Alignas(LT_MAX_ELEMENT) char numbers[3][LT_MAX_ELEMENT];
   l.op = op;
   l.compute = compute;
@@ -292,16 +300,16 @@ bool lt_loop_run(lt_OpId op, lt_Tensor *out, lt_Dtype compute, int n, const lt_A
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-/* The copy reads memory that may have been allocated on another stream than the one which it runs
- * after: it is not given to others before. */
+/* Tells the allocator that the copy's stream uses the source's memory, if that was allocated on
+ * another stream. */
 static void note_source(const lt_Backend *origin, const lt_Tensor *source) {
   lt_Stream *stream = origin->memory.record_stream ? lt_stream_of(source) : NULL;
   if (stream && source->storage->stream && source->storage->stream != stream)
     origin->memory.record_stream(source->storage, stream);
 }
 
-/* By the backend of `device`, whose current stream the copy is put on. The device may go on with
- * pinned memory after the call: then its storage is marked, and whoever needs it waits. */
+/* Copies n bytes by the backend of `device`, on its current stream. A non-blocking copy from or to
+ * pinned memory may still be running at the return: then the storage has a pending event. */
 static bool copy_by(lt_Device device, const lt_Backend *b, lt_Tensor *out, const lt_Tensor *source,
                     size_t n, bool non_blocking) {
   lt_Device to = lt_tensor_device(out), from = lt_tensor_device(source);
@@ -337,8 +345,8 @@ static bool copy_by(lt_Device device, const lt_Backend *b, lt_Tensor *out, const
   return true;
 }
 
-/* Contiguous bytes from one device to another, going through the CPU where neither backend knows
- * the other. */
+/* Copies contiguous bytes from one device to another; through the CPU when neither backend can copy
+ * to the other's memory. */
 static bool copy_bytes(lt_Tensor *out, const lt_Tensor *source, bool non_blocking) {
   lt_Device to = lt_tensor_device(out), from = lt_tensor_device(source);
   const lt_Backend *target = lt_backend_of(out), *origin = lt_backend_of(source);
@@ -359,8 +367,8 @@ static bool copy_bytes(lt_Tensor *out, const lt_Tensor *source, bool non_blockin
   return ok;
 }
 
-/* Between devices: cast and gathered where the source is, sent as dense bytes, spread where the
- * target is. */
+/* Copies between devices: casts and gathers to contiguous memory on the source's device, sends the
+ * bytes, and scatters on the target's device. So the fewest bytes are sent. */
 static bool copy_across(lt_Tensor *out, const lt_Tensor *source, bool non_blocking) {
   if (!lt_backend_of(source)->has_data) return copy_bytes(out, source, non_blocking);
   if (!lt_backend_of(out)->has_data) return true;
@@ -391,10 +399,10 @@ bool lt_copy_into(lt_Tensor *out, const lt_Tensor *source, bool non_blocking) {
   lt_Dtype compute = lt_copy_compute(out->dtype, source->dtype);
   lt_Arg in = lt_arg_tensor((lt_Tensor *)source);
   if (lt_tensor_overlaps(out, source)) {
-    lt_Tensor *apart =
+    lt_Tensor *copy =
         lt_empty(source->dtype, lt_tensor_device(source), source->ndim, source->shape);
-    bool ok = apart && lt_copy_into(apart, source, false) && lt_copy_into(out, apart, false);
-    lt_release(apart);
+    bool ok = copy && lt_copy_into(copy, source, false) && lt_copy_into(out, copy, false);
+    lt_release(copy);
     return ok;
   }
   return lt_loop_run(LT_OP_copy, out, compute, 1, &in, lt_scalar_int(0), lt_scalar_int(0));

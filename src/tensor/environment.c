@@ -4,21 +4,21 @@
 
 #include <omp.h>
 
-/* A variable that is 0, 1, empty or not set. */
+/* Checks a variable that may be 0, 1, empty or not set. */
 static bool check_switch(const char *variable) {
   const char *value = getenv(variable);
   return !value || !*value || strcmp(value, "0") == 0 || strcmp(value, "1") == 0 ||
          lt_error_set("%s: expected 0 or 1, got \"%.40s\"", variable, value);
 }
 
-/* OpenMP itself reports a value that is no number. */
+/* Checks OMP_NUM_THREADS. OpenMP itself reports a value that is not a number. */
 static bool check_threads(void) {
   int n = omp_get_max_threads();
   return n <= LT_MAX_THREADS ||
          lt_error_set("OMP_NUM_THREADS: expected 1 to %d, got %d", LT_MAX_THREADS, n);
 }
 
-/* The backends that are part of the library check their own variables when they are opened. */
+/* Opens the backends that are part of the library: each checks its own variables. */
 static bool check_backends(void) {
   return lt_device_backend(LT_DEVICE_cpu) && lt_device_backend(LT_DEVICE_meta);
 }

@@ -1,5 +1,7 @@
-/* error.c: the thread's state: the error slot, the scope stack, the name of the op that the user
- * called. This and the device table are the only mutable state at file scope. */
+/* error.c: the state of each thread: the error slot, the name of the op that the user called, and
+ * the stack of scopes.
+ *
+ * The thread's state and the device table are the only mutable state at file scope in the core. */
 #include "core.h"
 
 #include <stdarg.h>
@@ -10,8 +12,9 @@ lt_Thread *lt_thread(void) { return &thread_state; }
 
 /* ---- the slot -------------------------------------------------------------------------------- */
 
-/* The only writer of the slot: text and kind always change together. The arguments may point into
- * the slot. */
+/* Formats a message into the slot, after "op: " if op is not NULL. The only writer of the slot:
+ * text and kind always change together. The arguments may point into the slot, so the message is
+ * formatted in a buffer first. */
 static void write_slot(lt_ErrorKind kind, const char *op, const char *format, va_list args) {
   char text[sizeof thread_state.error.text];
   int n = op ? snprintf(text, sizeof text, "%s: ", op) : 0;
@@ -78,6 +81,7 @@ void lt_error_not_memory(void) {
   if (slot->kind == LT_ERROR_MEMORY) slot->kind = LT_ERROR_PLAIN;
 }
 
+/* Copies only the bytes in use: the slot is large, and this runs around every allocation. */
 static void copy_slot(lt_ErrorSlot *to, const lt_ErrorSlot *from) {
   strcpy(to->text, from->text);
   to->kind = from->kind;
@@ -100,6 +104,7 @@ bool lt_error_tensors(const lt_Tensor *tensor[2], const lt_Storage *memory[2]) {
   return true;
 }
 
+/* Sets the slot's text to an error about two devices. */
 static void write_mismatch(const char *format, ...) { WRITE_SLOT(LT_ERROR_DEVICES, NULL, format); }
 
 bool lt_error_device_mismatch(const lt_DeviceMismatch *mismatch) {
@@ -161,8 +166,8 @@ lt_UserOp lt_user_op_set(lt_UserOp op) {
 
 size_t lt_scope_open(void) { return lt_thread()->scope_count; }
 
-/* The first part of the stack lives in the thread's state, so that most threads never need to free
- * one. */
+/* Doubles the stack. Its first part is a member of the thread's state, so that most threads never
+ * allocate one. */
 static bool scope_grow(lt_Thread *th) {
   size_t room = th->scope_room ? 2 * th->scope_room : LT_SCOPE_FIRST;
   lt_Tensor **bigger = th->scope_first;

@@ -1,13 +1,14 @@
-/* fallback.c: an op on a device that has no kernel for it. It runs by its composite form where it
- * has one; else, where the program allows it, on the CPU with copies of its operands; else it is an
- * error that names op and device. All of this happens below autograd, which records the op as any
- * other. */
+/* fallback.c: runs an op on the CPU, on copies of its operands, when its device has no kernel for
+ * it and the program allows that; otherwise reports an error that names op and device. (Ops with a
+ * composite form do not get here.)
+ *
+ * This happens below autograd, which records the op like any other. */
 #include "trace.h"
 #include "opids.h"
 
 /* ---- the mode -------------------------------------------------------------------------------- */
 
-/* For hosts without modes of their own. An lt_FallbackMode. */
+/* The mode of hosts without programs of their own. An lt_FallbackMode. */
 static atomic_int process_mode;
 
 lt_FallbackMode lt_fallback_mode(void) {
@@ -17,8 +18,8 @@ lt_FallbackMode lt_fallback_mode(void) {
 
 bool lt_fallback_enabled(void) {
   lt_FallbackMode mode = lt_fallback_mode();
-  const char *told = mode == LT_FALLBACK_BY_ENVIRONMENT ? getenv("LUTRA_FALLBACK") : NULL;
-  return told ? strcmp(told, "1") == 0 : mode == LT_FALLBACK_ON;
+  const char *value = mode == LT_FALLBACK_BY_ENVIRONMENT ? getenv("LUTRA_FALLBACK") : NULL;
+  return value ? strcmp(value, "1") == 0 : mode == LT_FALLBACK_ON;
 }
 
 void lt_fallback_set_enabled(bool on) {
@@ -32,7 +33,8 @@ void lt_fallback_set_enabled(bool on) {
 
 /* ---- what is reported ------------------------------------------------------------------------ */
 
-/* "sort", or "swapaxes: ... '_permute'" where the op that the user called is another one. */
+/* Reports the missing kernel: of the op itself, or, when the user called another op, of the op that
+ * it runs. */
 static bool fail_missing(const lt_Call *c) {
   const char *device = lt_device_name(c->device), *op = c->info->name;
   const char *hint = "hint: run it on the CPU: x:to \"cpu\", or allow that for every such op: "
@@ -42,7 +44,7 @@ static bool fail_missing(const lt_Call *c) {
   return lt_fail("no kernel for its op '%s' on device '%s'\n%s", op, device, hint);
 }
 
-/* Once for each op in a process. */
+/* Warns on stderr, once for each op in a process. */
 static void warn(const lt_Call *c) {
   static atomic_bool warned[LT_OP_COUNT];
   char where[64];
@@ -54,7 +56,7 @@ static void warn(const lt_Call *c) {
 
 /* ---- the call on the CPU --------------------------------------------------------------------- */
 
-/* t's values in memory of the CPU, which belongs to the open scope. NULL: failed. */
+/* Returns t's values in CPU memory; the result belongs to the open scope. NULL on failure. */
 static lt_Tensor *fetched(lt_Tensor *t) {
   if (t->storage->device.type == LT_DEVICE_cpu) return lt_scope_own(lt_retain(t));
   lt_Tensor *host = lt_empty(t->dtype, lt_cpu(), t->ndim, t->shape);
@@ -65,7 +67,7 @@ static lt_Tensor *fetched(lt_Tensor *t) {
   return lt_scope_own(host);
 }
 
-/* Replaces the tensors of a list; the new list is to be freed. */
+/* Replaces the tensors of a list by copies on the CPU. The caller frees the new list. */
 static bool fetch_list(lt_Arg *a) {
   lt_Tensor **list = calloc((size_t)a->count + 1, sizeof *list);
   if (!list) return lt_fail_memory();
@@ -76,6 +78,7 @@ static bool fetch_list(lt_Arg *a) {
   return true;
 }
 
+/* Replaces all tensor arguments by copies on the CPU. */
 static bool fetch_args(lt_Call *host) {
   for (int i = 0; i < host->nargs; i++) {
     lt_Arg *a = &host->arg[i];
@@ -85,7 +88,8 @@ static bool fetch_args(lt_Call *host) {
   return true;
 }
 
-/* What the kernel writes: self itself, self's values where the op updates them, or new memory. */
+/* Prepares the memory that the kernel writes on the CPU: self's copy in place, a copy of self's
+ * values for an UPDATE op, otherwise new memory. */
 static bool make_outputs(const lt_Call *c, lt_Call *host) {
   for (int i = 0; i < c->nout; i++) {
     lt_Tensor *out = c->out[i];
@@ -100,7 +104,7 @@ static bool make_outputs(const lt_Call *c, lt_Call *host) {
   return true;
 }
 
-/* Results that the kernel made itself, whose shape depends on the data. */
+/* Copies back the results that the kernel allocated itself, whose shape depends on the data. */
 static bool send_new(lt_Call *c, const lt_Call *host) {
   bool ok = true;
   for (int i = c->nout; i < host->nout; i++) {
@@ -116,7 +120,7 @@ static bool send_new(lt_Call *c, const lt_Call *host) {
   return ok;
 }
 
-/* An argument that the op wrote. */
+/* Copies back an argument that the op wrote. */
 static bool send_arg(const lt_Arg *a, const lt_Arg *host) {
   if (a->kind == LT_ARG_TENSOR) return lt_copy_into(a->tensor, host->tensor, false);
   for (int k = 0; a->kind == LT_ARG_TENSORS && k < a->count; k++)
@@ -124,11 +128,12 @@ static bool send_arg(const lt_Arg *a, const lt_Arg *host) {
   return true;
 }
 
+/* Copies everything that the kernel wrote back to the device. */
 static bool send_back(lt_Call *c, const lt_Call *host) {
   for (int i = 0; i < c->nout; i++)
     if (!lt_copy_into(c->out[i], host->out[i], false)) return false;
   bool writes = c->in_place || c->info->kind == LT_KIND_MAP;
-  for (int i = c->in_place; writes && i < c->nargs; i++) /* self is a result */
+  for (int i = c->in_place; writes && i < c->nargs; i++) /* in place, self is a result */
     if (lt_call_writes(c, i) && !send_arg(&c->arg[i], &host->arg[i])) return false;
   return send_new(c, host);
 }

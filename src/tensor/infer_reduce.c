@@ -31,11 +31,11 @@ static bool refuse_numbers(const lt_Call *c, lt_Dtype got) {
 static bool reduced_dtype(const lt_Call *c, lt_Dtype *dtype) {
   const lt_Tensor *self = lt_in(c, 0);
   int place = dtype_argument(c);
-  bool told = place >= 0 && lt_given(c, place);
-  *dtype = told ? c->arg[place].dtype : self->dtype;
+  bool given = place >= 0 && lt_given(c, place);
+  *dtype = given ? c->arg[place].dtype : self->dtype;
   bool is_float = lt_dtype_is_float(*dtype);
   if (c->info->rule == LT_RULE_FLOATING && !is_float) return refuse_numbers(c, *dtype);
-  if (c->info->rule == LT_RULE_SUM && !is_float && !told) *dtype = LT_int64;
+  if (c->info->rule == LT_RULE_SUM && !is_float && !given) *dtype = LT_int64;
   if (c->info->rule == LT_RULE_FLOAT && !is_float) *dtype = lt_dtype_default();
   return true;
 }

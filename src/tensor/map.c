@@ -1,5 +1,7 @@
-/* map.c: maps: what their rows say as a table, and what must hold before one runs. Everything is
- * checked here, before anything is written; the kernels (cpu/map.c, cuda/map.c) see right calls. */
+/* map.c: maps: a table of what their rows say, and the checks before one runs.
+ *
+ * Invariant: everything is checked here, before anything is written; the kernels (cpu/map.c,
+ * cuda/map.c) only get valid calls. */
 #include "core.h"
 #include "maps.h"
 #include "opids.h"
@@ -59,6 +61,7 @@ const lt_MapInfo *lt_map_info(int id) { return &maps[id]; }
 
 unsigned lt_map_written(const lt_Call *c) { return c->signature->written; }
 
+/* Returns a number argument as a double. */
 static double number_of(const lt_Arg *a) {
   switch (a->kind) {
   case LT_ARG_INT:
@@ -78,7 +81,7 @@ void lt_map_numbers(const lt_Call *c, double numbers[LT_MAP_NUMBERS]) {
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
-/* "grads[2]": tensor i of list k, as messages call it. */
+/* The name of an element of a list in messages, "grads[2]". */
 typedef struct Name {
   char text[40];
 } Name;
@@ -88,6 +91,7 @@ static Name name_of(const lt_Call *c, int k, int i) {
   return n;
 }
 
+/* Checks that all lists have the same length. */
 static bool check_lists(const lt_Call *c, int lists) {
   for (int k = 0; k < lists; k++) {
     const lt_Arg *a = &c->arg[k];
@@ -99,7 +103,8 @@ static bool check_lists(const lt_Call *c, int lists) {
   return true;
 }
 
-/* Tensor i of list k is as the first list's. */
+/* Checks that tensor i of list k has the device, dtype and shape of the first list's, and may be
+ * written if the map writes it. */
 static bool check_like(const lt_Call *c, int k, int i, const lt_Tensor *first) {
   const lt_Tensor *t = lt_map_tensor(c, k, i);
   if (!t) return lt_fail("expected a tensor for argument '%s', got nil", name_of(c, k, i).text);
@@ -128,7 +133,8 @@ static bool check_like(const lt_Call *c, int k, int i, const lt_Tensor *first) {
 
 /* ---- memory in common ---- */
 
-/* A hash table of the tensors of the call, by their storages: a slot is 1 + i * lists + k, or 0. */
+/* A hash table of the call's tensors by storage. A slot is 1 + i * lists + k for tensor i of list
+ * k, or 0. */
 typedef struct Places {
   const lt_Call *call;
   int lists;
@@ -136,8 +142,8 @@ typedef struct Places {
   uint32_t *slot;
 } Places;
 
-/* What is written at one place must not change what is read or written at another. Only the very
- * same elements, at the same place of two lists of which one is read, may be given twice. */
+/* Returns true when writing one of two tensors could change the other. Only the same elements at
+ * the same index i of two lists, of which one is only read, may be given twice. */
 static bool clash(const Places *p, int k, int i, int l, int j) {
   const lt_Tensor *a = lt_map_tensor(p->call, k, i), *b = lt_map_tensor(p->call, l, j);
   bool first = lt_call_writes(p->call, k), second = lt_call_writes(p->call, l);
@@ -147,6 +153,7 @@ static bool clash(const Places *p, int k, int i, int l, int j) {
   return !apart && (i != j || (first && second));
 }
 
+/* Adds tensor i of list k to the table, and checks it against those of the same storage. */
 static bool add_place(Places *p, int k, int i) {
   const lt_Storage *s = lt_map_tensor(p->call, k, i)->storage;
   size_t at = (size_t)(((uintptr_t)s >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 20) & p->mask;
@@ -160,10 +167,11 @@ static bool add_place(Places *p, int k, int i) {
   return true;
 }
 
-static bool check_apart(const lt_Call *c, int lists) {
+/* Checks that no two tensors of the call share memory of which one is written. */
+static bool check_shared_memory(const lt_Call *c, int lists) {
   uint32_t few[256] = {0};
-  size_t room = 64, wanted = 2 * (size_t)lists * (size_t)lt_map_count(c);
-  while (room < wanted) room *= 2;
+  size_t room = 64, slots = 2 * (size_t)lists * (size_t)lt_map_count(c);
+  while (room < slots) room *= 2;
   bool on_stack = room <= sizeof few / sizeof *few;
   Places p = {c, lists, room - 1, on_stack ? few : calloc(room, sizeof *p.slot)};
   if (!p.slot) return lt_fail_memory();
@@ -182,7 +190,7 @@ bool lt_map_check(lt_Call *c) {
     for (int k = 0; k < lists; k++)
       if (c->arg[k].kind == LT_ARG_TENSORS && !check_like(c, k, i, lt_map_tensor(c, 0, i)))
         return false;
-  return check_apart(c, lists);
+  return check_shared_memory(c, lists);
 }
 
 /* ---- after the run --------------------------------------------------------------------------- */
@@ -196,6 +204,7 @@ static void each_written(const lt_Call *c, void (*visit)(lt_Tensor *t, void *con
   }
 }
 
+/* Marks a tensor as changed in place, by this op. */
 static void touch(lt_Tensor *t, void *context) {
   const char *op = lt_thread()->user_op;
   t->storage->writer = op ? op : ((const lt_Call *)context)->info->name;

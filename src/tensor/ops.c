@@ -1,4 +1,5 @@
-/* ops.c: the table of ops, made from ops.def, and the parser of its signatures. */
+/* ops.c: the table of ops, made from ops.def, and the parser of signatures (the grammar is in
+ * ops.def). */
 #include "core.h"
 #include "opids.h"
 
@@ -32,7 +33,7 @@ enum {
 };
 enum { HAS_F = 1, HAS_I = 2, HAS_FI = 3, HAS_C = 4, HAS_FC = 5, HAS_FIC = 7 };
 
-/* The two fields that a row's column of variants and traits fills. */
+/* Expands to the two members that are set by a row's column of variants and traits. */
 #define FLAGS(flags) (flags) & LT_VARIANTS, (flags) & ~LT_VARIANTS
 
 const lt_OpInfo lt_ops[LT_OP_COUNT] = {
@@ -144,7 +145,7 @@ static const char *skip(const char *s) {
   return s;
 }
 
-/* A word up to one of the stops; false when it is too long. */
+/* Reads a word, up to one of the characters in `stops`, into out; false when it is too long. */
 static bool take(const char **s, const char *stops, char *out, size_t size) {
   const char *from = skip(*s);
   size_t n = strcspn(from, stops);
@@ -158,7 +159,7 @@ static bool take(const char **s, const char *stops, char *out, size_t size) {
 
 /* ---- types ---- */
 
-/* "float32|float64" */
+/* Parses a list of dtypes, "float32|float64". */
 static bool parse_dtypes(lt_Param *p, const char *s, const char *end) {
   while (s < end) {
     size_t n = strcspn(s, "|)");
@@ -174,7 +175,7 @@ static bool parse_dtypes(lt_Param *p, const char *s, const char *end) {
   return p->dtypes != 0;
 }
 
-/* What stands in parentheses behind a type: "(>=0)", "(float32|float64)". */
+/* Parses the limit in parentheses after a type: "(>=0)", "(float32|float64)". */
 static bool parse_limit(lt_Param *p, lt_ParamType type, const char *s, const char *end) {
   char *stop;
   if (end - s < 2 || *s != '(' || end[-1] != ')') return false;
@@ -185,9 +186,9 @@ static bool parse_limit(lt_Param *p, lt_ParamType type, const char *s, const cha
   return stop == end - 1 && stop > s + 3;
 }
 
-/* One of the types of a union: a quoted word, or a type with its limit. */
+/* Parses one type of a union: a quoted string, or a type with its limit. */
 static bool parse_alternative(lt_Param *p, const char *s, const char *end) {
-  if (*s == '\'') { /* words that may be given */
+  if (*s == '\'') { /* a string that is allowed */
     if (end - s < 3 || end[-1] != '\'' || memchr(s + 1, '\'', (size_t)(end - s - 2))) return false;
     if (p->types & (1u << LT_PARAM_STRING) && !p->has_choices) return false;
     p->has_choices = true;
@@ -205,8 +206,8 @@ static bool parse_alternative(lt_Param *p, const char *s, const char *end) {
   return false;
 }
 
-/* The end of the alternative that starts at s: a `|` outside of quotes and parentheses, or
- * `end`. */
+/* Returns the end of the alternative that starts at s: the next `|` outside of quotes and
+ * parentheses, or `end`. */
 static const char *alternative_end(const char *s, const char *end) {
   bool quoted = false, inside = false;
   for (; s < end && (quoted || inside || *s != '|'); s++) {
@@ -217,7 +218,8 @@ static const char *alternative_end(const char *s, const char *end) {
   return s;
 }
 
-/* Takes the marks off the end of a type; false when a place is unknown. */
+/* Parses the marks at the end of a type and moves *end before them. False when the mark after `@`
+ * is unknown. */
 static bool parse_marks(lt_Param *p, const char *s, const char **end) {
   const char *at = memchr(s, '@', (size_t)(*end - s));
   if (at) {
@@ -237,7 +239,7 @@ static bool parse_marks(lt_Param *p, const char *s, const char **end) {
   return true;
 }
 
-/* A type, up to the space behind it. */
+/* Parses a type, up to the next space. */
 static bool parse_type(lt_Param *p, const char **text) {
   const char *s = skip(*text), *end = s + strcspn(s, " ");
   *text = end;
@@ -260,7 +262,7 @@ static bool parse_type(lt_Param *p, const char **text) {
   return true;
 }
 
-/* The next of the words that a type quotes, from *s on; its length, 0 behind the last. */
+/* Moves *s to the next quoted string of a type and returns its length; 0 when there is none. */
 static int next_choice(const char **s, const char *end) {
   const char *from = memchr(*s, '\'', (size_t)(end - *s));
   if (!from) return 0;
@@ -303,11 +305,12 @@ static bool parse_integer(const char *text, int64_t *out) {
   return end != text && *end == 0;
 }
 
+/* Returns true for types whose values are 1-based in signatures and 0-based in C. */
 static bool is_counted(lt_ParamType type) {
   return type == LT_PARAM_DIM || type == LT_PARAM_DIMS || type == LT_PARAM_POSITION;
 }
 
-/* "1", a list of one, or "{1, 2}". */
+/* Parses the default of a list: "1", which is a list of one, or "{1, 2}". */
 static bool parse_list(lt_Param *p, lt_ParamType type, const char *text) {
   enum { MOST = sizeof p->list / sizeof *p->list };
   bool braces = *text == '{';
@@ -326,7 +329,7 @@ static bool parse_list(lt_Param *p, lt_ParamType type, const char *text) {
   return braces ? strcmp(text, "}") == 0 : n == 1 && *text == 0;
 }
 
-/* Without its quotes; the text for help gets Lua's usual ones. */
+/* Parses a quoted default. In the text for help the quotes become Lua's usual ones. */
 static bool parse_word(lt_Param *p, const char *text) {
   size_t n = strlen(text);
   if (n < 2 || (text[0] != '"' && text[0] != '\'') || text[n - 1] != text[0]) return false;
@@ -336,7 +339,7 @@ static bool parse_word(lt_Param *p, const char *text) {
   return lt_param_allows(p, p->word);
 }
 
-/* Is the text a default of this type? Sets it. */
+/* Parses a default as a value of this type, and stores it; false when it is none. */
 static bool parse_value(lt_Param *p, lt_ParamType type, const char *text) {
   char *end;
   int64_t i;
@@ -365,7 +368,7 @@ static bool parse_value(lt_Param *p, lt_ParamType type, const char *text) {
   case LT_PARAM_INTS:
   case LT_PARAM_DIMS:
     return parse_list(p, type, text);
-  case LT_PARAM_FLOATS: /* which only a host language reads, as the others here */
+  case LT_PARAM_FLOATS: /* these are only read by the host language */
   case LT_PARAM_INT_LISTS:
   case LT_PARAM_DIM_LISTS:
   case LT_PARAM_FLOAT_LISTS:
@@ -379,6 +382,7 @@ static bool parse_value(lt_Param *p, lt_ParamType type, const char *text) {
   }
 }
 
+/* Parses a default, which may be of any of the parameter's types. */
 static bool parse_default(lt_Param *p, const char *text) {
   p->has_default = true;
   memcpy(p->text, text, strlen(text) + 1);
@@ -388,7 +392,7 @@ static bool parse_default(lt_Param *p, const char *text) {
   return false;
 }
 
-/* The brace that closes the one at s; NULL when there is none. */
+/* Returns the brace that closes the one at s; NULL when there is none. */
 static const char *closing_brace(const char *s) {
   for (int depth = 0; *s; s++) {
     if (*s == '{') depth++;
@@ -397,7 +401,7 @@ static const char *closing_brace(const char *s) {
   return NULL;
 }
 
-/* A default's text, commas in a list or in quotes included. */
+/* Reads the text of a default, including commas in a list or in quotes. */
 static bool take_default(const char **s, char *out, size_t size) {
   const char *from = skip(*s), *close = NULL;
   if (*from == '{') close = closing_brace(from);
@@ -411,6 +415,7 @@ static bool take_default(const char **s, char *out, size_t size) {
   return true;
 }
 
+/* Parses one parameter: type, name, and default if there is one. */
 static bool parse_param(lt_Param *p, const char **s) {
   char text[sizeof p->text];
   if (!parse_type(p, s)) return false;
@@ -420,9 +425,10 @@ static bool parse_param(lt_Param *p, const char **s) {
   return take_default(s, text, sizeof text) && parse_default(p, text);
 }
 
+/* Parses the results, "-> Tensor values, Index indices"; nothing means one Tensor. */
 static bool parse_results(lt_Signature *g, const char *s) {
   char word[24];
-  if (strncmp(s, "->", 2) != 0) { /* left out: one Tensor */
+  if (strncmp(s, "->", 2) != 0) { /* no results are stated: one Tensor */
     g->results = 1;
     return *s == 0;
   }
@@ -430,7 +436,7 @@ static bool parse_results(lt_Signature *g, const char *s) {
   while (g->results < LT_MAX_OUT) {
     int i = g->results++;
     if (!take(&s, " ,", word, sizeof word) || !word[0]) return false;
-    if (strcmp(word, "nil") == 0) { /* of functions of the host language: nothing */
+    if (strcmp(word, "nil") == 0) { /* of maps and functions of the host: no results */
       g->results = 0;
       return i == 0 && *s == 0;
     }
@@ -438,7 +444,7 @@ static bool parse_results(lt_Signature *g, const char *s) {
     if (strstr(word, "[]")) g->result_is_list = true;
     g->result_is_index[i] = strncmp(word, "Index", 5) == 0;
     s = skip(s);
-    if (strncmp(s, "or ", 3) == 0) { /* "Tensor or Index[]": the call decides */
+    if (strncmp(s, "or ", 3) == 0) { /* "Tensor or Index[]": depends on the arguments */
       g->result_is_list = true;
       s += strcspn(s, ",");
     }
@@ -479,7 +485,8 @@ bool lt_signature_parse(lt_Signature *g, const char *text) {
   return parse_results(g, skip(s + 1));
 }
 
-/* Parsed at their first use, into static memory: an op never fails for want of its signature. */
+/* Signatures are parsed on first use into static memory, so that no call fails because memory for
+ * its signature is out. */
 static lt_Signature signatures[LT_OP_COUNT];
 static atomic_bool parsed[LT_OP_COUNT];
 

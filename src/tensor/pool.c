@@ -1,5 +1,5 @@
-/* pool.c: blocks that a thread keeps for the next tensor. A thread's blocks are given back when it
- * ends. Debug builds keep none, so that the sanitizers see every use of freed memory. */
+/* pool.c: a cache of small blocks for each thread, freed when the thread ends. Debug builds cache
+ * none, so that the sanitizers find every use of freed memory. */
 #include "core.h"
 
 #include <pthread.h>
@@ -7,11 +7,12 @@
 #ifndef LT_DEBUG
 #define LT_DEBUG 0
 #endif
-#define KEEP (LT_DEBUG ? 0 : 8192) /* blocks of a kind: about 3 MB of tensors */
+#define KEEP (LT_DEBUG ? 0 : 8192) /* cached blocks of a kind: about 3 MB of tensors */
 
 static pthread_key_t at_exit;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+/* Frees all cached blocks. */
 static void empty_pools(void *pools) {
   for (lt_Pool *p = pools; p < (lt_Pool *)pools + LT_POOL_KINDS; p++) {
     while (p->first) {
@@ -25,13 +26,13 @@ static void empty_pools(void *pools) {
 
 static void make_key(void) { pthread_key_create(&at_exit, empty_pools); }
 
-/* Has the thread's pools emptied when it ends. */
+/* Registers the thread's pools to be emptied when it ends. */
 static void note_thread(lt_Pool *pools) {
   pthread_once(&once, make_key);
   pthread_setspecific(at_exit, pools);
 }
 
-/* glibc's; other C libraries do without. */
+/* Of glibc; NULL with other C libraries. */
 extern int malloc_trim(size_t pad) __attribute__((weak));
 
 void lt_memory_on_trim(lt_TrimFn fn, void *context) {
@@ -43,7 +44,7 @@ void lt_memory_on_trim(lt_TrimFn fn, void *context) {
 void lt_memory_trim(void) {
   lt_Thread *t = lt_thread();
   if (t->trim) t->trim(t->trim_context);
-  empty_pools(t->pool); /* a block may keep a page that is free but for it */
+  empty_pools(t->pool); /* a cached block may be the only one on its page */
   if (malloc_trim) malloc_trim(0);
 }
 

@@ -1,22 +1,22 @@
-/* program.c: elementwise programs: made from records, and run by a device. */
+/* program.c: elementwise programs: created from a record, and run by a device. */
 #include "program.h"
 #include "recorder.h"
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-/* What a value of the record is in the program. */
-typedef struct Known {
+/* A value of the record: whether the outputs depend on it, and which value of the program it is. */
+typedef struct ValueInfo {
   bool needed;
   lt_StepInput as;
   lt_Dtype dtype;
-} Known;
+} ValueInfo;
 
-typedef struct Maker {
+typedef struct Builder {
   const lt_Recorder *r;
   int strict;
-  Known *known; /* by the record's number */
+  ValueInfo *known; /* by the value's number in the record */
   lt_Program *p;
-} Maker;
+} Builder;
 
 void lt_program_free(lt_Program *p) {
   if (!p) return;
@@ -27,11 +27,13 @@ void lt_program_free(lt_Program *p) {
   free(p);
 }
 
+/* Allocates a program with enough memory for all calls of the record. */
 static lt_Program *program_new(const lt_Recorder *r, int nout) {
   lt_Program *p = calloc(1, sizeof *p);
   if (!p) return NULL;
   p->dtype = calloc((size_t)r->nvalues + 1, sizeof *p->dtype);
-  p->step = calloc(2 * (size_t)r->ncalls + 1, sizeof *p->step); /* one more where it converts */
+  p->step =
+      calloc(2 * (size_t)r->ncalls + 1, sizeof *p->step); /* a call may need a conversion, too */
   p->out = calloc((size_t)nout + 1, sizeof *p->out);
   p->out_dtype = calloc((size_t)nout + 1, sizeof *p->out_dtype);
   if (p->dtype && p->step && p->out && p->out_dtype) return p;
@@ -39,14 +41,14 @@ static lt_Program *program_new(const lt_Recorder *r, int nout) {
   return NULL;
 }
 
-/* What a call that is not elementwise does in a program. */
+/* What a call that is not elementwise becomes in a program. */
 typedef enum Role {
-  ROLE_NONE,   /* it has no place in one */
-  ROLE_SAME,   /* each element of the result is the one of `source` in its place, converted */
-  ROLE_NOTHING /* uninitialized memory, which others fill */
+  ROLE_NONE,   /* it cannot be part of one */
+  ROLE_SAME,   /* its result is the source's value, converted to the result's dtype */
+  ROLE_NOTHING /* its result is uninitialized memory, which other calls fill */
 } Role;
 
-/* The tensor that a call copies, or that it sums up or views. */
+/* Returns the index of the tensor argument that a call copies, sums or views. */
 static int source_of(const lt_RecordedCall *call) {
   const lt_Signature *g = lt_op_signature(call->op);
   for (int i = 0; i < g->count; i++)
@@ -54,7 +56,8 @@ static int source_of(const lt_RecordedCall *call) {
   return 0;
 }
 
-static Role role_of(const Maker *m, int i) {
+/* Returns the role of call i, which is not elementwise. */
+static Role role_of(const Builder *m, int i) {
   const lt_RecordedCall *call = &m->r->call[i];
   const lt_OpInfo *info = &lt_ops[call->op];
   bool copies = (info->traits & LT_TRAIT_COPY) != 0;
@@ -70,8 +73,9 @@ static bool is_elementwise(const lt_RecordedCall *call) {
   return lt_ops[call->op].kind == LT_KIND_ELEMENTWISE;
 }
 
-/* Marks what the outputs need; false with the error when a call has no place in a program. */
-static bool mark(Maker *m) {
+/* Marks the values that the outputs depend on. Fails when a call among them cannot be part of a
+ * program. */
+static bool mark(Builder *m) {
   for (int i = m->r->ncalls - 1; i >= 0; i--) {
     const lt_RecordedCall *call = &m->r->call[i];
     bool needed = false;
@@ -87,11 +91,13 @@ static bool mark(Maker *m) {
   return true;
 }
 
+/* Returns true when two numbers have the same kind and bits, so that -0 differs from 0. */
 static bool same_number(lt_Scalar a, lt_Scalar b) {
   if (a.kind != b.kind) return false;
   return a.kind == LT_FLOATING ? memcmp(&a.f, &b.f, sizeof a.f) == 0 : a.i == b.i;
 }
 
+/* Returns true when two steps compute the same. */
 static bool same_step(const lt_Step *s, const lt_Step *t) {
   if (s->op != t->op || s->compute != t->compute || s->result != t->result ||
       s->inputs != t->inputs || !same_number(s->a, t->a) || !same_number(s->b, t->b))
@@ -103,7 +109,7 @@ static bool same_step(const lt_Step *s, const lt_Step *t) {
   return true;
 }
 
-/* The value of a step, an earlier one if it is equal. */
+/* Appends a step, or finds an equal one, and returns its value. */
 static lt_StepInput add_step(lt_Program *p, const lt_Step *step) {
   int i = 0;
   while (i < p->nsteps && !same_step(&p->step[i], step)) i++;
@@ -111,6 +117,7 @@ static lt_StepInput add_step(lt_Program *p, const lt_Step *step) {
   return (lt_StepInput){p->ninputs + i, lt_scalar_int(0)};
 }
 
+/* Returns a value converted to another dtype; a number needs no conversion. */
 static lt_StepInput converted(lt_Program *p, lt_StepInput in, lt_Dtype from, lt_Dtype to) {
   if (from == to || in.value < 0) return in;
   lt_Step step = {.op = LT_NO_OP,
@@ -123,7 +130,7 @@ static lt_StepInput converted(lt_Program *p, lt_StepInput in, lt_Dtype from, lt_
   return add_step(p, &step);
 }
 
-/* The op's number after its inputs: a or b of its text. */
+/* Returns the scalar argument i (0-based) after the inputs: a or b of the op's expression. */
 static lt_Scalar extra(const lt_RecordedCall *call, int i) {
   i += lt_ops[call->op].inputs;
   if (i >= call->nargs) return lt_scalar_int(0);
@@ -131,10 +138,12 @@ static lt_Scalar extra(const lt_RecordedCall *call, int i) {
   return a->kind == LT_ARG_FLOAT ? lt_scalar_float(a->f) : a->scalar;
 }
 
-static void add_elementwise(Maker *m, const lt_RecordedCall *call, Known *out) {
+/* Appends the step of an elementwise call. */
+static void add_elementwise(Builder *m, const lt_RecordedCall *call, ValueInfo *out) {
   const lt_OpInfo *info = &lt_ops[call->op];
   bool test = info->rule == LT_RULE_TEST;
-  if (info->traits & LT_TRAIT_COPY && info->rule == LT_RULE_SELF) { /* a number everywhere */
+  if (info->traits & LT_TRAIT_COPY &&
+      info->rule == LT_RULE_SELF) { /* fill: the value is a number */
     out->as = (lt_StepInput){-1, extra(call, 0)};
     return;
   }
@@ -154,25 +163,26 @@ static void add_elementwise(Maker *m, const lt_RecordedCall *call, Known *out) {
   out->as = converted(m->p, add_step(m->p, &step), given, out->dtype);
 }
 
-static void add_call(Maker *m, int i) {
+/* Appends what a call becomes, if the outputs depend on it. */
+static void add_call(Builder *m, int i) {
   const lt_RecordedCall *call = &m->r->call[i];
-  Known *out = &m->known[call->out[0]];
+  ValueInfo *out = &m->known[call->out[0]];
   if (!out->needed) return;
   if (is_elementwise(call)) {
     add_elementwise(m, call, out);
   } else if (role_of(m, i) == ROLE_NOTHING) {
     out->as = (lt_StepInput){-1, lt_scalar_int(0)};
   } else {
-    const Known *source = &m->known[call->arg[source_of(call)].i];
+    const ValueInfo *source = &m->known[call->arg[source_of(call)].i];
     out->as = converted(m->p, source->as, source->dtype, out->dtype);
   }
 }
 
-/* Inputs and constants. */
-static bool begin(Maker *m) {
+/* Numbers the inputs and reads the constants. */
+static bool begin(Builder *m) {
   for (int i = 0; i < m->r->nvalues; i++) {
     const lt_RecordedValue *v = &m->r->value[i];
-    Known *known = &m->known[i];
+    ValueInfo *known = &m->known[i];
     known->dtype = v->tensor->dtype;
     known->as = (lt_StepInput){-1, lt_scalar_int(0)};
     if (v->kind == LT_VALUE_CONSTANT && !lt_tensor_item(v->tensor, &known->as.number)) return false;
@@ -183,7 +193,8 @@ static bool begin(Maker *m) {
   return true;
 }
 
-static bool make(Maker *m, int nout, lt_Tensor *const *out) {
+/* Builds the program for the tensors `out`. */
+static bool make(Builder *m, int nout, lt_Tensor *const *out) {
   if (!begin(m)) return false;
   for (int i = 0; i < nout; i++) {
     int value = lt_recorder_value(m->r, out[i]);
@@ -193,7 +204,7 @@ static bool make(Maker *m, int nout, lt_Tensor *const *out) {
   if (!mark(m)) return false;
   for (int i = 0; i < m->r->ncalls; i++) add_call(m, i);
   for (int i = 0; i < nout; i++) {
-    const Known *known = &m->known[lt_recorder_value(m->r, out[i])];
+    const ValueInfo *known = &m->known[lt_recorder_value(m->r, out[i])];
     m->p->out[i] = known->as;
     m->p->out_dtype[i] = known->dtype;
   }
@@ -202,7 +213,7 @@ static bool make(Maker *m, int nout, lt_Tensor *const *out) {
 }
 
 lt_Program *lt_program_new(const lt_Recorder *r, int strict, int nout, lt_Tensor *const *out) {
-  Maker m = {.r = r, .strict = strict, .p = program_new(r, nout)};
+  Builder m = {.r = r, .strict = strict, .p = program_new(r, nout)};
   m.known = calloc((size_t)r->nvalues + 1, sizeof *m.known);
   bool ok = m.p && m.known ? make(&m, nout, out) : lt_fail_memory();
   free(m.known);
@@ -213,6 +224,7 @@ lt_Program *lt_program_new(const lt_Recorder *r, int strict, int nout, lt_Tensor
 
 /* ---- running --------------------------------------------------------------------------------- */
 
+/* Checks the inputs' dtypes and devices, and broadcasts their shapes. */
 static bool broadcast(const lt_Program *p, lt_Tensor *const *inputs, int *ndim, int64_t *shape) {
   *ndim = 0;
   for (int i = 0; i < p->ninputs; i++) {
@@ -228,6 +240,7 @@ static bool broadcast(const lt_Program *p, lt_Tensor *const *inputs, int *ndim, 
   return true;
 }
 
+/* Sets an operand to t, broadcast to the loop's shape. */
 static void set_operand(const lt_ProgramLoop *l, lt_Operand *o, const lt_Tensor *t) {
   int64_t size = (int64_t)lt_dtype_size(t->dtype);
   int lead = l->ndim - t->ndim;
@@ -237,6 +250,7 @@ static void set_operand(const lt_ProgramLoop *l, lt_Operand *o, const lt_Tensor 
     o->strides[i] = i < lead || t->shape[i - lead] == 1 ? 0 : t->strides[i - lead] * size;
 }
 
+/* Runs the program on the device of `out`. */
 static bool run(lt_ProgramLoop *l, lt_Tensor *const *inputs, lt_Tensor *const *out) {
   const lt_Program *p = l->program;
   const lt_Backend *b = lt_backend_of(out[0]);

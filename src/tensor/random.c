@@ -1,7 +1,7 @@
-/* random.c: generators. A generator is a key (its seed) and a position in the sequence of Philox's
- * counter; a kernel reserves a stretch of the sequence, and each element's number depends only on
- * the key and its place in it. So the same seed gives the same numbers whatever the device and the
- * number of threads. */
+/* random.c: random generators. A generator is a key (its seed) and a position in the sequence of
+ * Philox's counter. A kernel reserves a part of the sequence, and the number of an element depends
+ * only on the key and on its index in that part. So the same seed gives the same numbers on every
+ * device and with every number of threads. */
 #include "random_range.h"
 #include "core.h"
 
@@ -28,7 +28,7 @@ uint64_t lt_random_seed(void) {
     clock_gettime(CLOCK_REALTIME, &now);
     seed = (uint64_t)now.tv_sec * 1000000007u + (uint64_t)now.tv_nsec + (uint64_t)getpid();
   }
-  return seed & 0x1fffffffffffffu; /* a whole number that a double holds exactly */
+  return seed & 0x1fffffffffffffu; /* an integer that a double represents exactly */
 }
 
 lt_Generator *lt_generator_new(uint64_t seed) {
@@ -46,7 +46,7 @@ void lt_generator_free(lt_Generator *g) {
   free(g);
 }
 
-/* Seeded from the system once, on first use. */
+/* The default generator, seeded by the system on first use. */
 static lt_Generator default_generator = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static pthread_once_t default_once = PTHREAD_ONCE_INIT;
 static void seed_default(void) { default_generator.seed = lt_random_seed(); }

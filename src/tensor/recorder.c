@@ -1,6 +1,6 @@
-/* recorder.c: see recorder.h. A value is known by its storage and geometry, which an alias of its
- * tensor keeps: the tape saves aliases of tensors, and tensors come and go while the record stays.
- */
+/* recorder.c: implements recorder.h. A value is identified by storage and geometry, not by its
+ * tensor: autograd saves aliases of tensors, and tensors are freed while the record stays. The
+ * record keeps an alias of each value, so that its storage is not reused. */
 #include "recorder.h"
 
 lt_Recorder *lt_recorder_begin(void) {
@@ -40,7 +40,7 @@ void lt_recorder_free(lt_Recorder *r) {
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-/* Room for one more item of an array. */
+/* Makes room for one more item of an array. */
 static bool grow(void *array, int count, int *room, size_t item) {
   if (count < *room) return true;
   int bigger = *room ? 2 * *room : 16;
@@ -51,7 +51,8 @@ static bool grow(void *array, int count, int *room, size_t item) {
   return true;
 }
 
-/* Where the last value of a storage is, or is to be. */
+/* Returns the slot of a storage in the hash table: it holds the number of the storage's last value
+ * + 1, or 0. */
 static int *slot_of(const lt_Recorder *r, const lt_Storage *s) {
   uint64_t h = (uint64_t)(uintptr_t)s * 0x9e3779b97f4a7c15u;
   int at = (int)((h >> 32) & (uint64_t)(r->slots - 1));
@@ -70,7 +71,7 @@ static bool rehash(lt_Recorder *r) {
   return true;
 }
 
-/* The number of a new value; -1 when memory is out. */
+/* Adds a value and returns its number; -1 when memory is out. */
 static int add_value(lt_Recorder *r, lt_ValueKind kind, int call, int result, const lt_Tensor *t) {
   if (!grow(&r->value, r->nvalues, &r->value_room, sizeof *r->value)) return -1;
   if (2 * r->nvalues >= r->slots && !rehash(r)) return -1;
@@ -82,6 +83,7 @@ static int add_value(lt_Recorder *r, lt_ValueKind kind, int call, int result, co
   return r->nvalues - 1;
 }
 
+/* Returns true when two tensors on one storage have the same dtype and geometry. */
 static bool is_same(const lt_Tensor *a, const lt_Tensor *b) {
   return a->dtype == b->dtype && a->offset == b->offset &&
          lt_shape_equal(a->ndim, a->shape, b->ndim, b->shape) &&
@@ -103,7 +105,8 @@ lt_Tensor *lt_recorder_input(lt_Recorder *r, lt_Dtype dtype, int ndim, const int
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-/* The number of an argument's value; -1 with the error. */
+/* Returns the number of an argument's value. A tensor on another device becomes a constant; one of
+ * another record is an error, -1. */
 static int value_of(lt_Recorder *r, const lt_Call *c, int i, const lt_Tensor *t) {
   int value = lt_recorder_value(r, t);
   if (value >= 0) return value;
@@ -114,14 +117,14 @@ static int value_of(lt_Recorder *r, const lt_Call *c, int i, const lt_Tensor *t)
   return -1;
 }
 
-/* Bytes behind an argument: numbers, names of values, a string. */
+/* Returns the bytes that an argument refers to: a list, or a string. */
 static size_t bytes_behind(const lt_Arg *a) {
   if (a->kind == LT_ARG_INTS || a->kind == LT_ARG_TENSORS)
     return (size_t)a->count * sizeof(int64_t);
   return a->kind == LT_ARG_STRING ? (strlen(a->string) | 7) + 1 : 0;
 }
 
-/* Copies argument i, with what is behind it to *more. */
+/* Copies argument i, and what it refers to, to *more, which is advanced. */
 static bool copy_arg(lt_Recorder *r, const lt_Call *c, int i, lt_Arg *out, char **more) {
   const lt_Arg *a = &c->arg[i];
   size_t bytes = bytes_behind(a);
@@ -151,6 +154,7 @@ static bool copy_arg(lt_Recorder *r, const lt_Call *c, int i, lt_Arg *out, char 
   }
 }
 
+/* Appends a call and its results to the record. */
 static bool note(lt_Recorder *r, const lt_Call *c) {
   if (!grow(&r->call, r->ncalls, &r->call_room, sizeof *r->call)) return false;
   lt_RecordedCall *call = &r->call[r->ncalls];

@@ -1,4 +1,4 @@
-/* reductions.c: see reductions.h. */
+/* reductions.c: the table of reductions (reductions.h), made from ops.def. */
 #include "reductions.h"
 #include "core.h"
 #include "opids.h"

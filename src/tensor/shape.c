@@ -1,4 +1,4 @@
-/* shape.c: arithmetic on shapes and dims, checked against overflow, and their text for messages. */
+/* shape.c: arithmetic on shapes and dims, checked for overflow, and their text for messages. */
 #include "core.h"
 
 const char *lt_shape_text(int ndim, const int64_t *shape) {
@@ -30,7 +30,7 @@ bool lt_shape_numel(const char *op, int ndim, const int64_t *shape, int64_t *num
     empty |= shape[i] == 0;
   }
   for (int i = 0; i < ndim && !empty; i++) {
-    /* 2^58 elements of 16 bytes still count in int64 */
+    /* the number of bytes must fit int64, too; an element has at most 16 */
     if (__builtin_mul_overflow(n, shape[i], &n) || n > INT64_MAX / 16) {
       lt_error_set("%s: the shape %s has more elements than can be counted", op,
                    lt_shape_text(ndim, shape));
@@ -46,7 +46,7 @@ void lt_shape_strides(int ndim, const int64_t *shape, int64_t *strides) {
   for (int i = ndim - 1; i >= 0; i--) {
     strides[i] = n;
     if (shape[i] > 1 && __builtin_mul_overflow(n, shape[i], &n))
-      n = INT64_MAX / 16; /* beside a size of 0 */
+      n = INT64_MAX / 16; /* only if another size is 0 */
   }
 }
 

@@ -1,9 +1,10 @@
-/* storage.c: reference-counted memory of a device. Every byte is counted, so that a host's
- * collector can see it; an allocation that fails asks the host to free memory, and tries again,
- * before it becomes an error.
+/* storage.c: reference-counted memory of a device. All bytes are counted, so that a host's garbage
+ * collector can be charged for them. When an allocation fails, the host is asked to free memory and
+ * the allocation is tried again before it becomes an error.
  *
- * A storage of the host that a copy still uses carries an event in `pending`. It stays there until
- * it has happened, whoever waits for it: NULL means that the memory may be touched. */
+ * Invariant: host memory that a queued copy still uses has the copy's event in `pending`, until the
+ * host has synchronized with that event. If `pending` is NULL, the host may read and write the
+ * memory. */
 #include "trace.h"
 
 #include <pthread.h>
@@ -18,9 +19,10 @@ void lt_memory_on_pressure(lt_PressureFn fn, void *context) {
   t->pressure_context = context;
 }
 
-/* The host's chance to free something: true when it did. Not entered again from inside itself. The
- * call that is running and its reason are set aside, for finalizers may make calls of their own. */
-static bool relieve(size_t wanted) {
+/* Asks the host to free memory. Returns true when the allocation should be tried again. Not
+ * re-entered: an allocation inside of the callback fails at once. The running call and the error
+ * slot are saved around the callback, because finalizers may call ops. */
+static bool relieve(size_t nbytes) {
   lt_Thread *t = lt_thread();
   if (!t->pressure || t->in_pressure) return false;
   const char *op = t->user_op;
@@ -30,7 +32,7 @@ static bool relieve(size_t wanted) {
   lt_error_keep(&kept);
   t->in_pressure = true;
   t->user_op = NULL;
-  bool again = t->pressure(t->pressure_context, wanted);
+  bool again = t->pressure(t->pressure_context, nbytes);
   t->user_op = op;
   t->user_in_place = in_place;
   t->allocating = allocating;
@@ -51,7 +53,8 @@ void lt_memory_where(char *text, size_t size) {
   if (t->where) t->where(t->where_context, text, size);
 }
 
-/* The last word: `collected` bytes were freed by the host's collector. */
+/* Sets the final error of an allocation. `collected`: the bytes that the host's garbage collector
+ * has freed before. */
 static void *no_memory(lt_Device device, size_t nbytes, int64_t collected) {
   const lt_Backend *b = lt_device_backend(device.type);
   const double MiB = 1048576.0;
@@ -67,20 +70,22 @@ static void *no_memory(lt_Device device, size_t nbytes, int64_t collected) {
       reason[0] ? "; " : "", reason);
 }
 
-/* Bytes that tensors hold on a device; of a device that does not know, on all. */
+/* Returns the bytes that tensors hold on a device; if the device does not count them, on all
+ * devices. */
 static int64_t held_on(const lt_Backend *b, lt_Device device) {
   lt_MemoryStats stats;
   if (!b->memory.stats || !b->memory.stats(b, device.index, &stats)) return lt_memory_live();
   return stats.allocated_bytes[LT_POOL_ALL].current;
 }
 
-/* Has alloc failed because memory is out? Backends without a cache do not tell. */
+/* Returns true when an allocation failed because memory is out. Backends without a cache do not
+ * report the kind of failure. */
 static bool is_out(const lt_Backend *b) { return !b->memory.retry || lt_error_is_memory(); }
 
-/* When there is neither a free block nor more to be had from the driver: what the host's collector
- * holds on to, as long as it finds something; then what is cached in pieces or used by other
- * streams, once all work is done. Only running out of memory goes this way; any other failure is
- * one at once. */
+/* Allocates when neither the cache nor the driver has memory left. First the host's garbage
+ * collector runs, as long as it frees something. Then the device is synchronized, so that blocks
+ * that queued work used become free, and the cache is returned to the driver. Any failure other
+ * than out-of-memory ends this at once. */
 static void *alloc_hard(const lt_Backend *b, lt_Device device, size_t nbytes, lt_Stream *stream) {
   void *p = NULL;
   int64_t before = held_on(b, device);
@@ -96,7 +101,8 @@ static void *alloc_hard(const lt_Backend *b, lt_Device device, size_t nbytes, lt
   return no_memory(device, nbytes, collected > 0 ? collected : 0);
 }
 
-/* A success leaves the slot as it was: a chain of ops that failed before keeps its reason. */
+/* Allocates memory of a device. A success leaves the error slot unchanged: if an earlier call of a
+ * chain failed, its error stays. */
 static void *device_alloc(const lt_Backend *b, lt_Device device, size_t nbytes, lt_Stream *stream) {
   lt_ErrorSlot kept;
   lt_error_keep(&kept);
@@ -108,17 +114,20 @@ static void *device_alloc(const lt_Backend *b, lt_Device device, size_t nbytes, 
   return p;
 }
 
-/* Small memory of the CPU lies behind its own storage, in a block from the thread's pool. */
+/* A storage of the CPU with its memory in the same block, which comes from the thread's pool. For
+ * scalars and other small tensors, which are created by the million. */
 typedef struct SmallStorage {
   lt_Storage base;
   _Alignas(16) char memory[64];
 } SmallStorage;
 
+/* Returns true when s is a SmallStorage. */
 static bool is_small(const lt_Storage *s) {
   return s->device.type == LT_DEVICE_cpu && s->nbytes <= sizeof((SmallStorage *)0)->memory &&
          !s->release;
 }
 
+/* Frees the struct. */
 static void storage_free(lt_Storage *s) {
   if (is_small(s))
     lt_pool_give(LT_POOL_STORAGE, s);
@@ -126,6 +135,7 @@ static void storage_free(lt_Storage *s) {
     free(s);
 }
 
+/* Returns the memory to its backend. */
 static void give_back(const lt_Storage *s) {
   const lt_Backend *b = lt_device_backend(s->device.type);
   b->memory.free(b, s->device.index, s->data, s->nbytes, s->stream);
@@ -162,7 +172,8 @@ lt_Storage *lt_storage_retain(lt_Storage *s) {
   return s;
 }
 
-/* The copy that is under way uses the memory until its event: who keeps the block waits for it. */
+/* Frees pinned memory. A pending copy may still use it: the backend takes over its event, and keeps
+ * the block until the copy is done. */
 static void release_pinned(lt_Storage *s) {
   const lt_Backend *b = s->owner;
   b->memory.host_free(b, s->data, s->nbytes, atomic_exchange(&s->pending, NULL));
@@ -173,7 +184,8 @@ static void settle(lt_Storage *s, bool may_stop);
 void lt_storage_release(lt_Storage *s) {
   if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1) return;
   lt_Event *e = atomic_load_explicit(&s->pending, memory_order_relaxed);
-  /* Its owner takes the event with the memory; others must not see it while it is copied. */
+  /* release_pinned passes the event to the backend. In all other cases block: the memory must not
+   * be reused before the copy is done. */
   if (e && (s->release != release_pinned || e->backend != s->owner)) settle(s, false);
   if (s->data) {
     atomic_fetch_sub_explicit(&live_bytes, (int64_t)s->nbytes, memory_order_relaxed);
@@ -188,6 +200,7 @@ void lt_storage_release(lt_Storage *s) {
 
 /* ---- memory of the host that devices copy by themselves -------------------------------------- */
 
+/* Allocates pinned memory; tries once more after the host has freed memory. */
 static void *pinned_alloc(const lt_Backend *b, size_t nbytes) {
   lt_ErrorSlot kept;
   lt_error_keep(&kept);
@@ -227,8 +240,8 @@ lt_Storage *lt_storage_new_pinned(int device_type, size_t nbytes) {
 
 /* ---- copies that are under way --------------------------------------------------------------- */
 
-/* One of a few locks by the storage's address: two that wait for the same copy take turns, and
- * nobody frees the event under the other. */
+/* Returns one of 16 locks, by the storage's address. It protects `pending`: of two threads that
+ * synchronize with the same copy, neither destroys the event while the other uses it. */
 static pthread_mutex_t *lock_of(const lt_Storage *s) {
 #define FOUR                                                                                       \
   PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,                 \
@@ -238,7 +251,8 @@ static pthread_mutex_t *lock_of(const lt_Storage *s) {
   return &locks[(uint64_t)(uintptr_t)s * 0x9E3779B97F4A7C15u >> 60];
 }
 
-/* With may_stop Ctrl-C ends the wait, and the mark stays. */
+/* Blocks until the pending copy is done. With may_stop, Ctrl-C ends that, and the copy stays
+ * pending. */
 static void settle(lt_Storage *s, bool may_stop) {
   pthread_mutex_t *lock = lock_of(s);
   pthread_mutex_lock(lock);
@@ -261,15 +275,16 @@ static void settle(lt_Storage *s, bool may_stop) {
 
 void lt_storage_synchronize(lt_Storage *s) { settle(s, true); }
 
-/* What is put on the stream from now on comes after the event. */
+/* Makes the stream wait for an event; if it cannot (another backend), blocks the host instead. */
 static void put_behind(lt_Stream *stream, lt_Event *e) {
   const lt_Backend *b = e->backend;
   if (b != stream->backend || !b->streams.wait_event || !b->streams.wait_event(stream, e))
     b->streams.event_synchronize(e);
 }
 
-/* The event that stands for the copy before and the one now put on `stream`: e itself if it can be
- * recorded there, else NULL. */
+/* Makes `stream` wait for the pending event e, so that one event recorded there stands for both
+ * copies. Returns e if it can be recorded on that stream; otherwise destroys it and returns
+ * NULL. */
 static lt_Event *carry_on(lt_Event *e, lt_Stream *stream) {
   const lt_Backend *b = e->backend;
   put_behind(stream, e);

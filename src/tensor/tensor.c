@@ -1,7 +1,10 @@
-/* tensor.c: a tensor is a geometry (dtype, shape, strides, offset) on a storage. */
+/* tensor.c: tensors: a geometry (dtype, shape, strides, offset) on a storage. Creating and
+ * releasing them, reading one element, freeing their memory early, and other geometries for
+ * kernels. */
 #include "autograd/autograd.h"
 #include "trace.h"
 
+/* Allocates a tensor and sets every member but storage and strides. NULL with an error. */
 static lt_Tensor *tensor_new(lt_Dtype dtype, int64_t offset, int64_t numel, int ndim,
                              const int64_t *shape) {
   lt_Tensor *t = lt_pool_take(LT_POOL_TENSOR, sizeof *t);
@@ -133,15 +136,18 @@ bool lt_tensor_item(const lt_Tensor *t, lt_Scalar *out) {
 
 /* ---- operands in use, and tensors that are freed --------------------------------------------- */
 
-/* What an operand is a view of is in use, too: autograd changes the history of both. */
+/* Returns the base of an operand that is a view. The base is in use, too: autograd changes the
+ * history of both. */
 static lt_Tensor *base_of(const lt_Tensor *operand) {
   return operand && operand->meta ? operand->meta->base : NULL;
 }
 
+/* Returns true when t is the operand or its base. */
 static bool is_or_sees(const lt_Tensor *operand, const lt_Tensor *t) {
   return operand == t || base_of(operand) == t;
 }
 
+/* Returns true when an argument is t, or a view of it. */
 static bool holds(const lt_Arg *a, const lt_Tensor *t) {
   if (a->kind == LT_ARG_TENSOR) return is_or_sees(a->tensor, t);
   for (int k = 0; a->kind == LT_ARG_TENSORS && k < a->count; k++)
@@ -156,9 +162,12 @@ bool lt_tensor_in_use(const lt_Tensor *t) {
   return false;
 }
 
-/* The storage of every freed tensor: without memory, never released for good. */
+/* The storage of every freed tensor: it has no memory, and its first reference is never
+ * released. */
 static lt_Storage empty_storage = {.refs = 1, .device = {LT_DEVICE_cpu, 0}};
 
+/* Makes t an empty tensor. All of it is changed before memory is released, because a hook that is
+ * forgotten may run code of the host. */
 static void free_now(lt_Tensor *t) {
   lt_Storage *storage = t->storage;
   lt_AutogradMeta *meta = t->meta;
@@ -175,13 +184,14 @@ static void free_now(lt_Tensor *t) {
   lt_storage_release(storage);
 }
 
+/* Frees t if lt_tensor_free was called on it meanwhile and no running call uses it. */
 static void free_one(lt_Thread *th, lt_Tensor *t) {
   if (!t || t->freed != LT_FREED_AT_EXIT || lt_tensor_in_use(t)) return;
   th->frees_at_exit--;
   free_now(t);
 }
 
-/* The base first: the operand knows it. */
+/* Frees an operand and its base; the base first, because the operand refers to it. */
 static void free_at_exit(lt_Thread *th, lt_Tensor *operand) {
   free_one(th, base_of(operand));
   free_one(th, operand);

@@ -1,10 +1,9 @@
-/* threads.c: how many threads kernels use, whether they can be started, and the flag that stops a
- * long op.
+/* threads.c: the number of threads of kernels, the check that they can be started, and the flag
+ * that interrupts a long op.
  *
  * OpenMP's runtime ends the process when it cannot create a thread or allocate its records. So
- * before a parallel region needs more than the last one had, what it will ask for is tried here
- * in ways that can fail.
- */
+ * before a parallel region needs more than the last one, the memory and threads that it will
+ * request are first requested here, in ways that can fail. */
 #include "core.h"
 
 #include <omp.h>
@@ -13,20 +12,20 @@
 
 atomic_bool lt_interrupt_flag;
 
-static atomic_int wanted; /* 0: OpenMP's own choice */
+static atomic_int thread_count; /* 0: OpenMP's default */
 
-/* What OMP_THREAD_LIMIT allows, at most LT_MAX_THREADS. */
+/* Returns the upper limit: OMP_THREAD_LIMIT, at most LT_MAX_THREADS. */
 static int most_threads(void) {
   int limit = omp_get_thread_limit();
   return limit < 1 || limit > LT_MAX_THREADS ? LT_MAX_THREADS : limit;
 }
 
 int lt_num_threads(void) {
-  int n = atomic_load_explicit(&wanted, memory_order_relaxed);
+  int n = atomic_load_explicit(&thread_count, memory_order_relaxed);
   if (n == 0) {
     n = omp_get_max_threads();
     if (n > most_threads()) n = most_threads();
-    atomic_store(&wanted, n);
+    atomic_store(&thread_count, n);
   }
   return n;
 }
@@ -37,21 +36,21 @@ bool lt_set_num_threads(int64_t n) {
                  most_threads(), (long long)n);
     return false;
   }
-  atomic_store(&wanted, (int)n);
+  atomic_store(&thread_count, (int)n);
   omp_set_num_threads((int)n);
   return true;
 }
 
 /* ---- starting threads ------------------------------------------------------------------------ */
 
-/* The threads that OpenMP keeps for regions that this thread starts. */
+/* The threads that OpenMP keeps for the parallel regions of this thread. */
 static _Thread_local struct {
-  int now;  /* of the last region; those beyond end when a smaller one begins */
-  int most; /* that were created at once before */
+  int now;  /* of the last region; a smaller region ends the others */
+  int most; /* the largest number that was started at once */
 } team = {1, 1};
 
-/* The bytes of a new thread's stack: OMP_STACKSIZE ("64M"; KiB without a unit) or the system's
- * default. */
+/* Returns the size of a new thread's stack in bytes: OMP_STACKSIZE ("64M"; KiB without a unit) or
+ * the system's default. */
 static size_t stack_size(void) {
   const char *text = getenv("OMP_STACKSIZE");
   if (!text) text = getenv("GOMP_STACKSIZE");
@@ -68,6 +67,7 @@ static size_t stack_size(void) {
   return n;
 }
 
+/* Returns true when the process may map that many more bytes. */
 static bool can_map(size_t bytes) {
   void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return false;
@@ -75,6 +75,7 @@ static bool can_map(size_t bytes) {
   return true;
 }
 
+/* Returns true when malloc has that many bytes. */
 static bool can_allocate(size_t bytes) {
   void *volatile memory = malloc(bytes);
   free(memory);
@@ -87,7 +88,7 @@ static void *wait_for(void *mutex) {
   return NULL;
 }
 
-/* Can n threads exist at once, besides this one? Creates them, and ends them. */
+/* Returns true when n more threads can exist at once: creates and joins them. */
 static bool can_create(int n) {
   pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
   pthread_t *threads = malloc((size_t)n * sizeof *threads);
@@ -107,7 +108,8 @@ static bool can_create(int n) {
   return count == n;
 }
 
-/* Can OpenMP start a region of n threads? Its records take less than what is tried. */
+/* Returns true when OpenMP can start a region of n threads. Its records take less memory than the
+ * amount that is tried here. */
 static bool can_start(int n) {
   if (!can_allocate(65536 + (size_t)n * 1024)) return false;
   if (n > team.most) return can_create(n - 1);
@@ -118,7 +120,7 @@ int lt_threads_start(int n) {
   if (n == team.now || n <= 1) return n;
   if (omp_in_parallel() || !can_start(n)) return 1;
 #pragma omp parallel num_threads(n)
-  lt_stopped(); /* nothing to do: the threads are there when it has ended */
+  lt_stopped(); /* the region only starts the threads */
   team.now = n;
   if (n > team.most) team.most = n;
   return n;

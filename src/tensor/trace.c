@@ -1,4 +1,5 @@
-/* trace.c: see trace.h. The spans of a thread are a list from the innermost outwards. */
+/* trace.c: implements trace.h. The open spans of a thread are a list, from the innermost to the
+ * outermost. */
 #include "trace.h"
 
 #include <time.h>
@@ -21,17 +22,20 @@ void lt_trace_remove(lt_Tracer *tracer) {
   if (*place) *place = tracer->next;
 }
 
+/* Reports an event to all tracers of the thread. */
 static void emit(const lt_Thread *th, const lt_TraceEvent *event) {
   for (lt_Tracer *t = th->tracers; t; t = t->next)
     if (t->on_event) t->on_event(t->context, event);
 }
 
+/* Returns true when a tracer has set `digest`. */
 static bool needs_digest(const lt_Thread *th) {
   for (const lt_Tracer *t = th->tracers; t; t = t->next)
     if (t->digest) return true;
   return false;
 }
 
+/* Returns true when a tracer has set `where`. */
 static bool needs_where(const lt_Thread *th) {
   for (const lt_Tracer *t = th->tracers; t; t = t->next)
     if (t->where) return true;
@@ -54,14 +58,16 @@ void lt_trace_open_(lt_TraceSpan *span, lt_TraceKind kind) {
   span->event.begin = lt_trace_now();
 }
 
-/* A host's region may be left without an end, by an error: it need not be the innermost. */
+/* The span need not be the innermost: a region of the host may not have been ended, because of an
+ * error. */
 void lt_trace_cancel(lt_TraceSpan *span) {
   lt_TraceSpan **place = &lt_thread()->span;
   while (*place && *place != span) place = &(*place)->around;
   if (*place) *place = span->around;
 }
 
-/* The time of telling counts for nobody. */
+/* The time that tracers take is counted as `inside` of the outer span, so it is nobody's own
+ * time. */
 bool lt_trace_end(lt_TraceSpan *span, bool ok) {
   lt_Thread *th = lt_thread();
   lt_TraceEvent *e = &span->event;
@@ -73,7 +79,6 @@ bool lt_trace_end(lt_TraceSpan *span, bool ok) {
   return ok;
 }
 
-/* Looks past the tracers that only listen. */
 bool lt_trace_synchronize(lt_Device device) {
   for (const lt_Tracer *t = lt_thread()->tracers; t; t = t->next) {
     if (!t->wait) continue;
@@ -85,8 +90,8 @@ bool lt_trace_synchronize(lt_Device device) {
   return true;
 }
 
-/* A number that equal bytes share and others hardly do; never 0. Multiplies and folds a word at a
- * time. */
+/* Hashes bytes, a word at a time: equal bytes have equal hashes, different ones rarely do. Never
+ * 0. */
 static uint64_t digest_of(const void *bytes, size_t n) {
   const uint64_t factor = 0x9E3779B97F4A7C15u;
   const char *p = bytes;
@@ -132,7 +137,7 @@ bool lt_trace_plan(lt_TraceSpan *span, const lt_TraceCopy *copy) {
   return true;
 }
 
-/* Bytes that are still on their way to the host have no digest. */
+/* A copy to the host that is still running gets no digest: its bytes are not there yet. */
 bool lt_trace_copied(lt_TraceSpan *span, const lt_TraceCopy *copy, bool ok) {
   bool to_host = copy->to.type == LT_DEVICE_cpu;
   if (ok && !copy->blocking) ok = lt_trace_synchronize(to_host ? copy->from : copy->to);
@@ -141,7 +146,7 @@ bool lt_trace_copied(lt_TraceSpan *span, const lt_TraceCopy *copy, bool ok) {
   return lt_trace_end(span, ok);
 }
 
-/* The number of a backend in the table of devices. */
+/* Returns the number of a backend in the device table. */
 static uint8_t type_of(const lt_Backend *b) {
   int type = lt_device_type_count() - 1;
   while (type > 0 && lt_device_loaded(type) != b) type--;
@@ -201,7 +206,8 @@ void lt_trace_memory_(const lt_Storage *s, bool allocated) {
   if (th->span) {
     e.where = th->span->event.where;
     e.depth = th->span->event.depth + 1;
-  } else if (allocated && needs_where(th)) { /* what frees memory may be a collector */
+  } else if (allocated &&
+             needs_where(th)) { /* frees may come from a garbage collector, at any line */
     lt_memory_where(where, sizeof where);
   }
   e.begin = e.end = lt_trace_now();

@@ -1,9 +1,9 @@
-/* value_errors.c: what is said about values that a kernel refuses: an index out of range, a
- * probability above 1. Devices find them in different ways and at different times, and say the
- * same. */
+/* value_errors.c: error messages about values that a kernel refuses, such as an index out of range.
+ * Devices find such values in different ways and at different times; by these functions they report
+ * the same message. */
 #include "core.h"
 
-/* " at position {2, 1}", or "" for the one value of a 0-d tensor. */
+/* Formats the index of an element, " at position {2, 1}", or "" for a 0-d tensor. */
 static void place_text(char *text, size_t size, int ndim, const int64_t *shape, int64_t at) {
   int64_t position[LT_MAX_DIMS];
   size_t used = (size_t)snprintf(text, size, "%s", ndim > 0 ? " at position {" : "");

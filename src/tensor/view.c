@@ -7,16 +7,16 @@
 #include "infer.h"
 
 /* The result: self's storage under this dtype and geometry. */
-static bool show_as(lt_Call *c, lt_Dtype dtype, int64_t offset, int ndim, const int64_t *shape,
-                    const int64_t *strides) {
+static bool set_view_as(lt_Call *c, lt_Dtype dtype, int64_t offset, int ndim, const int64_t *shape,
+                        const int64_t *strides) {
   c->out[0] = lt_tensor_on(lt_in(c, 0)->storage, dtype, offset, ndim, shape, strides);
   c->nout = 1;
   return c->out[0] != NULL;
 }
 
-static bool show(lt_Call *c, int64_t offset, int ndim, const int64_t *shape,
-                 const int64_t *strides) {
-  return show_as(c, lt_in(c, 0)->dtype, offset, ndim, shape, strides);
+static bool set_view(lt_Call *c, int64_t offset, int ndim, const int64_t *shape,
+                     const int64_t *strides) {
+  return set_view_as(c, lt_in(c, 0)->dtype, offset, ndim, shape, strides);
 }
 
 /* Geometry that is made step by step from self's. */
@@ -33,8 +33,8 @@ static Geometry geometry_of(const lt_Tensor *t) {
   return g;
 }
 
-static bool show_geometry(lt_Call *c, const Geometry *g) {
-  return show(c, g->offset, g->ndim, g->shape, g->strides);
+static bool set_geometry(lt_Call *c, const Geometry *g) {
+  return set_view(c, g->offset, g->ndim, g->shape, g->strides);
 }
 
 /* Moves the first element by `count` strides. An empty tensor has no first element, and strides
@@ -68,9 +68,9 @@ bool lt_view_shape(int64_t numel, const char *said, const lt_Arg *sizes, int *nd
   int n = *ndim = sizes->count, open = -1;
   int64_t known = 1;
   for (int d = 0; d < n; d++) shape[d] = sizes->ints[d];
-  const char *wanted = lt_shape_text(n, shape);
+  const char *target = lt_shape_text(n, shape);
   for (int d = 0; d < n; d++) {
-    if (shape[d] == -1 && open >= 0) return lt_fail("only one size may be -1, got %s", wanted);
+    if (shape[d] == -1 && open >= 0) return lt_fail("only one size may be -1, got %s", target);
     if (shape[d] == -1) {
       open = d;
       shape[d] = 1;
@@ -78,10 +78,10 @@ bool lt_view_shape(int64_t numel, const char *said, const lt_Arg *sizes, int *nd
   }
   if (!lt_shape_numel(lt_user_op(), n, shape, &known)) return false;
   if (open >= 0 && known == 0)
-    return lt_fail("the -1 in %s could be any size: write it out", wanted);
+    return lt_fail("the -1 in %s could be any size: write it out", target);
   if (open >= 0 ? numel % known != 0 : numel != known)
     return lt_fail("%s has %lld element%s, which do not fill %s", said, (long long)numel,
-                   numel == 1 ? "" : "s", wanted);
+                   numel == 1 ? "" : "s", target);
   if (open >= 0) shape[open] = numel / known;
   return true;
 }
@@ -94,7 +94,7 @@ bool lt_view_strides(const lt_Tensor *t, int ndim, const int64_t *shape, int64_t
     lt_shape_strides(ndim, shape, strides);
     return true;
   }
-  int next = ndim - 1; /* of the new dimensions, the one to place */
+  int next = ndim - 1; /* the new dimension whose stride is computed next */
   int64_t step = t->strides[t->ndim - 1], chunk = 1, filled = 1;
   for (int d = t->ndim - 1; d >= 0; d--) {
     chunk *= t->shape[d];
@@ -120,7 +120,7 @@ bool lt_view_view(lt_Call *c) {
   if (!lt_view_strides(self, ndim, shape, strides))
     return lt_fail("the elements of %s lie in memory so that %s would need a copy: use reshape",
                    lt_text(self), lt_shape_text(ndim, shape));
-  return show(c, self->offset, ndim, shape, strides);
+  return set_view(c, self->offset, ndim, shape, strides);
 }
 
 /* expand (self, size) */
@@ -145,7 +145,7 @@ bool lt_view_expand(lt_Call *c) {
     strides[d] = d < lead || shape[d] != old ? 0 : self->strides[d - lead];
   }
   if (!lt_shape_numel(lt_user_op(), ndim, shape, &numel)) return false;
-  return show(c, self->offset, ndim, shape, strides);
+  return set_view(c, self->offset, ndim, shape, strides);
 }
 
 /* as_strided (self, size, stride, storage_offset?) */
@@ -178,7 +178,7 @@ bool lt_view_as_strided(lt_Call *c) {
         "sizes %s with strides %s from offset %lld reach element %llu, the storage has %lld",
         lt_shape_text(ndim, shape), lt_shape_text(ndim, strides), (long long)offset,
         (unsigned long long)last + 1, (long long)room);
-  return show(c, offset, ndim, shape, strides);
+  return set_view(c, offset, ndim, shape, strides);
 }
 
 /* ---- the order of dimensions ----------------------------------------------------------------- */
@@ -188,11 +188,11 @@ bool lt_view_transpose(lt_Call *c) {
   Geometry g = geometry_of(lt_in(c, 0));
   int a = lt_dim(c->arg[1].i, g.ndim), b = a < 0 ? -1 : lt_dim(c->arg[2].i, g.ndim);
   if (a < 0 || b < 0) return false;
-  if (g.ndim == 0) return show_geometry(c, &g);
+  if (g.ndim == 0) return set_geometry(c, &g);
   int64_t size = g.shape[a], stride = g.strides[a];
   g.shape[a] = g.shape[b], g.strides[a] = g.strides[b];
   g.shape[b] = size, g.strides[b] = stride;
-  return show_geometry(c, &g);
+  return set_geometry(c, &g);
 }
 
 /* permute (self, dims) */
@@ -210,7 +210,7 @@ bool lt_view_permute(lt_Call *c) {
     g.shape[d] = self->shape[from];
     g.strides[d] = self->strides[from];
   }
-  return show_geometry(c, &g);
+  return set_geometry(c, &g);
 }
 
 /* ---- dimensions of size 1 -------------------------------------------------------------------- */
@@ -222,7 +222,7 @@ bool lt_view_squeeze(lt_Call *c) {
   if (!lt_dims(&c->arg[1], g.ndim, &mask)) return false;
   for (int d = g.ndim - 1; d >= 0; d--)
     if ((mask >> d & 1) && g.shape[d] == 1) remove_dim(&g, d);
-  return show_geometry(c, &g);
+  return set_geometry(c, &g);
 }
 
 /* unsqueeze (self, dim) */
@@ -238,7 +238,7 @@ bool lt_view_unsqueeze(lt_Call *c) {
   }
   g.shape[dim] = 1;
   g.strides[dim] = stride;
-  return show_geometry(c, &g);
+  return set_geometry(c, &g);
 }
 
 /* ---- parts of dimensions --------------------------------------------------------------------- */
@@ -256,7 +256,7 @@ bool lt_view_select(lt_Call *c) {
                    dim + 1, lt_text(self), (long long)size);
   advance(&g, self, at < 0 ? at + size : at, g.strides[dim]);
   remove_dim(&g, dim);
-  return show_geometry(c, &g);
+  return set_geometry(c, &g);
 }
 
 /* _slice (self, dim, first, count, step): first counts from 0 */
@@ -277,7 +277,7 @@ bool lt_view__slice(lt_Call *c) {
   if (count > 0) advance(&g, self, first, g.strides[dim]);
   g.shape[dim] = count;
   widen(&g, dim, step);
-  return show_geometry(c, &g);
+  return set_geometry(c, &g);
 }
 
 /* diagonal (self, offset, dim1, dim2) */
@@ -299,7 +299,7 @@ bool lt_view_diagonal(lt_Call *c) {
   remove_dim(&g, a > b ? b : a);
   g.shape[g.ndim] = height < width ? height : width;
   g.strides[g.ndim++] = stride;
-  return show_geometry(c, &g);
+  return set_geometry(c, &g);
 }
 
 /* unfold (self, dimension, size, step) */
@@ -320,14 +320,14 @@ bool lt_view_unfold(lt_Call *c) {
   }
   g.shape[g.ndim] = size;
   g.strides[g.ndim++] = stride;
-  return show_geometry(c, &g);
+  return set_geometry(c, &g);
 }
 
 /* ---- the same geometry ----------------------------------------------------------------------- */
 
 bool lt_view_detach(lt_Call *c) {
   Geometry g = geometry_of(lt_in(c, 0));
-  return show_geometry(c, &g);
+  return set_geometry(c, &g);
 }
 
 bool lt_view__alias(lt_Call *c) { return lt_view_detach(c); }
@@ -342,7 +342,7 @@ bool lt_view_view_as_real(lt_Call *c) {
   for (int d = 0; d < g.ndim; d++) widen(&g, d, 2);
   g.shape[g.ndim] = 2;
   g.strides[g.ndim++] = 1;
-  return show_as(c, lt_dtype_real(self->dtype), 2 * self->offset, g.ndim, g.shape, g.strides);
+  return set_view_as(c, lt_dtype_real(self->dtype), 2 * self->offset, g.ndim, g.shape, g.strides);
 }
 
 /* view_as_complex (self {..., 2}) */
@@ -366,5 +366,6 @@ bool lt_view_view_as_complex(lt_Call *c) {
                    "and offset %lld\nhint: self:contiguous()",
                    lt_shape_text(self->ndim, self->strides), (long long)self->offset);
   lt_Dtype dtype = lt_dtype_complex(self->dtype);
-  return lt_autograd_check_complex(c) && show_as(c, dtype, g.offset / 2, last, g.shape, g.strides);
+  return lt_autograd_check_complex(c) &&
+         set_view_as(c, dtype, g.offset / 2, last, g.shape, g.strides);
 }

@@ -1,18 +1,17 @@
-/* allocator.c: the caching allocator, by PyTorch's rules and with its statistics.
+/* allocator.c: the caching allocator, with PyTorch's rules and statistics.
  *
- * A request is rounded up to 512 bytes. Up to 1 MiB it is cut out of segments of 2 MiB (small
- * pool), above that out of segments of 20 MiB, and from 10 MiB on out of segments of its own size
- * in steps of 2 MiB (large pool). What is freed stays, for the next request on the same stream: the
- * smallest free block that holds it. Since the work of a stream runs in order, a block may be given
- * to new work of its own stream at once, though old work that uses it is still queued; a block that
- * other streams used waits for an event on each.
+ * A request is rounded up to 512 bytes. Up to 1 MiB it is allocated in segments of 2 MiB (small
+ * pool), above that in segments of 20 MiB, and from 10 MiB on in segments of its own size in steps
+ * of 2 MiB (large pool). Freed blocks are cached: the next request on the same stream gets the
+ * smallest free block that fits. Since the work of a stream runs in order, a block can be reused on
+ * its own stream at once, even while queued work still uses it; a block that other streams use
+ * waits for an event of each of them.
  *
- * Invariants, checked step by step by tests/c/test_allocator.c: the blocks of a segment tile it;
- * two free blocks are never neighbours; the statistics are what a recount gives.
+ * Invariants, checked step by step by tests/c/test_allocator.c: the blocks of a segment cover it
+ * without gaps; two free blocks are never neighbours; the statistics equal a recount.
  *
- * An allocation looks at events that have happened, then at free blocks, then asks the driver. What
- * else can be done when memory is out is storage.c's.
- */
+ * An allocation first frees waiting blocks whose events are done, then searches the free blocks,
+ * then calls the driver. What is tried when that fails is in storage.c. */
 #include "allocator.h"
 #include "core.h"
 
@@ -36,6 +35,7 @@ static bool is_split(const lt_Block *b) { return b->prev || b->next; }
 
 /* ---- structs --------------------------------------------------------------------------------- */
 
+/* Returns an unused struct, all zero except its note; NULL when memory is out. */
 static lt_Block *block_new(lt_Allocator *a) {
   lt_Block *b = a->spare;
   if (b)
@@ -73,24 +73,28 @@ static lt_BlockSet *set_of(lt_Allocator *a, const lt_Block *b) {
 
 /* ---- segments -------------------------------------------------------------------------------- */
 
+/* Returns the size of the segment that is reserved for a block of this size. */
 static size_t segment_size(size_t size) {
   if (size <= LT_SMALL_LIMIT) return LT_SMALL_SEGMENT;
   if (size < LT_LARGE_LIMIT) return LT_LARGE_SEGMENT;
   return (size + LT_LARGE_ROUND - 1) / LT_LARGE_ROUND * LT_LARGE_ROUND;
 }
 
-/* Poison is 0xFF: floats are NaN, integers -1, indices out of range. */
+/* With LUTRA_MEMORY_DEBUG=1, fills memory with 0xFF: floats are NaN, integers -1, indices out of
+ * range. */
 static void poison(lt_Allocator *a, void *memory, size_t nbytes, const lt_AccelStream *stream) {
   const lt_AccelDriver *d = a->accel->driver;
   if (a->debug && d->memory_fill) d->memory_fill(a->index, memory, 0xFF, nbytes, stream->native);
 }
 
+/* Sets an error of kind LT_ERROR_MEMORY that starts with the device's name. */
 static bool no_memory(const lt_Allocator *a, const char *why) {
   lt_error_memory("%s: %s", lt_accel_name(a->accel->backend, a->index), why);
   return false;
 }
 
-static bool ask_driver(lt_Allocator *a, size_t size, void **memory) {
+/* Reserves memory from the driver, within the limit. */
+static bool reserve(lt_Allocator *a, size_t size, void **memory) {
   size_t reserved = (size_t)a->stats.reserved_bytes[LT_POOL_ALL].current;
   if (size > a->limit || reserved > a->limit - size)
     return no_memory(a, "the limit that was set for this process would be passed");
@@ -105,11 +109,11 @@ static bool ask_driver(lt_Allocator *a, size_t size, void **memory) {
   }
 }
 
-/* A new segment, as one block that is in no set. */
+/* Reserves a segment and returns it as one block, which is in no container. */
 static lt_Block *segment_new(lt_Allocator *a, uint32_t pool, size_t size, lt_AccelStream *stream) {
   void *memory = NULL;
   size_t whole = a->debug ? size : segment_size(size);
-  if (!ask_driver(a, whole, &memory)) return NULL;
+  if (!reserve(a, whole, &memory)) return NULL;
   lt_Segment *s = malloc(sizeof *s);
   lt_Block *b = block_new(a);
   if (!s || !b) {
@@ -131,7 +135,7 @@ static lt_Block *segment_new(lt_Allocator *a, uint32_t pool, size_t size, lt_Acc
   return b;
 }
 
-/* The segment's one block is in no set any more. */
+/* Returns a segment to the driver. Its only block is in no container. */
 static bool segment_delete(lt_Allocator *a, lt_Segment *s) {
   bool ok = a->accel->driver->memory_free(a->index, s->address) == LT_DRIVER_OK;
   if (s->prev)
@@ -149,8 +153,8 @@ static bool segment_delete(lt_Allocator *a, lt_Segment *s) {
 
 /* ---- blocks that wait ------------------------------------------------------------------------ */
 
-/* Streams that have not come to a use yet: they have not come to later ones either, which need not
- * be asked about. Asking costs, and there may be many blocks. */
+/* Streams that have not reached a recorded use: then they have not reached later ones either, which
+ * need no query. A query is slow, and there may be many blocks. */
 typedef struct Behind {
   int count;
   struct {
@@ -159,6 +163,7 @@ typedef struct Behind {
   } at[8];
 } Behind;
 
+/* Returns true when a use is known not to be done. */
 static bool is_behind(const Behind *behind, const lt_BlockUse *use) {
   for (int i = 0; i < behind->count; i++)
     if (behind->at[i].stream == use->stream && behind->at[i].index == use->index &&
@@ -175,8 +180,8 @@ static void note_behind(Behind *behind, const lt_BlockUse *use) {
   behind->at[behind->count++].when = use->when;
 }
 
-/* Forgets the uses that have happened. */
-static lt_DriverStatus look_at_uses(lt_Allocator *a, lt_Block *b, Behind *behind) {
+/* Removes the uses of a block that are done. */
+static lt_DriverStatus drop_finished_uses(lt_Allocator *a, lt_Block *b, Behind *behind) {
   lt_BlockUse **link = &b->uses;
   while (*link) {
     lt_BlockUse *use = *link;
@@ -196,7 +201,7 @@ static lt_DriverStatus look_at_uses(lt_Allocator *a, lt_Block *b, Behind *behind
   return b->uses ? LT_DRIVER_NOT_READY : LT_DRIVER_OK;
 }
 
-/* Joins b and its free neighbour, which leaves the set. */
+/* Merges b with a free neighbour, which leaves its set. */
 static void merge(lt_Allocator *a, lt_Block *b, lt_Block *other) {
   lt_block_set_remove(set_of(a, other), other);
   if (other == b->prev) {
@@ -214,7 +219,7 @@ static void merge(lt_Allocator *a, lt_Block *b, lt_Block *other) {
   block_drop(a, other);
 }
 
-/* Nothing uses b any more: it is free. */
+/* Makes a block free that nothing uses any more, and merges it with its free neighbours. */
 static void retire(lt_Allocator *a, lt_Block *b) {
   bool small = b->segment->small;
   int64_t splits = 0, split_bytes = 0;
@@ -243,14 +248,14 @@ static void retire(lt_Allocator *a, lt_Block *b) {
   }
 }
 
-/* Frees the blocks whose events have happened. False: the driver failed. */
-static bool look_at_waiting(lt_Allocator *a) {
+/* Frees the waiting blocks whose events are done. False when the driver failed. */
+static bool retire_waiting(lt_Allocator *a) {
   bool ok = true;
   Behind behind = {.count = 0};
   lt_Block *last = NULL;
   for (lt_Block **link = &a->waiting; *link;) {
     lt_Block *b = *link;
-    lt_DriverStatus status = look_at_uses(a, b, &behind);
+    lt_DriverStatus status = drop_finished_uses(a, b, &behind);
     if (status == LT_DRIVER_FAILED) {
       lt_error_not_memory();
       ok = false;
@@ -270,14 +275,14 @@ static bool look_at_waiting(lt_Allocator *a) {
 
 /* ---- allocation ------------------------------------------------------------------------------ */
 
-/* Cuts what is not needed off b, which is in no set; the rest becomes a free block. `was_split`: it
- * was a part of a segment before. */
+/* Splits b, which is in no set, after `size` bytes; the rest becomes a free block. `was_split`: b
+ * was only a part of its segment before. */
 static void cut(lt_Allocator *a, lt_Block *b, size_t size, bool was_split) {
   bool small = b->segment->small;
   size_t rest = b->size - size;
   lt_Block *tail =
       !a->debug && (small ? rest >= LT_BLOCK_ROUND : rest > LT_SMALL_LIMIT) ? block_new(a) : NULL;
-  if (!tail) { /* all of it */
+  if (!tail) { /* use the whole block */
     if (!was_split) return;
     COUNT(a, inactive_split, small, -1);
     COUNT(a, inactive_split_bytes, small, -(int64_t)b->size);
@@ -297,8 +302,9 @@ static void cut(lt_Allocator *a, lt_Block *b, size_t size, bool was_split) {
   COUNT(a, inactive_split_bytes, small, was_split ? -(int64_t)size : (int64_t)rest);
 }
 
-static lt_Block *take(lt_Allocator *a, uint32_t pool, size_t nbytes, lt_AccelStream *stream) {
-  if (!look_at_waiting(a)) return NULL;
+/* Returns a block for a request: a free one, or a new segment; split to the requested size. */
+static lt_Block *find_block(lt_Allocator *a, uint32_t pool, size_t nbytes, lt_AccelStream *stream) {
+  if (!retire_waiting(a)) return NULL;
   if (nbytes > SIZE_MAX / 2) {
     no_memory(a, "no device has as much memory");
     return NULL;
@@ -324,7 +330,8 @@ static lt_Block *take(lt_Allocator *a, uint32_t pool, size_t nbytes, lt_AccelStr
   return b;
 }
 
-/* Asking for the line costs more than a small allocation does. */
+/* Describes the tensor that is being allocated, and the line of the program if the allocation is
+ * large: asking for the line costs more than a small allocation. */
 static void take_note(lt_BlockNote *note, size_t nbytes) {
   const lt_AllocationInfo *info = &lt_thread()->allocating;
   note->dtype = info->shape ? info->dtype : LT_DTYPE_NONE;
@@ -336,9 +343,9 @@ static void take_note(lt_BlockNote *note, size_t nbytes) {
 
 void *lt_allocator_alloc(lt_Allocator *a, uint32_t pool, size_t nbytes, lt_AccelStream *stream) {
   lt_BlockNote note;
-  take_note(&note, nbytes); /* calls the host program, so before the lock */
+  take_note(&note, nbytes); /* invokes a callback of the host, so not under the lock */
   pthread_mutex_lock(&a->lock);
-  lt_Block *b = take(a, pool, nbytes, stream);
+  lt_Block *b = find_block(a, pool, nbytes, stream);
   void *memory = NULL;
   if (b) {
     lt_accel_stream_retain(stream);
@@ -354,7 +361,7 @@ void *lt_allocator_alloc(lt_Allocator *a, uint32_t pool, size_t nbytes, lt_Accel
 
 /* ---- freeing --------------------------------------------------------------------------------- */
 
-/* Without a cache nothing keeps the order: all work that uses b is waited for. */
+/* Blocks until all work that uses b is done: without a cache nothing keeps the order. */
 static void finish_uses(lt_Allocator *a, lt_Block *b) {
   const lt_AccelDriver *d = a->accel->driver;
   poison(a, b->address, b->size, b->segment->stream);
@@ -363,14 +370,15 @@ static void finish_uses(lt_Allocator *a, lt_Block *b) {
     d->event_synchronize(use->index, use->event);
 }
 
-static void give(lt_Allocator *a, lt_Block *b) {
+/* Frees a block that a tensor held, or makes it wait for other streams. */
+static void release_block(lt_Allocator *a, lt_Block *b) {
   bool small = b->segment->small;
   COUNT(a, allocation, small, -1);
   COUNT(a, allocated_bytes, small, -(int64_t)b->size);
   if (a->debug) finish_uses(a, b);
   b->state = LT_BLOCK_WAITING;
   Behind none = {.count = 0};
-  if (!b->uses || look_at_uses(a, b, &none) == LT_DRIVER_OK) {
+  if (!b->uses || drop_finished_uses(a, b, &none) == LT_DRIVER_OK) {
     retire(a, b);
   } else {
     *(a->waiting ? &a->waiting_last->chain : &a->waiting) = b;
@@ -388,7 +396,7 @@ void lt_allocator_free(lt_Allocator *a, void *memory) {
     if (asks) lt_error_keep(&kept);
     maker = b->maker;
     b->maker = NULL;
-    give(a, b);
+    release_block(a, b);
     if (asks) lt_error_restore(&kept);
   }
   pthread_mutex_unlock(&a->lock);
@@ -397,6 +405,8 @@ void lt_allocator_free(lt_Allocator *a, void *memory) {
 
 /* ---- other streams --------------------------------------------------------------------------- */
 
+/* Returns the use of a block by a stream, which is added if there is none. NULL when memory or
+ * events are out. */
 static lt_BlockUse *use_of(lt_Allocator *a, lt_Block *b, const lt_AccelStream *stream) {
   for (lt_BlockUse *use = b->uses; use; use = use->next)
     if (use->stream == stream->id && use->index == stream->base.index) return use;
@@ -418,7 +428,7 @@ bool lt_allocator_record(lt_Allocator *a, const void *memory, lt_AccelStream *st
     const lt_AccelDriver *d = a->accel->driver;
     int index = stream->base.index;
     lt_BlockUse *use = use_of(a, b, stream);
-    /* Where no event can be had, the work has to be over. */
+    /* Without an event, block until the work is done: then the block is free to be reused. */
     ok = use && d->event_record(index, use->event, stream->native) == LT_DRIVER_OK;
     if (use) use->when = ++a->recorded;
     if (!ok) ok = d->stream_synchronize(index, stream->native) == LT_DRIVER_OK;
@@ -427,7 +437,7 @@ bool lt_allocator_record(lt_Allocator *a, const void *memory, lt_AccelStream *st
   return ok;
 }
 
-/* All work put on the default stream from now on comes behind what is on this stream. */
+/* Makes work that is queued on the default stream from now on wait for the work on this stream. */
 static void order_behind(lt_Allocator *a, lt_AccelStream *stream) {
   const lt_AccelDriver *d = a->accel->driver;
   void *event = NULL;
@@ -440,7 +450,7 @@ static void order_behind(lt_Allocator *a, lt_AccelStream *stream) {
 }
 
 void lt_allocator_adopt(lt_Allocator *a, lt_AccelStream *ending) {
-  lt_AccelStream *heir = &a->accel->default_stream[a->index];
+  lt_AccelStream *fallback = &a->accel->default_stream[a->index];
   bool ordered = false;
   pthread_mutex_lock(&a->lock);
   for (lt_Segment *s = a->segments; s; s = s->next) {
@@ -449,7 +459,7 @@ void lt_allocator_adopt(lt_Allocator *a, lt_AccelStream *ending) {
     ordered = true;
     for (lt_Block *b = s->first; b; b = b->next)
       if (b->state == LT_BLOCK_FREE) lt_block_set_remove(set_of(a, b), b);
-    s->stream = heir;
+    s->stream = fallback;
     for (lt_Block *b = s->first; b; b = b->next)
       if (b->state == LT_BLOCK_FREE) lt_block_set_add(set_of(a, b), b);
   }
@@ -458,22 +468,24 @@ void lt_allocator_adopt(lt_Allocator *a, lt_AccelStream *ending) {
 
 /* ---- giving back ----------------------------------------------------------------------------- */
 
+/* Returns true when a segment is one free block. */
 static bool is_whole(const lt_Segment *s) {
   return s->first->state == LT_BLOCK_FREE && !s->first->next;
 }
 
-/* Waits for all work on the device; Ctrl-C ends that. */
+/* Blocks until all work on the device is done. Fails on Ctrl-C. */
 static bool wait_for_all(const lt_Allocator *a) {
   return lt_wait_device(a->accel->backend, a->index) &&
          a->accel->driver->synchronize(a->index) == LT_DRIVER_OK;
 }
 
+/* Returns segments that are free to the driver. `waited`: the device was synchronized already. */
 static bool release_whole(lt_Allocator *a, bool waited) {
   bool ok = true;
   for (lt_Segment *s = a->segments, *next; s && ok; s = next) {
     next = s->next;
     if (!is_whole(s)) continue;
-    /* Work of its own stream may still use what is free. */
+    /* Queued work of its own stream may still use a free block. */
     if (!waited) ok = wait_for_all(a);
     waited = true;
     if (!ok) break;
@@ -487,11 +499,11 @@ bool lt_allocator_release(lt_Allocator *a, bool wait) {
   pthread_mutex_lock(&a->lock);
   if (wait) a->stats.num_alloc_retries++;
   bool ok = !wait || wait_for_all(a);
-  /* The events of other devices' streams are not over yet. */
+  /* Blocks may also be used by streams of other devices, which are not synchronized yet. */
   for (lt_Block *b = a->waiting; wait && ok && b; b = b->chain)
     for (lt_BlockUse *use = b->uses; ok && use; use = use->next)
       ok = a->accel->driver->event_synchronize(use->index, use->event) == LT_DRIVER_OK;
-  ok = ok && look_at_waiting(a) && release_whole(a, wait);
+  ok = ok && retire_waiting(a) && release_whole(a, wait);
   if (!ok) lt_error_not_memory();
   pthread_mutex_unlock(&a->lock);
   return ok;

@@ -3,6 +3,7 @@
 #include "allocator.h"
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
+/* The attached vendors, by slot. */
 static lt_Accel *table[LT_MAX_DEVICE_TYPES];
 static uint64_t last_serial;
 static pthread_mutex_t ready_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -36,6 +37,7 @@ bool lt_accel_is_ready(const lt_Backend *b, int index) {
          atomic_load_explicit(&lt_accel_of(b)->ready[index], memory_order_acquire);
 }
 
+/* Initializes a device and creates its allocator. */
 static bool make_ready(lt_Accel *accel, int index) {
   const lt_Backend *b = accel->backend;
   char why[256] = "";
@@ -74,10 +76,11 @@ static void *alloc(const lt_Backend *self, int index, size_t nbytes, lt_Stream *
                             lt_accel_stream(accel, index, stream));
 }
 
-static void give(const lt_Backend *self, int index, void *memory, size_t nbytes,
-                 lt_Stream *stream) {
+/* The allocator finds the size and the stream by the address. */
+static void release(const lt_Backend *self, int index, void *memory, size_t nbytes,
+                    lt_Stream *stream) {
   (void)nbytes;
-  (void)stream; /* its block knows */
+  (void)stream;
   lt_Accel *accel = lt_accel_of(self);
   if (memory && lt_accel_usable(accel) && lt_accel_is_ready(self, index))
     lt_allocator_free(accel->allocator[index], memory);
@@ -108,6 +111,8 @@ static bool memory_info(const lt_Backend *self, int index, int64_t *free_bytes, 
   return true;
 }
 
+/* Records that a stream uses memory: of pinned memory by a pending event, of other memory in its
+ * allocator. */
 static bool record_stream(lt_Storage *storage, lt_Stream *stream) {
   if (!storage->data || !stream) return true;
   const lt_Backend *b = stream->backend;
@@ -124,6 +129,7 @@ static bool record_stream(lt_Storage *storage, lt_Stream *stream) {
 
 /* ---- attaching ------------------------------------------------------------------------------- */
 
+/* Returns everything to the driver, and frees the state. */
 static void accel_free(lt_Accel *accel) {
   if (accel->pinned) lt_pinned_free(accel);
   for (int i = 0; i < LT_ACCEL_MAX; i++)
@@ -133,10 +139,11 @@ static void accel_free(lt_Accel *accel) {
   free(accel);
 }
 
+/* Fills in the members of the backend that this folder implements. */
 static void fill(lt_Backend *b) {
   b->count = lt_accel_of(b)->driver->count;
   b->memory.alloc = alloc;
-  b->memory.free = give;
+  b->memory.free = release;
   b->memory.release = memory_release;
   b->memory.retry = memory_retry;
   b->memory.limit = memory_limit;

@@ -1,10 +1,10 @@
-/* blocks.c: the ordered set of free blocks is a treap: a tree that is ordered by key, and by random
- * priorities from the root down, which keeps it shallow whatever comes. The map is a table of
- * chains. Neither allocates when a block goes in or out, but for the map's growth, which may
- * fail. */
+/* blocks.c: the data structures of the allocator. The ordered set is a treap: a search tree in
+ * which each node also has a random priority, higher than those below it; so it stays shallow for
+ * any order of insertions. The map is a hash table with chains. Inserting and removing allocate
+ * nothing, except when the table grows, which may fail without harm. */
 #include "blocks.h"
 
-/* Is (pool, stream, size, address) of b before these? */
+/* Returns true when b comes before this (pool, stream, size, address). */
 static bool before(const lt_Block *b, uint32_t pool, uint64_t stream, size_t size,
                    const char *address) {
   const lt_Segment *s = b->segment;
@@ -24,7 +24,7 @@ void lt_block_set_add(lt_BlockSet *set, lt_Block *b) {
   lt_Block **link = &set->root;
   while (*link && (*link)->priority >= b->priority)
     link = block_before(*link, b) ? &(*link)->right : &(*link)->left;
-  /* What is below parts into what is before b and what is behind it. */
+  /* Split the subtree below into the blocks before b and those after it. */
   lt_Block *rest = *link, **less = &b->left, **more = &b->right;
   *link = b;
   while (rest) {
@@ -90,10 +90,11 @@ static lt_Block **bucket_of(lt_Block **bucket, size_t room, const void *address)
   return &bucket[(uint64_t)((uintptr_t)address >> 9) * 0x9E3779B97F4A7C15u >> 32 & (room - 1)];
 }
 
+/* Doubles the table. When memory is out, the chains get longer instead. */
 static void grow(lt_BlockMap *map) {
   size_t room = 2 * map->room;
   lt_Block **bucket = calloc(room, sizeof *bucket);
-  if (!bucket) return; /* longer chains, then */
+  if (!bucket) return;
   for (size_t i = 0; i < map->room; i++) {
     while (map->bucket[i]) {
       lt_Block *b = map->bucket[i], **to = bucket_of(bucket, room, b->address);
@@ -115,6 +116,7 @@ void lt_block_map_add(lt_BlockMap *map, lt_Block *b) {
   map->count++;
 }
 
+/* Returns the link to the block with this address, or the link at the end of its chain. */
 static lt_Block **place_of(const lt_BlockMap *map, const void *address) {
   lt_Block **link = bucket_of(map->bucket, map->room, address);
   while (*link && (*link)->address != address) link = &(*link)->chain;

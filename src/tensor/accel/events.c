@@ -1,7 +1,6 @@
-/* events.c: events, and the native ones that are kept for the next who needs one. An event without
- * timing may go back as soon as nobody asks it any more, though it has not happened: streams that
- * wait for it took note of the work when they were told to, and recording it again makes it another
- * event. */
+/* events.c: events, and a cache of the driver's events without timing. Such an event can return to
+ * the cache as soon as no host code refers to it, even if it is not done: a stream that waits for
+ * it has stored what to wait for, and recording it again does not change that. */
 #include "accel.h"
 #include "trace.h"
 
@@ -14,7 +13,7 @@ typedef struct Event {
   atomic_bool recorded;
 } Event;
 
-#define KEPT 256 /* native events of a device; what comes beyond is given back */
+#define KEPT 256 /* events that are cached for each device; more are destroyed */
 struct lt_EventCache {
   pthread_mutex_t lock;
   int count[LT_ACCEL_MAX];
@@ -45,7 +44,7 @@ void lt_event_give(lt_Accel *accel, int index, void *native) {
   if (!room && lt_accel_usable(accel)) accel->driver->event_free(index, native);
 }
 
-/* Gives what is kept back; the cache itself stays. */
+/* Returns the cached events to the driver. */
 static void empty(lt_Accel *accel) {
   lt_EventCache *cache = accel->events;
   for (int i = 0; i < LT_ACCEL_MAX; i++)
@@ -103,26 +102,27 @@ static bool event_record(lt_Event *event, lt_Stream *stream) {
   return true;
 }
 
-/* Is there something to wait for? Not when it was never recorded, nor when the driver is gone. */
-static bool is_asked(const lt_Event *event) {
+/* Returns true when there may be something to wait for: the event was recorded, and the driver is
+ * still loaded. */
+static bool is_pending(const lt_Event *event) {
   return atomic_load(&((const Event *)event)->recorded) &&
          lt_accel_usable(lt_accel_of(event->backend));
 }
 
-/* As of streams: an event that can no longer be asked counts as one that has happened. */
+/* As with streams, an event counts as done after a failure of the driver. */
 static bool event_query(lt_Event *event) {
-  return !is_asked(event) ||
+  return !is_pending(event) ||
          lt_accel_of(event->backend)->driver->event_query(event->index, ((Event *)event)->native) !=
              LT_DRIVER_NOT_READY;
 }
 
 static bool event_synchronize(lt_Event *event) {
-  return !is_asked(event) || lt_accel_of(event->backend)
-                                     ->driver->event_synchronize(
-                                         event->index, ((Event *)event)->native) == LT_DRIVER_OK;
+  return !is_pending(event) || lt_accel_of(event->backend)
+                                       ->driver->event_synchronize(
+                                           event->index, ((Event *)event)->native) == LT_DRIVER_OK;
 }
 
-/* Devices of one vendor may wait for each other. */
+/* Streams and events of different devices of one vendor can be combined. */
 static bool stream_wait_event(lt_Stream *stream, lt_Event *event) {
   Event *e = (Event *)event;
   if (stream->backend != event->backend)

@@ -1,7 +1,6 @@
-/* pinned.c: memory of the host that devices copy from and to by themselves. Having it from the
- * driver is slow, so it is kept: in blocks of a power of two, of which the smallest free one that
- * holds a request is given whole. A block that a copy still uses when it is freed waits for that
- * copy's event. */
+/* pinned.c: a cache of pinned host memory, because the driver is slow to allocate it. Blocks have
+ * sizes of a power of two; a request gets the smallest free one that fits, whole. A block that is
+ * freed while a queued copy uses it waits for the event of that copy. */
 #include "accel.h"
 
 #include <pthread.h>
@@ -33,10 +32,11 @@ static void push(Pinned **list, Pinned *b) {
   *list = b;
 }
 
-/* Frees the oldest blocks whose copies are over; or all, once they are. A loop that sends many
- * small tensors may have hundreds under way, and asking each time about all of them would cost more
- * than the copies. */
-static void look_at_waiting(lt_PinnedCache *p, bool wait) {
+/* Frees waiting blocks, oldest first: those whose copies are done or, with `wait`, all, after
+ * blocking on them. Without it, at most ASKED copies that are still running are queried: a loop
+ * that sends many small tensors may have hundreds queued, and querying all of them each time would
+ * cost more than the copies. */
+static void retire_waiting(lt_PinnedCache *p, bool wait) {
   Pinned *last = NULL;
   int asked = 0;
   for (Pinned **link = &p->waiting; *link && asked < ASKED;) {
@@ -56,16 +56,18 @@ static void look_at_waiting(lt_PinnedCache *p, bool wait) {
   }
 }
 
-static void wait_in_line(lt_PinnedCache *p, Pinned *b) {
+/* Appends a block to the list of waiting ones. */
+static void add_waiting(lt_PinnedCache *p, Pinned *b) {
   b->next = NULL;
   *(p->waiting ? &p->waiting_last->next : &p->waiting) = b;
   p->waiting_last = b;
 }
 
+/* Returns the free blocks to the driver. */
 static bool release_free(lt_Accel *accel, bool wait) {
   bool ok = true;
   lt_PinnedCache *p = accel->pinned;
-  look_at_waiting(p, wait);
+  retire_waiting(p, wait);
   for (int i = 0; i < CLASSES; i++) {
     while (p->free[i]) {
       Pinned *b = p->free[i];
@@ -77,6 +79,7 @@ static bool release_free(lt_Accel *accel, bool wait) {
   return ok;
 }
 
+/* Allocates a block; when memory is out, returns the free blocks to the driver and tries again. */
 static Pinned *from_driver(lt_Accel *accel, int power) {
   Pinned *b = malloc(sizeof *b);
   if (!b) return lt_error_memory("pinned memory: out of memory");
@@ -92,7 +95,8 @@ static Pinned *from_driver(lt_Accel *accel, int power) {
   return NULL;
 }
 
-/* Any device will do; one that is in use already spares setting up another. */
+/* Initializes a device, because the driver needs one to pin memory: any will do, so one that is
+ * initialized already. */
 static bool some_ready(const lt_Backend *b) {
   for (int i = 0; i < LT_ACCEL_MAX; i++)
     if (lt_accel_is_ready(b, i)) return true;
@@ -107,7 +111,7 @@ static void *host_alloc(const lt_Backend *self, size_t nbytes) {
   while (power < CLASSES && nbytes > (size_t)1 << power) power++;
   if (power == CLASSES) return lt_error_memory("no host has %zu bytes of pinned memory", nbytes);
   pthread_mutex_lock(&p->lock);
-  look_at_waiting(p, false);
+  retire_waiting(p, false);
   int i = power;
   while (i < CLASSES && !p->free[i]) i++;
   Pinned *b = i < CLASSES ? p->free[i] : NULL;
@@ -133,7 +137,7 @@ static void host_free(const lt_Backend *self, void *memory, size_t nbytes, lt_Ev
     *link = b->next;
     b->pending = pending;
     if (pending)
-      wait_in_line(p, b);
+      add_waiting(p, b);
     else
       push(&p->free[b->power], b);
   }

@@ -1,15 +1,16 @@
-/* report.c: who holds a device's memory: statistics, a snapshot of all blocks, and the message of
- * an allocation that failed. */
+/* report.c: reports about a device's memory: statistics, a snapshot of all blocks, and the message
+ * of an allocation that failed. */
 #include "allocator.h"
 
 #include <stdarg.h>
 
-/* A snapshot outlives the lock, so that the visitor may call anything. */
+/* One block of a snapshot. A snapshot is a copy, so that the visitor can run without the lock. */
 typedef struct Line {
   lt_MemoryBlock block;
   char where[64];
 } Line;
 
+/* Copies the description of a block. */
 static void describe(const lt_Block *b, Line *line) {
   const lt_Segment *s = b->segment;
   bool free_now = b->state == LT_BLOCK_FREE;
@@ -28,7 +29,8 @@ static void describe(const lt_Block *b, Line *line) {
   if (!free_now) memcpy(line->where, b->note.where, sizeof line->where);
 }
 
-/* All blocks; *count of them. NULL when there is none, or no memory for it (*count is -1). */
+/* Returns all blocks, *count of them, which the caller frees. NULL when there is none, or when
+ * memory is out (then *count is -1). */
 static Line *snapshot(lt_Allocator *a, int64_t *count) {
   int64_t n = 0, i = 0;
   pthread_mutex_lock(&a->lock);
@@ -54,6 +56,7 @@ static bool memory_each(const lt_Backend *self, int index,
   return true;
 }
 
+/* Returns the size of the largest free block. */
 static int64_t largest_of(const lt_Allocator *a) {
   size_t most = 0;
   for (lt_Segment *s = a->segments; s; s = s->next)
@@ -90,7 +93,7 @@ static bool memory_reset_peak(const lt_Backend *self, int index) {
 
 enum { TOP = 5 };
 
-/* The largest of the blocks that tensors hold, from the largest on. */
+/* Finds the largest blocks that tensors hold, the largest first, and returns their number. */
 static int largest_tensors(Line *lines, int64_t n, Line *top[TOP]) {
   int found = 0;
   for (int64_t i = 0; i < n; i++) {
@@ -110,7 +113,7 @@ typedef struct Text {
   size_t size, length;
 } Text;
 
-__attribute__((format(printf, 2, 3))) static void say(Text *t, const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static void append(Text *t, const char *format, ...) {
   va_list args;
   if (t->length + 1 >= t->size) return;
   va_start(args, format);
@@ -120,6 +123,7 @@ __attribute__((format(printf, 2, 3))) static void say(Text *t, const char *forma
   if (t->length >= t->size) t->length = t->size - 1;
 }
 
+/* Formats a number of bytes, "1.50 MiB", in a ring of buffers. */
 static const char *amount(int64_t bytes) {
   static _Thread_local char ring[8][24];
   static _Thread_local unsigned at;
@@ -135,22 +139,23 @@ static const char *amount(int64_t bytes) {
   return text;
 }
 
-static void say_tensors(Text *t, lt_Allocator *a) {
+/* Appends the list of the largest tensors. */
+static void append_tensors(Text *t, lt_Allocator *a) {
   int64_t n = 0;
   Line *lines = snapshot(a, &n), *top[TOP] = {NULL};
   int found = lines ? largest_tensors(lines, n, top) : 0;
-  if (found) say(t, "\n  the largest tensors:");
+  if (found) append(t, "\n  the largest tensors:");
   for (int i = 0; i < found; i++) {
     const lt_MemoryBlock *b = &top[i]->block;
-    say(t, "\n    %s", amount((int64_t)b->size));
+    append(t, "\n    %s", amount((int64_t)b->size));
     if (b->dtype != LT_DTYPE_NONE)
-      say(t, "  %s %.80s", lt_dtype_name(b->dtype), lt_shape_text(b->ndim, b->shape));
-    if (b->where[0]) say(t, "  made in %s", b->where);
+      append(t, "  %s %.80s", lt_dtype_name(b->dtype), lt_shape_text(b->ndim, b->shape));
+    if (b->where[0]) append(t, "  made in %s", b->where);
   }
   free(lines);
 }
 
-static void memory_report(const lt_Backend *self, int index, size_t wanted, int64_t collected,
+static void memory_report(const lt_Backend *self, int index, size_t nbytes, int64_t collected,
                           char *text, size_t size) {
   lt_Accel *accel = lt_accel_of(self);
   Text t = {text, size, 0};
@@ -159,7 +164,7 @@ static void memory_report(const lt_Backend *self, int index, size_t wanted, int6
   lt_Allocator *a = accel->allocator[index];
   lt_MemoryStats s;
   pthread_mutex_lock(&a->lock);
-  a->stats.num_ooms++; /* the last word about an allocation is said here */
+  a->stats.num_ooms++; /* a report is made only after every attempt has failed */
   size_t limit = a->limit;
   pthread_mutex_unlock(&a->lock);
   memory_stats(self, index, &s);
@@ -168,21 +173,22 @@ static void memory_report(const lt_Backend *self, int index, size_t wanted, int6
   int64_t waiting = s.active_bytes[LT_POOL_ALL].current - held;
   int64_t cached = s.reserved_bytes[LT_POOL_ALL].current - held - waiting;
   if (accel->driver->memory_info(index, &free_bytes, &total) == LT_DRIVER_OK)
-    say(&t, "  %s of the device's %s are free", amount((int64_t)free_bytes),
-        amount((int64_t)total));
+    append(&t, "  %s of the device's %s are free", amount((int64_t)free_bytes),
+           amount((int64_t)total));
   else
-    say(&t, "  the device does not say what is free");
+    append(&t, "  the device does not say what is free");
   if (limit != SIZE_MAX)
-    say(&t, "; this process may have %s (set_per_process_memory_fraction)", amount((int64_t)limit));
-  say(&t, "\n  tensors hold %s", amount(held));
-  if (waiting) say(&t, "; %s wait for other streams", amount(waiting));
-  say(&t, "; %s are cached, the largest free block is %s (fragmentation %.0f %%)", amount(cached),
-      amount(s.largest_free_block),
-      cached ? 100 * (1 - (double)s.largest_free_block / (double)cached) : 0.0);
-  if (cached >= (int64_t)wanted)
-    say(&t, "\n  together that would do, but tensors that are alive keep the pieces apart");
-  say(&t, "\n  the collector freed %s before this", amount(collected));
-  say_tensors(&t, a);
+    append(&t, "; this process may have %s (set_per_process_memory_fraction)",
+           amount((int64_t)limit));
+  append(&t, "\n  tensors hold %s", amount(held));
+  if (waiting) append(&t, "; %s wait for other streams", amount(waiting));
+  append(&t, "; %s are cached, the largest free block is %s (fragmentation %.0f %%)",
+         amount(cached), amount(s.largest_free_block),
+         cached ? 100 * (1 - (double)s.largest_free_block / (double)cached) : 0.0);
+  if (cached >= (int64_t)nbytes)
+    append(&t, "\n  together that would do, but tensors that are alive keep the pieces apart");
+  append(&t, "\n  the collector freed %s before this", amount(collected));
+  append_tensors(&t, a);
 }
 
 void lt_accel_fill_reports(lt_Backend *b) {

@@ -1,25 +1,28 @@
-/* streams.c: streams, and what is current in a thread.
+/* streams.c: streams, and the current device and stream of each thread.
  *
- * Each device has a default stream, whose native handle is NULL and which never ends. Any other
- * ends when its owner has freed it and it is current in no thread; memory that was allocated on it
- * goes over to the default stream. Its struct stays until the last such memory is freed, so that an
- * address never stands for two streams at once. */
+ * Each device has a default stream, whose native handle is NULL and which is never destroyed. Any
+ * other stream is destroyed when its owner has freed it and no thread has it as its current one;
+ * then memory that was allocated on it moves to the default stream. Its struct stays until the last
+ * such memory is freed, so that an address never refers to two streams. */
 #include "allocator.h"
 
 static _Atomic uint64_t last_id;
 
 /* ---- what is current ------------------------------------------------------------------------- */
 
+/* The current device and streams of a thread, for one vendor. */
 typedef struct Current {
-  uint64_t serial; /* of the vendor that this is about */
+  uint64_t serial; /* of the vendor: lt_Accel.serial */
   int device;
-  lt_AccelStream *stream[LT_ACCEL_MAX]; /* NULL: the default stream; else one of its users */
+  lt_AccelStream *stream[LT_ACCEL_MAX]; /* NULL: the default stream; others count as a user */
 } Current;
 static _Thread_local Current current[LT_MAX_DEVICE_TYPES];
 
 static pthread_key_t thread_end;
 static pthread_once_t thread_end_once = PTHREAD_ONCE_INIT;
 
+/* Returns this thread's state for a vendor; resets it when it belongs to a former vendor of the
+ * slot. */
 static Current *current_of(const lt_Accel *accel) {
   Current *c = &current[accel->slot];
   if (c->serial != accel->serial) *c = (Current){.serial = accel->serial};
@@ -28,6 +31,7 @@ static Current *current_of(const lt_Accel *accel) {
 
 static void drop_user(lt_Accel *accel, lt_AccelStream *s);
 
+/* Removes a thread that ends from the users of its current streams. */
 static void forget_current(void *unused) {
   (void)unused;
   for (int slot = 0; slot < LT_MAX_DEVICE_TYPES; slot++) {
@@ -60,7 +64,8 @@ static void enlist(lt_Accel *accel, lt_AccelStream *s) {
   pthread_mutex_unlock(&accel->streams_lock);
 }
 
-static void strike_off(lt_Accel *accel, const lt_AccelStream *s) {
+/* Removes a stream from the vendor's list. */
+static void unlist(lt_Accel *accel, const lt_AccelStream *s) {
   pthread_mutex_lock(&accel->streams_lock);
   lt_AccelStream **link = &accel->streams;
   while (*link && *link != s) link = &(*link)->next;
@@ -68,10 +73,9 @@ static void strike_off(lt_Accel *accel, const lt_AccelStream *s) {
   pthread_mutex_unlock(&accel->streams_lock);
 }
 
-/* The native stream ends with its last user. */
 static void drop_user(lt_Accel *accel, lt_AccelStream *s) {
   if (is_default(s) || atomic_fetch_sub(&s->users, 1) != 1) return;
-  strike_off(accel, s);
+  unlist(accel, s);
   if (lt_accel_usable(accel)) {
     lt_allocator_adopt(accel->allocator[s->base.index], s);
     accel->driver->stream_free(s->base.index, s->native);
@@ -151,14 +155,13 @@ static int stream_priority(const lt_Stream *s) {
 
 void *lt_accel_native(const lt_Stream *s) { return s ? ((const lt_AccelStream *)s)->native : NULL; }
 
-/* Nothing has been put on the streams of a device that was never made ready; and nothing is left to
- * ask when the driver is gone. */
+/* Returns true when a device has no work: it was never initialized, or its driver is unloaded. */
 static bool is_idle(const lt_Backend *b, int index) {
   return !lt_accel_is_ready(b, index) || !lt_accel_usable(lt_accel_of(b));
 }
 
-/* A stream that can no longer be asked does nothing any more: true, so that nobody polls for ever;
- * the reason is in the slot, and what is done next on the device fails with it. */
+/* After a failure of the driver this returns true, so that polling ends; the next call for the
+ * device reports the failure. */
 static bool stream_query(lt_Stream *s) {
   return is_idle(s->backend, s->index) ||
          lt_accel_of(s->backend)->driver->stream_query(s->index, lt_accel_native(s)) !=
@@ -171,6 +174,7 @@ static bool stream_synchronize(lt_Stream *s) {
              LT_DRIVER_OK;
 }
 
+/* Returns true when all streams of a device are done. */
 static bool device_query(const lt_Backend *self, int index) {
   lt_Accel *accel = lt_accel_of(self);
   if (!stream_query(stream_default(self, index))) return false;

@@ -1,10 +1,12 @@
-/* apply.c: one node's gradient: its saved values are checked and unpacked, its row's function runs
- * in a scope, and what it gives is brought into the form of the inputs. */
+/* apply.c: the gradient of one node: checks and unpacks its saved tensors, runs the gradient
+ * function of its op in a scope, and converts the gradients to the inputs' shapes, dtypes and
+ * devices. */
 #include "autograd.h"
 #include "../opids.h"
 
 /* ---- saved values ---------------------------------------------------------------------------- */
 
+/* Names a saved tensor in an error: "result", or the argument. */
 static const char *saved_name(const lt_Node *n, int what, char *text, size_t room) {
   if (what < 0) return "result";
   const lt_Signature *g = lt_op_signature((lt_OpId)n->op);
@@ -15,7 +17,7 @@ static const char *saved_name(const lt_Node *n, int what, char *text, size_t roo
   return text;
 }
 
-/* "add_" for the op that wrote last; " by an op" where none said so. */
+/* Names the op that last wrote a storage, "add_". */
 static const char *writer_name(const lt_Storage *s, char *text, size_t room) {
   const char *op = s->writer ? s->writer + (s->writer[0] == '_') : NULL;
   size_t n = op ? strlen(op) : 0;
@@ -24,6 +26,7 @@ static const char *writer_name(const lt_Storage *s, char *text, size_t room) {
   return text;
 }
 
+/* Reports that a saved tensor was changed in place after it had been saved. */
 static bool changed_since(const lt_Node *n, const lt_Saved *s) {
   char text[48], writer[64];
   return lt_fail("the %s of %s, of shape %s, was needed by %s's gradient but was changed in place "
@@ -35,8 +38,9 @@ static bool changed_since(const lt_Node *n, const lt_Saved *s) {
                  lt_tensor_version(s->tensor), s->version);
 }
 
-/* The saved value; on the tape (create_graph), joined to where it came from. Belongs to the scope
- * or to the node. */
+/* Returns a saved tensor; with create_graph an alias with the edge of the original, so that the
+ * gradient can be differentiated. Belongs to the scope or to the node. Fails when the tensor was
+ * changed in place since. */
 static lt_Tensor *unpack(lt_Node *n, const lt_Saved *s) {
   if (lt_tensor_version(s->tensor) != s->version) {
     changed_since(n, s);
@@ -50,7 +54,8 @@ static lt_Tensor *unpack(lt_Node *n, const lt_Saved *s) {
   return lt_scope_own(lt_alias_on(s->tensor, edge));
 }
 
-/* Places an unpacked input into the argument it belongs to; lists are filled in `list`. */
+/* Stores an unpacked input in the argument that it belongs to. `list` has room for the tensors of
+ * lists. */
 static void place(lt_Grad *g, int what, lt_Tensor *t, lt_Tensor **list) {
   const lt_Node *n = g->node;
   for (int i = 0; i < n->nargs; i++) {
@@ -64,6 +69,7 @@ static void place(lt_Grad *g, int what, lt_Tensor *t, lt_Tensor **list) {
   }
 }
 
+/* Unpacks all saved tensors into the arguments and results of g. */
 static bool unpack_all(lt_Grad *g, lt_Tensor **list) {
   lt_Node *n = g->node;
   memcpy(g->arg, n->arg, sizeof *n->arg * (size_t)n->nargs);
@@ -112,13 +118,14 @@ lt_Tensor *lt_grad_fit(lt_Tensor *grad, const lt_Input *in, const char *op) {
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-/* The gradient of an input that the row gives nothing: zeros. So every input that was used gets a
- * gradient, and only an input that was not used gets none. */
+/* Returns zeros, the gradient of an input to which the function assigns none. So every input that
+ * was used gets a gradient, and only an unused input gets none. */
 static lt_Tensor *zeros_for(const lt_Input *in) {
   return lt_do(zeros, LT_INTS(in->shape, in->ndim), lt_arg_dtype(in->dtype),
                lt_arg_device(in->device));
 }
 
+/* Runs the gradient function of the op's row, and fits its gradients to the inputs. */
 static bool run_row(lt_Grad *g) {
   const lt_GradientRow *row = &lt_gradients[g->node->op];
   lt_Node *n = g->node;
@@ -136,6 +143,7 @@ static bool run_row(lt_Grad *g) {
   return ok;
 }
 
+/* Runs the gradient of a node of an op. */
 static bool apply_op(lt_Node *n, lt_Tensor *const *grads, const bool *want, lt_Tensor **in) {
   lt_Grad g = {.node = n, .grads = grads, .want = want, .in = in};
   for (int i = 0; i < n->nout && !g.grad; i++) g.grad = grads[i];

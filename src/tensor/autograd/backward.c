@@ -1,28 +1,31 @@
-/* backward.c: the engine.
+/* backward.c: the engine of backward.
  *
- * A pass has three steps. Discover: every node that can be reached gets a task, which counts how
- * many tasks will send it a gradient; with `inputs` given, tasks that lead to none of them are
- * left out. Run: the ready task with the latest node is run, its gradients are added up where they
- * go, until none is left. Commit: leaves get their grad. Before the commit no grad has changed, so
- * a backward that fails leaves every grad as it was (without retain_graph it may have let go of a
- * part of the graph).
+ * A pass has three phases. Discover: every node that can be reached gets a task, which counts the
+ * tasks that will send it a gradient; with `inputs` given, tasks from which none of them can be
+ * reached are skipped. Run: of the tasks that have all their gradients, the one with the latest
+ * node runs and adds its gradients to its inputs' tasks, until none is left. Commit: the leaves get
+ * their grad.
  *
- * Nothing here recurses along the graph. All state is the pass's own, so a hook may start another
- * pass. */
+ * Invariant: no grad changes before the commit, so a backward that fails leaves every grad as it
+ * was (without retain_graph, saved tensors of a part of the graph may have been freed).
+ *
+ * Nothing here recurses along the graph, so a deep graph cannot overflow the stack. All state
+ * belongs to the pass, so a hook may start another one. */
 #include "../trace.h"
 #include "../opids.h"
 #include "autograd.h"
 
+/* A node or a leaf that gets gradients in this pass. */
 typedef struct Task {
   lt_Node *node;   /* or */
   lt_Tensor *leaf; /* retained */
   uint64_t order;
   size_t child; /* its inputs' tasks: pass->child from here on, -1: none; SIZE_MAX: not reached */
-  int deps;     /* gradients still to come */
+  int deps;     /* number of tasks that have yet to send a gradient */
   int nout;
   int captures; /* first of the list of captures, -1: none */
-  bool reaches; /* something wanted lies here or behind it */
-  bool runs;    /* something wanted lies behind it */
+  bool reaches; /* its gradient, or one after it, is requested */
+  bool runs;    /* a gradient after it is requested, so its gradient function must run */
   union {
     lt_Tensor *one;
     lt_Tensor **many; /* when nout > 1 */
@@ -34,10 +37,10 @@ typedef struct Capture { /* an input of the call */
   lt_Tensor *grad;
 } Capture;
 
-typedef struct Commit { /* a grad to be set when all has gone well */
+typedef struct Commit { /* a grad to be set when the pass has succeeded */
   lt_Tensor *tensor;
   lt_Tensor *grad;
-  lt_Tensor *had; /* the grad that it is added to in place, NULL: none */
+  lt_Tensor *had; /* the present grad, to which it is added in place; NULL: none */
 } Commit;
 
 typedef struct Pass {
@@ -50,13 +53,13 @@ typedef struct Pass {
   int *heap, nheap, heap_room;
   Capture *capture;
   int ncaptures;
-  bool all; /* every leaf is wanted: no inputs were named */
+  bool all; /* no inputs were given: the gradients of all leaves are requested */
   Commit *commit;
   int ncommits, commit_room;
   bool retain, create;
 } Pass;
 
-/* Room for one more item of an array. */
+/* Makes room for one more item of an array. */
 static bool grow(void *array, int count, int *room, size_t item) {
   if (count < *room) return true;
   int bigger = *room ? 2 * *room : 32;
@@ -74,10 +77,12 @@ static size_t hash(const void *key, size_t slots) {
   return (size_t)(h >> 20) & (slots - 1);
 }
 
+/* Returns the key of a task in the hash table. */
 static const void *key_of(const Task *t) {
   return t->node ? (const void *)t->node : (const void *)t->leaf;
 }
 
+/* Doubles the hash table. */
 static bool rehash(Pass *p) {
   size_t slots = p->slots ? 2 * p->slots : 64;
   int *slot = calloc(slots, sizeof *slot);
@@ -93,7 +98,7 @@ static bool rehash(Pass *p) {
   return true;
 }
 
-/* The task of an edge's target; -1 when there is none yet. */
+/* Returns the task of an edge's target; -1 when there is none yet. */
 static int task_find(const Pass *p, const lt_Edge *e) {
   const void *key = e->node ? (const void *)e->node : (const void *)e->leaf;
   if (!key || !p->slots) return -1;
@@ -102,6 +107,7 @@ static int task_find(const Pass *p, const lt_Edge *e) {
   return -1;
 }
 
+/* Adds a task for an edge's target, which it retains. Returns -1 when memory is out. */
 static int task_add(Pass *p, const lt_Edge *e) {
   if (2 * ((size_t)p->ntasks + 1) > p->slots && !rehash(p)) return -1;
   if (!grow(&p->task, p->ntasks, &p->task_room, sizeof *p->task)) return -1;
@@ -125,6 +131,7 @@ static int task_add(Pass *p, const lt_Edge *e) {
 
 static lt_Tensor **task_grads(Task *t) { return t->nout > 1 ? t->many : &t->one; }
 
+/* Releases the gradients of a task. */
 static void task_drop_grads(Task *t) {
   lt_Tensor **grads = task_grads(t);
   for (int i = 0; i < t->nout; i++) {
@@ -139,7 +146,7 @@ typedef struct Frame {
   int task, next;
 } Frame;
 
-/* Room for the tasks of a node's inputs, -1 each. */
+/* Makes room for the tasks of a node's inputs, -1 each. */
 static bool children_reserve(Pass *p, int task) {
   Task *t = &p->task[task];
   size_t n = t->node ? (size_t)t->node->ninputs : 0;
@@ -156,12 +163,14 @@ static bool children_reserve(Pass *p, int task) {
   return true;
 }
 
-/* Is the task itself wanted: a captured one, or any leaf? */
-static bool is_wanted(const Pass *p, const Task *t) {
+/* Returns true when the gradient of the task itself is requested: it is one of the inputs, or a
+ * leaf of a pass without inputs. */
+static bool is_target(const Pass *p, const Task *t) {
   return t->captures >= 0 || (p->all && t->leaf);
 }
 
-/* Depth first from one task; when a task is left, what lies behind it is known. */
+/* Adds the tasks that can be reached from one task, depth first, with a stack of its own. When a
+ * task is left, all tasks after it are known, so `reaches` can be set. */
 static bool discover_from(Pass *p, int root, Frame **stack, int *room) {
   int depth = 0;
   if (!children_reserve(p, root) || !grow(stack, depth, room, sizeof **stack)) return false;
@@ -171,7 +180,7 @@ static bool discover_from(Pass *p, int root, Frame **stack, int *room) {
     lt_Node *node = p->task[f->task].node;
     if (!node || f->next == node->ninputs) {
       Task *t = &p->task[f->task];
-      t->reaches = t->runs || is_wanted(p, t);
+      t->reaches = t->runs || is_target(p, t);
       depth--;
       if (depth && t->reaches) p->task[(*stack)[depth - 1].task].runs = true;
       continue;
@@ -197,6 +206,7 @@ static bool discover_from(Pass *p, int root, Frame **stack, int *room) {
 
 /* ---- the queue: a heap, latest node first ---------------------------------------------------- */
 
+/* Returns true when task a runs before task b. */
 static bool before(const Pass *p, int a, int b) { return p->task[a].order > p->task[b].order; }
 
 static bool push(Pass *p, int task) {
@@ -230,7 +240,7 @@ static int pop(Pass *p) {
  * gradient goes from one stream to another, the second waits for the first at that point; the
  * memory's lifetime is dispatch's business. */
 
-/* Work on s's device goes to s from now on; what it went to before, or NULL when nothing
+/* Makes s the current stream of its device. Returns the previous one, or NULL when nothing
  * changed. */
 static lt_Stream *enter_stream(lt_Stream *s) {
   if (!s) return NULL;
@@ -243,7 +253,7 @@ static void leave_stream(lt_Stream *old) {
   if (old) old->backend->streams.set_current(old->backend, old->index, old);
 }
 
-/* Work put on `to` from now on comes after what is on `from` now. */
+/* Makes the work queued on `to` from now on wait for the work that is on `from` now. */
 static bool wait_for(lt_Stream *to, lt_Stream *from) {
   const lt_Backend *b = from->backend;
   lt_Event *e = b->streams.event_create(b, from->index, false);
@@ -252,7 +262,7 @@ static bool wait_for(lt_Stream *to, lt_Stream *from) {
   return ok;
 }
 
-/* The stream on which a task adds up gradients like this one. */
+/* Returns the stream on which a task adds up gradients like this one. */
 static lt_Stream *stream_of(const Task *t, const lt_Tensor *grad) {
   lt_Stream *s = t->node ? t->node->stream : NULL;
   lt_Device d = lt_tensor_device(grad);
@@ -261,15 +271,17 @@ static lt_Stream *stream_of(const Task *t, const lt_Tensor *grad) {
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 
-/* May this gradient be written into: does nobody else hold it or its memory? */
-static bool is_ours(const lt_Tensor *t) {
+/* Returns true when nothing else refers to this gradient or its memory, so that it may be changed
+ * in place. */
+static bool is_unshared(const lt_Tensor *t) {
   if (atomic_load(&t->refs) != 1 || t->requires_grad) return false;
   lt_Tensor *base = lt_view_base(t);
   int holders = base && atomic_load(&base->refs) == 1 && !base->requires_grad ? 2 : 1;
   return atomic_load(&t->storage->refs) == holders;
 }
 
-/* *sum += grad, both one reference; grad is taken. */
+/* Adds grad to *sum, and takes over the reference to grad. Without create_graph it reuses the
+ * memory of one of them if nothing else refers to it. */
 static bool add_to(lt_Tensor **sum, lt_Tensor *grad) {
   if (!*sum) {
     *sum = grad;
@@ -277,9 +289,9 @@ static bool add_to(lt_Tensor **sum, lt_Tensor *grad) {
   }
   lt_Tensor *old = *sum, *to = NULL;
   if (!lt_grad_enabled()) {
-    if (is_ours(old) && !lt_tensor_overlaps_itself(old))
+    if (is_unshared(old) && !lt_tensor_overlaps_itself(old))
       to = old;
-    else if (is_ours(grad) && !lt_tensor_overlaps_itself(grad))
+    else if (is_unshared(grad) && !lt_tensor_overlaps_itself(grad))
       to = grad;
   }
   lt_Tensor *other = to == grad ? old : grad;
@@ -294,15 +306,16 @@ static bool add_to(lt_Tensor **sum, lt_Tensor *grad) {
 
 /* ---- running --------------------------------------------------------------------------------- */
 
+/* Notes that a tensor's grad is to be increased in the commit. */
 static bool commit_later(Pass *p, lt_Tensor *tensor, lt_Tensor *grad) {
   if (!grow(&p->commit, p->ncommits, &p->commit_room, sizeof *p->commit)) return false;
   p->commit[p->ncommits++] = (Commit){lt_retain(tensor), lt_retain(grad), NULL};
   return true;
 }
 
-/* Hooks, tensors that retain their grad, inputs of the call: whatever of it is there. `kept`: a
- * gradient stays when the task is done. */
-static bool tell_gradients(Pass *p, Task *t, bool *kept) {
+/* Runs the hooks of a task, notes grads that are retained or belong to leaves, and stores the
+ * gradients of the call's inputs. *kept: a gradient is used after the task is done. */
+static bool deliver_gradients(Pass *p, Task *t, bool *kept) {
   lt_Tensor *leaf = t->leaf;
   if (leaf && leaf->meta && (leaf->meta->moved || !lt_tensor_is_leaf(leaf)))
     return lt_fail("cannot accumulate the gradient of a leaf: it was changed in place on the tape, "
@@ -321,23 +334,24 @@ static bool tell_gradients(Pass *p, Task *t, bool *kept) {
     p->capture[i].grad = lt_retain(grads[p->capture[i].output]);
     *kept = true;
   }
-  /* A leaf may have been told since to require no grad. */
+  /* requires_grad may have been turned off since the leaf was used. */
   if (!leaf || !p->all || !grads[0] || !leaf->requires_grad) return true;
   return commit_later(p, leaf, grads[0]);
 }
 
-/* The gradients of a task are complete. Hooks run where they were added up; the caller, who gets
- * those that are kept, is on a stream of his own. */
+/* Handles a task whose gradients are complete. Hooks run on the task's stream; if a gradient is
+ * kept, the caller's stream is made to wait for it. */
 static bool gradients_complete(Pass *p, Task *t) {
   bool kept = false;
-  lt_Stream *theirs = t->node ? t->node->stream : NULL, *mine = enter_stream(theirs);
-  bool ok = tell_gradients(p, t, &kept);
-  leave_stream(mine);
-  return ok && (!mine || !kept || wait_for(mine, theirs));
+  lt_Stream *task_stream = t->node ? t->node->stream : NULL, *callers = enter_stream(task_stream);
+  bool ok = deliver_gradients(p, t, &kept);
+  leave_stream(callers);
+  return ok && (!callers || !kept || wait_for(callers, task_stream));
 }
 
-/* A gradient that was made on the stream `from` (NULL: of a device without) goes to a task. */
-static bool give(Task *t, int output, lt_Tensor *grad, lt_Stream *from) {
+/* Adds a gradient, computed on the stream `from` (NULL: a device without streams), to output
+ * `output` of a task. */
+static bool add_gradient(Task *t, int output, lt_Tensor *grad, lt_Stream *from) {
   lt_Stream *to = from ? stream_of(t, grad) : NULL;
   if (to != from && !wait_for(to, from)) {
     lt_release(grad);
@@ -349,8 +363,9 @@ static bool give(Task *t, int output, lt_Tensor *grad, lt_Stream *from) {
   return ok;
 }
 
-/* Hands on what a node gave; every child has one gradient less to wait for. */
-static bool hand_on(Pass *p, int task, lt_Tensor **in) {
+/* Sends the gradients that a node has computed (NULL: none) to the tasks of its inputs, each of
+ * which then waits for one gradient less, and queues those that are complete. */
+static bool pass_on(Pass *p, int task, lt_Tensor **in) {
   bool ok = true;
   const Task *t = &p->task[task];
   for (int i = 0; t->node && i < t->node->ninputs; i++) {
@@ -364,19 +379,23 @@ static bool hand_on(Pass *p, int task, lt_Tensor **in) {
     if (grad && !c->reaches)
       lt_release(grad);
     else if (grad)
-      ok = give(c, t->node->input[i].edge.output, grad, stream_of(t, grad));
+      ok = add_gradient(c, t->node->input[i].edge.output, grad, stream_of(t, grad));
     if (--c->deps == 0) ok = ok && push(p, child);
   }
   return ok;
 }
 
+/* Returns true when a task has got a gradient. A task may get none when all gradient functions
+ * before it returned none. */
 static bool any_grad(Task *t) {
   for (int i = 0; i < t->nout; i++)
     if (task_grads(t)[i]) return true;
   return false;
 }
 
-static bool apply_and_hand_on(Pass *p, int task) {
+/* Runs the gradient function of a task's node, frees its saved tensors unless the graph is
+ * retained, and sends the gradients on. */
+static bool apply_and_pass_on(Pass *p, int task) {
   Task *t = &p->task[task];
   int n = t->node->ninputs;
   bool few_want[8], *want = n <= 8 ? few_want : malloc((size_t)n * sizeof *want);
@@ -391,21 +410,23 @@ static bool apply_and_hand_on(Pass *p, int task) {
   leave_stream(old);
   task_drop_grads(t);
   if (ok && !p->retain) lt_node_free_saved(t->node);
-  ok = ok && hand_on(p, task, in);
+  ok = ok && pass_on(p, task, in);
   if (want != few_want) free(want);
   if (in != few_in) free(in);
   return ok;
 }
 
+/* Runs a task whose gradients are complete. */
 static bool run_task(Pass *p, int task) {
   Task *t = &p->task[task];
-  if (!any_grad(t)) return hand_on(p, task, NULL);
+  if (!any_grad(t)) return pass_on(p, task, NULL);
   if (!gradients_complete(p, t)) return false;
-  if (t->node && t->runs) return apply_and_hand_on(p, task);
+  if (t->node && t->runs) return apply_and_pass_on(p, task);
   task_drop_grads(t);
-  return hand_on(p, task, NULL);
+  return pass_on(p, task, NULL);
 }
 
+/* Runs all tasks, the latest node first. Ctrl-C ends the pass between two tasks. */
 static bool run_all(Pass *p) {
   for (int i = 0; i < p->ntasks; i++)
     if (p->task[i].deps == 0 && p->task[i].child != SIZE_MAX && !push(p, i)) return false;
@@ -419,6 +440,7 @@ static bool run_all(Pass *p) {
 
 /* ---- what the caller gave -------------------------------------------------------------------- */
 
+/* Checks tensor i of the call and the gradient given for it. */
 static bool check_root(int n, int i, lt_Tensor *t, lt_Tensor *grad) {
   char which[32] = "the tensor";
   if (n > 1) snprintf(which, sizeof which, "tensor %d", i + 1);
@@ -444,7 +466,7 @@ static bool check_root(int n, int i, lt_Tensor *t, lt_Tensor *grad) {
   return true;
 }
 
-/* The task of a root, with its first gradient. */
+/* Adds the task of a tensor of the call, with its first gradient: the given one, or ones. */
 static bool add_root(Pass *p, lt_Tensor *t, lt_Tensor *grad) {
   lt_Edge e;
   if (!lt_edge_of(t, &e)) return false;
@@ -456,13 +478,15 @@ static bool add_root(Pass *p, lt_Tensor *t, lt_Tensor *grad) {
                      ? lt_do(_to_copy, LT_ARG(grad), lt_arg_device(lt_tensor_device(t)),
                              lt_arg_dtype(t->dtype), LT_ARG((bool)false))
                      : grad;
-  bool ok = task >= 0 && g &&
-            give(&p->task[task], e.output, lt_retain(g), lt_stream_current(lt_tensor_device(g)));
+  bool ok =
+      task >= 0 && g &&
+      add_gradient(&p->task[task], e.output, lt_retain(g), lt_stream_current(lt_tensor_device(g)));
   lt_scope_close(mark, NULL);
   lt_edge_clear(&e);
   return ok;
 }
 
+/* Adds the task of input i of the call, and notes that its gradient is captured. */
 static bool add_input(Pass *p, int i, lt_Tensor *t) {
   lt_Edge e;
   if (!lt_tensor_needs_grad(t))
@@ -479,6 +503,7 @@ static bool add_input(Pass *p, int i, lt_Tensor *t) {
   return task >= 0;
 }
 
+/* Checks the arguments of the call and discovers the graph. */
 static bool prepare(Pass *p, int n, lt_Tensor *const *tensors, lt_Tensor *const *grads, int ninputs,
                     lt_Tensor *const *inputs) {
   for (int i = 0; i < n; i++)
@@ -525,19 +550,19 @@ static void pass_free(Pass *p) {
 
 /* ---- grads of leaves ------------------------------------------------------------------------- */
 
-/* The tensor that becomes the grad of a tensor that has none: the gradient itself if nobody else
- * holds it and it lies in order, else a copy. One reference. */
+/* Returns the tensor that becomes the grad of a tensor without one: the gradient itself if nothing
+ * else refers to it and it is contiguous, otherwise a copy. One reference. */
 static lt_Tensor *first_grad(lt_Tensor **grad) {
   lt_Tensor *g = *grad;
-  if (!lt_grad_enabled() && is_ours(g) && lt_tensor_is_contiguous(g)) {
+  if (!lt_grad_enabled() && is_unshared(g) && lt_tensor_is_contiguous(g)) {
     lt_Tensor *own = lt_view_base(g) ? lt_alias(g) : lt_retain(g);
     return own;
   }
   return lt_op1(LT_OP_clone, (lt_Arg[]){LT_ARG(g)}, 1);
 }
 
-/* Makes the grad that a commit sets, or finds the one that it adds to. The grad that the tensor has
- * is held meanwhile: memory that is allocated here may let a finalizer clear it. */
+/* Computes the grad that a commit sets, or finds the one to which it adds in place. The present
+ * grad is retained meanwhile: an allocation here may run a finalizer that clears it. */
 static bool prepare_commit(Commit *c) {
   lt_Tensor *had = lt_retain(lt_tensor_grad(c->tensor)), *made = NULL;
   if (had && !lt_grad_enabled()) {
@@ -555,14 +580,16 @@ static bool prepare_commit(Commit *c) {
   return true;
 }
 
-/* Does the gradient fit the tensor still? A hook may have freed it or given it other data. */
+/* Returns true when the gradient still fits the tensor. A hook may have freed the tensor or
+ * replaced its data. */
 static bool fits(const lt_Tensor *t, const lt_Tensor *grad) {
   return t->freed != LT_FREED && t->dtype == grad->dtype &&
          lt_shape_equal(t->ndim, t->shape, grad->ndim, grad->shape) &&
          lt_device_equal(lt_tensor_device(t), lt_tensor_device(grad));
 }
 
-/* Two rounds: what can fail for want of memory first, then the grads are set. */
+/* Sets the grads. First everything that can fail is done, such as allocations; then the grads
+ * change. */
 static bool commit_all(Pass *p) {
   for (int i = 0; i < p->ncommits; i++) {
     Commit *c = &p->commit[i];
@@ -587,7 +614,7 @@ static bool commit_all(Pass *p) {
   return true;
 }
 
-/* Gradients of named inputs are set as grads, once per tensor. */
+/* Notes the gradients of the call's inputs as grads, once for each tensor. */
 static bool commit_captures(Pass *p, lt_Tensor *const *inputs) {
   for (int i = 0; i < p->ncaptures; i++) {
     bool again = false;
@@ -602,8 +629,9 @@ static bool commit_captures(Pass *p, lt_Tensor *const *inputs) {
 
 /* ---- the two entrances ----------------------------------------------------------------------- */
 
-/* The tape is off during a pass, or on with create_graph; messages bear `name`. What the caller
- * gave is in use: hooks may free it. */
+/* The thread's modes, which a pass changes and restores: gradients are on only with create_graph,
+ * and errors start with the name of the pass. The tensors of the call are in use, because hooks may
+ * free them. */
 typedef struct Entry {
   lt_Thread *thread;
   lt_Arg operand[3]; /* tensors, gradients, inputs */
@@ -654,6 +682,7 @@ bool lt_backward(int n, lt_Tensor *const *tensors, lt_Tensor *const *grads, bool
   return ok;
 }
 
+/* Checks that every input has got a gradient, unless that is allowed to be missing. */
 static bool check_used(const Pass *p, bool allow_unused) {
   for (int i = 0; i < p->ncaptures; i++)
     if (!p->capture[i].grad && !allow_unused)

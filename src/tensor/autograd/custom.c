@@ -1,5 +1,5 @@
-/* custom.c: functions of the host's own as nodes of the graph. The host's backward is called with
- * the tape as the engine has it: off, or on with create_graph. */
+/* custom.c: differentiable functions of the host as nodes of the graph. The host's backward is
+ * invoked with gradients off, or on with create_graph. */
 #include "autograd.h"
 
 void lt_custom_release(lt_Custom *custom) {
@@ -14,6 +14,8 @@ void lt_custom_free(lt_Custom *custom) {
   free(custom);
 }
 
+/* Copies f, except `forget`, which is set when nothing can fail any more: on failure the context
+ * stays the caller's. */
 static lt_Custom *custom_new(const lt_CustomFunction *f) {
   lt_Custom *c = calloc(1, sizeof *c);
   size_t size = strlen(f->name) + 1;
@@ -26,11 +28,11 @@ static lt_Custom *custom_new(const lt_CustomFunction *f) {
   memcpy(name, f->name, size);
   c->function = *f;
   c->function.name = name;
-  c->function.forget =
-      NULL; /* not before all is done: failure leaves the context with the caller */
+  c->function.forget = NULL; /* set when nothing can fail any more */
   return c;
 }
 
+/* Creates the node of f with the edges of its inputs. */
 static lt_Node *custom_node(const lt_CustomFunction *f, int ninputs, lt_Tensor *const *inputs,
                             int noutputs) {
   size_t words = 0;
@@ -53,13 +55,14 @@ static lt_Node *custom_node(const lt_CustomFunction *f, int ninputs, lt_Tensor *
   return NULL;
 }
 
+/* Returns true when t is one of the inputs. */
 static bool is_input(const lt_Tensor *t, int ninputs, lt_Tensor *const *inputs) {
   for (int i = 0; i < ninputs; i++)
     if (inputs[i] == t) return true;
   return false;
 }
 
-/* May the function have changed this input on the tape? */
+/* Checks that autograd allows the function to change this input in place. */
 static bool check_changed(const char *name, const lt_Tensor *t) {
   const char *reason = t->requires_grad && lt_tensor_is_leaf(t)
                            ? "it is a leaf that requires grad\nhint: change a copy: x:clone()"
@@ -69,8 +72,8 @@ static bool check_changed(const char *name, const lt_Tensor *t) {
   return !reason;
 }
 
-/* An output that is an input, or a view, or has a history of its own, becomes a tensor of its
- * own. */
+/* Replaces an output that is an input, a view, or a result of another op by an alias, so that it
+ * can have its own grad_fn. */
 static bool own_output(lt_Tensor **t, int ninputs, lt_Tensor *const *inputs) {
   bool own = !(*t)->requires_grad &&
              (!(*t)->meta || (!(*t)->meta->base && !lt_edge_leads(&(*t)->meta->edge)));
@@ -82,8 +85,6 @@ static bool own_output(lt_Tensor **t, int ninputs, lt_Tensor *const *inputs) {
   return true;
 }
 
-/* outputs[i] is one reference of the caller's, which may be exchanged for another tensor of the
- * same value. */
 bool lt_autograd_custom(const lt_CustomFunction *f, int ninputs, lt_Tensor *const *inputs,
                         int noutputs, lt_Tensor **outputs) {
   return lt_autograd_custom_changed(f, ninputs, inputs, noutputs, outputs, NULL);
@@ -91,12 +92,12 @@ bool lt_autograd_custom(const lt_CustomFunction *f, int ninputs, lt_Tensor *cons
 
 bool lt_autograd_custom_changed(const lt_CustomFunction *f, int ninputs, lt_Tensor *const *inputs,
                                 int noutputs, lt_Tensor **outputs, const bool *changed) {
-  bool wanted = false;
+  bool required = false;
   lt_Arg in = LT_TENSORS(inputs, ninputs), out = LT_TENSORS(outputs, noutputs);
   if (!lt_arg_usable(&in, "inputs") || !lt_arg_usable(&out, "results")) return false;
   for (int i = 0; lt_grad_enabled() && !lt_inference_enabled() && i < ninputs; i++)
-    wanted = wanted || (inputs[i] && lt_tensor_needs_grad(inputs[i]));
-  if (!wanted) {
+    required = required || (inputs[i] && lt_tensor_needs_grad(inputs[i]));
+  if (!required) {
     if (f->forget) f->forget(f->context);
     return true;
   }

@@ -1,14 +1,17 @@
-/* hooks.c: functions of the host that see a tensor's gradient, and may give another.
+/* hooks.c: hooks: functions of the host that get a tensor's gradient in backward, and may replace
+ * it.
  *
- * A hook of a leaf lives in its meta. A hook of another tensor lives with the node that made the
- * tensor, so that it runs also when the tensor itself is gone; the meta holds it too, to find it
- * by its id. Removing one leaves an empty hook in the lists, which is skipped.
+ * A hook of a leaf is stored in its meta. A hook of another tensor is stored in the node that
+ * computed the tensor, so that it runs even if the tensor itself was freed; the meta refers to it,
+ * too, to find it by its id. Removing a hook leaves an empty one in the node's list, which is
+ * skipped.
  *
- * An owned hook is one whose function belongs to an object of the host, which holds one reference
- * to the tensor. It is held when anything else could run it: more references to the tensor, or to
- * its node than the tensors with owned hooks that it made; or when the tensor is gone, or was
- * changed in place since, while the node is there. Whoever changes one of these numbers asks for it
- * to be told: lt_retain, lt_release and their like for nodes, when the flag `hooked` is set. */
+ * The function of an owned hook belongs to an object of the host that holds one reference to the
+ * tensor. The hook is held when something else could run it: when there are more references to the
+ * tensor, or more references to its node than tensors with owned hooks among the node's results; or
+ * when the tensor was freed, or was changed in place since, while the node exists. Code that
+ * changes one of these counts notifies the hooks if the flag `hooked` is set: lt_retain,
+ * lt_release, and their counterparts for nodes. */
 #include "autograd.h"
 
 struct lt_Hook {
@@ -19,11 +22,13 @@ struct lt_Hook {
   void *context;
   void (*forget)(void *context);
   lt_HeldFn held; /* of an owned hook, else NULL */
-  bool is_held;   /* what it was told last */
+  bool is_held;   /* the last value passed to `held` */
   lt_AutogradMeta
-      *meta; /* of an owned hook: its tensor's; NULL: gone, or the node is not its any more */
+      *meta; /* of an owned hook: its tensor's; NULL: freed, or no longer the node's result */
 };
 
+/* Empties a hook and invokes its `forget`. The members are cleared first, because `forget` may run
+ * code of the host. */
 static void hook_forget(lt_Hook *h) {
   void (*forget)(void *) = h->forget;
   h->fn = NULL;
@@ -40,13 +45,14 @@ static void hook_release(lt_Hook *h) {
 
 /* ---- owned hooks ----------------------------------------------------------------------------- */
 
+/* Notifies an owned hook if whether it is held has changed. */
 static void notify(lt_Hook *h, bool held) {
   if (!h->held || h->is_held == held) return;
   h->is_held = held;
   h->held(h->context, held);
 }
 
-/* How many tensors of this node have owned hooks. */
+/* Returns how many results of this node have owned hooks. */
 static int count_owners(const lt_Hooks *hooks) {
   int count = 0;
   for (int i = 0; i < hooks->count; i++) {
@@ -58,11 +64,12 @@ static int count_owners(const lt_Hooks *hooks) {
   return count;
 }
 
+/* Returns true when a node has other references than those of its results with owned hooks. */
 static bool is_node_held(const lt_Node *n) {
   return n && n->hooks && atomic_load(&n->refs) > count_owners(n->hooks);
 }
 
-/* Of a hook whose node, if it has one, is held or not. */
+/* Returns true when a hook is held, given whether its node is. */
 static bool is_held(const lt_Hook *h, bool node_held) {
   const lt_AutogradMeta *m = h->meta;
   return !m || !m->hooks->owned || node_held || atomic_load(&m->self->refs) > 1;
@@ -79,7 +86,8 @@ void lt_hooks_notify(lt_AutogradMeta *meta) {
 
 void lt_hooks_notify_node(lt_Node *node) { notify_all(node->hooks, is_node_held(node)); }
 
-/* The owner of a tensor's hooks came or went: that counts for its node's other results, too. */
+/* Notifies all hooks that are affected when the owner of a tensor's hooks appears or disappears:
+ * also those of the node's other results. */
 static void notify_owner(lt_AutogradMeta *meta) {
   lt_hooks_notify(meta);
   if (meta->edge.node && meta->edge.node->hooked) lt_hooks_notify_node(meta->edge.node);
@@ -110,7 +118,7 @@ void lt_hooks_free_of_node(lt_Hooks *hooks) {
   lt_hooks_free(hooks);
 }
 
-/* Room for one more; the list is made when there is none. */
+/* Makes room for one more hook; creates the list when there is none. */
 static bool hooks_grow(lt_Hooks **hooks) {
   if (!*hooks) *hooks = calloc(1, sizeof **hooks);
   lt_Hooks *h = *hooks;
@@ -184,6 +192,7 @@ bool lt_tensor_remove_hook(lt_Tensor *t, int id) {
   return false;
 }
 
+/* Runs one hook on *grad and checks the gradient that it returns. */
 static bool run_one(lt_Hook *h, lt_Tensor **grad) {
   lt_Tensor *replacement = NULL, *old = *grad;
   if (!h->fn(h->context, old, &replacement)) return false;

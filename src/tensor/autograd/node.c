@@ -1,8 +1,9 @@
-/* node.c: nodes, edges and what a tensor knows about the tape: its meta, requires_grad, its grad.
+/* node.c: nodes, edges, and the autograd data of tensors: meta, requires_grad, grad.
  *
- * A node is one block: struct, inputs, saved values, arguments, slots, then the shapes and lists
- * they point to. Its last release frees a whole chain by a list of dead nodes in the thread's
- * state, never by recursion. */
+ * A node is one block of memory: the struct, inputs, saved tensors, arguments, slots, then the
+ * shapes and lists to which they point. When the last reference to a node is removed, the nodes
+ * that only it refers to are freed through a list in the thread's state, never by recursion: a
+ * graph may be a million nodes deep. */
 #include "autograd.h"
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
@@ -67,6 +68,7 @@ void lt_node_free_saved(lt_Node *n) {
   }
 }
 
+/* Frees a node without references. Nodes that this releases are appended to the thread's list. */
 static void node_free(lt_Node *n) {
   for (int i = 0; i < n->ninputs; i++) lt_edge_clear(&n->input[i].edge);
   for (int i = 0; i < n->nsaved; i++) lt_release(n->saved[i].tensor);
@@ -158,6 +160,7 @@ lt_AutogradMeta *lt_meta_of(lt_Tensor *t) {
   return t->meta = m;
 }
 
+/* Removes a tensor from its node's list of results that retain their grad. */
 static void retainer_remove(lt_AutogradMeta *meta) {
   if (!meta->retains_grad || !meta->edge.node) return;
   for (lt_AutogradMeta **at = &meta->edge.node->retainers; *at; at = &(*at)->next_retainer)
@@ -168,6 +171,7 @@ static void retainer_remove(lt_AutogradMeta *meta) {
   meta->next_retainer = NULL;
 }
 
+/* Adds a tensor to its node's list of results that retain their grad. */
 static void retainer_add(lt_AutogradMeta *meta) {
   if (!meta->retains_grad || !meta->edge.node) return;
   meta->next_retainer = meta->edge.node->retainers;
@@ -231,8 +235,7 @@ bool lt_inference_set_enabled(bool on) {
   return was;
 }
 
-/* A leaf was not made by a recorded op. (A view whose base was changed on the tape counts as its
- * base's result.) */
+/* A view whose base was changed by a recorded op is a result, so views are updated first. */
 bool lt_tensor_is_leaf(const lt_Tensor *t) {
   if (!t->meta) return true;
   if (t->meta->base) (void)lt_view_refresh((lt_Tensor *)t);
@@ -260,7 +263,7 @@ bool lt_tensor_set_requires_grad(lt_Tensor *t, bool on) {
     lt_error_set("requires_grad_: the tensor was made in inference mode. Use x:clone()");
     return false;
   }
-  /* Edges may hold t as a leaf, from now on or until now. */
+  /* Edges may refer to t as a leaf, which lt_history_set must know. */
   lt_Tensor *holder = on ? lt_view_base(t) : t;
   lt_AutogradMeta *m = holder ? lt_meta_of(holder) : NULL;
   if (holder && !m) return false;
@@ -314,13 +317,13 @@ bool lt_tensor_retain_grad(lt_Tensor *t) {
     lt_error_set("retain_grad: the tensor does not require grad");
     return false;
   }
-  if (lt_tensor_is_leaf(t) || t->meta->retains_grad) return true; /* a leaf keeps its grad anyway */
+  if (lt_tensor_is_leaf(t) || t->meta->retains_grad) return true; /* leaves always do */
   t->meta->retains_grad = true;
   retainer_add(t->meta);
   return true;
 }
 
-/* "_true_divide" -> "TrueDivideBackward" */
+/* Formats "_true_divide" as "TrueDivideBackward". */
 static void backward_name(const char *op, char *out, size_t room) {
   size_t n = 0;
   bool upper = true;

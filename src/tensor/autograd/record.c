@@ -1,8 +1,8 @@
-/* record.c: autograd's side of a call: is it recorded, and what is kept of it.
+/* record.c: records a call in the graph: whether it must be recorded, and what is saved.
  *
- * A call is recorded when something differentiable goes in, the tape is on, and its op has a
- * gradient. The node of an in-place op is made whole before the op runs (with copies of
- * what the op is about to overwrite), so that after the run nothing can fail any more. */
+ * A call is recorded when an argument requires grad, gradients are enabled, and the op has a
+ * gradient. The node of an in-place op is created before the op runs (with copies of the values
+ * that the op is about to overwrite). Invariant: after the run nothing can fail any more. */
 #include "autograd.h"
 
 bool lt_op_has_gradient(lt_OpId op) {
@@ -11,7 +11,8 @@ bool lt_op_has_gradient(lt_OpId op) {
 
 /* ---- is it recorded? ------------------------------------------------------------------------- */
 
-static bool any_wants(const lt_Arg *a) {
+/* Returns true when a tensor of the argument requires grad. */
+static bool any_requires_grad(const lt_Arg *a) {
   if (a->kind == LT_ARG_TENSOR) return lt_tensor_needs_grad(a->tensor);
   if (a->kind != LT_ARG_TENSORS) return false;
   for (int k = 0; k < a->count; k++)
@@ -23,7 +24,7 @@ bool lt_autograd_required(const lt_Call *c) {
   const lt_Thread *th = lt_thread();
   if (th->grad_off || th->inference_on) return false;
   if (c->in_place) {
-    /* A result that overwrites a tensor ends its history even where the op has no gradient. */
+    /* Overwriting a tensor ends its history even if the op has no gradient. */
     if (!lt_dtype_is_float(c->arg[0].tensor->dtype)) return false;
     if (!lt_op_has_gradient(c->op)) return lt_tensor_needs_grad(c->arg[0].tensor);
   } else {
@@ -32,7 +33,7 @@ bool lt_autograd_required(const lt_Call *c) {
     if (!lt_dtype_is_float(result)) return false;
   }
   for (int i = 0; i < c->nargs; i++)
-    if (any_wants(&c->arg[i])) return true;
+    if (any_requires_grad(&c->arg[i])) return true;
   return false;
 }
 
@@ -40,7 +41,7 @@ bool lt_autograd_check_complex(const lt_Call *c) {
   const lt_Thread *th = lt_thread();
   if (th->grad_off || th->inference_on) return true;
   for (int i = 0; i < c->nargs; i++)
-    if (any_wants(&c->arg[i]))
+    if (any_requires_grad(&c->arg[i]))
       return lt_fail("the result is complex, and gradients of complex tensors are not yet "
                      "supported: argument '%s' requires grad\nhint: %s:detach()",
                      c->signature->param[i].name, c->signature->param[i].name);
@@ -49,21 +50,23 @@ bool lt_autograd_check_complex(const lt_Call *c) {
 
 /* ---- making the node ------------------------------------------------------------------------- */
 
+/* The sizes of a call's node, and what it saves. */
 typedef struct Plan {
   int ninputs, nsaved;
   size_t words, bytes;
-  unsigned wanted;         /* bit i: argument i wants a gradient */
+  unsigned required;       /* bit i: argument i requires grad */
   unsigned kept, kept_out; /* arguments and results to save */
 } Plan;
 
-/* What is saved when the arguments in `wanted` want a gradient. */
-static lt_Keep values_kept(const lt_GradientRow *row, unsigned wanted) {
-  lt_Keep kept = wanted ? row->keep : 0;
-  for (int i = 0; wanted; wanted >>= 1, i++)
-    if (wanted & 1) kept |= row->keep_for[i];
+/* Returns what must be saved when the arguments in `required` need a gradient. */
+static lt_Keep values_kept(const lt_GradientRow *row, unsigned required) {
+  lt_Keep kept = required ? row->keep : 0;
+  for (int i = 0; required; required >>= 1, i++)
+    if (required & 1) kept |= row->keep_for[i];
   return kept;
 }
 
+/* Adds argument i to the plan. */
 static void plan_arg(Plan *p, const lt_Arg *a, int i, bool strides) {
   switch (a->kind) {
   case LT_ARG_TENSOR:
@@ -84,15 +87,17 @@ static void plan_arg(Plan *p, const lt_Arg *a, int i, bool strides) {
   default:
     return;
   }
-  if (any_wants(a)) p->wanted |= 1u << i;
+  if (any_requires_grad(a)) p->required |= 1u << i;
 }
 
+/* Returns true when strides and offsets of the inputs are saved, too. */
 static bool needs_layout(const lt_Call *c) { return (c->info->traits & LT_TRAIT_LAYOUT) != 0; }
 
+/* Computes the plan of a call. */
 static Plan plan_call(const lt_Call *c) {
   Plan p = {0};
   for (int i = 0; i < c->nargs; i++) plan_arg(&p, &c->arg[i], i, needs_layout(c));
-  lt_Keep kept = values_kept(&lt_gradients[c->op], p.wanted);
+  lt_Keep kept = values_kept(&lt_gradients[c->op], p.required);
   p.kept = kept & (LT_KEEP_RESULT(0) - 1);
   for (int i = 0; i < c->nargs && p.kept >> i; i++) {
     if (!((p.kept >> i) & 1)) continue;
@@ -108,7 +113,7 @@ static Plan plan_call(const lt_Call *c) {
   return p;
 }
 
-/* What is saved of t: an alias; a copy when the call is about to overwrite it. */
+/* Returns what is saved of t: an alias, or a copy when the call is about to overwrite t. */
 static lt_Tensor *keep_value(const lt_Call *c, lt_Tensor *t) {
   if (t->inference) {
     lt_fail("a tensor made in inference mode cannot be saved for backward. Use x:clone()");
@@ -123,13 +128,14 @@ static lt_Tensor *keep_value(const lt_Call *c, lt_Tensor *t) {
   return copy;
 }
 
+/* Appends a saved tensor; `what` is the input's number, or -1 - the result's. */
 static bool save(lt_Node *n, int *at, lt_Tensor *value, int what) {
   if (!value) return false;
   n->saved[(*at)++] = (lt_Saved){value, lt_tensor_version(value), (int16_t)what};
   return true;
 }
 
-/* One tensor argument: its metadata, edge and, when kept, value. */
+/* Stores a tensor argument: its shape, its edge and, if it is kept, its value. */
 static bool take_input(lt_Node *n, const lt_Call *c, int input, lt_Tensor *t, bool kept,
                        int64_t **w, int *at) {
   lt_node_set_input(n, input, t, needs_layout(c), w);
@@ -137,6 +143,7 @@ static bool take_input(lt_Node *n, const lt_Call *c, int input, lt_Tensor *t, bo
   return !kept || save(n, at, keep_value(c, t), input);
 }
 
+/* Stores argument i; lists and strings are copied into the node. */
 static bool take_arg(lt_Node *n, const lt_Call *c, int i, const Plan *p, int *input, int64_t **w,
                      char **b, int *at) {
   const lt_Arg *a = &c->arg[i];
@@ -172,7 +179,8 @@ static bool take_arg(lt_Node *n, const lt_Call *c, int i, const Plan *p, int *in
   }
 }
 
-/* A result is saved as an alias, which does not hold the node that will hold it. */
+/* Saves results as aliases, because a result refers to the node: otherwise there would be a
+ * cycle. */
 static bool take_results(lt_Node *n, const lt_Call *c, unsigned kept, int *at) {
   for (int r = 0; r < c->nout; r++) {
     if (!((kept >> r) & 1)) continue;
@@ -182,6 +190,7 @@ static bool take_results(lt_Node *n, const lt_Call *c, unsigned kept, int *at) {
   return true;
 }
 
+/* Creates the node of a call. NULL with an error. */
 static lt_Node *node_of_call(const lt_Call *c) {
   Plan p = plan_call(c);
   int64_t *w;
@@ -196,7 +205,7 @@ static lt_Node *node_of_call(const lt_Call *c) {
   bool ok = true;
   for (int i = 0; ok && i < c->nargs; i++) ok = take_arg(n, c, i, &p, &input, &w, &b, &at);
   ok = ok && take_results(n, c, p.kept_out, &at);
-  n->nsaved = at; /* lists may hold NULL */
+  n->nsaved = at; /* fewer than planned if lists contain NULL */
   if (ok) return n;
   lt_node_release(n);
   return NULL;
@@ -204,6 +213,7 @@ static lt_Node *node_of_call(const lt_Call *c) {
 
 /* ---- after a run ----------------------------------------------------------------------------- */
 
+/* Makes the node the grad_fn of a result. */
 static bool join(lt_Tensor *t, lt_Node *n, int output) {
   lt_AutogradMeta *m = lt_meta_of(t);
   if (!m) return false;
@@ -225,26 +235,26 @@ bool lt_autograd_record(lt_Call *c) {
 
 /* ---- in place -------------------------------------------------------------------------------- */
 
-/* Does a write into self change what a base that requires grad holds, though self does not? So it
- * is with views that were made under no_grad, or before the base required grad. */
-static bool base_wants_grad(const lt_Tensor *base) {
+/* Returns true when a write into a view changes a base that requires grad, even if the view does
+ * not: it was created under no_grad, or before the base required grad. */
+static bool changes_base(const lt_Tensor *base) {
   return base && base->requires_grad && lt_grad_enabled() && !lt_inference_enabled();
 }
 
-/* The rules of leaves, views and inference mode. */
+/* Checks the rules of leaves, views and inference mode for an in-place op. */
 static bool may_write(const lt_Call *c) {
   lt_Tensor *self = c->arg[0].tensor;
   if (self->inference && !lt_inference_enabled())
     return lt_fail("self was made in inference mode and cannot be changed in place outside of it. "
                    "Use self:clone()");
   lt_Tensor *base = lt_view_base(self);
-  if (!lt_autograd_required(c) && !base_wants_grad(base)) return true;
+  if (!lt_autograd_required(c) && !changes_base(base)) return true;
   if (self->requires_grad && lt_tensor_is_leaf(self))
     return lt_fail(
         "a leaf that requires grad cannot be changed in place: the tape has no value from before. "
         "Use lt.no_grad(function() ... end), or the variant without _");
   if (!base) return true;
-  /* The leaf is the base, or a view of the base of which self is a view in turn. */
+  /* The leaf is the base, or another view of the base, of which self is a view. */
   if ((base->requires_grad || self->requires_grad) && lt_tensor_is_leaf(base))
     return lt_fail("self is a view of a leaf that requires grad and cannot be changed in place. "
                    "Use lt.no_grad(function() ... end), or work on a clone of the leaf");
@@ -260,7 +270,7 @@ const char *lt_autograd_refuses(const lt_Tensor *t) {
     return "was made in inference mode and cannot be changed in place outside of it\n"
            "hint: use a clone of it";
   if ((t->requires_grad && lt_grad_enabled() && !lt_inference_enabled()) ||
-      base_wants_grad(lt_view_base(t)))
+      changes_base(lt_view_base(t)))
     return "requires grad and cannot be changed in place: this op is not recorded\n"
            "hint: lt.no_grad(function() ... end)";
   return NULL;
@@ -287,8 +297,9 @@ bool lt_autograd_before_in_place(lt_Call *c, void **state) {
 
 void lt_autograd_drop_in_place(void *state) { lt_node_release(state); }
 
-/* The results that are saved are self, whose new version they remember. */
-static void settle_versions(lt_Node *n) {
+/* Sets the versions of saved results after an in-place op: they share self's storage, which has
+ * been written. */
+static void update_versions(lt_Node *n) {
   for (int i = 0; i < n->nsaved; i++)
     if (n->saved[i].what < 0) n->saved[i].version = lt_tensor_version(n->saved[i].tensor);
 }
@@ -297,7 +308,7 @@ bool lt_autograd_record_in_place(lt_Call *c, void *state) {
   lt_Node *n = state;
   lt_Tensor *self = c->arg[0].tensor;
   lt_Tensor *target = n->kind == LT_NODE_SLICES ? lt_view_base(self) : self;
-  settle_versions(n->kind == LT_NODE_SLICES ? ((lt_Slices *)n->extra)->inner : n);
+  update_versions(n->kind == LT_NODE_SLICES ? ((lt_Slices *)n->extra)->inner : n);
   lt_history_set(target, n, 0);
   return true;
 }

@@ -1,11 +1,11 @@
-/* view.c: views and writing in place.
+/* view.c: views and in-place changes of them.
  *
- * A view remembers the tensor that it is, in the end, a view of: its base. An op that changes a
- * view in place on the tape changes the base's history: the base's edge becomes a slices node,
- * which puts the op's gradient into the part of the base's gradient that the view covers. Every
- * view of the base is then out of date, and is given a new edge (an as_strided of the base) when
- * it is used next: `changes` of the base against `seen` of the view tells. That holds also for a
- * view that its owner had made a leaf: as in PyTorch, it is a result of its base from then on. */
+ * A view refers to its base, the tensor of which it is directly or indirectly a view. A recorded op
+ * that changes a view in place changes the history of the base: the base's edge becomes a slices
+ * node, which runs the op's gradient on the part of the base's gradient that the view covers. Then
+ * every view of the base is out of date: `seen` of the view differs from `changes` of the base. It
+ * gets a new edge (an as_strided of the base) when it is used next. This includes a view that was
+ * made a leaf: as in PyTorch, it is a result of its base from then on. */
 #include "autograd.h"
 #include "../opids.h"
 
@@ -14,7 +14,7 @@ lt_Tensor *lt_view_base(const lt_Tensor *t) {
   return base && base->storage == t->storage ? base : NULL; /* set_data and free end a view */
 }
 
-/* The node of base:as_strided(geometry of t), as if it had just been called. */
+/* Creates the node of base:as_strided(geometry of t), as if that had just been called. */
 static lt_Node *as_strided_node(const lt_Tensor *t, lt_Tensor *base) {
   lt_Arg args[] = {lt_arg_tensor(base), LT_INTS(t->shape, t->ndim), LT_INTS(t->strides, t->ndim),
                    lt_arg_int(t->offset)};
@@ -69,12 +69,13 @@ bool lt_edge_of(lt_Tensor *t, lt_Edge *edge) {
 
 /* ---- history --------------------------------------------------------------------------------- */
 
-/* The nodes that a walk has reached, in a list through `dead`, which nodes in use have no other use
- * for; the last one points to itself. */
+/* The nodes that a walk over the graph has reached, as a list through `dead`, which is not used by
+ * nodes with references. The last node points to itself. */
 typedef struct Walk {
   lt_Node *first, *last;
 } Walk;
 
+/* Appends a node to the list unless it is in it. */
 static void reach(Walk *w, lt_Node *n) {
   if (!n || n->dead) return;
   if (w->last)
@@ -84,20 +85,21 @@ static void reach(Walk *w, lt_Node *n) {
   w->last = n->dead = n;
 }
 
-/* An edge to t, or to a view of it, as a leaf now holds `moved`, made when there is none: a leaf
- * without the memory, for which a gradient is an error. */
-static void let_go(lt_Edge *e, const lt_Tensor *t, lt_Tensor **moved) {
+/* Replaces the target of an edge that refers to t, or to a view of it, as a leaf by *moved, which
+ * is created on first use: an empty leaf for which a gradient is an error. When memory is out, the
+ * cycle stays. */
+static void replace_leaf(lt_Edge *e, const lt_Tensor *t, lt_Tensor **moved) {
   lt_Tensor *leaf = e->leaf;
   if (!leaf || (leaf != t && lt_view_base(leaf) != t)) return;
   if (!*moved) *moved = lt_empty(leaf->dtype, lt_tensor_device(t), 1, (int64_t[]){0});
-  if (!*moved || !lt_meta_of(*moved)) return; /* no memory: a cycle stays */
+  if (!*moved || !lt_meta_of(*moved)) return;
   (*moved)->requires_grad = true;
   (*moved)->meta->moved = true;
   e->leaf = lt_retain(*moved);
   lt_release(leaf);
 }
 
-/* Edges behind n that lead to t as to a leaf let go of it. */
+/* Replaces t in all edges after n that refer to it as a leaf. */
 static void break_cycles(lt_Node *n, const lt_Tensor *t) {
   Walk w = {NULL, NULL};
   lt_Tensor *moved = NULL;
@@ -105,7 +107,7 @@ static void break_cycles(lt_Node *n, const lt_Tensor *t) {
   for (lt_Node *at = w.first;; at = at->dead) {
     if (at->kind == LT_NODE_SLICES) reach(&w, ((lt_Slices *)at->extra)->inner);
     for (int i = 0; i < at->ninputs; i++) {
-      let_go(&at->input[i].edge, t, &moved);
+      replace_leaf(&at->input[i].edge, t, &moved);
       reach(&w, at->input[i].edge.node);
     }
     if (at->dead == at) break;
@@ -124,8 +126,7 @@ void lt_history_set(lt_Tensor *t, lt_Node *n, int output) {
   t->meta->changes++;
 }
 
-/* Remembers what a new view is a view of; a view that passes no gradient on, and tensors that none
- * can ever reach, need not know. */
+/* Views of which no gradient can be required do not need their base. */
 bool lt_autograd_note_view(lt_Call *c) {
   lt_Tensor *view = c->out[0], *self = lt_in(c, 0);
   if (view == self || !lt_op_has_gradient(c->op) || !lt_dtype_is_float(view->dtype)) return true;
@@ -178,7 +179,7 @@ lt_Node *lt_slices_new(lt_Tensor *view, lt_Tensor *base, lt_Node *inner) {
   return n;
 }
 
-/* The elements [*low, *high) that a geometry covers. */
+/* Extends the range [*low, *high) by the elements that a geometry covers. */
 static void widen(int64_t first, int ndim, const int64_t *shape, const int64_t *strides,
                   int64_t *low, int64_t *high) {
   int64_t last = first + 1;
@@ -190,8 +191,8 @@ static void widen(int64_t first, int ndim, const int64_t *shape, const int64_t *
   if (last > *high) *high = last;
 }
 
-/* grad in memory laid out as the base is; *slice is the view's part of it. Both belong to the
- * scope. */
+/* Returns grad in memory with the base's layout, and the part of it that the view covers in *slice.
+ * Both belong to the scope. */
 static lt_Tensor *lay_out(const lt_Slices *s, lt_Tensor *grad, lt_Tensor **slice) {
   int64_t low = 0, high = 0;
   widen(0, s->base_ndim, s->base_shape, s->base_strides, &low, &high);
@@ -207,8 +208,8 @@ static lt_Tensor *lay_out(const lt_Slices *s, lt_Tensor *grad, lt_Tensor **slice
   return *slice ? whole : NULL;
 }
 
-/* The slice's gradient goes through the inner node; what comes out for the view takes the slice's
- * place. */
+/* Runs the inner node's gradient on the view's part of the base's gradient, and replaces that part
+ * by the result. */
 static bool slices_run(lt_Node *n, lt_Tensor *grad, const bool *want, lt_Tensor **in) {
   const lt_Slices *s = n->extra;
   lt_Tensor *slice = NULL;

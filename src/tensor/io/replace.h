@@ -20,7 +20,8 @@ typedef struct lt_Replacement {
 /* Starts to save a file. A symbolic link is followed, also to a file that does not exist yet. A
  * regular file is replaced and keeps its permissions. A pipe or a character device is written
  * directly; opening a pipe blocks until it has a reader. Folders, sockets and block devices are
- * refused. On failure returns false with the error "<writer>: <path>: <why>" and changes nothing. */
+ * refused. On failure returns false with the error "<writer>: <path>: <why>" and changes
+ * nothing. */
 bool lt_replace_open(lt_Replacement *r, const char *writer, const char *path);
 /* Writes n bytes. A failure is reported by lt_replace_commit. */
 void lt_replace_write(lt_Replacement *r, const void *data, size_t n);
