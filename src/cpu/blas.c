@@ -327,7 +327,7 @@ PLAIN(double)
 /* Computes the library's leading dimension and transposition for a matrix; returns false if it has
  * neither dense rows nor dense columns, or is too large. The stride along a single element is
  * ignored. */
-static bool lead(lt_Matrix m, int64_t r, int64_t c, int64_t *ld, int *trans) {
+static bool leading_dimension(lt_Matrix m, int64_t r, int64_t c, int64_t *ld, int *trans) {
   if ((m.column == 1 || c == 1) && (r == 1 || m.row >= c)) {
     *ld = r == 1 || m.row < 1 ? (c > 1 ? c : 1) : m.row;
     *trans = NO_TRANS;
@@ -343,7 +343,7 @@ static bool lead(lt_Matrix m, int64_t r, int64_t c, int64_t *ld, int *trans) {
 bool lt_gemm_takes(lt_Matrix m, int64_t r, int64_t c) {
   int64_t ld;
   int trans;
-  return lead(m, r, c, &ld, &trans);
+  return leading_dimension(m, r, c, &ld, &trans);
 }
 
 /* Computes y = A x, with A {r, c}: products with one row or column are twice as fast this way. Sets
@@ -371,7 +371,8 @@ static bool by_library(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double a
                        lt_Matrix b, double beta, lt_Matrix c) {
   int64_t lda, ldb, ldc = c.row > n ? c.row : n > 1 ? n : 1;
   int ta, tb;
-  if (!blas.sgemm || !lead(a, m, k, &lda, &ta) || !lead(b, k, n, &ldb, &tb) || ldc > INT32_MAX)
+  if (!blas.sgemm || !leading_dimension(a, m, k, &lda, &ta) ||
+      !leading_dimension(b, k, n, &ldb, &tb) || ldc > INT32_MAX)
     return false;
   if (n == 1 && m > 1 && b.row >= 1 && b.row <= INT32_MAX) {
     gemv(dtype, m, k, alpha, a, lda, ta, b.data, k == 1 ? 1 : b.row, beta, c.data, ldc);
@@ -408,7 +409,7 @@ enum { DEPTH = 768, COLUMNS = 4096, LEAST_ROWS = 512 };
 #define LARGE 0x1p31 /* products with more multiplications are split */
 
 /* Returns the size of the pieces of n: nearly equal ones of at most `most`, multiples of 64. */
-static int64_t cut(int64_t n, int64_t most) {
+static int64_t piece_size(int64_t n, int64_t most) {
   int64_t parts = (n + most - 1) / most;
   return ((n + parts - 1) / parts + 63) / 64 * 64;
 }
@@ -432,8 +433,8 @@ void lt_gemm(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, lt_M
     multiply(dtype, m, n, k, alpha, a, b, beta, c);
     return;
   }
-  int64_t depth = cut(k, DEPTH), columns = cut(n, COLUMNS);
-  int64_t rows = cut(m, rows_at_once(dtype, columns, depth));
+  int64_t depth = piece_size(k, DEPTH), columns = piece_size(n, COLUMNS);
+  int64_t rows = piece_size(m, rows_at_once(dtype, columns, depth));
   for (int64_t i = 0; i < m; i += rows)
     for (int64_t j = 0; j < n; j += columns)
       for (int64_t p = 0; p < k && !lt_stopped(); p += depth)

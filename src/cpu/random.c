@@ -325,19 +325,19 @@ bool lt_cpu_multinomial(lt_Call *c) {
   const double *w = lt_tensor_data(weights);
   bool ok = true;
   for (int64_t r = 0; ok && r < rows; r++) ok = check_weights(w + r * n, n, r, replacement ? 1 : k);
-  lt_Keyed *room = ok ? malloc((size_t)n * 2 * sizeof *room) : NULL;
-  if (ok && !room) ok = lt_fail_memory();
+  lt_Keyed *scratch = ok ? malloc((size_t)n * 2 * sizeof *scratch) : NULL;
+  if (ok && !scratch) ok = lt_fail_memory();
   if (ok) {
     lt_Philox p = reserve(c, 3, rows * (replacement ? k : n), true);
     int64_t *out = lt_tensor_data(c->out[0]);
     for (int64_t r = 0; r < rows && !lt_stopped(); r++) {
       if (replacement)
-        draw_with_replacement(w + r * n, n, k, p, r * k, (double *)(void *)room, out + r * k);
+        draw_with_replacement(w + r * n, n, k, p, r * k, (double *)(void *)scratch, out + r * k);
       else
-        draw_without_replacement(w + r * n, n, k, p, r * n, room, out + r * k);
+        draw_without_replacement(w + r * n, n, k, p, r * n, scratch, out + r * k);
     }
   }
-  free(room);
+  free(scratch);
   lt_release(weights);
   return ok;
 }

@@ -18,7 +18,7 @@ static void insertion(lt_Keyed *items, int64_t n) {
   }
 }
 
-void lt_keyed_sort(lt_Keyed *items, lt_Keyed *room, int64_t n) {
+void lt_keyed_sort(lt_Keyed *items, lt_Keyed *scratch, int64_t n) {
   if (n <= FEW) {
     insertion(items, n);
     return;
@@ -29,7 +29,7 @@ void lt_keyed_sort(lt_Keyed *items, lt_Keyed *room, int64_t n) {
       all &= items[i].key;
       some |= items[i].key;
     }
-  lt_Keyed *from = items, *to = room;
+  lt_Keyed *from = items, *to = scratch;
   for (int shift = 0; shift < 64; shift += 8) {
     if (((all ^ some) >> shift & 255) == 0) continue;
     int64_t start[256] = {0}, sum = 0;
@@ -66,9 +66,9 @@ static void sift(lt_Keyed *heap, int64_t i, int64_t n) {
 }
 
 /* A heap of the k smallest is faster than sorting all for small k. */
-void lt_keyed_first(lt_Keyed *items, lt_Keyed *room, int64_t n, int64_t k) {
+void lt_keyed_first(lt_Keyed *items, lt_Keyed *scratch, int64_t n, int64_t k) {
   if (k > n / 8) {
-    lt_keyed_sort(items, room, n);
+    lt_keyed_sort(items, scratch, n);
     return;
   }
   for (int64_t i = k / 2 - 1; i >= 0 && !lt_stopped_at(i); i--) sift(items, i, k);

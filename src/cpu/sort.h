@@ -9,11 +9,11 @@ typedef struct lt_Keyed {
   int64_t at; /* index of the element, from 0 */
 } lt_Keyed;
 
-/* Sorts n items by key; the sort is stable. `room` is scratch memory for n items; the result is in
- * `items`. After an interrupt the order is undefined. */
-void lt_keyed_sort(lt_Keyed *items, lt_Keyed *room, int64_t n);
+/* Sorts n items by key; the sort is stable. `scratch` is scratch memory for n items; the result is
+ * in `items`. After an interrupt the order is undefined. */
+void lt_keyed_sort(lt_Keyed *items, lt_Keyed *scratch, int64_t n);
 /* Moves the first k items of the sorted order to the front of `items`, sorted; equal keys by
  * `at`. */
-void lt_keyed_first(lt_Keyed *items, lt_Keyed *room, int64_t n, int64_t k);
+void lt_keyed_first(lt_Keyed *items, lt_Keyed *scratch, int64_t n, int64_t k);
 
 #endif

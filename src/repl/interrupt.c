@@ -37,7 +37,7 @@ static pthread_t main_thread;            // the thread that runs Lua
 static bool abandoning(void) { return keep_alive && presses >= 2; }
 
 // The debug hook: stops the computation.
-static void stop(lua_State *L, lua_Debug *ar) {
+static void interrupt_hook(lua_State *L, lua_Debug *ar) {
   if (presses == 0) { // set for a computation that has ended
     lua_sethook(L, NULL, 0, 0);
     return;
@@ -57,8 +57,8 @@ static void stop(lua_State *L, lua_Debug *ar) {
   lua_error(L);
 }
 
-static void arm(lua_State *L) {
-  lua_sethook(L, stop, LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT, 1);
+static void set_hook(lua_State *L) {
+  lua_sethook(L, interrupt_hook, LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT, 1);
 }
 
 // Handles SIGINT. Calls only async-signal-safe functions; lua_sethook is designed to be one.
@@ -71,7 +71,7 @@ static void on_sigint(int sig) {
   }
   presses++;
   if (running) {
-    arm(running);
+    set_hook(running);
     atomic_store(&lt_interrupt_flag, true);
     if (keep_alive && presses >= 3) {
       static const char text[] = "\nstill stopping; Ctrl-\\ ends the program at once\n";
@@ -87,8 +87,8 @@ static void on_sigint(int sig) {
 static void return_to(lua_State *L, lua_State *from) {
   running = L;
   if (!presses) return;
-  if (lua_gethook(from) == stop) lua_sethook(from, NULL, 0, 0);
-  if (L && abandoning()) arm(L);
+  if (lua_gethook(from) == interrupt_hook) lua_sethook(from, NULL, 0, 0);
+  if (L && abandoning()) set_hook(L);
 }
 
 void lt_repl_stand_in(lua_State *L, lua_State *co) {

@@ -131,7 +131,7 @@ static bool interrupted(void) {
 
 // The library's redraw function: called between two keys, including keys of a macro and keys read
 // ahead.
-static void draw(void) {
+static void redisplay(void) {
   if (jump_valid && lt_rl._rl_top_level)
     memcpy(lt_rl._rl_top_level, jump_target, sizeof jump_target);
   lt_undo_after_key();
@@ -167,7 +167,7 @@ static void prepare(void) {
   lt_input_set_wait(wait_input);
   lt_rl.rl_initialize();
   *lt_rl.rl_getc_function = read_byte;
-  *lt_rl.rl_redisplay_function = draw; // set earlier, it would turn bracketed paste off
+  *lt_rl.rl_redisplay_function = redisplay; // set earlier, it would turn bracketed paste off
   handle(SIGCONT, on_signal, NULL);
   handle(SIGWINCH, on_signal, NULL);
 }
@@ -182,7 +182,7 @@ static void restore_screen(void) {
 
 // Handles Ctrl-Z: restores the terminal for the shell, and stops the process. SIGCONT sets the
 // terminal up again.
-static void stop(void) {
+static void suspend_process(void) {
   was_stopped = 0;
   lt_screen_below();
   lt_rl.rl_cleanup_after_signal();
@@ -201,7 +201,7 @@ static void stop(void) {
 static bool wait_input(void) {
   for (;;) {
     if (interrupted()) return false;
-    if (was_stopped) stop();
+    if (was_stopped) suspend_process();
     if (was_continued) restore_screen();
     if (was_resized) {
       was_resized = 0;
@@ -239,7 +239,7 @@ static void read_key(void) {
 }
 
 // Handles one key, and all keys that the library has read ahead.
-static void key(void) {
+static void handle_key(void) {
   lt_screen_footer(NULL);
   do read_key();
   while (!finished && !input_over && lt_rl._rl_pushed_input_available &&
@@ -270,7 +270,7 @@ static enum lt_repl_read edit_cell(const char *prompt, char **line) {
   lt_keys_bind();
   enum lt_repl_read result = LT_REPL_EOF;
   input_over = false;
-  while (!finished && !input_over && wait_input()) key();
+  while (!finished && !input_over && wait_input()) handle_key();
   if (!finished) drop_line();
   if (lt_repl_interrupts()) {
     result = LT_REPL_INTERRUPT;

@@ -196,7 +196,7 @@ static void report_error(lua_State *L) {
 
 // Replaces the error value on top of the stack by a formatted message. `thread` is the index of the
 // failed coroutine, for its traceback; 0 when there is none.
-static void describe(lua_State *L, int thread) {
+static void format_error(lua_State *L, int thread) {
   if (!push_function(L, "lutra.repl.traceback", "format")) {
     lua_pop(L, 1); // without the Lua files the plain message is kept
     return;
@@ -232,7 +232,7 @@ static bool run(lua_State *L, struct request *r, int nargs) {
     lua_pushliteral(L, "attempt to yield from outside a coroutine");
   else
     lua_xmove(co, L, 1);
-  describe(L, thread);
+  format_error(L, thread);
   lt_repl_reset(L, co);
   r->status = lt_repl_interrupts() ? status_interrupted : status_failed;
   report_error(L);
@@ -244,7 +244,7 @@ static bool run(lua_State *L, struct request *r, int nargs) {
 // a message. With `arguments` the chunk is the script and receives the script's arguments.
 static bool run_loaded(lua_State *L, struct request *r, int status, bool arguments) {
   if (status == LUA_OK) return run(L, r, arguments ? push_script_arguments(L, r) : 0);
-  describe(L, 0);
+  format_error(L, 0);
   report_error(L);
   r->status = status_failed;
   return false;

@@ -12,9 +12,9 @@
 
 /* Free slots of Lua's stack for the results and messages of a call, in addition to its
  * arguments. */
-enum { ROOM = 12 };
+enum { STACK_RESERVE = 12 };
 
-enum { FEW = 64 }; /* lists of up to this many tensors are kept in user values */
+enum { MAX_USER_VALUES = 64 }; /* lists of up to this many tensors are kept in user values */
 
 static const char *const expected_types[LT_PARAM_TYPE_COUNT] = {
     [LT_PARAM_TENSOR] = "a tensor",
@@ -127,7 +127,7 @@ static void fill_slot(lt_LuaArgs *a, int p, int i, int span) {
 }
 
 /* Assigns the stack values first..last to the parameters from p on. */
-static void take_positions(lua_State *L, lt_LuaArgs *a, int p, int first, int last) {
+static void assign_positional(lua_State *L, lt_LuaArgs *a, int p, int first, int last) {
   const lt_Signature *g = a->signature;
   for (int i = first; i <= last; p++) {
     int type = lua_type(L, i), span = 1;
@@ -168,7 +168,7 @@ static void fail_unknown(lua_State *L, const lt_LuaArgs *a, const char *name, bo
 }
 
 /* Assigns the named arguments of the table at t; leaves their values on the stack. */
-static void take_names(lua_State *L, lt_LuaArgs *a, int t, bool method) {
+static void assign_named(lua_State *L, lt_LuaArgs *a, int t, bool method) {
   lua_pushnil(L);
   while (lua_next(L, t)) {
     if (lua_type(L, -2) != LUA_TSTRING) {
@@ -186,7 +186,7 @@ static void take_names(lua_State *L, lt_LuaArgs *a, int t, bool method) {
     if (a->slot[p])
       lt_lua_error(L, "%s: argument \"%s\" is given twice, by position and by name", a->name,
                    a->signature->param[p].name);
-    luaL_checkstack(L, ROOM, "too many arguments");
+    luaL_checkstack(L, STACK_RESERVE, "too many arguments");
     lua_insert(L, -2); /* the value stays under the key */
     fill_slot(a, p, lua_gettop(L) - 1, 1);
   }
@@ -194,7 +194,7 @@ static void take_names(lua_State *L, lt_LuaArgs *a, int t, bool method) {
 
 /* Assigns the arguments of a call with one table. Where the first parameter is a list, the array
  * part is that list; otherwise its entries are positional arguments. */
-static void take_table(lua_State *L, lt_LuaArgs *a, int p, int t, bool method) {
+static void assign_table(lua_State *L, lt_LuaArgs *a, int p, int t, bool method) {
   const lt_Signature *g = a->signature;
   int n = lt_lua_length(L, a->name, NULL, t);
   bool any = p < g->count && is(&g->param[p], WHOLE_LISTS);
@@ -219,9 +219,9 @@ static void take_table(lua_State *L, lt_LuaArgs *a, int p, int t, bool method) {
     luaL_checkstack(L, n + LUA_MINSTACK, "too many arguments");
     int first = lua_gettop(L) + 1;
     for (int i = 1; i <= n; i++) lua_rawgeti(L, t, i);
-    take_positions(L, a, p, first, first + n - 1);
+    assign_positional(L, a, p, first, first + n - 1);
   }
-  take_names(L, a, t, method);
+  assign_named(L, a, t, method);
 }
 
 static bool has_names(lua_State *L, int t) {
@@ -236,21 +236,21 @@ static bool has_names(lua_State *L, int t) {
 
 /* Assigns all arguments of the call. Only a plain table can hold names: one with a metatable is a
  * value, as a shape is. */
-static void take_all(lua_State *L, lt_LuaArgs *a, bool method) {
+static void assign_all(lua_State *L, lt_LuaArgs *a, bool method) {
   int top = lua_gettop(L), first = method ? 2 : 1, p = method;
   if (method) fill_slot(a, 0, 1, 1);
   while (top > first && lua_isnil(L, top)) top--;
   if (top < first) return;
   if (!lt_lua_is_plain(L, top)) {
-    take_positions(L, a, p, first, top);
+    assign_positional(L, a, p, first, top);
   } else if (top == first) {
-    take_table(L, a, p, top, method);
+    assign_table(L, a, p, top, method);
   } else if (lua_rawlen(L, top) == 0) {
-    take_positions(L, a, p, first, top - 1);
-    take_names(L, a, top, method);
+    assign_positional(L, a, p, first, top - 1);
+    assign_named(L, a, top, method);
   } else {
-    take_positions(L, a, p, first, top);
-    if (has_names(L, top)) take_names(L, a, top, method); /* sum(x, {1, keepdim = true}) */
+    assign_positional(L, a, p, first, top);
+    if (has_names(L, top)) assign_named(L, a, top, method); /* sum(x, {1, keepdim = true}) */
   }
 }
 
@@ -305,9 +305,9 @@ static int64_t read_int(lua_State *L, const lt_LuaArgs *a, int p, int i) {
 }
 
 /* Returns room for n integers: in `a` while that has any, else in a userdata that is pushed. */
-static int64_t *room(lua_State *L, lt_LuaArgs *a, int n) {
-  int most = (int)(sizeof a->ints / sizeof *a->ints);
-  if (n > most - a->ints_used) return lua_newuserdatauv(L, (size_t)n * sizeof(int64_t), 0);
+static int64_t *allocate_ints(lua_State *L, lt_LuaArgs *a, int n) {
+  int capacity = (int)(sizeof a->ints / sizeof *a->ints);
+  if (n > capacity - a->ints_used) return lua_newuserdatauv(L, (size_t)n * sizeof(int64_t), 0);
   a->ints_used += n;
   return a->ints + a->ints_used - n;
 }
@@ -316,7 +316,7 @@ const int64_t *lt_lua_ints(lua_State *L, lt_LuaArgs *a, int p, int i, int *n) {
   bool counted = a->signature->param[p].type == LT_PARAM_DIMS;
   if (lua_type(L, i) == LUA_TTABLE) {
     *n = lt_lua_length(L, a->name, a->signature->param[p].name, i);
-    int64_t *out = room(L, a, *n);
+    int64_t *out = allocate_ints(L, a, *n);
     for (int k = 0; k < *n; k++) {
       lua_rawgeti(L, i, k + 1);
       if (!lt_lua_whole(L, -1, &out[k]))
@@ -328,7 +328,7 @@ const int64_t *lt_lua_ints(lua_State *L, lt_LuaArgs *a, int p, int i, int *n) {
     return out;
   }
   *n = a->span[p];
-  int64_t *out = room(L, a, *n);
+  int64_t *out = allocate_ints(L, a, *n);
   for (int k = 0; k < *n; k++) {
     out[k] = read_int(L, a, p, i + k);
     if (counted) out[k] = from_one(L, a, p, out[k]);
@@ -337,11 +337,11 @@ const int64_t *lt_lua_ints(lua_State *L, lt_LuaArgs *a, int p, int i, int *n) {
 }
 
 int lt_lua_length(lua_State *L, const char *function, const char *argument, int i) {
-  enum { MOST = 1 << 26 };
+  enum { MAX_LENGTH = 1 << 26 };
   lua_Unsigned n = lua_rawlen(L, i);
-  if (n > MOST)
+  if (n > MAX_LENGTH)
     lt_lua_error(L, "%s: expected a list of at most %d entries%s%s%s, got one of %lld", function,
-                 MOST, argument ? " for argument '" : "", argument ? argument : "",
+                 MAX_LENGTH, argument ? " for argument '" : "", argument ? argument : "",
                  argument ? "'" : "", (long long)n);
   return (int)n;
 }
@@ -354,8 +354,8 @@ lt_Tensor **lt_lua_tensors(lua_State *L, const char *function, const char *argum
     lt_lua_error(L, "%s: expected a list of tensors for argument '%s', got %s", function, argument,
                  lt_lua_describe(L, i));
   *n = lt_lua_length(L, function, argument, i);
-  luaL_checkstack(L, ROOM, "too many arguments");
-  bool few = *n <= FEW;
+  luaL_checkstack(L, STACK_RESERVE, "too many arguments");
+  bool few = *n <= MAX_USER_VALUES;
   lt_Tensor **out = lua_newuserdatauv(L, (size_t)*n * sizeof *out + 1, few ? *n : 1);
   int own = lua_gettop(L);
   if (!few) {
@@ -389,13 +389,13 @@ static lt_Arg read_tensors(lua_State *L, const lt_LuaArgs *a, int p, int i) {
   return LT_TENSORS(tensors, n);
 }
 
-static const char *text_at(lua_State *L, const lt_LuaArgs *a, int p, int i) {
+static const char *string_at(lua_State *L, const lt_LuaArgs *a, int p, int i) {
   return lt_lua_text(L, i, a->name, a->signature->param[p].name);
 }
 
 static lt_Arg read_dtype(lua_State *L, const lt_LuaArgs *a, int p, int i) {
   if (lua_type(L, i) != LUA_TSTRING) fail_type(L, a, p, i);
-  lt_Dtype dtype = lt_dtype_from_name(text_at(L, a, p, i));
+  lt_Dtype dtype = lt_dtype_from_name(string_at(L, a, p, i));
   if (dtype == LT_DTYPE_NONE) lt_lua_error(L, "%s: %s", a->name, lt_error());
   uint32_t allowed = a->signature->param[p].dtypes;
   if (allowed && !(allowed >> dtype & 1)) fail_type(L, a, p, i);
@@ -406,7 +406,7 @@ static lt_Arg read_device(lua_State *L, const lt_LuaArgs *a, int p, int i) {
   lt_Device device;
   int type = lua_type(L, i);
   if (type != LUA_TSTRING && type != LUA_TNUMBER && !lt_lua_to_tensor(L, i)) fail_type(L, a, p, i);
-  if (type == LUA_TSTRING) text_at(L, a, p, i);
+  if (type == LUA_TSTRING) string_at(L, a, p, i);
   if (!lt_lua_device(L, i, -1, &device)) lt_lua_error(L, "%s: %s", a->name, lt_error());
   return lt_arg_device(device);
 }
@@ -434,7 +434,7 @@ static int push_length(lua_State *L) {
  * error raised by __len is ignored here, since it is raised again where the length is read. */
 static bool is_list(lua_State *L, int i) {
   if (lua_type(L, i) != LUA_TTABLE || lt_lua_is_plain(L, i)) return lua_type(L, i) == LUA_TTABLE;
-  luaL_checkstack(L, ROOM, "too many arguments");
+  luaL_checkstack(L, STACK_RESERVE, "too many arguments");
   lua_pushcfunction(L, push_length);
   lua_pushvalue(L, i);
   bool fits = lua_pcall(L, 1, 1, 0) != LUA_OK || lua_isinteger(L, -1);
@@ -526,7 +526,7 @@ static void fail_in_lists(lua_State *L, const lt_LuaArgs *a, int p, lt_ParamType
 static void check_lists(lua_State *L, const lt_LuaArgs *a, int p, int i, lt_ParamType type) {
   const lt_Param *param = &a->signature->param[p];
   int n = lt_lua_length(L, a->name, param->name, i);
-  luaL_checkstack(L, ROOM, "too many arguments");
+  luaL_checkstack(L, STACK_RESERVE, "too many arguments");
   for (int k = 1; k <= n; k++) {
     if (lua_rawgeti(L, i, k) != LUA_TTABLE)
       lt_lua_error(L, "%s: expected a list for argument '%s[%d]', got %s", a->name, param->name, k,
@@ -614,7 +614,7 @@ static lt_Arg read_as(lua_State *L, lt_LuaArgs *a, int p, lt_ParamType type) {
   case LT_PARAM_STRING:
     if (lua_type(L, i) != LUA_TSTRING) break;
     if (a->signature->of_host && !param->has_choices) return lt_arg_string(lua_tostring(L, i));
-    if (lt_param_allows(param, text_at(L, a, p, i))) return lt_arg_string(lua_tostring(L, i));
+    if (lt_param_allows(param, string_at(L, a, p, i))) return lt_arg_string(lua_tostring(L, i));
     break;
   case LT_PARAM_DTYPE:
     return read_dtype(L, a, p, i);
@@ -665,7 +665,7 @@ void lt_lua_arguments(lua_State *L, lt_LuaArgs *a, const char *name, const lt_Si
   memset(a->slot, 0, sizeof a->slot[0] * (size_t)signature->count);
   bool object = method && signature->param[0].type == LT_PARAM_ANY; /* self is not a tensor */
   if (method && !object && !lt_lua_to_tensor(L, 1)) lt_lua_check(L, 1, name, "self");
-  take_all(L, a, method);
+  assign_all(L, a, method);
   for (int p = 0; p < signature->count; p++) {
     if (a->slot[p]) {
       a->arg[p] = read_value(L, a, p);

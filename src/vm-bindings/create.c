@@ -21,7 +21,7 @@ typedef struct {
 
 /* Pushes and returns the name of the current element, "element {2, 1}", or "the data" at the
  * top. */
-static const char *place(lua_State *L, const Walk *w, int depth) {
+static const char *element_name(lua_State *L, const Walk *w, int depth) {
   return depth ? lua_pushfstring(L, "element %s", lt_shape_text(depth, w->at)) : "the data";
 }
 
@@ -29,14 +29,15 @@ static const char *place(lua_State *L, const Walk *w, int depth) {
 static void check_leaf(lua_State *L, Walk *w, int i, int depth) {
   lt_Scalar s = {0};
   lt_Tensor *t = lt_lua_to_tensor(L, i);
-  if (lua_type(L, i) == LUA_TNIL) lt_lua_error(L, "%s: %s is nil", w->name, place(L, w, depth));
+  if (lua_type(L, i) == LUA_TNIL)
+    lt_lua_error(L, "%s: %s is nil", w->name, element_name(L, w, depth));
   if (t && t->numel != 1)
     lt_lua_error(L, "%s: %s is a tensor of shape %s; a list of tensors is joined by lt.stack",
-                 w->name, place(L, w, depth), lt_shape_text(t->ndim, t->shape));
+                 w->name, element_name(L, w, depth), lt_shape_text(t->ndim, t->shape));
   if (!lt_lua_scalar(L, i, &s)) {
     if (t) lt_lua_fail(L, w->name);
-    lt_lua_error(L, "%s: %s is %s, it wants a number, true or false", w->name, place(L, w, depth),
-                 lt_lua_describe(L, i));
+    lt_lua_error(L, "%s: %s is %s, it wants a number, true or false", w->name,
+                 element_name(L, w, depth), lt_lua_describe(L, i));
   }
   if (t)
     w->tensor_dtype =
@@ -47,7 +48,7 @@ static void check_leaf(lua_State *L, Walk *w, int i, int depth) {
 
 static void fail_ragged(lua_State *L, const Walk *w, int depth, int64_t n) {
   lt_lua_error(L, "%s: the table is ragged: %s has %lld elements, the ones before it have %lld",
-               w->name, place(L, w, depth), (long long)n, (long long)w->shape[depth]);
+               w->name, element_name(L, w, depth), (long long)n, (long long)w->shape[depth]);
 }
 
 /* Checks the table at i and determines its shape. `first`: all indices before this one are 1, so
@@ -58,17 +59,17 @@ static void walk(lua_State *L, Walk *w, int i, int depth, bool first) {
   if (!table) {
     if (depth != w->ndim)
       lt_lua_error(L, "%s: the table is mixed: %s is %s, where others are tables", w->name,
-                   place(L, w, depth), lt_lua_describe(L, i));
+                   element_name(L, w, depth), lt_lua_describe(L, i));
     check_leaf(L, w, i, depth);
     return;
   }
   if (depth >= w->ndim)
     lt_lua_error(L, "%s: the table is mixed: %s is a table, where others are numbers", w->name,
-                 place(L, w, depth));
+                 element_name(L, w, depth));
   const void *self = lua_topointer(L, i);
   for (int k = 0; k < depth; k++)
     if (w->open[k] == self)
-      lt_lua_error(L, "%s: the table is cyclic: %s holds itself", w->name, place(L, w, k));
+      lt_lua_error(L, "%s: the table is cyclic: %s holds itself", w->name, element_name(L, w, k));
   if (depth == LT_MAX_DIMS)
     lt_lua_error(L, "%s: the table is nested deeper than %d", w->name, LT_MAX_DIMS);
   int64_t n = (int64_t)lua_rawlen(L, i);
@@ -87,7 +88,7 @@ static void walk(lua_State *L, Walk *w, int i, int depth, bool first) {
 
 static void fail_store(lua_State *L, const Walk *w) {
   const char *reason = lt_error(), *colon = strstr(reason, ": ");
-  lt_lua_error(L, "%s: %s: %s", w->name, place(L, w, w->ndim), colon ? colon + 2 : reason);
+  lt_lua_error(L, "%s: %s: %s", w->name, element_name(L, w, w->ndim), colon ? colon + 2 : reason);
 }
 
 static void fail_changed(lua_State *L, const Walk *w) {

@@ -123,14 +123,14 @@ typedef struct Block {
 } Block;
 
 typedef struct Blocks {
-  size_t count, room;
+  size_t count, capacity;
   Block *block; /* NULL: blocks are only counted */
 } Blocks;
 
 /* Counts a block, and copies it if there is room; called under the allocator's lock. */
 static void take_block(void *context, const lt_MemoryBlock *block) {
   Blocks *all = context;
-  if (all->block && all->count < all->room) {
+  if (all->block && all->count < all->capacity) {
     Block *to = &all->block[all->count];
     to->block = *block;
     snprintf(to->where, sizeof to->where, "%s", block->where ? block->where : "");
@@ -179,11 +179,11 @@ static int snapshot(lua_State *L) {
   Blocks all = {0};
   BACKEND_WITH(each, "memory_snapshot");
   if (!b->memory.each(b, d.index, take_block, &all)) lt_lua_fail(L, "memory_snapshot");
-  all.room = all.count + 64; /* other threads may allocate in between */
+  all.capacity = all.count + 64; /* other threads may allocate in between */
   all.count = 0;
-  all.block = lua_newuserdatauv(L, all.room * sizeof *all.block, 0);
+  all.block = lua_newuserdatauv(L, all.capacity * sizeof *all.block, 0);
   if (!b->memory.each(b, d.index, take_block, &all)) lt_lua_fail(L, "memory_snapshot");
-  if (all.count > all.room) all.count = all.room;
+  if (all.count > all.capacity) all.count = all.capacity;
   lua_newtable(L);
   int list = lua_gettop(L), n = 0;
   for (size_t i = 0; i < all.count;) {

@@ -15,7 +15,7 @@ enum { TENSOR = 1, LIMIT, NODES, NUMBERS };
  * it. */
 typedef struct Found {
   lt_Node **node;
-  size_t count, room;
+  size_t count, capacity;
   int slot; /* stack index of the userdata */
 } Found;
 
@@ -34,14 +34,14 @@ static void set_shape(lua_State *L, int ndim, const int64_t *shape) {
   lua_setfield(L, -2, "shape");
 }
 
-static void make_room(lua_State *L, Found *f) {
-  if (f->count < f->room) return;
-  size_t room = f->room ? 2 * f->room : 256;
-  lt_Node **more = lua_newuserdatauv(L, room * sizeof *more, 0);
+static void grow(lua_State *L, Found *f) {
+  if (f->count < f->capacity) return;
+  size_t capacity = f->capacity ? 2 * f->capacity : 256;
+  lt_Node **more = lua_newuserdatauv(L, capacity * sizeof *more, 0);
   if (f->count) memcpy(more, f->node, f->count * sizeof *more);
   lua_replace(L, f->slot);
   f->node = more;
-  f->room = room;
+  f->capacity = capacity;
 }
 
 /* Returns the number of a node; assigns the next one to a new node. */
@@ -50,7 +50,7 @@ static lua_Integer number_of(lua_State *L, Found *f, lt_Node *n) {
   if (lua_rawgetp(L, NUMBERS, n) == LUA_TNUMBER) {
     number = lua_tointeger(L, -1);
   } else {
-    make_room(L, f);
+    grow(L, f);
     f->node[f->count++] = n;
     lua_pushinteger(L, number);
     lua_rawsetp(L, NUMBERS, n);

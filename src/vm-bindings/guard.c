@@ -136,10 +136,10 @@ static lt_TraceAnswer may_copy(void *context, const lt_TraceEvent *e) {
 }
 
 static int guard_close(lua_State *L) {
-  Guard **place = luaL_checkudata(L, 1, GUARD), *g = *place;
+  Guard **handle = luaL_checkudata(L, 1, GUARD), *g = *handle;
   if (g && g->on) lt_trace_remove(&g->tracer);
   free(g);
-  *place = NULL;
+  *handle = NULL;
   return 0;
 }
 
@@ -156,12 +156,12 @@ static int guard(lua_State *L) {
   for (int i = 0; i < 3; i++)
     if (direction && strcmp(names[i], direction) == 0) directions = 1 << i;
   if (!level || !directions) return 0;
-  Guard **place = lua_newuserdatauv(L, sizeof *place, 1), *g;
-  *place = NULL;
+  Guard **handle = lua_newuserdatauv(L, sizeof *handle, 1), *g;
+  *handle = NULL;
   lua_pushthread(L);
   lua_setiuservalue(L, -2, 1);
   luaL_setmetatable(L, GUARD);
-  g = *place = malloc(sizeof *g);
+  g = *handle = malloc(sizeof *g);
   if (!g) return luaL_error(L, "guard: out of memory");
   *g = (Guard){.lua = lt_lua_state(L), .owner = L, .level = level, .directions = directions};
   g->tracer = (lt_Tracer){.may_copy = may_copy, .context = g};

@@ -28,10 +28,10 @@ typedef struct Recorder {
   const lt_Lua *lua;
   bool on, order;
   int64_t start;
-  size_t count, room, limit, dropped;
+  size_t count, capacity, limit, dropped;
   Record *event;
   Text *text; /* hash set of strings with open addressing, at most half full */
-  size_t texts, text_room;
+  size_t texts, text_capacity;
 } Recorder;
 
 /* ---- strings --------------------------------------------------------------------------------- */
@@ -42,50 +42,51 @@ static uint32_t hash_of(const char *s) { /* FNV-1a */
   return h;
 }
 
-/* Returns the slot of s, or the empty slot where it belongs. `room` is a power of 2. */
-static Text *place_of(Text *set, size_t room, uint32_t hash, const char *s) {
-  size_t i = hash & (room - 1);
+/* Returns the slot of s, or the empty slot where it belongs. `capacity` is a power of 2. */
+static Text *find_slot(Text *set, size_t capacity, uint32_t hash, const char *s) {
+  size_t i = hash & (capacity - 1);
   while (set[i].text && (set[i].hash != hash || strcmp(set[i].text, s) != 0))
-    i = (i + 1) & (room - 1);
+    i = (i + 1) & (capacity - 1);
   return &set[i];
 }
 
 static bool grow_texts(Recorder *r) {
-  size_t room = r->text_room ? 2 * r->text_room : 64;
-  Text *bigger = calloc(room, sizeof *bigger);
+  size_t capacity = r->text_capacity ? 2 * r->text_capacity : 64;
+  Text *bigger = calloc(capacity, sizeof *bigger);
   if (!bigger) return false;
-  for (size_t i = 0; i < r->text_room; i++)
-    if (r->text[i].text) *place_of(bigger, room, r->text[i].hash, r->text[i].text) = r->text[i];
+  for (size_t i = 0; i < r->text_capacity; i++)
+    if (r->text[i].text)
+      *find_slot(bigger, capacity, r->text[i].hash, r->text[i].text) = r->text[i];
   free(r->text);
   r->text = bigger;
-  r->text_room = room;
+  r->text_capacity = capacity;
   return true;
 }
 
 /* Returns the recorder's copy of s; NULL for NULL, and when out of memory. */
 static const char *keep(Recorder *r, const char *s) {
-  if (!s || (2 * r->texts >= r->text_room && !grow_texts(r))) return NULL;
+  if (!s || (2 * r->texts >= r->text_capacity && !grow_texts(r))) return NULL;
   uint32_t hash = hash_of(s);
-  Text *place = place_of(r->text, r->text_room, hash, s);
-  if (!place->text && (place->text = strdup(s))) {
-    place->hash = hash;
+  Text *slot = find_slot(r->text, r->text_capacity, hash, s);
+  if (!slot->text && (slot->text = strdup(s))) {
+    slot->hash = hash;
     r->texts++;
   }
-  return place->text;
+  return slot->text;
 }
 
 /* ---- recording ------------------------------------------------------------------------------- */
 
 /* Makes room for one event; false at the limit or when out of memory. */
-static bool has_room(Recorder *r) {
-  if (r->count < r->room) return true;
-  if (r->room >= r->limit) return false;
-  size_t room = r->room ? 2 * r->room : 256;
-  if (room > r->limit) room = r->limit;
-  Record *bigger = realloc(r->event, room * sizeof *bigger);
+static bool reserve_event(Recorder *r) {
+  if (r->count < r->capacity) return true;
+  if (r->capacity >= r->limit) return false;
+  size_t capacity = r->capacity ? 2 * r->capacity : 256;
+  if (capacity > r->limit) capacity = r->limit;
+  Record *bigger = realloc(r->event, capacity * sizeof *bigger);
   if (!bigger) return false;
   r->event = bigger;
-  r->room = room;
+  r->capacity = capacity;
   return true;
 }
 
@@ -95,7 +96,7 @@ static void record_event(void *context, const lt_TraceEvent *event) {
   if (lt_thread()->host != r->lua) return; /* an event of another Lua state on this thread */
   bool ordering = event->kind == LT_TRACE_MARK || event->kind == LT_TRACE_AFTER;
   if (ordering && !r->order) return;
-  if (!has_room(r)) {
+  if (!reserve_event(r)) {
     r->dropped++;
     return;
   }
@@ -144,10 +145,10 @@ static int record(lua_State *L) {
   lua_Integer limit = luaL_optinteger(L, -1, 1000000);
   luaL_argcheck(L, limit > 0, 1, "limit must be positive");
   bool wait = flag(L, "wait"), where = flag(L, "where");
-  Recorder **place = lua_newuserdatauv(L, sizeof *place, 0), *r;
-  *place = NULL;
+  Recorder **handle = lua_newuserdatauv(L, sizeof *handle, 0), *r;
+  *handle = NULL;
   luaL_setmetatable(L, RECORDER);
-  r = *place = calloc(1, sizeof *r);
+  r = *handle = calloc(1, sizeof *r);
   if (!r) return luaL_error(L, "record: out of memory");
   r->limit = (size_t)limit;
   r->order = flag(L, "order");
@@ -173,12 +174,12 @@ static int recorder_stop(lua_State *L) {
 
 static void clear(Recorder *r) {
   stop(r);
-  for (size_t i = 0; i < r->text_room; i++) free(r->text[i].text);
+  for (size_t i = 0; i < r->text_capacity; i++) free(r->text[i].text);
   free(r->text);
   free(r->event);
   r->text = NULL;
   r->event = NULL;
-  r->texts = r->text_room = r->count = r->room = r->limit = 0;
+  r->texts = r->text_capacity = r->count = r->capacity = r->limit = 0;
 }
 
 /* r:release(): stops recording and frees all events */
@@ -359,12 +360,12 @@ typedef struct Region {
 static int region(lua_State *L) {
   lt_lua_text(L, 1, "record_function", "name");
   if (!lt_tracing()) return 0;
-  Region **place = lua_newuserdatauv(L, sizeof *place, 1), *g;
-  *place = NULL;
+  Region **handle = lua_newuserdatauv(L, sizeof *handle, 1), *g;
+  *handle = NULL;
   lua_pushvalue(L, 1);
   lua_setiuservalue(L, -2, 1);
   luaL_setmetatable(L, REGION);
-  g = *place = calloc(1, sizeof *g);
+  g = *handle = calloc(1, sizeof *g);
   if (!g) return luaL_error(L, "record_function: out of memory");
   lt_lua_enter(L, lt_lua_state(L));
   g->open = lt_trace_begin(&g->span, LT_TRACE_REGION);
@@ -383,10 +384,10 @@ static int region_close(lua_State *L) {
 }
 
 static int region_gc(lua_State *L) {
-  Region **place = luaL_checkudata(L, 1, REGION), *g = *place;
+  Region **handle = luaL_checkudata(L, 1, REGION), *g = *handle;
   if (g && g->open) lt_trace_cancel(&g->span);
   free(g);
-  *place = NULL;
+  *handle = NULL;
   return 0;
 }
 

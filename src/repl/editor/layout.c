@@ -17,13 +17,13 @@ struct pen {
 };
 
 // Makes room for `needed` elements of `size` bytes; false when out of memory.
-static bool grow(void **memory, size_t *room, size_t needed, size_t size) {
-  if (needed <= *room) return true;
+static bool grow(void **memory, size_t *capacity, size_t needed, size_t size) {
+  if (needed <= *capacity) return true;
   size_t more = needed + needed / 2 + 64;
   void *grown = realloc(*memory, more * size);
   if (!grown) return false;
   *memory = grown;
-  *room = more;
+  *capacity = more;
   return true;
 }
 
@@ -38,7 +38,7 @@ static void put(struct lt_layout *l, const char *bytes, size_t size, int width) 
 }
 
 static bool add_row(struct lt_layout *l) {
-  if (!grow((void **)&l->rows, &l->room, l->count + 1, sizeof *l->rows)) return false;
+  if (!grow((void **)&l->rows, &l->row_capacity, l->count + 1, sizeof *l->rows)) return false;
   l->rows[l->count++] = (struct lt_row){.start = l->size};
   return true;
 }

@@ -17,7 +17,7 @@ struct lt_layout {
   char *bytes;
   size_t size, capacity;
   struct lt_row *rows;
-  size_t count, room;
+  size_t count, row_capacity;
   size_t cursor_row;
   int cursor_column;
 };

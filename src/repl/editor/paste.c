@@ -11,40 +11,40 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char mark[] = "\033[201~";
-enum { MARK = sizeof mark - 1 };
+static const char marker[] = "\033[201~";
+enum { MARKER = sizeof marker - 1 };
 
 struct pasted {
   char *bytes;
-  size_t size, room;
+  size_t size, capacity;
 };
 
 // Returns how many bytes of the marker the text ends with.
-static size_t begun(const struct pasted *p) {
-  size_t n = p->size < MARK ? p->size : MARK;
-  while (n > 0 && memcmp(p->bytes + p->size - n, mark, n) != 0) n--;
+static size_t marker_prefix(const struct pasted *p) {
+  size_t n = p->size < MARKER ? p->size : MARKER;
+  while (n > 0 && memcmp(p->bytes + p->size - n, marker, n) != 0) n--;
   return n;
 }
 
-static bool make_room(struct pasted *p) {
-  if (p->size + MARK < p->room) return true;
-  size_t room = p->room * 2 + 4096;
-  char *grown = realloc(p->bytes, room);
+static bool grow(struct pasted *p) {
+  if (p->size + MARKER < p->capacity) return true;
+  size_t capacity = p->capacity * 2 + 4096;
+  char *grown = realloc(p->bytes, capacity);
   if (!grown) return false;
   p->bytes = grown;
-  p->room = room;
+  p->capacity = capacity;
   return true;
 }
 
 // Reads up to the marker. Text that arrived before Ctrl-C or the end of input is kept.
 static void read_paste(struct pasted *p) {
-  while (make_room(p)) {
-    size_t k = begun(p);
-    if (k == MARK) {
-      p->size -= MARK;
+  while (grow(p)) {
+    size_t k = marker_prefix(p);
+    if (k == MARKER) {
+      p->size -= MARKER;
       break;
     }
-    ssize_t n = lt_input_wait() ? read(STDIN_FILENO, p->bytes + p->size, MARK - k) : 0;
+    ssize_t n = lt_input_wait() ? read(STDIN_FILENO, p->bytes + p->size, MARKER - k) : 0;
     if (n <= 0) break;
     p->size += (size_t)n;
   }

@@ -26,23 +26,23 @@ static int columns, rows;      // size of the terminal
 static bool active;            // between begin and end
 static char *footer;
 static unsigned char *paint;
-static size_t paint_room;
+static size_t paint_capacity;
 
 // ---- output
 
 static struct {
   char *bytes;
-  size_t size, room;
+  size_t size, capacity;
 } out;
 
 // Appends output, which flush writes at once. Output is dropped when out of memory.
 static void emit(const char *bytes, size_t size) {
-  if (out.size + size > out.room) {
+  if (out.size + size > out.capacity) {
     size_t room = (out.size + size) * 2;
     char *grown = realloc(out.bytes, room);
     if (!grown) return;
     out.bytes = grown;
-    out.room = room;
+    out.capacity = room;
   }
   memcpy(out.bytes + out.size, bytes, size);
   out.size += size;
@@ -94,13 +94,13 @@ static void paint_found(size_t size, size_t point) {
 }
 
 // Computes the layout of the text. `last`: for the last time, without a cursor.
-static void build(bool last) {
+static void build_layout(bool last) {
   size_t size = (size_t)*lt_rl.rl_end, point = (size_t)*lt_rl.rl_point;
-  if (size > paint_room) {
+  if (size > paint_capacity) {
     free(paint);
-    paint_room = size * 2;
-    paint = malloc(paint_room);
-    if (!paint) paint_room = 0;
+    paint_capacity = size * 2;
+    paint = malloc(paint_capacity);
+    if (!paint) paint_capacity = 0;
   }
   bool colors = paint && lt_ask_colors();
   if (colors) {
@@ -223,7 +223,7 @@ static const struct lt_row *visible_row(size_t i, size_t height, size_t text_row
 }
 
 // Makes the terminal show `next`: its first text_rows rows are the text, the others the footer.
-static void show(size_t text_rows) {
+static void update_terminal(size_t text_rows) {
   size_t below = next.count - text_rows, height = move_window(text_rows, below);
   size_t count = height + below;
   for (size_t i = 0; i < count; i++) write_row(i, visible_row(i, height, text_rows));
@@ -240,11 +240,11 @@ static void show(size_t text_rows) {
 
 void lt_screen_draw(void) {
   if (!active || lt_input_pending()) return; // the pending keys will draw it
-  build(false);
+  build_layout(false);
   size_t text_rows = next.count;
   if (!text_rows) return; // out of memory
   build_footer();
-  show(text_rows);
+  update_terminal(text_rows);
   flush();
 }
 
@@ -289,11 +289,11 @@ void lt_screen_end(const char *mark) {
   if (!active) return;
   lt_screen_footer(NULL);
   *lt_rl.rl_point = *lt_rl.rl_end;
-  build(true);
+  build_layout(true);
   if (next.count > (size_t)rows || has_wrapped())
     write_all();
   else
-    show(next.count);
+    update_terminal(next.count);
   emit(mark, strlen(mark));
   emit("\r\n", 2);
   flush();
