@@ -115,8 +115,8 @@ static bool find_library(void) {
 // must be a terminal that supports cursor movement.
 static const char *obstacle(void) {
   const char *term = getenv("TERM");
-  if (!isatty(STDIN_FILENO)) return "stdin is no terminal";
-  if (!isatty(STDOUT_FILENO)) return "stdout is no terminal";
+  if (!isatty(STDIN_FILENO)) return "stdin is not a terminal";
+  if (!isatty(STDOUT_FILENO)) return "stdout is not a terminal";
   if (!term || !*term) return "TERM is not set";
   return strcmp(term, "dumb") == 0 ? "TERM is dumb" : NULL;
 }
