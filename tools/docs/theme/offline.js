@@ -1,6 +1,6 @@
 // The search of pages opened as files. The index is `lutra_search_index`, written before this; the
 // worker's script runs in a hidden frame, which a Worker may not.
-var __search = {index: Promise.resolve(lutra_search_index)}
+__search.index = Promise.resolve(lutra_search_index)
 window.Worker = function (url) {
   var self = this, frame = document.createElement("iframe"), queue = [], ready = false
   self.listeners = []
