@@ -63,7 +63,7 @@ describe("examples/mnist.lua", function()
     complains({"epoch"}, "mnist", "--epoch", "3")
     complains({"--epochs", "a number"}, "mnist", "--epochs", "many")
     complains({"nowhere", "cpu"}, "mnist", "--device", "nowhere")
-    complains({"understand", "what"}, "mnist", "what")
+    complains({"unexpected argument", "what"}, "mnist", "what")
   end)
 
   it("lists its options", function()

@@ -9,7 +9,7 @@ local support = require "program_support"
 -- or nil.
 local steps = {
   {"help", ":help whos", ":whos [PATTERN]"},
-  {"doc", ":doc lt.relu", "gives"},
+  {"doc", ":doc lt.relu", "returns"},
   {"source", ":source nn.Sequential", "Sequential"},
   {"apropos", ":apropos softmax", "nn.Softmax"},
   {"run", ":run s.lua word", "got word"},
@@ -44,9 +44,9 @@ local steps = {
   {"load", ":load w.st", "loaded 2 tensors in "},
   {"cd", ":cd /", "/"},
   {"pwd", ":pwd", "/"},
-  {"lesson", ":lesson list", "Place it"},
-  {"check", ":check", "check: no lesson is open"},
-  {"hint", ":hint", "hint: no lesson is open"},
+  {"lesson", ":lesson list", "Make a tensor"},
+  {"check", ":check", "check: expected an open lesson"},
+  {"hint", ":hint", "hint: expected an open lesson"},
   {"reset", ":reset", "removed "},
   {"quit", ":quit", nil},
 }

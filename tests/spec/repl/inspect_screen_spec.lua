@@ -63,7 +63,7 @@ for _, columns in ipairs {40, 120} do
 
     test(":devices", {arguments = "--emulate cuda:2,memory=256MiB"}, function(s)
       enter(s, "x = lt.zeros{1024, 256, device = 'cuda:1'}", ":devices")
-      local text = finish(s, "is not in its largest")
+      local text = finish(s, "outside its largest")
       assert.truthy(text:find("\ncuda:1 ", 1, true), text)
       assert.truthy(text:find("\n    x  1.0 MiB\n", 1, true), text)
       assert.truthy(text:find("\n  memory   [█▒" .. ("·"):rep(columns == 40 and 24 or 38) .. "]", 1,

@@ -211,12 +211,13 @@ tries["08_any_device"] = {
     {"function scale(x) return (x:double() * lt.tensor({1, 2, 3}, {device = x.device})):float() "
       .. "end", "more than 4 bytes per element was made, such as float64, at cell[N]:1"},
     {"function scale(x) return (x:to 'cuda:0' * lt.tensor({1.0, 2, 3}, {device = 'cuda:0'}))"
-      .. ":to(x.device) end", "x was on cpu, but something was done on another GPU"},
+      .. ":to(x.device) end", "x was on cpu, but another GPU was used"},
     {"function scale(x) return (x:cpu() * lt.tensor{1.0, 2, 3}):to(x.device) end",
       "x was on cuda:0, but 1 copy was made to another device, at cell[N]:1"},
     {"function scale(x) return lt.tensor{1.0, 2, 3}:expand(5, 3):to(x.device) end",
       "got 3.0000 as the last element of a row, expected"},
-    {"function scale(x) return x:double() end", "x was float32, the result is float64"},
+    {"function scale(x) return x:double() end",
+      "expected a result of dtype float32, as x, got float64"},
   },
 }
 
@@ -274,7 +275,7 @@ tries["10_clean_lint"] = {
       "the lint has 1 finding: cell[N]:1: T1: item reads one number from cuda:0 15 times"},
     {"function train() return 1 end", "expected the mean loss of the original loop, "},
     {train("total = total + loss:detach()", "lt.no_grad(function() model.weight:zero_() end) "
-      .. "return total:item() / 15"), "the model's weight is not as the loop trained it"},
+      .. "return total:item() / 15"), "the weight of the model is not that of the original loop"},
     {"function train() end", "expected a number from train(model, batches, epochs), got nothing"},
     {train("total = total + loss:detach()", "return total / 15"),
       "expected a number from train(model, batches, epochs), got a tensor"},

@@ -19,7 +19,7 @@ describe(":transfers", function()
     assert.truthy(out:find("^0%.?0?\nline +call +direction +count +bytes +time\n"), out)
     assert.truthy(out:find("\ntransfers:1 +to +cpu %-> cuda:0 +1 +3.8 MiB +264 µs"), out)
     assert.truthy(out:find("2 copies, 3.8 MiB, 2 blocking; 0 other waits; ", 1, true), out)
-    assert.truthy(out:find("in total on pcie4\n    (virtual)", 1, true), out)
+    assert.truthy(out:find("in total on pcie4\n  (virtual)", 1, true), out)
     assert.truthy(out:find("\nhost   [█░", 1, true), out)
     assert.truthy(out:find("\ncuda:0 [·→", 1, true), out)
     assert.truthy(out:find "in total; host blocked 274 µs", out)
@@ -176,7 +176,7 @@ describe(":transfers", function()
       assert.truthy(colored:find "35m[\27%[%d;m]*→", colored)
       s:enter ":devices"
       s:expect "fragmentation"
-      s:expect "not in its largest"
+      s:expect "outside its largest block"
       assert.truthy(s:text():find("█▄▒", 1, true), s:text())
     end)
   end

@@ -161,7 +161,7 @@ describe(":keep and :load", function()
       assert.equal("7\n", result.out)
     end
     has(session(":load\n").err, "load: expected a file, got none")
-    has(session(":load a b\n").err, "load: 2 words")
+    has(session(":load a b\n").err, "load: expected one FILE, got 2 words")
   end)
 
   it("read no description but one that was written", function()
@@ -354,7 +354,7 @@ return setmetatable({inner = {f = function() return "old" end},
     has(session(":reload\n").out, "no module of yours is loaded")
     has(session(":reload lutra.nn\n").err, "it is part of Lutra")
     has(session(":reload none\n").err, 'reload: cannot find a loaded module "none"')
-    has(session(":reload a b\n").err, "reload: 2 words")
+    has(session(":reload a b\n").err, "reload: expected the name of one MODULE, got 2 words")
     has(reloaded(after, "m = require 'mine'\n!rm mine.lua\n:reload mine\n").err,
       "cannot find a file of the module mine")
   end)

@@ -211,7 +211,7 @@ end
 --- The page of an object: what it has, then its class. `class_name` is how the user calls that.
 function classes.object_page(name, value, class_name, width, paint)
   local class = classes.of(value)
-  local out = {paint("heading", name) .. ": made by " .. class_name}
+  local out = {paint("heading", name) .. ": an instance of " .. class_name}
   local state = static_values.module_state(value)
   if state and #state.entries > 0 then
     out[#out + 1] = ""
