@@ -59,7 +59,7 @@ local function columns_of(code)
   return 1
 end
 
---- Returns the number of columns of a text on a terminal; invalid UTF-8 counts in bytes.
+--- Returns the number of columns of a string on a terminal; invalid UTF-8 counts in bytes.
 function texts.width(text)
   local count = utf8.len(text)
   if not count or not text:find "[\xCC-\xCD\xE1-\xF4]" then return count or #text end
@@ -79,20 +79,20 @@ local function last_within(text, width)
   return #text
 end
 
---- Truncates a text to at most `width` columns; ".." marks a truncated end when there is room.
+--- Truncates a string to at most `width` columns; ".." marks a truncated end when there is room.
 function texts.cut(text, width)
   if texts.width(text) <= width then return text end
   local dots = width > 4 and ".." or ""
   return text:sub(1, last_within(text, math.max(0, width - #dots))) .. dots
 end
 
---- Pads a text with spaces to `width` columns, in front of it when `right`.
+--- Pads a string with spaces to `width` columns, in front of it when `right`.
 function texts.pad(text, width, right)
   local space = (" "):rep(width - texts.width(text))
   return right and space .. text or text .. space
 end
 
---- Wraps a text at spaces (not between a number and B, KiB, ms...) to lines of at most `width`
+--- Wraps a string at spaces (not between a number and B, KiB, ms...) to lines of at most `width`
 -- columns. Lines after the first start with `indent` spaces, which the first is assumed to have
 -- already.
 function texts.wrap(text, width, indent)

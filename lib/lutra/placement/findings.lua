@@ -15,7 +15,7 @@ local function check_width(width)
     "findings:table: expected a number of columns for argument 'width', got %s", args.show(width))
 end
 
--- Wraps each line of a text to at most `width` columns; returns it unchanged without `width`.
+-- Wraps each line of a string to at most `width` columns; returns it unchanged without `width`.
 local function wrapped(text, width, indent)
   if not width then return text end
   return (text:gsub("[^\n]+", function(line) return texts.wrap(line, width, indent) end))

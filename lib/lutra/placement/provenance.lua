@@ -1,4 +1,4 @@
---- Provenance of host memory: the copy from a device that its contents came from, also through
+--- Provenance of host memory: the copy from a device that transferred its contents, also through
 -- copies on the host (x:cpu():pin_memory(), x:cpu():clone()).
 --
 -- Contents that were changed in between have another digest, which :of compares.

@@ -168,7 +168,7 @@ rule("T1", "repeated reads of a scalar at one line",
     end
   end)
 
--- Returns whether an upload sends unchanged data back to the device that it came from. Restoring a
+-- Returns whether an upload sends unchanged data back to the device of its origin. Restoring a
 -- saved state is not counted: a copy into the original memory, or by load_state_dict.
 local function is_round_trip(e)
   return is_up(e) and e.first and e.to == e.first.from and e.target ~= e.first.source

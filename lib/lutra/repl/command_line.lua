@@ -116,9 +116,9 @@ function command_line.leading_options(name, text, known, usage, optional)
     if not word then
       error(("%s: expected a value for option %s\nhint: %s"):format(name, option, usage), 0)
     end
-    local value, wanted = read(word)
+    local value, expected = read(word)
     if value == nil then
-      error(("%s: expected %s for option %s, got \"%s\""):format(name, wanted, option, word), 0)
+      error(("%s: expected %s for option %s, got \"%s\""):format(name, expected, option, word), 0)
     end
     values[option], at = value, behind
   end

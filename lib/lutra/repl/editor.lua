@@ -1,7 +1,7 @@
---- What the editor (src/repl/editor/) asks about the text that is being typed: is it finished, how
--- far is a line indented, what does Tab do, what of a paste is code.
+--- The line editor's questions about the text being typed (src/repl/editor/): whether it is
+-- complete, its indentation, completion, and the code in a paste.
 --
--- Invariant: an answer depends on the text and the session alone; nothing here runs what was typed.
+-- Invariant: an answer depends only on the text and the session; nothing here runs the input.
 
 local host = require "lutra.repl.host"
 local lexer = require "lutra.repl.lexer"
@@ -12,7 +12,7 @@ local editor = {}
 
 local step = "  " -- of indentation
 
--- What ends or continues a block: the words that begin those it may belong to.
+-- The words that end or continue a block -> the words that begin such a block.
 local closes = {
   ["end"] = "function do if", ["else"] = "if", ["elseif"] = "if", ["until"] = "repeat",
   ["}"] = "{", [")"] = "(", ["]"] = "[",
@@ -33,8 +33,8 @@ local function line_indent(text, at)
   return text:match("^[ \t]*", start)
 end
 
--- The blocks that are open at the end of `text`: {word, position}; and whether it ends inside a
--- long string or comment.
+-- Returns the blocks that are open at the end of `text`: {word, position}; and whether it ends
+-- inside a long string or comment.
 local function open_blocks(text)
   local stack, inside = {}, false
   for kind, word, at in lexer.tokens(text) do
@@ -57,24 +57,24 @@ local function indent_in(text, stack)
   return top and line_indent(text, top[2]) .. step or ""
 end
 
---- The indentation of a line that starts behind the first `point` bytes of `text`: two blanks more
--- than the line that began the innermost open block.
+--- Returns the indentation of a line that starts behind the first `point` bytes of `text`: two
+-- spaces more than the line that began the innermost open block.
 function editor.indent(text, point)
   local before = text:sub(1, point)
   local stack, inside = open_blocks(before)
   return inside and "" or indent_in(before, stack)
 end
 
--- The word that closes a block which `word` is, or which it goes on from (`ending`), or nil.
+-- Returns the word that closes or continues (`ending`) a block that begins with `word`, or nil.
 local function closing_word(word)
   local keyword = word:match "^[}%])]$" or word:match "^end" or word:match "^elseif"
     or word:match "^else" or word:match "^until"
   return keyword and word:find("^[%w_]*$", #keyword + 1) and keyword
 end
 
---- The new indentation of the line that ends at `point`, which is one word, or nil to leave it: a
--- word that closes a block goes back to where that began, and one that only looked like it
--- (`ending`) comes forward again. A line whose indentation is the user's own is left.
+--- Returns the new indentation of the line that ends at `point` and consists of one word, or nil to
+-- leave it: a word that closes a block gets the indentation of the block's beginning, and a word
+-- that only started like one (`ending`) is indented again. A line that the user indented is left.
 function editor.reindent(text, point)
   local start, blanks, word = text:sub(1, point):match "\n()([ \t]*)(%S+)$"
   local keyword = word and closing_word(word)
@@ -90,15 +90,15 @@ end
 
 -- ---- pasting
 
--- Splits into lines without their ends.
+-- Splits a string into lines without line ends.
 local function split(text)
   local lines = {}
   for line in (text .. "\n"):gmatch "(.-)\n" do lines[#lines + 1] = line end
   return lines
 end
 
--- Takes the cells out of a pasted session, in which a line goes on the cell before it when
--- continues(line, cell so far) gives its text; other lines are output and are left out.
+-- Returns the cells of a pasted session. A line continues the cell before it when
+-- continuation(line, cell so far) returns its text; other lines are output, which is removed.
 local function cells_of(lines, start_of, continuation)
   local kept, cell = {}, nil
   for _, line in ipairs(lines) do
@@ -123,8 +123,8 @@ local function own_start(line)
   if mark then return code, #mark end
 end
 
--- Lines of a cell stand under its first one. Output may do so too: it is left out where the cell is
--- finished without it and is no code with it.
+-- Lines of a cell are aligned under its first line. So may be output: it is removed when the cell
+-- is complete without it and invalid with it.
 local function own_continuation(session)
   return function(line, cell)
     local blank = not line:find "%S"
@@ -140,8 +140,9 @@ local function stock_start(line)
 end
 local function stock_continuation(line) return line:match "^>> ?(.*)$" end
 
---- The code in a paste: line ends are \n, control characters are gone; where its first line has a
--- prompt of ours or of stock Lua, prompts, the indentation under them, and output between them too.
+--- Returns the code of a paste: line ends become \n, control characters are removed; when its first
+-- line has a prompt of Lutra or of stock Lua, prompts, the indentation under them, and output
+-- between them are removed too.
 function editor.clean(session, text)
   text = text:gsub("\r\n?", "\n"):gsub("\27%[[%d;?]*%a", ""):gsub("[%z\1-\8\11-\31\127]", "")
   local first = text:match "[^\n]*%S[^\n]*" or ""
@@ -165,8 +166,9 @@ local function common_prefix(items)
   return prefix
 end
 
---- What Tab does behind the first `point` bytes: the first and the last byte that are replaced, by
--- what, and a list of the candidates to be shown, or nil. Nothing when there are none.
+--- Completes behind the first `point` bytes: returns the first and the last byte to be replaced,
+-- the replacement, and a list of candidates to be shown, or nil. Returns nothing without
+-- candidates.
 function editor.complete(session, text, point)
   local ok, complete = pcall(require, "lutra.repl.complete")
   local found = ok and complete.at(text, point, session)
@@ -174,7 +176,7 @@ function editor.complete(session, text, point)
   local typed = text:sub(found.first, found.last)
   local new = common_prefix(found.items)
   if #found.items == 1 then return found.first, found.last, new, nil end
-  if #new < #typed then new = typed end -- candidates that differ from it in more than their end
+  if #new < #typed then new = typed end -- the candidates differ from it in more than their end
   local _, rows = host.terminal_size()
   local most_rows = math.max(2, (rows or 24) // 2 - 2)
   return found.first, found.last, new, listing.text(found.items, style.width(), most_rows)
@@ -189,7 +191,7 @@ local function read_back(path)
   return text and (text:gsub("%s+$", ""))
 end
 
---- The text as it comes back from $VISUAL or $EDITOR; nil when that fails.
+--- Returns the text as edited in $VISUAL or $EDITOR; nil when that fails.
 function editor.edit(text)
   local path = os.tmpname()
   local file = io.open(path, "w")
@@ -205,7 +207,7 @@ end
 
 -- ---- all of it
 
---- The table that host.readline asks, for a session.
+--- Returns the table of callbacks of host.readline, for a session.
 function editor.new(session)
   return {
     unfinished = function(text) return session:status(text) == "incomplete" end,

@@ -1,16 +1,16 @@
---- Where in a line of source an error happened.
+--- The position of an error in a line of source.
 --
--- Lua says only the line. What it says besides -- a name and what kind of name, an operator, the
--- token a syntax error is near, the function that was called -- is looked for among the line's
--- tokens. Invariant: never a guess. Each token found is one the error may be about; where nothing
--- fits, nothing is found.
+-- Lua reports only the line. The other parts of its message -- a name and its kind, an operator,
+-- the token near a syntax error, the called function -- are searched among the line's tokens.
+-- Invariant: no guesses. Each returned token may be the cause of the error; without a match
+-- nothing is returned.
 
 local lexer = require "lutra.repl.lexer"
 local source_lines = require "lutra.repl.source_lines"
 
 local error_span = {}
 
--- Metamethod -> its operators; unm and sub are told apart by what is before them.
+-- Metamethod -> its operators; unm and sub are distinguished by the token before them.
 local operators = {
   add = {"+"}, sub = {"-"}, mul = {"*"}, div = {"/"}, idiv = {"//"}, mod = {"%"}, pow = {"^"},
   unm = {"-"}, concat = {".."}, len = {"#"}, eq = {"==", "~="}, lt = {"<", ">"},
@@ -18,7 +18,7 @@ local operators = {
   shr = {">>"},
 }
 
--- Lua's words for a failed operation, where it gives no name -> the operators it may be.
+-- Lua's message for a failed operation without a name -> the operators that may have caused it.
 local failed_operators = {
   {"^attempt to perform arithmetic on", {"+", "-", "*", "/", "//", "%", "^"}},
   {"^attempt to perform bitwise operation on", {"&", "|", "~", "<<", ">>"}},
@@ -37,12 +37,12 @@ local function set(list)
   return s
 end
 
--- The tokens from a few lines before line `number` of `text` to a few after. Returns the list and
--- the index of the first and the last that starts in the line.
+-- Returns the tokens from a few lines before line `number` of `text` to a few after, and the
+-- indexes of the first and the last that start in the line.
 local function tokens_around(text, number)
   local first, last = source_lines.range(text, number)
   local start = source_lines.range(text, math.max(1, number - 3))
-  -- Within a long string or comment a line's start is no place to begin.
+  -- Tokens cannot start at a line within a long string or comment.
   if text:sub(1, first):find "%[=*%[" or text:sub(1, first):find "\\\r?\n" then start = 1 end
   local stop = select(2, source_lines.range(text, number + 3)) or #text
   local list, from, to = {}, nil, nil
@@ -59,7 +59,7 @@ end
 
 local function text_at(list, i) return list[i] and list[i].text end
 
--- May the token before an operator end an operand? Then the operator has two.
+-- Returns whether the token before an operator may end an operand; then the operator is binary.
 local function ends_operand(token)
   if not token then return false end
   if token.kind == "keyword" then
@@ -68,7 +68,7 @@ local function ends_operand(token)
   return token.kind ~= "op" or set {")", "]", "}", "..."}[token.text] or false
 end
 
--- Indexes in from..to for which test(i) holds.
+-- Returns the indexes in from..to for which test(i) is true.
 local function collect(from, to, test)
   local found = {}
   for i = from, to do
@@ -77,7 +77,7 @@ local function collect(from, to, test)
   return found
 end
 
--- The candidates that pass `test`, or all when none does.
+-- Returns the candidates that pass `test`, or all when none does.
 local function prefer(candidates, test)
   local found = {}
   for _, i in ipairs(candidates) do
@@ -90,8 +90,8 @@ local function unquoted(text)
   return text:match "^['\"](.*)['\"]$" or text:match "^%[=*%[(.*)%]=*%]$"
 end
 
--- Where `name` stands as a name of that kind: "global", "local", "upvalue", "field", "method" or
--- "constant"; nil: of any kind.
+-- Returns the indexes of `name` as a name of a kind: "global", "local", "upvalue", "field",
+-- "method" or "constant"; nil: of any kind.
 local function names(list, from, to, name, kind)
   return collect(from, to, function(i)
     local token, before = list[i], text_at(list, i - 1)
@@ -130,18 +130,18 @@ local function is_operand(list, i)
   return binary[after] or binary[text_at(list, first - 1)] or false
 end
 
--- The operators of a metamethod.
+-- Returns the indexes of the operators of a metamethod.
 local function operator_tokens(list, from, to, event)
-  local wanted = operators[event] and set(operators[event])
-  if not wanted then return {} end
+  local symbols = operators[event] and set(operators[event])
+  if not symbols then return {} end
   local unary = event == "unm" or event == "bnot" or event == "len"
   return collect(from, to, function(i)
-    return list[i].kind == "op" and wanted[list[i].text]
+    return list[i].kind == "op" and symbols[list[i].text]
       and (ends_operand(list[i - 1]) ~= unary)
   end)
 end
 
--- A field or method that the message names in quotes.
+-- Returns the indexes of a field or method that the message quotes.
 local function quoted_members(list, from, to, message)
   return collect(from, to, function(i)
     local before = text_at(list, i - 1)
@@ -150,12 +150,13 @@ local function quoted_members(list, from, to, message)
   end)
 end
 
--- Brackets that index.
+-- Returns the indexes of brackets that index.
 local function brackets(list, from, to)
   return collect(from, to, function(i) return list[i].text == "[" and ends_operand(list[i - 1]) end)
 end
 
--- The function that the line called: `callee` is its {name, namewhat}, as debug.getinfo says.
+-- Returns the indexes of the function that the line called: `callee` is {name, namewhat} of
+-- debug.getinfo.
 local function of_callee(list, from, to, message, callee)
   if not callee or not callee.name then return {} end
   local name, kind = callee.name, callee.namewhat
@@ -172,7 +173,7 @@ local function of_callee(list, from, to, message, callee)
   return prefer(names(list, from, to, name, kind), function(i) return is_called(list, i) end)
 end
 
--- What stands between `in` and `do`.
+-- Returns the tokens between `in` and `do`.
 local function iterated(list, from, to)
   local within = false
   return collect(from, to, function(i)
@@ -185,7 +186,7 @@ local function iterated(list, from, to)
   end)
 end
 
--- The variable that the message names: "attempt to index a nil value (field 'x')".
+-- Returns the variable that the message names: "attempt to index a nil value (field 'x')".
 local function of_variable(list, from, to, message)
   if message:find "%(for iterator '" then return iterated(list, from, to) end
   local by_key = message:find "%(field '%?'%)" or message:find "%(field 'integer index'%)"
@@ -204,14 +205,17 @@ end
 local function of_operation(list, from, to, message)
   for _, row in ipairs(failed_operators) do
     if message:find(row[1]) then
-      local wanted = set(row[2])
-      return collect(from, to, function(i) return list[i].kind == "op" and wanted[list[i].text] end)
+      local symbols = set(row[2])
+      return collect(from, to, function(i)
+        return list[i].kind == "op" and symbols[list[i].text]
+      end)
     end
   end
   return {}
 end
 
--- What the message begins with is often the function: "matmul: ...", "bad argument #1 to 'rep'".
+-- Returns the function that the message begins with, if any: "matmul: ...", "bad argument #1 to
+-- 'rep'".
 local function of_title(list, from, to, message)
   local title = message:match "^([%a_][%w_]*):? " or message:match "^bad argument #%d+ to '([^']*)'"
   if not title then return {} end
@@ -222,7 +226,8 @@ local function of_title(list, from, to, message)
   return message:find("^" .. title .. ":") and operator_tokens(list, from, to, title) or {}
 end
 
--- Statements that are wrong by themselves: "attempt to assign to const variable 'x'".
+-- Returns the name of an invalid declaration or assignment: "attempt to assign to const variable
+-- 'x'".
 local function of_declaration(list, from, to, message)
   local name = message:match "const variable '([^']*)'" or message:match "attribute '([^']*)'"
     or message:match "^label '([^']*)'" or message:match "label '([^']*)' for"
@@ -233,7 +238,7 @@ local function of_declaration(list, from, to, message)
   return word and collect(from, to, function(i) return list[i].text == word end) or {}
 end
 
--- The token of "near 'x'": the first that Lua does not take after what is before it.
+-- Returns the token of "near 'x'": the first that Lua rejects after those before it.
 local function of_syntax(list, from, to, message, text)
   if message:find "^unfinished string" then
     return collect(from, to, function(i) return list[i].kind == "bad" end)
@@ -257,8 +262,8 @@ end
 local opens = set {"function", "if", "do", "repeat"}
 local closes = set {"end", "until"}
 
---- Which of the tokens from..to of a list of {kind, text} are in a function that starts among them:
--- a boolean for each index.
+--- Returns which of the tokens from..to of a list of {kind, text} are in a function that starts
+-- among them: a boolean for each index.
 function error_span.in_functions(list, from, to)
   local blocks, functions, inside = {}, 0, {}
   for i = from, to do
@@ -274,7 +279,7 @@ function error_span.in_functions(list, from, to)
   return inside
 end
 
--- The position behind the last token, where something is missing.
+-- Returns the position behind the last token, where something is missing.
 local function at_the_end(text, number)
   local first, last = source_lines.range(text, number)
   while first and not text:sub(first, last):match "%S" and number > 1 do
@@ -286,11 +291,11 @@ local function at_the_end(text, number)
   return number, {{behind, behind}}
 end
 
---- Where an error is that Lua reports for line `number` of `text`. `message` is without its place;
--- `frame` is nil or says what is known of the stack: callee, the debug.getinfo(..., "n") of what
--- the line had called, and nested, does the function that ran start in this line.
--- Returns the number of the line to show, which is an earlier one where the text ends too early,
--- and a list of {first, last} positions in it; of several, each is one it may be.
+--- Returns the position of an error that Lua reports for line `number` of `text`. `message` is
+-- without its location; `frame` is nil or {callee = debug.getinfo(..., "n") of the function that
+-- the line had called, nested = whether the running function starts in this line}. Returns the
+-- number of the line to show, an earlier one when the text ends too early, and a list of {first,
+-- last} positions in it; each of several may be the cause.
 function error_span.find(text, number, message, frame)
   message = message:match "^[^\n]*"
   if message:find " near <eof>$" and not message:find "^unfinished string" then

@@ -1,15 +1,15 @@
---- Whole files of text, read and written in one go.
+--- Reading and writing of whole text files.
 
 local atomic_file = require "lutra.internal.atomic_file"
 local native = require "lutra.files"
 
 local files = {}
 
---- The third result of files.read where there is no such file (ENOENT of POSIX's errno.h, 2 on
--- every system).
+--- The third result of files.read for a missing file (ENOENT of POSIX's errno.h, 2 on every
+-- system).
 files.missing = 2
 
---- The text of a file; or nil, "PATH: why" and the number of the system's error.
+--- Returns the text of a file; or nil, "PATH: reason" and the system's error number.
 function files.read(path)
   local good, wrong = native.path(path)
   if not good then return nil, wrong end
@@ -21,13 +21,14 @@ function files.read(path)
   return text
 end
 
--- freedesktop.org, XDG Base Directory 0.8: the variable, and the folder below the home folder.
+-- XDG Base Directory 0.8 (freedesktop.org): the variable, and the default folder below the home
+-- folder.
 local bases = {
   config = {"XDG_CONFIG_HOME", "/.config"},
   state = {"XDG_STATE_HOME", "/.local/state"},
 }
 
---- Where the user's own file `name` is: one of "config", which the user writes, or of "state",
+--- Returns the path of the user's file `name`: of "config", which the user writes, or of "state",
 -- which Lutra writes; nil without a home folder.
 function files.place(kind, name)
   local variable, below = table.unpack(bases[kind])
@@ -36,17 +37,17 @@ function files.place(kind, name)
   return home and home:sub(1, 1) == "/" and home .. below .. "/lutra/" .. name or nil
 end
 
---- Is there something at `path`? Opens nothing: a pipe would wait for its other end.
+--- Returns whether `path` exists. It opens nothing, as opening a pipe would block.
 function files.exists(path) return native.kind(path) ~= nil end
 
---- Is there a regular file at `path`?
+--- Returns whether `path` is a regular file.
 function files.is_file(path) return native.kind(path) == "file" end
 
---- What is in a folder: a list of names, not sorted, folders with a / at their end, without . and
--- .. ; or nil and "PATH: why".
+--- Returns the entries of a folder: an unsorted list of names, folders with a trailing /, without .
+-- and .. ; or nil and "PATH: reason".
 files.list = native.list
 
---- Writes a file. Returns true; or nil and "PATH: why".
+--- Writes a file. Returns true, or nil and "PATH: reason".
 function files.write(path, text)
   return atomic_file.write(path, function(put) put(text) end)
 end

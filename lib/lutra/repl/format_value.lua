@@ -1,11 +1,11 @@
---- Values as the prompt prints them.
+--- Formats values as the prompt prints them.
 --
--- Strings are quoted, tables are written as the code that would make them (sorted, cut off at a
--- depth, a number of items and the width of the line), everything with a __tostring by that.
--- Invariant: ends for every value, cyclic tables included, and raises no error but those of Ctrl-C
--- and of a device that a tensor is on. No metamethod is called but __tostring, __in_columns (the
--- library's own: text of at most so many columns) and __pairs (an object with an order of its own
--- is shown in it); where one of them fails, that is what is shown.
+-- Strings are quoted; tables are written as Lua constructors (sorted; limited in depth, number of
+-- items and line width); values with a __tostring are formatted by it. Invariant: formatting ends
+-- for every value, also cyclic tables, and raises no error except those of Ctrl-C and of a tensor's
+-- device. The only metamethods called are __tostring, __in_columns (of the library: text of at most
+-- so many columns) and __pairs (for objects with an order); when one of them fails, the error is
+-- shown in place of the value.
 
 local host = require "lutra.repl.host"
 local limits = require("lutra.repl.options").value
@@ -14,7 +14,7 @@ local style = require "lutra.repl.style"
 
 local format_value = {}
 
--- Of a deep table of tables, items in all: this many times limits.items.
+-- The limit on the items of nested tables in total, as a multiple of limits.items.
 local most_in_all = 30
 
 -- ---- strings
@@ -25,11 +25,11 @@ local function escape_bytes(text)
   return (text:gsub(".", function(c) return ("\\%03d"):format(c:byte()) end))
 end
 
--- Characters that move or turn what stands around them: U+0080 to U+009F, the separators of lines
--- and paragraphs, and the marks of direction.
+-- Control characters that move the cursor or change the direction of text: U+0080 to U+009F, the
+-- line and paragraph separators, and the bidirectional marks.
 local movers = {"\xC2[\x80-\x9F]", "\xE2\x80[\xA8-\xAE]", "\xE2\x81[\xA6-\xA9]"}
 
--- Text that is valid UTF-8.
+-- Escapes a string that is valid UTF-8.
 local function escape_valid(text)
   text = text:gsub('[%c\\"]', function(c) return escapes[c] or escape_bytes(c) end)
   if not text:find "[\xC2\xE2]" then return text end
@@ -37,7 +37,7 @@ local function escape_valid(text)
   return text
 end
 
---- Text for the inside of quotes: nothing in it moves the cursor or is no UTF-8.
+--- Escapes a string for quotes, so that it is valid UTF-8 without control characters.
 function format_value.escape(text)
   local parts, at = {}, 1
   while at <= #text do
@@ -52,11 +52,11 @@ end
 
 local escape = format_value.escape
 
--- Quoted; more than `most` bytes are cut off, and how many there are is said.
+-- Quotes a string; the part beyond `most` bytes is replaced by the number of its bytes.
 local function quote(text, most)
   if #text <= most then return '"' .. escape(text) .. '"' end
   local cut = most
-  while cut > 0 and text:byte(cut + 1) & 0xC0 == 0x80 do cut = cut - 1 end -- within a character
+  while cut > 0 and text:byte(cut + 1) & 0xC0 == 0x80 do cut = cut - 1 end -- not within a character
   return ('"%s..." --[[%d bytes]]'):format(escape(text:sub(1, cut)), #text)
 end
 
@@ -82,9 +82,9 @@ local function by_key(a, b)
   return ("%p"):format(a) < ("%p"):format(b)
 end
 
--- The first `wanted` keys of `t` that are not in `skip`, sorted, and whether there are more. Of a
--- million keys few are ever compared with more than the last that is kept.
-local function first_keys(t, skip, wanted)
+-- Returns the first `count` keys of `t` that are not in `skip`, sorted, and whether there are more.
+-- Of a million keys most are compared only with the last one that is kept.
+local function first_keys(t, skip, count)
   local keys, n, last, more = {}, 0, nil, false
   for key in next, t do
     if not skip[key] then
@@ -94,27 +94,27 @@ local function first_keys(t, skip, wanted)
         n = n + 1
         keys[n] = key
       end
-      if n > 2 * wanted + 100 then
+      if n > 2 * count + 100 then
         table.sort(keys, by_key)
-        for i = wanted + 1, n do keys[i] = nil end
-        n, last, more = wanted, keys[wanted], true
+        for i = count + 1, n do keys[i] = nil end
+        n, last, more = count, keys[count], true
       end
     end
   end
   table.sort(keys, by_key)
-  for i = wanted + 1, n do keys[i] = nil end
-  return keys, more or n > wanted
+  for i = count + 1, n do keys[i] = nil end
+  return keys, more or n > count
 end
 
 -- ---- values of each type
 
--- The field `name` of a metatable, however it is guarded.
+-- Returns the field `name` of a metatable, also of a protected one.
 local function metafield(value, name)
   local meta = debug.getmetatable(value)
   return type(meta) == "table" and rawget(meta, name) or nil
 end
 
--- What a failed metamethod said, as a short line.
+-- Returns the error of a failed metamethod as a short line.
 local function reason(message)
   local text = type(message) == "string" and message or "an error of type " .. type(message)
   text = escape(text:match "^[^\n]*")
@@ -126,19 +126,20 @@ local function name_of(value)
   return type(name) == "string" and escape(name) or nil
 end
 
--- As tostring, which may run the user's __tostring, or as `fit`, of at most `width` columns.
+-- Formats a value by tostring, which may run the user's __tostring, or by `fit` to at most `width`
+-- columns.
 local function text_of(value, fit, width)
   if type(value) == "number" then return numbers.text(value) end
   local ok, text = pcall(fit or tostring, value, width)
   if ok then return tostring(text) end
-  -- Ctrl-C is for all of it; and what fails in a tensor's text is its device, not the text.
+  -- Ctrl-C ends all formatting; an error in formatting a tensor is an error of its device.
   if host.interrupts() > 0 or metafield(value, "__name") == "tensor" then error(text, 0) end
   return ("<%s: __tostring failed: %s>"):format(name_of(value) or type(value), reason(text))
 end
 
-local narrowest = 20 -- columns of a tensor's lines
+local narrowest = 20 -- the minimum width of a tensor's lines
 
--- As text_of; of a tensor or a table of the library's in lines that end before the edge of the
+-- Formats a value like text_of, and tensors and tables of the library to the width of the
 -- terminal.
 local function fitted(value, column)
   local fit = metafield(value, "__in_columns")
@@ -180,7 +181,7 @@ local function key_text(key, state, indent)
   return "[" .. write(key, state, indent, indent) .. "]"
 end
 
--- May one more item be shown? Counts it.
+-- Counts one more item; returns whether it may be shown.
 local function room(state, texts)
   if #texts >= limits.items or state.left <= 0 then return false end
   state.left = state.left - 1
@@ -192,7 +193,7 @@ local function add_pair(texts, key, value, state, indent)
   texts[#texts + 1] = name .. " = " .. write(value, state, indent, indent + #name + 3)
 end
 
--- The items of an object with a __pairs of its own.
+-- Returns the items of an object with a __pairs.
 local function ordered_items(t, state, indent)
   local list, texts = {}, {}
   local ok, message = pcall(function()
@@ -212,7 +213,8 @@ local function ordered_items(t, state, indent)
   return texts
 end
 
--- The items of a table as texts, at most limits.items: first the list in it, then the other keys.
+-- Returns the items of a table as strings, at most limits.items: first those of its list, then the
+-- other keys.
 local function items(t, state, indent)
   if metafield(t, "__pairs") then return ordered_items(t, state, indent) end
   local texts, in_list, n = {}, {}, rawlen(t)
@@ -236,10 +238,10 @@ local function items(t, state, indent)
   return texts
 end
 
--- Columns of a line; bytes where it is no UTF-8.
+-- Returns the width of a line in columns; in bytes for invalid UTF-8.
 local function columns(text) return utf8.len(text) or #text end
 
-local longest_in_row = 20 -- columns of an item that shares its line with others
+local longest_in_row = 20 -- the maximum width of an item that shares its line with others
 
 local function shares_line(text)
   if text == "true" or text == "false" then return true end
@@ -247,9 +249,10 @@ local function shares_line(text)
     and columns(text) <= longest_in_row
 end
 
--- The items as lines of at most `width` columns: numbers and short strings in a row share a line.
+-- Returns the items as lines of at most `width` columns; consecutive numbers and short strings
+-- share a line.
 local function filled(texts, width)
-  local lines, open = {}, false -- open: the last line takes more
+  local lines, open = {}, false -- open: items may be appended to the last line
   for _, text in ipairs(texts) do
     local shares = shares_line(text)
     local last = lines[#lines]
@@ -283,7 +286,7 @@ local function write_table(t, state, indent, column)
     .. (" "):rep(indent) .. "}"
 end
 
--- The text of a value that starts at `column` of a line whose own text starts at `indent`.
+-- Returns the text of a value that starts at `column` of a line with the indentation `indent`.
 function write(value, state, indent, column)
   local kind = type(value)
   if kind == "string" then
@@ -297,12 +300,13 @@ function write(value, state, indent, column)
   return indent_lines(fitted(value, column), column)
 end
 
---- The text of one value.
+--- Returns the text of one value.
 function format_value.value(value)
   return write(value, {open = {}, depth = 0, left = most_in_all * limits.items}, 0, 0)
 end
 
---- The text of several results: on one line with tabs where they are short, else a line each.
+--- Returns the text of several results: on one line separated by tabs when they are short, else one
+-- per line.
 function format_value.values(...)
   local texts, one_line, width = {}, true, 0
   for i = 1, select("#", ...) do

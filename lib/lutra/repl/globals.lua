@@ -1,11 +1,11 @@
---- The names that typed code (the prompt, -e, stdin) finds without `require`.
+--- The globals that interactive code (the prompt, -e, stdin) can use without `require`.
 --
--- Each is loaded when it is first read: a program that needs no optimizer does not wait for one.
--- Invariant: any other undefined global still gives nil, or what an earlier metatable gives.
+-- Each module is loaded when its global is first read. Invariant: any other undefined global still
+-- is nil, or the value of an earlier metatable.
 
 local globals = {}
 
--- name -> the module that it is, or {module, the field of it}
+-- name -> its module, or {module, field}
 local modules = {
   lt = "lutra",
   tensor = {"lutra", "tensor"},
@@ -15,7 +15,7 @@ local modules = {
   data = "lutra.data",
 }
 
---- Makes the names known in _G.
+--- Defines the names in _G.
 function globals.install()
   globals.installed = true
   local meta = getmetatable(_G) or {}
@@ -32,14 +32,15 @@ function globals.install()
   setmetatable(_G, meta)
 end
 
---- The value that reading the global of that name would load, loaded; nil for any other name.
+--- Loads and returns the value of the global `name`; nil for any other name.
 function globals.get(name)
   local module = modules[name]
   if type(module) == "table" then return require(module[1])[module[2]] end
   return module and require(module)
 end
 
---- How a script declares the name: `local nn = require "lutra.nn"`; nil for any other name.
+--- Returns the declaration of the name in a script: `local nn = require "lutra.nn"`; nil for any
+-- other name.
 function globals.declaration(name)
   local module = modules[name]
   if not module then return nil end
@@ -48,7 +49,7 @@ function globals.declaration(name)
   return ("local %s = %s"):format(name, value)
 end
 
---- The names, sorted.
+--- Returns the sorted list of names.
 function globals.names()
   local names = {}
   for name in pairs(modules) do names[#names + 1] = name end

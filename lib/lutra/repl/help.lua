@@ -1,11 +1,11 @@
---- Help about anything that can be named at the prompt, as text.
+--- Help pages for everything that can be named at the prompt.
 --
 --     help.text("lt.matmul", session)      ?lt.matmul, and what a notebook shows
 --     help.source("net.forward", session)  net.forward??
 --
--- Both are functions of what they are given: they print nothing and run nothing of the user's.
--- A subject is looked for as a variable, as Lua would find it; then among what is usually written
--- with a prefix: `matmul` is lt.matmul, `format` string.format, `time` :time.
+-- Both return text and have no side effects: they print nothing and run no user code. A subject is
+-- looked up as a variable, as Lua would find it; then among names that usually have a prefix:
+-- `matmul` is lt.matmul, `format` string.format, `time` :time.
 
 local builtin = require "lutra.repl.help.builtin"
 local catalogue = require "lutra.repl.help.catalogue"
@@ -25,7 +25,7 @@ local help = {}
 
 local function plain(_, text) return text end
 
--- ---- pages of what is no value
+-- ---- pages of names that are not values
 
 local function keyword_page(row, width, paint)
   return paint("heading", row[1]) .. "\n\n" .. wrap.text(row[2], width)
@@ -37,7 +37,7 @@ end
 
 -- ---- pages of values
 
--- What a user calls a class: nn.Linear, or the name it was given.
+-- Returns the user's name for a class: nn.Linear, or the name given to extend.
 local function class_name(class)
   for name, t in catalogue.libraries() do
     for key, value in next, t do
@@ -57,7 +57,7 @@ local function value_page(name, value, width, paint)
   return library and wrap.text(library, width) .. "\n\n" .. page or page
 end
 
--- Where a bare name that is no variable may be: {prefix, table}, the nearest first.
+-- Returns the tables in which a name without a prefix is looked up: {prefix, table}, in order.
 local function places()
   local list = {}
   for name, t in catalogue.libraries() do list[#list + 1] = {name .. ".", t} end
@@ -67,7 +67,7 @@ local function places()
   return list
 end
 
--- The full name and the value of a bare name that is no variable, or nil.
+-- Returns the full name and the value of a name without a prefix that is no variable, or nil.
 local function elsewhere(name)
   for _, place in ipairs(places()) do
     local field = static_values.field({value = place[2]}, name)
@@ -77,7 +77,7 @@ local function elsewhere(name)
   end
 end
 
--- Names near to one that is not known: of the table it is looked for in, else all.
+-- Returns the names near an unknown one: of the table in which it was looked up, else of all.
 local function near(found)
   local names, prefix = {}, ""
   local word = found.field or found.text:match "^[%a_][%w_]*$"
@@ -109,7 +109,7 @@ local function unknown(found)
   return ("cannot find %s\nhint: %s"):format(found.text, advice)
 end
 
--- Calls of a subject's value: with_value(name, value); or nil.
+-- Calls with_value(name, value) for a subject's value; returns nil without one.
 local function find_value(found, with_value)
   if found.thing and found.thing.value ~= nil then
     return with_value(found.text, found.thing.value)
@@ -119,8 +119,8 @@ local function find_value(found, with_value)
   if name then return with_value(name, value) end
 end
 
---- The text of help about `name`, as it was typed. options: width (columns), paint (a function of
--- a kind of style.lua and a text). Returns nil and why when there is nothing of that name.
+--- Returns the help page of `name`, as it was typed. options: width (columns), paint (a function of
+-- a kind of style.lua and a string). Returns nil and the reason when there is no such name.
 function help.text(name, session, options)
   local width = options and options.width or style.width()
   local paint = options and options.paint or plain
@@ -165,7 +165,8 @@ local function value_source(name, value, paint)
     values.describe(value))
 end
 
---- The source of `name`, as help.text gives help. Returns nil and why when there is none.
+--- Returns the source of `name`; the arguments are those of help.text. Returns nil and the reason
+-- when there is none.
 function help.source(name, session, options)
   local paint = options and options.paint or plain
   local found = subject.read(name, session)
@@ -182,7 +183,8 @@ function help.source(name, session, options)
   return nil, unknown(found)
 end
 
---- Lines about every name that has `word` in it or in its text; nil and why when there is none.
+--- Returns lines about every name that contains `word`, or whose description does; nil and the
+-- reason when there is none.
 function help.apropos(word, session, options)
   local width = options and options.width or style.width()
   local rows = catalogue.search(word, session, values.describe)

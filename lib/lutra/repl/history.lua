@@ -1,8 +1,8 @@
---- What was entered in earlier sessions: one line per cell, its newlines written \n.
+--- The history of inputs of earlier sessions: one line per cell, with newlines as \n.
 --
--- Appended after each cell, so a crash loses nothing and sessions side by side do not overwrite
--- each other; readable by its owner only. Without a home folder, or where it cannot be written, the
--- history is that of the session.
+-- It is appended after each cell, so that a crash loses nothing and concurrent sessions do not
+-- overwrite each other; only its owner can read it. Without a home folder, or when it cannot be
+-- written, the history is that of the session.
 
 local files = require "lutra.repl.files"
 local host = require "lutra.repl.host"
@@ -10,9 +10,9 @@ local lexer = require "lutra.repl.lexer"
 
 local history = {}
 
-local most_entries = 5000 -- that are offered
-local most_bytes = 1 << 16 -- of an entry of the file: more was hardly typed
-local most_read = 8 << 20 -- bytes of the file
+local most_entries = 5000 -- the maximum number of entries
+local most_bytes = 1 << 16 -- the maximum length of an entry of the file
+local most_read = 8 << 20 -- the maximum number of bytes read from the file
 
 local function path() return files.place("state", "history") end
 
@@ -22,8 +22,8 @@ local function decode(line)
   return (line:gsub("\\(.)", function(c) return c == "n" and "\n" or c end))
 end
 
---- The code of a cell in one line, for an editor that has only one: without comments to the end of
--- a line. Strings that have several lines keep them.
+--- Returns the code of a cell in one line, for an editor of single lines: without line comments.
+-- Strings of several lines keep their newlines.
 function history.join(text)
   local parts, space = {}, false
   for kind, token in lexer.tokens(text) do
@@ -44,7 +44,7 @@ end
 
 local last
 
--- The end of a file, as lines; nil where there is none that can be read (a folder, say).
+-- Returns the end of a file as lines; nil when it cannot be read (as a folder).
 local function last_lines(name)
   local file <close> = io.open(name, "rb")
   local size = file and file:seek "end"
@@ -54,11 +54,11 @@ local function last_lines(name)
   if not text then return nil end
   local lines = {}
   for line in text:gmatch "[^\n]+" do lines[#lines + 1] = line end
-  if from > 0 then table.remove(lines, 1) end -- it may be a part
+  if from > 0 then table.remove(lines, 1) end -- it may be incomplete
   return lines
 end
 
---- Offers the entries of the file to the editor.
+--- Loads the entries of the file into the editor.
 function history.load()
   local name = path()
   local entries = name and last_lines(name)
@@ -69,7 +69,7 @@ function history.load()
   end
 end
 
---- Adds a cell, unless it is the last one again or blank.
+--- Adds a cell, unless it is blank or equal to the last one.
 function history.add(text)
   text = text:gsub("%s+$", "")
   if text == last or not text:match "%S" or text:find("\0", 1, true) then return end

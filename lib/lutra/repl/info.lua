@@ -1,7 +1,6 @@
---- `lutra --info`: what this program is and what it found here.
+--- `lutra --info`: the program's version, libraries and devices.
 --
--- The facts come from lutra.core.info(); this file only lays them out, and leaves out what is not
--- known rather than fail.
+-- The facts come from lutra.core.info(); this file formats them and omits unknown ones.
 
 local host = require "lutra.repl.host"
 
@@ -18,7 +17,8 @@ local function line(name, value)
   io.stdout:write(("%-13s %s\n"):format(name, tostring(value)))
 end
 
--- {name = "OpenBLAS", core = "SkylakeX", threads = 2} -> "OpenBLAS, core SkylakeX, threads 2"
+-- Describes a library: {name = "OpenBLAS", core = "SkylakeX", threads = 2} -> "OpenBLAS, core
+-- SkylakeX, threads 2".
 local function describe(value)
   if type(value) ~= "table" then return value end
   local parts, keys = {}, {}
@@ -31,7 +31,8 @@ local function describe(value)
   return table.concat(parts, ", ")
 end
 
--- {name = "GPU", total_memory = 25276510208, major = 8, minor = 0} -> "GPU, memory 23.5 GiB, ..."
+-- Describes a device: {name = "GPU", total_memory = 25276510208, major = 8, minor = 0} -> "GPU,
+-- memory 23.5 GiB, ...".
 local function describe_properties(properties)
   local function memory(bytes)
     if not bytes then return nil end
@@ -47,21 +48,21 @@ local function describe_properties(properties)
   }
 end
 
--- What NVIDIA's optional libraries are for.
+-- The purposes of NVIDIA's optional libraries.
 local PURPOSES = {
   cuBLAS = "matrix products, convolutions", cuBLASLt = "loaded by cuBLAS",
   cuDNN = "not used in this build", NVRTC = "custom kernels, lt.elementwise",
   NCCL = "not used in this build",
 }
 
--- The release of NVIDIA's driver, or nil.
+-- Returns the release of NVIDIA's driver, or nil.
 local function driver_release()
   local file <close> = io.open "/proc/driver/nvidia/version"
   return file and (file:read "l" or ""):match "%s(%d+%.%d+[%.%d]*)%s"
 end
 
---- The lines about a CUDA device: a list of {name, text}. `fact(what)` is core.fact of the device,
--- `release` that of the driver, or nil.
+--- Returns the lines about a CUDA device: a list of {name, text}. fact(what) is core.fact of the
+-- device, `release` the driver's release, or nil.
 function info.device_lines(fact, release)
   local lines = {}
   local function add(name, text) lines[#lines + 1] = {"    " .. name, text} end
@@ -88,7 +89,7 @@ function info.device_lines(fact, release)
   return lines
 end
 
--- The devices of one type; or, when there is none, why.
+-- Prints the devices of one type; or, when there is none, the reason.
 local function print_type(kind)
   if not kind.available then
     local why = kind.why and kind.why ~= "" and ": " .. kind.why or ""
@@ -113,7 +114,7 @@ local function version_text(f)
   return ("Lutra %s (%s)"):format(f.version or "of an unknown version", _VERSION)
 end
 
---- Prints everything. Returns the exit status: 1 when the core does not load.
+--- Prints everything. Returns the exit status: 1 when the core cannot be loaded.
 function info.print()
   local f, reason = facts()
   io.stdout:write(version_text(f or {}), "\n")

@@ -1,5 +1,5 @@
---- The prompt: greets, opens a session, and turns until it ends. What a session is, and how one
--- input is run: session.lua. What can be typed with a colon: commands.lua.
+--- The prompt: opens a session and reads inputs until it ends. Sessions are defined in session.lua,
+-- commands in commands.lua.
 
 local host = require "lutra.repl.host"
 local files = require "lutra.repl.files"
@@ -19,7 +19,7 @@ local function greet(self)
   if not ok then self:complain("cannot load the core: " .. traceback.message(core)) end
 end
 
---- Sets options of the prompt: require("lutra.repl").set{depth = 6}, as init.lua does.
+--- Sets options of the prompt: require("lutra.repl").set{depth = 6}, for use in init.lua.
 function repl.set(values)
   if type(values) ~= "table" then
     error(("set: expected a table of options, got a %s\nhint: set{depth = 6}"):format(
@@ -34,7 +34,7 @@ function repl.set(values)
   end
 end
 
--- Runs what -e and -l say, until something fails: the prompt is then in that state.
+-- Runs the code of -e and -l until one fails; the prompt then starts in that state.
 local function run_codes(self, codes)
   for _, code in ipairs(codes) do
     local text, name = code[1], code[2]
@@ -47,7 +47,7 @@ end
 local methods = getmetatable "" -- of strings, and with them the program's `string`
 local strings = methods.__index
 
--- Do ("").find and so on lead to functions, as the prompt needs it? With `own` to Lua's own.
+-- Returns whether the string methods that the prompt needs are functions; with `own`, Lua's own.
 local function has_strings(own)
   if debug.getmetatable "" ~= methods or rawget(methods, "__index") ~= strings then return false end
   for name, f in next, string do
@@ -57,8 +57,8 @@ local function has_strings(own)
   return true
 end
 
--- Methods of strings are the one thing that the prompt shares with the user's code. Puts Lua's own
--- back, and says so.
+-- Restores Lua's string methods, the only state that the prompt shares with user code, and prints
+-- a note.
 local function restore_strings(self)
   for name, f in next, string do rawset(strings, name, f) end
   rawset(methods, "__index", strings)
@@ -66,9 +66,10 @@ local function restore_strings(self)
   self:complain "the functions of string were changed; the prompt needs them and restored them"
 end
 
-local most_failures = 3 -- in a row: then nothing helps
+local most_failures = 3 -- consecutive failures after which the session ends
 
--- Turns until the session ends; whether it ended well. No error ends it, not even of our own.
+-- Reads inputs until the session ends; returns whether it ended normally. No error ends it, also
+-- none of the prompt itself.
 local function turns(self)
   local failures = 0
   repeat
@@ -80,7 +81,7 @@ local function turns(self)
   return failures == 0
 end
 
--- Opens what --lesson asks for: a number, or 0 for the first that is not done.
+-- Opens the lesson of --lesson: a number, or 0 for the first that is not done.
 local function open_lesson(self, number)
   self:guard(function()
     local lesson = require "lutra.repl.lesson"
@@ -89,8 +90,8 @@ local function open_lesson(self, number)
 end
 
 --- Runs the prompt until its end. options.codes: a list of {text, name} to run first; then
--- options.script, a file; options.no_init: without init.lua; options.lesson: a lesson to open, 0
--- for the next. Returns the exit status.
+-- options.script, a file; options.no_init: skip init.lua; options.lesson: a lesson to open, 0 for
+-- the next. Returns the exit status.
 function repl.run(options)
   globals.install()
   local self = session.new()

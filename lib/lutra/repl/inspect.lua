@@ -1,7 +1,7 @@
---- What a value is, and which tensors hang on it: what :whos, :devices, :where and :tree show.
+--- Types of values and the tensors reachable from them, for :whos, :devices, :where and :tree.
 --
--- Nothing here runs code of the user's: metatables are read raw, modules are walked by the methods
--- of nn.Module itself. A storage stands for itself by the lightuserdata of core._memory.
+-- No user code runs: metatables are read with debug.getmetatable, modules are traversed by the
+-- methods of nn.Module itself. A storage is identified by the lightuserdata of core._memory.
 
 local core = require "lutra.core"
 local numbers = require "lutra.internal.numbers"
@@ -10,22 +10,22 @@ local texts = require "lutra.internal.text"
 
 local inspect = {}
 
-local ITEMS = 200000 -- of a table that are looked through
-local BRIEF = 24 -- columns of a string
+local ITEMS = 200000 -- the maximum number of items of a table that are searched
+local BRIEF = 24 -- the maximum width of a string
 
 local function metatable(value)
   local meta = debug.getmetatable(value)
   return type(meta) == "table" and meta or nil
 end
 
---- Is it a module? Looked up raw, and without loading nn.
+--- Returns whether a value is a module; loads nothing and calls no metamethod.
 function inspect.is_module(value)
   local meta = type(value) == "table" and metatable(value)
   return meta and type(rawget(meta, "__state")) == "table" and package.loaded["lutra.nn"] ~= nil
     and rawget(rawget(meta, "__state"), "entries") ~= nil
 end
 
---- Is it an optimizer?
+--- Returns whether a value is an optimizer.
 function inspect.is_optimizer(value)
   local base = package.loaded["lutra.optim"] and require("lutra.optim").Optimizer
   local meta = base and type(value) == "table" and metatable(value)
@@ -39,14 +39,14 @@ function inspect.is_optimizer(value)
   return false
 end
 
--- The __name of a metatable, if it is a text.
+-- Returns the __name of a metatable if it is a string.
 local function class_name(value)
   local meta = metatable(value)
   local name = meta and rawget(meta, "__name")
   return type(name) == "string" and format_value.escape(name) or nil
 end
 
---- The name of its type: "tensor", "Parameter", a class, "number".
+--- Returns the name of a value's type: "tensor", "Parameter", a class, "number".
 function inspect.type_name(value)
   if core.is_tensor(value) then return core.is_parameter(value) and "Parameter" or "tensor" end
   local kind = type(value)
@@ -56,7 +56,7 @@ end
 
 local function module_class() return require("lutra.nn").Module end
 
--- Iterators over names and tensors of one value, one level deep.
+-- Visits the names and tensors of a module, one level deep.
 local function module_tensors(module, visit)
   local Module = module_class()
   for name, p in Module.named_parameters(module) do visit(name, p) end
@@ -79,7 +79,7 @@ local function sorted_keys(t)
 end
 inspect.sorted_keys = sorted_keys
 
---- "w" -> "w"; 3 -> "[3]"; "a b" -> '["a b"]'
+--- Formats a key: "w" -> "w"; 3 -> "[3]"; "a b" -> '["a b"]'.
 local function key_text(key)
   if type(key) == "string" and key:match "^[%a_][%w_]*$" then return key end
   if type(key) == "string" then return '["' .. format_value.escape(key) .. '"]' end
@@ -125,15 +125,15 @@ function walk(value, path, depth, state)
   end
 end
 
---- Calls visit(path, tensor, is_grad) for every tensor that hangs on a value: itself, a module's
--- parameters and buffers, what tables hold to a depth (4), each with its grad; for those that were
--- freed, freed(path), where that is given. Paths begin with `path`.
+--- Calls visit(path, tensor, is_grad) for every tensor reachable from a value: itself, a module's
+-- parameters and buffers, entries of tables to a depth (4), each with its grad; and freed(path),
+-- if given, for freed tensors. Paths begin with `path`.
 function inspect.tensors(value, path, visit, depth, freed)
   walk(value, path, 0, {visit = visit, seen = {}, depth = depth or 4, freed = freed})
 end
 
---- The number of elements of a module's parameters, without those that were freed; with
--- `trainable`, of those that require a gradient.
+--- Returns the number of elements of a module's parameters, without freed ones; with `trainable`,
+-- of those that require grad.
 function inspect.num_parameters(module, trainable)
   local total = 0
   for p in module_class().parameters(module) do
@@ -143,12 +143,13 @@ function inspect.num_parameters(module, trainable)
   return total
 end
 
---- Bytes of the elements of a tensor; on meta they are none.
+--- Returns the number of bytes of a tensor's elements; 0 on meta.
 function inspect.bytes(t) return t.device == "meta" and 0 or t.nbytes end
 
 -- ---- storages
 
---- Counts storages once: add(tensor) -> true when its storage is new.
+--- Returns a counter that counts each storage once: add(tensor) returns true when its storage is
+-- new.
 function inspect.counter()
   local seen, by_device, devices = {}, {}, {}
   local counter = {by_device = by_device, devices = devices, total = 0}
@@ -170,14 +171,14 @@ function inspect.counter()
   return counter
 end
 
---- The variables of a session as a list of {name, value}.
+--- Returns the variables of a session as a list of {name, value}.
 function inspect.variables(session)
   local list = {}
   for name, value in session:variables() do list[#list + 1] = {name = name, value = value} end
   return list
 end
 
---- Who holds which storage: storage -> list of {name of the variable, path to the tensor, tensor}.
+--- Returns the holders of each storage: storage -> list of {variable, path to the tensor, tensor}.
 function inspect.holders(variables)
   local holders = {}
   for _, v in ipairs(variables) do
@@ -190,10 +191,10 @@ function inspect.holders(variables)
   return holders
 end
 
---- "{2, 3}" of a tensor.
+--- Returns the shape of a tensor as "{2, 3}".
 function inspect.shape(t) return tostring(t.shape) end
 
---- A short text of a value that is no tensor: "42", "3 items". Runs no metamethod.
+--- Returns a short text of a value that is no tensor: "42", "3 items". Calls no metamethod.
 function inspect.brief(value)
   local kind = type(value)
   if kind == "string" then
@@ -206,14 +207,15 @@ function inspect.brief(value)
   return texts.plural(n, "item")
 end
 
---- "a tensor", "nil", "a number": for messages.
+--- Returns a value's type for messages: "a tensor", "nil", "a number".
 function inspect.a(value)
   if value == nil then return "nil" end
   local name = core.is_tensor(value) and "tensor" or type(value)
   return (name:match "^[aeiou]" and "an " or "a ") .. name
 end
 
---- The values of an expression that was given to the command `name`, packed. Runs user code.
+--- Evaluates the argument of the command `name` as an expression and returns its values, packed.
+-- Runs user code.
 function inspect.values(session, name, text)
   if text == "" then
     error(("%s: expected an expression, got none\nhint: :%s x"):format(name, name), 0)

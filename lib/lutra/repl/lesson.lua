@@ -1,10 +1,10 @@
---- Lessons at the prompt: a piece of code to mend, and a checker that looks at what it does.
+--- Lessons at the prompt: code to fix, and a checker that tests its effects.
 --
--- session.lesson is the lesson that is open: {lesson, number, hints = how many were shown, undo}.
--- The lesson's code is run as if it had been typed; the user mends it by entering it again. The
--- session is not changed for good: variables go when the lesson is left (lesson/variables.lua),
--- modes with each check (lesson/scope.lua). Progress is kept from one session to the next
--- (lesson/progress.lua); lessons come from lesson/catalog.lua.
+-- session.lesson is the open lesson: {lesson, number, hints = number of hints shown, undo}. The
+-- lesson's code is run like an input; the user fixes it by entering it again. The session is
+-- restored: variables when the lesson is closed (lesson/variables.lua), modes after each check
+-- (lesson/scope.lua). Progress is stored between sessions (lesson/progress.lua); lessons come from
+-- lesson/catalog.lua.
 
 local catalog = require "lutra.repl.lesson.catalog"
 local host = require "lutra.repl.host"
@@ -18,7 +18,7 @@ local variables = require "lutra.repl.lesson.variables"
 
 local lesson = {}
 
--- ---- what is kept
+-- ---- progress
 
 local function load_progress()
   local state, why = progress.load()
@@ -43,7 +43,8 @@ local function count_done(list, state)
   return n
 end
 
--- The number of the first lesson from `first` on that can be opened; those that cannot are told of.
+-- Returns the number of the first lesson from `first` on that can be opened; reports those that
+-- cannot.
 local function first_right(list, first, state)
   for number = first, #list do
     if not (state and state.done[list[number].name]) then
@@ -57,14 +58,14 @@ end
 -- ---- opening and leaving
 
 local function check_devices(item, number)
-  local wanted, here = item.devices or 0, require("lutra").cuda.device_count()
-  if here >= wanted then return end
+  local required, here = item.devices or 0, require("lutra").cuda.device_count()
+  if here >= required then return end
   error(("lesson: expected %s for lesson %d (%s), got %d\nhint: leave (Ctrl-D) and start lutra "
-    .. "--emulate cuda:%d,memory=256MiB --lesson %d"):format(texts.plural(wanted, "GPU"), number,
-      item.title, here, math.max(2, wanted), number), 0)
+    .. "--emulate cuda:%d,memory=256MiB --lesson %d"):format(texts.plural(required, "GPU"), number,
+      item.title, here, math.max(2, required), number), 0)
 end
 
--- Runs a function of the lesson's file. Returns true, or nil and what is wrong with the file.
+-- Runs a function of the lesson's file. Returns true, or nil and the error in the file.
 local function call(item, name)
   if not item[name] then return true end
   local ok, why = pcall(item[name], require "lutra")
@@ -72,7 +73,7 @@ local function call(item, name)
   return nil, ("%s failed in %s: %s"):format(name, item.path, traceback.message(why))
 end
 
---- Leaves the open lesson, if there is one: its variables go.
+--- Closes the open lesson, if any, and removes its variables.
 function lesson.leave(session)
   local open = session.lesson
   if not open then return end
@@ -82,7 +83,7 @@ function lesson.leave(session)
   if not ok then page.note(why) end
 end
 
--- Runs the lesson's code as a cell. Returns true, or nil and what is wrong with it.
+-- Runs the lesson's code as a cell. Returns true, or nil and the error in it.
 local function enter_code(session, open)
   local code = open.lesson.start
   local f, why = session:compile(code, "lesson " .. open.number)
@@ -105,7 +106,7 @@ local function enter(session, item, number)
   error(("lesson: cannot open the lesson: its code fails, in %s: %s"):format(item.path, why), 0)
 end
 
--- Says what becomes of a lesson that is not done.
+-- Prints a note on a lesson that is not done.
 local function note_half_way(session, item, number, state)
   local before = session.lesson
   if before and before.lesson.name ~= item.name and not state.done[before.lesson.name] then
@@ -116,7 +117,8 @@ local function note_half_way(session, item, number, state)
   end
 end
 
---- Opens lesson `number`: shows it and enters its code. Raises an error with the reason.
+--- Opens lesson `number`: shows it and enters its code. Raises an error with the reason when it
+-- cannot be opened.
 function lesson.open(session, number)
   local list = listing()
   if not list[number] then
@@ -137,8 +139,8 @@ function lesson.open(session, number)
     and "Entered for you (press Up to edit it):" or "Entered for you:")
 end
 
---- Shows the open lesson again, and leaves what was made as it is. Without one, opens the first
--- lesson that is not done; one that was left half-way goes first.
+--- Shows the open lesson again without changing its variables. Without an open lesson it opens the
+-- first that is not done, preferably the one that was open last.
 function lesson.resume(session)
   local open = session.lesson
   if open then
@@ -157,7 +159,7 @@ function lesson.resume(session)
     or "No lesson is left to do.")
 end
 
---- Leaves the open lesson, and says so.
+--- Closes the open lesson and prints a note.
 function lesson.finish(session)
   local open = session.lesson
   if not open then error("lesson: cannot end the lesson: none is open", 0) end
@@ -166,7 +168,7 @@ function lesson.finish(session)
     open.number, open.number))
 end
 
---- The lessons, with what is done and what is wrong.
+--- Lists the lessons, with completed ones and errors.
 function lesson.list(session)
   local list, state = listing(), load_progress()
   for number, entry in ipairs(list) do
@@ -185,7 +187,7 @@ local function current(session, command)
   error(command .. ": expected an open lesson, got none\nhint: :lesson opens the next one", 0)
 end
 
--- The user's variables, by name: locals of the session first, as in a cell.
+-- Returns the user's variables by name: locals of the session first, as in a cell.
 local function environment(session)
   return setmetatable({}, {__index = function(_, name)
     local is_local, value = session.locals:get(name)
@@ -194,8 +196,8 @@ local function environment(session)
   end})
 end
 
--- An error of the checker's run: what the checker says, or an error of the user's code, or, from a
--- line of the lesson's file, of the checker's own.
+-- Explains an error in the checker's run: a message of the checker, an error in the user's code,
+-- or, from a line of the lesson's file, an error of the checker itself.
 local function explain(item, why)
   local message = traceback.message(why)
   if catalog.is_from(message, item.check) then
@@ -226,7 +228,7 @@ local function run_check(session, item)
   return passed and true or false, message
 end
 
---- Runs the checker of the open lesson on what the user made. Returns whether it passed.
+--- Runs the checker of the open lesson. Returns whether it passed.
 function lesson.check(session)
   local open = current(session, "check")
   local item = open.lesson
@@ -246,7 +248,7 @@ function lesson.check(session)
   return true
 end
 
---- The next hint of the open lesson; with "solution" code that passes.
+--- Shows the next hint of the open lesson; with "solution", code that passes.
 function lesson.hint(session, what)
   local open = current(session, "hint")
   local item = open.lesson
@@ -265,7 +267,7 @@ function lesson.hint(session, what)
   page.sentence(("hint %d of %d: %s"):format(open.hints, #item.hints, item.hints[open.hints]))
 end
 
---- Opens the lesson behind the open one; behind the last, the first that is not done.
+--- Opens the next lesson; after the last one, the first that is not done.
 function lesson.next(session)
   local open = current(session, "next")
   local list = listing()

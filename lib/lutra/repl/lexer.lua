@@ -1,15 +1,15 @@
---- Lua's tokens, for code that may be unfinished or wrong: the editor's own lexer
--- (src/repl/editor/lexer.c), as iterators.
+--- Tokens of Lua code, also of incomplete or invalid code: iterators over the editor's lexer
+-- (src/repl/editor/lexer.c).
 --
--- Never fails: what is no token is one of kind "bad". Invariant: the tokens' texts, in order, are
--- the input.
+-- It never fails: invalid text has the kind "bad". Invariant: the concatenated texts of the tokens
+-- are the input.
 
 local host = require "lutra.repl.host"
 
 local lexer = {}
 
---- Iterates over the tokens of `text`: kind, text, first position.
--- Kinds: name keyword number string op comment space bad.
+--- Iterates over the tokens of `text`: kind, text, first position. Kinds: name keyword number
+-- string op comment space bad.
 function lexer.tokens(text)
   local at = 1
   return function()
@@ -21,7 +21,7 @@ function lexer.tokens(text)
   end
 end
 
---- The list of {kind, text, first} without spaces and comments.
+--- Returns the list of {kind, text, first} without spaces and comments.
 function lexer.significant(text)
   local list = {}
   for kind, token, first in lexer.tokens(text) do
@@ -30,7 +30,7 @@ function lexer.significant(text)
   return list
 end
 
---- Is the text a name that a variable can have: an identifier, no keyword?
+--- Returns whether the text is a valid variable name: an identifier that is no keyword.
 function lexer.is_name(text)
   if not text:find "^[A-Za-z_][A-Za-z0-9_]*$" then return false end
   return lexer.significant(text)[1][1] == "name"

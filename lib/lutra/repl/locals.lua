@@ -1,17 +1,17 @@
---- Local variables that live from one cell to the next.
+--- Local variables that persist between cells.
 --
--- A cell that declares locals at its top level gets a closure over them added at its end; the
--- closure is kept. A later cell that mentions such a name is compiled inside a function that
--- declares it, and its upvalue is then joined to the kept one (debug.upvaluejoin): it is the same
--- variable, not a copy, also for closures made in either cell.
+-- A closure over the locals declared at the top level of a cell is added at its end and stored. A
+-- later cell that uses such a name is compiled inside a function that declares it, and its upvalue
+-- is then joined to the stored one (debug.upvaluejoin): it is the same variable, not a copy, also
+-- for closures made in either cell.
 --
--- A cell that fails half way has no such closure: the values at the failure are taken from its
--- stack. Variables marked <close> end with their cell; so does `_`, which at the prompt is the last
+-- A cell that fails has no such closure: the values at the error are read from its stack.
+-- Variables marked <close> end with their cell; so does `_`, which at the prompt is the last
 -- result.
 --
--- Invariant: the code that is compiled around a cell is made of the cell's own names and of
--- constants of this file. A variable may come from a file (:load): of such a one nothing but its
--- value is used, and whether it is constant.
+-- Invariant: the code compiled around a cell consists of the cell's own names and of constants of
+-- this file. For a variable from a file (:load), only its value and whether it is constant are
+-- used.
 
 local lexer = require "lutra.repl.lexer"
 local call_frames = require "lutra.repl.call_frames"
@@ -22,7 +22,7 @@ locals.__index = locals
 local opens = {["function"] = true, ["do"] = true, ["if"] = true, ["repeat"] = true}
 local closes = {["end"] = true, ["until"] = true}
 
--- Reads `local a, b <const>` whose `local` is token i; adds to `names`.
+-- Reads `local a, b <const>` whose `local` is token i; adds the names to `names`.
 local function read_declaration(tokens, i, names)
   i = i + 1
   if tokens[i] and tokens[i][2] == "function" then i = i + 1 end
@@ -38,8 +38,8 @@ local function read_declaration(tokens, i, names)
   end
 end
 
--- What matters of a cell: the locals of its top level (the last of each name), where its last
--- `return` is, and every name in it. A `local function f` counts its `function` as a block.
+-- Analyses a cell: returns the locals of its top level (the last of each name), the position of
+-- its last `return`, and every name in it. A `local function f` counts its `function` as a block.
 local function analyse(body)
   local tokens = lexer.significant(body)
   local declared, used, depth, return_at = {}, {}, 0, nil
@@ -65,17 +65,17 @@ local function analyse(body)
   return names, used, return_at
 end
 
---- A new, empty set of variables.
+--- Returns an empty set of variables.
 function locals.new()
   return setmetatable({variables = {}}, locals)
 end
 
--- A variable of its own, that no code holds yet.
+-- Returns a new variable, which no code uses yet.
 local function box(value)
   return function() return value end, 1
 end
 
--- Index of the upvalue `name` of `f`, if it has it.
+-- Returns the index of the upvalue `name` of `f`, or nil.
 local function upvalue(f, name)
   for i = 1, 255 do
     local found = debug.getupvalue(f, i)
@@ -84,7 +84,7 @@ local function upvalue(f, name)
   end
 end
 
--- Keeps `names` by the closure `f` that returns them all; a constant is in it by value only.
+-- Stores `names` by the closure `f` that returns them all; a constant is in it by value only.
 local function keep(self, names, f)
   local values
   for position, d in ipairs(names) do
@@ -103,8 +103,8 @@ local function list(names)
   return table.concat(texts, ", ")
 end
 
---- Compiles the body of a cell so that it sees the kept variables and its own are kept.
--- Returns the function and the names it declares, or nil and Lua's message.
+--- Compiles the body of a cell so that it uses the stored variables and its own are stored. Returns
+-- the function and the names it declares, or nil and Lua's message.
 function locals:compile(body, chunk_name)
   local names, used, return_at = analyse(body)
   local known = {}
@@ -124,8 +124,8 @@ function locals:compile(body, chunk_name)
     return load("local lutra_keep = ... " .. declare .. "return function(...) " .. text .. "\nend",
       chunk_name, "t")
   end
-  -- A semicolon on its own line would end a comment, but not what may follow a label: then the
-  -- cell runs without keeping its new names.
+  -- A newline and a semicolon end a comment but are not valid everywhere after a label: then the
+  -- cell runs without storing its new names.
   local make, message
   if return_at then
     make, message = wrap(body:sub(1, return_at - 1) .. ending .. body:sub(return_at))
@@ -145,7 +145,7 @@ function locals:compile(body, chunk_name)
   return f, names
 end
 
--- The level of `f` in `co`: near the outermost, below it a command of the prompt may be.
+-- Returns the level of `f` in `co`: near the outermost; below it may be a command of the prompt.
 local function level_of(co, f)
   local last = call_frames.last_level(co)
   for level = last, math.max(0, last - 20), -1 do
@@ -154,10 +154,11 @@ local function level_of(co, f)
   end
 end
 
---- After the cell's function `f` failed in coroutine `co`: keeps the values its locals have now.
+--- Stores the current values of the locals of a cell's function `f`, which failed in coroutine
+-- `co`.
 function locals:rescue(names, co, f)
   local level = level_of(co, f)
-  if not level then return end -- it had ended in a tail call
+  if not level then return end -- it ended in a tail call
   local values = {}
   for i = 1, 200 do
     local name, value = debug.getlocal(co, level, i)
@@ -169,32 +170,34 @@ function locals:rescue(names, co, f)
   end
 end
 
---- Is there a variable of that name, and its value.
+--- Returns whether there is a variable of that name, and its value.
 function locals:get(name)
   local variable = self.variables[name]
   if not variable then return false end
   return true, select(2, debug.getupvalue(variable.holder, variable.index))
 end
 
---- Is the variable a constant?
+--- Returns whether the variable is a constant.
 function locals:is_constant(name)
   local variable = self.variables[name]
   return variable ~= nil and variable.constant
 end
 
---- Can a variable of that name be kept? Those that the code around a cell uses itself cannot.
+--- Returns whether a variable of that name can be stored. Those that the code around a cell uses
+-- itself cannot.
 function locals.can_keep(name)
   return lexer.is_name(name) and name ~= "_" and name ~= "lutra_keep"
 end
 
---- Makes a variable, a new one also when there is one of that name.
+--- Creates a variable; replaces one of that name.
 function locals:set(name, value, constant)
   assert(locals.can_keep(name), "no name of a variable")
   local holder, index = box(value)
   self.variables[name] = {holder = holder, index = index, constant = constant == true}
 end
 
---- Changes the variable `name`, also for the closures that share it. False when there is none.
+--- Assigns the variable `name`, also for the closures that share it. Returns false when there is
+-- none.
 function locals:assign(name, value)
   local variable = self.variables[name]
   if not variable then return false end
@@ -202,7 +205,7 @@ function locals:assign(name, value)
   return true
 end
 
---- Forgets a variable, or all of them.
+--- Removes a variable, or all of them.
 function locals:forget(name)
   if name then self.variables[name] = nil else self.variables = {} end
 end

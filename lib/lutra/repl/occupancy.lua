@@ -1,19 +1,19 @@
---- What lives on each device, as data: :devices and :transfers draw it.
+--- The memory use of each device, as data for :devices and :transfers.
 --
--- A device's tensors are those that the session's variables hold, by the variable, and "other":
--- what the device has given out beyond that (results kept in _1, a graph, locals of functions).
--- Looking may set up a driver. One that fails is not left out: its entry says why.
+-- A device's tensors are those that the session's variables hold, by variable, and "other": further
+-- allocated memory (results in _1, an autograd graph, locals of functions). This may initialize a
+-- driver. A device whose driver fails is listed with the reason.
 
 local core = require "lutra.core"
 local inspect = require "lutra.repl.inspect"
 
 local occupancy = {}
 
--- The first byte of its storage, as the device counts.
+-- Returns the address of the first byte of a tensor's storage.
 local function address_of(t) return t:data_ptr() - t:storage_offset() * t.itemsize end
 
--- Each storage once, as a list of {tensor, name (of a variable, or its gradients'), path}: for the
--- first variable that holds it, the tensor itself before views of it.
+-- Returns each storage once, as a list of {tensor, name (of a variable, or its gradients'), path}:
+-- for the first variable that holds it, the tensor itself before views of it.
 local function owners(session)
   local list, by_memory = {}, {}
   for _, v in ipairs(inspect.variables(session)) do
@@ -32,8 +32,8 @@ local function owners(session)
   return list
 end
 
--- device -> list of {name, bytes, pinned (are all of them?)}, the largest first; and its field
--- `paths`: address of a storage -> the path to its tensor.
+-- Returns device -> list of {name, bytes, pinned (whether all are)}, the largest first; and its
+-- field `paths`: address of a storage -> the path to its tensor.
 local function by_variable(session)
   local devices, items = {}, {}
   for _, owner in ipairs(owners(session)) do
@@ -63,7 +63,7 @@ local function sum(list)
   return bytes
 end
 
--- What the allocator and the driver of an accelerator's device say.
+-- Returns the allocator's and the driver's data of an accelerator device.
 local function ask(device, paths)
   local c = core._accelerator
   local properties = core.device_properties(device)
@@ -79,7 +79,7 @@ end
 
 local function accelerator_entry(device, lives)
   local ok, entry = pcall(ask, device, lives.paths or {})
-  if not ok then -- no line of the user's is at fault: the message begins with one of this file
+  if not ok then -- the message begins with a line of this file, which is removed
     return {device = device, lives = lives, why = (tostring(entry):gsub("^%S+%.lua:%d+: ", ""))}
   end
   entry.device, entry.lives = device, lives
@@ -97,7 +97,7 @@ local function cpu_entry(lives, elsewhere)
   }
 end
 
--- Every accelerator's device; fills in list.missing and list.accelerated.
+-- Returns the entries of every accelerator device; sets list.missing and list.accelerated.
 local function accelerators(list)
   local devices = {}
   for _, kind in ipairs {"cuda", "mps"} do
@@ -111,12 +111,12 @@ local function accelerators(list)
   return devices
 end
 
---- A list of {device, title, emulated, total, free, reserved, allocated (bytes), lives = list of
--- {name, bytes, pinned}, other, rounding (bytes that are allocated beyond what was asked for),
--- segments (lutra.internal.plot.memory_map; of accelerators), why (it could not be asked)}: cpu,
--- accelerators (all, or those of `devices`), meta.
--- Its field `missing` lists {kind, why} of accelerators that are not here, `accelerated` says that
--- one is; neither where `devices` are given.
+--- Returns a list of {device, title, emulated, total, free, reserved, allocated (bytes), lives =
+-- list of {name, bytes, pinned}, other, rounding (bytes that are allocated beyond what was asked
+-- for), segments (lutra.internal.plot.memory_map; of accelerators), why (it could not be asked)}:
+-- cpu, accelerators (all, or those of `devices`), meta. Its field `missing` lists {kind, why} of
+-- accelerators that are not here, `accelerated` says that one is; neither where `devices` are
+-- given.
 function occupancy.collect(session, devices)
   local lives, list, elsewhere = by_variable(session), {missing = {}}, 0
   for i, device in ipairs(devices or accelerators(list)) do

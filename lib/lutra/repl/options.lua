@@ -1,16 +1,15 @@
---- What can be set at the prompt: `:set items 100`, or require("lutra.repl").set{items = 100} in
--- init.lua.
+--- Options of the prompt: `:set items 100`, or require("lutra.repl").set{items = 100} in init.lua.
 --
--- One row an option; `:set` lists them, checks them and completes their names from here. Code reads
--- options.value.items. Invariant: a value in options.value is one that its row allows.
+-- Each option is a row, from which `:set` lists options, checks values and completes names. Code
+-- reads options.value.items. Invariant: a value in options.value is valid for its row.
 
 local numbers = require "lutra.internal.numbers"
 
 local options = {}
 
---- The rows, in the order in which they are listed: name, default, doc, and what is allowed: a list
--- of words, or the least (and the most) number. A default of true or false is an option that is on
--- or off. With `bytes` the number may be written 16MiB.
+--- The rows, in the order in which they are listed: name, default, doc, and the valid values: a
+-- list of words, or the least (and the largest) number. An option with a boolean default is on or
+-- off. With `bytes` the number may be written 16MiB.
 options.rows = {
   {name = "depth", default = 4, least = 0, most = 100, doc = "levels of tables that are shown"},
   {name = "items", default = 60, least = 1, doc = "items of a table that are shown"},
@@ -47,7 +46,7 @@ end
 
 local units = {b = 0, k = 10, m = 20, g = 30, t = 40}
 
--- 16, "16", "16MiB", "16 MB", "1.5g" -> bytes, by powers of 1024 as everywhere in Lutra
+-- Converts 16, "16", "16MiB", "16 MB" or "1.5g" to bytes, with powers of 1024.
 local function read_bytes(value)
   if type(value) ~= "string" then return math.tointeger(value) end
   local number, unit = value:lower():match "^%s*([%d.]+)%s*([bkmgt]?)i?b?%s*$"
@@ -66,7 +65,7 @@ local function read_number(row, value)
     or ("an integer of at least %d"):format(row.least)
 end
 
---- The row of the option called `name`; or nil, and a message with the nearest name.
+--- Returns the row of the option `name`; or nil and a message with the nearest name.
 function options.find(name)
   if by_name[name] then return by_name[name] end
   local names = {}
@@ -76,7 +75,7 @@ function options.find(name)
     near and ("did you mean '%s'?"):format(near) or ":set lists the options")
 end
 
---- Sets an option. `value` may be text, as typed. Returns true, or nil and why not.
+--- Sets an option. `value` may be a string, as typed. Returns true, or nil and the reason.
 function options.set(name, value)
   local row, missing = options.find(name)
   if not row then return nil, missing end
@@ -95,7 +94,7 @@ function options.set(name, value)
   return true
 end
 
---- The value of an option as it would be typed.
+--- Returns the value of an option as it would be typed.
 function options.text(row)
   local value = options.value[row.name]
   if type(value) == "boolean" then return value and "on" or "off" end

@@ -1,8 +1,8 @@
---- What people who know another language write, and how Lua says it.
+--- Advice for constructs of other languages, and their equivalents in Lua.
 
 local other_languages = {}
 
---- Globals of Python and of older Lua that are not here: name -> advice.
+--- Undefined globals of Python and of older versions of Lua: name -> advice.
 other_languages.globals = {
   torch = "the library is lt: lt.zeros(2, 3)", np = "the library is lt: lt.zeros(2, 3)",
   numpy = "the library is lt: lt.zeros(2, 3)",
@@ -32,13 +32,13 @@ other_languages.globals = {
   module = "a module is a file that returns a table", plt = "the prompt has :plot x",
 }
 
---- Names right before a string, as Python marks strings: name -> advice.
+--- Names directly before a string, as Python's string prefixes: name -> advice.
 other_languages.prefixes = {
   f = "Lua writes (\"%d\"):format(x) for f\"{x}\"", r = "Lua writes [[text]] for r\"text\"",
   b = "strings hold any bytes: \"text\" for b\"text\"",
 }
 
---- Blocks: else if, and what stands behind a return.
+--- Blocks: else if, and statements after a return.
 other_languages.else_if = "Lua writes elseif in one word; else if opens another block"
 other_languages.after_return = "return must be the last statement of its block: do return end"
 
@@ -66,14 +66,14 @@ other_languages.methods = {
   type = "a device is a string: x.is_cuda, x.device == \"cpu\"",
 }
 
---- Methods that tensors have in PyTorch and not here: name -> advice.
+--- Methods that tensors have in PyTorch but not here: name -> advice.
 other_languages.tensor_methods = {
   numpy = "x:totable() gives a Lua table of the elements, x:item() a single number",
   get_device = "x.device is the device, a string: \"cpu\", \"cuda:0\"",
 }
 
---- Lines that are no Lua: {a pattern of the line, without its strings and comments; advice}, the
--- surer ones first.
+--- Lines that are not Lua: {a pattern of the line, without its strings and comments; advice}, the
+-- most specific first.
 other_languages.lines = {
   {"^%s*from%s+%S+%s+import", "Lua writes local name = require \"module\" for from ... import"},
   {"^%s*import%s", "Lua writes local name = require \"name\" for import name"},
@@ -138,7 +138,7 @@ other_languages.lines = {
   {"%?[^:]*:", "Lua writes c and a or b for c ? a : b"},
 }
 
---- Messages of Lua's: {a pattern of the message, advice}.
+--- Messages of Lua: {a pattern of the message, advice}.
 other_languages.messages = {
   {'lt has no field "utils"', "utils.data of PyTorch is lt.data: lt.data.DataLoader"},
   {'lt has no field "from_numpy"',

@@ -1,14 +1,14 @@
---- What is left of a failed cell for :debug: the error value and a copy of its frames.
+--- The post-mortem of a failed cell, for :debug: the error value and a copy of its frames.
 --
 -- The copy is made before the cell's coroutine is closed, which ends its <close> variables. It is
--- dropped when the next cell starts (session.execute), so that it keeps nothing alive for longer.
+-- dropped when the next cell starts (session.execute), so that it does not keep values alive.
 
 local call_frames = require "lutra.repl.call_frames"
 
 local post_mortem = {}
 
---- The failure of coroutine `co` with the error `value`; nil when no code of the user's was
--- running. mains: a set of functions that are called "cell". Its fields: value, frames, number (of
+--- Returns the post-mortem of coroutine `co` with the error `value`; nil when no user code was
+-- running. mains: the set of functions with the label "cell". Fields: value, frames, number (of
 -- the cell, or nil).
 function post_mortem.take(value, co, mains)
   local list = call_frames.take(co, mains)

@@ -1,13 +1,13 @@
---- A module read again while its program goes on.
+--- Reloads a module while its program runs.
 --
--- The file runs as a chunk of its own. What it made is then put into what is there: tables keep
--- their identity and get the new functions, so that whoever holds the module, one of its classes or
--- an instance calls the new code; the new functions share the old file-level variables, so that
--- their state goes on.
+-- The file runs as a separate chunk. Its results are then merged into the existing values: tables
+-- keep their identity and get the new functions, so that references to the module, its classes or
+-- instances call the new code; the new functions share the old file-level variables, whose state is
+-- preserved.
 --
--- Which upvalues are file-level variables is known from lutra.repl.locals, which compiles the file
--- as if it were a cell. Invariant: nothing is changed before the file has run to its end; what is
--- done after that only sets fields and upvalues, and cannot fail.
+-- lutra.repl.locals, which compiles the file like a cell, tells which upvalues are file-level
+-- variables. Invariant: nothing is changed before the file has run to its end; afterwards only
+-- fields and upvalues are set, which cannot fail.
 
 local files = require "lutra.repl.files"
 local lexer = require "lutra.repl.lexer"
@@ -30,7 +30,7 @@ local function has_functions(t)
   return false
 end
 
--- All upvalues of `f`: an iterator of index, name, value.
+-- Iterates over the upvalues of `f`: index, name, value.
 local function upvalues(f)
   local i = 0
   return function()
@@ -40,10 +40,10 @@ local function upvalues(f)
   end
 end
 
--- What belongs together: state.tables[new] = old, state.functions[new] = old or false, and
--- state.joined[name] = {old function, index} for the file-level variables. Found by walking from
--- the module's value along equal keys, and along equal names of file-level variables. Objects with
--- state (state.instances) stay as they are, apart from their metatables.
+-- Matches old and new values: state.tables[new] = old, state.functions[new] = old or false, and
+-- state.joined[name] = {old function, index} for file-level variables. The values are traversed
+-- from the module's value along equal keys and along equal names of file-level variables. Objects
+-- with state (state.instances) are unchanged, except for their metatables.
 local function pair(state, old, new)
   table.insert(state.waiting, {old, new})
 end
@@ -69,7 +69,7 @@ local function pair_function(state, old, new)
   end
 end
 
--- An object with state of its own, not a class: what it does is in its metatable.
+-- Returns whether a table is an object with state, not a class: its methods are in its metatable.
 local function is_instance(state, old, new)
   if debug.getmetatable(new) == nil or new == state.module then return false end
   return not has_functions(new) and not (type(old) == "table" and has_functions(old))
@@ -105,14 +105,14 @@ end
 
 -- ---- the change
 
--- What stands for a new value in the old tables.
-local function settled(state, value)
+-- Returns the value that represents a new value in the old tables.
+local function merged(state, value)
   if type(value) == "table" then return state.tables[value] or value end
   return value
 end
 
--- Puts the fields of `new` into `old`: functions and plain values are those of the file, tables
--- that were there stay and are patched themselves; functions that the file no longer has go.
+-- Copies the fields of `new` into `old`: functions and plain values are replaced, existing tables
+-- are kept and patched themselves; functions that the file no longer has are removed.
 local function patch_table(state, old, new)
   for key, value in next, old do
     if is_function_of(value, state.source) and rawget(new, key) == nil then
@@ -120,11 +120,11 @@ local function patch_table(state, old, new)
       state.gone = state.gone + 1
     end
   end
-  if rawlen(new) > 0 and not has_functions(new) then -- a list is replaced as a whole
+  if rawlen(new) > 0 and not has_functions(new) then -- a list is replaced completely
     for i = rawlen(old), rawlen(new) + 1, -1 do rawset(old, i, nil) end
   end
   for key, value in next, new do
-    local put = settled(state, value)
+    local put = merged(state, value)
     if type(value) == "function" and state.functions[value] == false
         and type(rawget(old, key)) ~= "function" then
       state.added = state.added + 1
@@ -133,7 +133,8 @@ local function patch_table(state, old, new)
   end
 end
 
--- The names that a text assigns to, other than by declaring them. In braces `name =` is a field.
+-- Returns the names that a string assigns to, except in declarations. In braces, `name =` is a
+-- field.
 local function assigned_names(text)
   local names, tokens, braces, declaring = {}, lexer.significant(text), 0, false
   for i, token in ipairs(tokens) do
@@ -153,10 +154,10 @@ end
 
 local is_plain = {number = true, string = true, boolean = true}
 
--- The old variable keeps what is state: what functions assign to, and objects. Functions and tables
--- in it are the new ones, patched; a constant has the value that stands in the file now.
+-- The old variable keeps its state: values that functions assign, and objects. Functions and
+-- tables in it are the new ones, patched; a constant gets the value in the file.
 local function settle_variable(name, old_value, new_value, state)
-  if old_value == nil or type(new_value) == "function" then return settled(state, new_value) end
+  if old_value == nil or type(new_value) == "function" then return merged(state, new_value) end
   if type(old_value) == "function" then return new_value end
   if is_plain[type(new_value)] and not state.assigned[name] then return new_value end
   return old_value
@@ -173,7 +174,7 @@ local function join_variables(state)
   for name, variable in pairs(state.variables.variables) do
     if not state.joined[name] then
       local _, value = debug.getupvalue(variable.holder, variable.index)
-      debug.setupvalue(variable.holder, variable.index, settled(state, value))
+      debug.setupvalue(variable.holder, variable.index, merged(state, value))
     end
   end
   for f in pairs(state.functions) do
@@ -195,8 +196,7 @@ end
 
 -- ---- the file
 
--- Runs the file as require would; globals and the module, where it set them, are put back when it
--- fails.
+-- Runs the file as require would; on failure, globals and the module are restored.
 local function run(f, name, path)
   local before, loaded = {}, package.loaded[name]
   for key, value in next, _G do before[key] = value end
@@ -214,7 +214,7 @@ local function run(f, name, path)
   return value
 end
 
--- The identities of the file-level variables that functions of the file can hold.
+-- Returns the identities of the file-level variables that functions of the file can use.
 local function identities(variables)
   local ids = {}
   for _, variable in pairs(variables.variables) do
@@ -223,7 +223,7 @@ local function identities(variables)
   return ids
 end
 
--- The tables that are nobody's to patch: the libraries and the globals.
+-- Returns the tables that must not be patched: the libraries and the globals.
 local function shared_tables()
   local shared = {[_G] = true, [package.loaded] = true, [package] = true}
   for _, module in next, package.loaded do
@@ -232,13 +232,13 @@ local function shared_tables()
   return shared
 end
 
---- Is the loaded module `name` one of the user's, with a file of its own?
+--- Returns whether the loaded module `name` is a file of the user's.
 function reload.is_users(name)
   return type(name) == "string" and name ~= "lutra" and not name:match "^lutra%."
     and package.searchpath(name, package.path) ~= nil
 end
 
---- The names of the loaded modules that can be read again, sorted.
+--- Returns the sorted names of the loaded modules that can be reloaded.
 function reload.names()
   local names = {}
   for name in next, package.loaded do
@@ -248,9 +248,8 @@ function reload.names()
   return names
 end
 
---- Reads the module `name` again. Returns {functions, added, gone = numbers of functions,
--- replaced = old functions with the new ones in their place, value = the module, path}. An error
--- leaves the module as it was.
+--- Reloads the module `name`. Returns {functions, added, gone = numbers of functions, replaced =
+-- old function -> new function, value = the module, path}. An error leaves the module unchanged.
 function reload.module(name)
   local old = package.loaded[name]
   local path, tried = package.searchpath(name, package.path)
@@ -277,7 +276,7 @@ function reload.module(name)
   state.shared[old] = nil
   find_pairs(state, old, value)
   patch(state)
-  package.loaded[name] = settled(state, value)
+  package.loaded[name] = merged(state, value)
 
   local count, replaced = 0, {}
   for new, before in pairs(state.functions) do

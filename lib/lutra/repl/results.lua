@@ -1,9 +1,9 @@
 --- The last nine results, in the globals `_1` (the newest) to `_9`; `_` is `_1`.
 --
--- A result on an accelerator would keep scarce memory from being used again for as long as it is
--- here. Invariant: the storages of accelerators that these globals reach take together at most
--- options.results_bytes; what would go beyond is not kept, the older first. For that a tensor is
--- kept without its graph once an accelerator is in use, since the graph may hold any memory.
+-- Stored results on an accelerator occupy its memory. Invariant: the accelerator storages reachable
+-- from these globals take at most options.results_bytes in total; results beyond that are dropped,
+-- older ones first. Therefore a tensor is stored without its autograd graph once an accelerator is
+-- in use, as the graph may reference any amount of memory.
 
 local options = require "lutra.repl.options"
 
@@ -11,15 +11,16 @@ local results = {}
 results.__index = results
 
 local most = 9
-local most_entries = 100000 -- of tables, that are looked at within one result
+local most_entries = 100000 -- the maximum number of table entries searched in one result
 
 --- The globals that hold results.
 results.names = {"_"}
 for i = 1, most do results.names[i + 1] = "_" .. i end
 
--- ---- what a value holds on accelerators
+-- ---- accelerator memory of a value
 
--- The core, when it is loaded and an accelerator was used; else nothing can be held there.
+-- Returns the core when it is loaded and an accelerator has been used; otherwise no result can
+-- occupy accelerator memory.
 local function core_in_use()
   local core = package.loaded["lutra.core"]
   if not core then return nil end
@@ -41,8 +42,8 @@ local function add_tensor(core, held, t)
   if t.is_leaf and t.grad then add_tensor(core, held, t.grad) end
 end
 
--- The values that `value` leads to: of tables those inside, at most `left`, and what the metatable
--- adds (a module's fields are there); of functions their upvalues. Returns the new `left`.
+-- Visits the values reachable from `value`: entries of tables, at most `left`, and of their
+-- metatables (which have a module's fields); upvalues of functions. Returns the new `left`.
 local function each_inside(value, left, visit)
   if type(value) == "table" then
     for key, inside in next, value do
@@ -68,10 +69,11 @@ local function each_inside(value, left, visit)
   return left
 end
 
--- {storages = bytes by storage, device = name of one, graph = an autograd graph is in it}
+-- Returns {storages = bytes by storage, device = name of one, graph = whether there is an autograd
+-- graph}.
 local function holdings(core, value)
   local held = {storages = {}}
-  -- What everybody holds: the globals and the libraries.
+  -- The globals and the libraries are not counted.
   local seen = {[_G] = true, [package.loaded] = true}
   for _, module in next, package.loaded do seen[module] = true end
   local list, n = {value}, 1
@@ -105,11 +107,11 @@ end
 
 -- ---- the ring
 
---- An empty ring.
+--- Returns an empty ring of results.
 function results.new() return setmetatable({list = {}}, results) end
 
--- Drops the results that are too much, the newest first in line. Returns why the one of the `fresh`
--- newest that was dropped first was, or nil.
+-- Drops results beyond the limit; newer ones have priority. Returns the reason why the first of
+-- the `fresh` newest results was dropped, or nil.
 local function enforce(self, core, fresh)
   local known, total, note = {}, 0, nil
   for i = 1, most do
@@ -136,8 +138,8 @@ local function enforce(self, core, fresh)
   return note or nil
 end
 
---- Adds what one cell gave (a packed list) in front. Results that are all nil change nothing.
--- Returns a line for the user when one was not kept.
+--- Adds the results of a cell (a packed list) in front. Results that are all nil change nothing.
+-- Returns a line for the user when one was not stored.
 function results:add(packed)
   local fresh, all_nil = math.min(packed.n, most), true
   for i = 1, fresh do all_nil = all_nil and packed[i] == nil end
@@ -157,14 +159,14 @@ function results:add(packed)
   return note or nil
 end
 
---- Writes the globals. A value that the user gave one of them is gone with that: `_` is Lua's name
--- for what nobody wants.
+--- Sets the globals. This overwrites values that the user assigned to them, as `_` is Lua's name
+-- for ignored values.
 function results:publish()
   rawset(_G, "_", self.list[1])
   for i = 1, most do rawset(_G, "_" .. i, self.list[i]) end
 end
 
---- Forgets them all.
+--- Removes all results.
 function results:forget()
   self.list = {}
   self:publish()

@@ -1,15 +1,15 @@
---- Cells as a Lua script that does what they did.
+--- Converts cells to a Lua script with the same effect.
 --
--- The cells follow one another in one file, so their locals go on as they did at the prompt. What
--- the prompt did for them is written out: the libraries are required, a value that was shown is
--- printed, and where cells speak of `_` or `_1` the script keeps its results as well.
+-- The cells become one file, so that their locals persist as at the prompt. The prompt's work is
+-- written out: the libraries are required, a value that was shown is printed, and when cells use
+-- `_` or `_1` the script stores its results too.
 
 local cell = require "lutra.repl.cell"
 local lexer = require "lutra.repl.lexer"
 
 local script = {}
 
--- What typed code finds without require; in this order, since some need those before.
+-- The globals of interactive code, in this order, as some depend on those before.
 local prelude = {
   {"lt", 'require "lutra"'}, {"tensor", 'require("lutra").tensor'},
   {"nn", 'require "lutra.nn"'}, {"F", 'require "lutra.nn.functional"'},
@@ -17,7 +17,7 @@ local prelude = {
 }
 
 local keeper = [[
--- Keeps results in _ and _1 to _9, as the prompt does.
+-- Stores results in _ and _1 to _9, as the prompt does.
 local function keep(...)
   local new = table.pack(...)
   for i = 1, 9 do
@@ -30,7 +30,7 @@ end]]
 
 local function loads(text) return load(text, "=save", "t") ~= nil end
 
--- "print(%s)" of an expression; a comment at its end must not swallow the bracket.
+-- Wraps an expression in a call, "print(%s)"; a comment at its end must not hide the bracket.
 local function wrapped(call, expression)
   expression = expression:gsub("%s+$", "")
   local last
@@ -39,7 +39,7 @@ local function wrapped(call, expression)
   return call:format(expression .. (line_comment and "\n" or ""))
 end
 
--- Without the semicolon that kept it quiet.
+-- Removes the semicolon that suppressed the output.
 local function without_semicolon(text)
   local tokens = lexer.significant(text)
   local last = tokens[#tokens]
@@ -47,7 +47,7 @@ local function without_semicolon(text)
   return without_semicolon(text:sub(1, last[3] - 1) .. text:sub(last[3] + 1))
 end
 
--- A cell that ends in a `return` of its own: -> text before it and what it returns.
+-- Splits a cell that ends in a `return` into the text before it and its expressions.
 local function split_return(text)
   local tokens = lexer.significant(text)
   for i = #tokens, 1, -1 do
@@ -59,7 +59,7 @@ local function split_return(text)
   end
 end
 
--- One cell as statements of a script, which keeps its results or not.
+-- Converts one cell to statements of a script, with or without storing its results.
 local function statements(text, gave, keeps)
   local status, code = cell.read(text, "=save")
   if status ~= "complete" then return nil end
@@ -81,7 +81,7 @@ end
 
 local function commented(text) return "-- " .. text:gsub("\n", "\n-- ") end
 
--- The names in a list of cells.
+-- Returns the names in a list of cells.
 local function names_in(cells)
   local used = {}
   for _, entry in ipairs(cells) do
@@ -100,8 +100,8 @@ local function uses_results(used)
   return false
 end
 
---- A script of `cells`, a list of {number, text, ok, gave}. A cell that failed is a comment in it.
--- Returns its text; or nil and why the cells are no script together.
+--- Returns a script of `cells`, a list of {number, text, ok, gave}, in which a failed cell is a
+-- comment; or nil and the reason why the cells cannot be combined.
 function script.from(cells)
   local used = names_in(cells)
   local parts = {"-- Written by :save of the Lutra prompt. Run it: lutra FILE"}

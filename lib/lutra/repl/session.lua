@@ -1,8 +1,8 @@
---- One session at the prompt: what was entered, the variables it made, and how an input is run.
+--- One session at the prompt: its inputs, its variables, and the evaluation of an input.
 --
--- Everything the user's code can do wrong happens in a coroutine of its own (session:guard); the
--- loop itself never runs user code. Invariants: `number` is the number of the next cell; `failure`
--- is there only until the next cell starts, so that a failed cell keeps nothing alive for longer.
+-- User code always runs in a separate coroutine (session:guard), never in the loop itself.
+-- Invariants: `number` is the number of the next cell; `failure` is set only until the next cell
+-- starts, so that a failed cell does not keep values alive.
 
 local host = require "lutra.repl.host"
 local cell = require "lutra.repl.cell"
@@ -21,14 +21,14 @@ local traceback = require "lutra.repl.traceback"
 local session = {}
 session.__index = session
 
---- A new session. Its fields:
---   number   of the next cell
---   cells    {text, ok, gave = number of results} by number, those that were run
---   locals   the local variables that live on (lutra.repl.locals)
---   kept     the results in _ and _1 to _9 (lutra.repl.results)
---   failure  of the cell before (lutra.repl.post_mortem), or nil
---   debugger that inputs are for (lutra.repl.debugger), or nil
---   typed    a person types: stdin is a terminal
+--- Returns a new session. Its fields:
+--   number    the number of the next cell
+--   cells     the cells that were run, by number: {text, ok, gave = number of results}
+--   locals    the persistent local variables (lutra.repl.locals)
+--   kept      the results in _ and _1 to _9 (lutra.repl.results)
+--   failure   the post-mortem of the previous cell (lutra.repl.post_mortem), or nil
+--   debugger  the debugger that gets the inputs (lutra.repl.debugger), or nil
+--   typed     true when stdin is a terminal
 function session.new()
   return setmetatable({
     number = 1,
@@ -39,26 +39,26 @@ function session.new()
   }, session)
 end
 
---- Says what went wrong, on stderr.
+--- Prints an error on stderr.
 function session:complain(text) -- luacheck: ignore self
   io.stdout:flush()
   io.stderr:write(style.paint("error", "error:", 2), " ", text, "\n")
   io.stderr:flush()
 end
 
--- Functions made of user code here, so that tracebacks can call them "cell".
+-- The functions compiled from inputs, which tracebacks label "cell".
 local mains = setmetatable({}, {__mode = "k"})
 session.mains = mains
 
---- Runs f(...) in a coroutine of its own. Returns true and its results packed, or false after
--- having said what went wrong; the failure is in self.failure. `on_failure(co)` sees the coroutine
+--- Runs f(...) in a separate coroutine. Returns true and its results packed, or false after
+-- printing the error; the failure is in self.failure. on_failure(co) is called with the coroutine
 -- before its variables are closed.
 function session:guard(f, on_failure, ...)
   host.clear_interrupts()
   local co = coroutine.create(f)
   local results = table.pack(host.resume(co, ...))
   if results[1] then return true, table.pack(table.unpack(results, 2, results.n)) end
-  if not self.debugger then -- an error while one is looked into does not take its place
+  if not self.debugger then -- errors in the debugger do not replace the failure being debugged
     local took, failed = pcall(post_mortem.take, results[2], co, mains)
     self.failure = took and failed or self.failure
   end
@@ -75,9 +75,9 @@ function session:guard(f, on_failure, ...)
   return false
 end
 
---- Compiles user code (as typed: an expression or statements) so that it sees and makes the
--- session's locals. `name` is its chunk's name in messages. Returns a function, to be called once,
--- and {names, quiet}; or nil and the message. Runs nothing.
+--- Compiles user code (an expression or statements) with access to the session's locals. `name` is
+-- the chunk's name in messages. Returns a function, to be called once, and {names, quiet}; or nil
+-- and the message. Runs nothing.
 function session:compile(text, name)
   local status, code = cell.read(text, "=" .. name)
   host.sources[name] = text
@@ -85,9 +85,9 @@ function session:compile(text, name)
   return self:compile_body(code, "=" .. name)
 end
 
--- As compile, after cell.read.
+-- Compiles the result of cell.read like session:compile.
 function session:compile_body(code, chunk_name)
-  -- With `:set locals off` a cell is what it would be in a file of its own.
+  -- With `:set locals off` a cell runs as in a separate file.
   local variables = options.value.locals and self.locals or locals.new()
   local f, names = variables:compile(code.body or "", chunk_name)
   if not f then return nil, traceback.format(names) end
@@ -95,11 +95,11 @@ function session:compile_body(code, chunk_name)
   return f, {names = names, quiet = code.quiet}
 end
 
---- Keeps (lutra.repl.results) and prints what a cell or a command gave; `name` is the cell's.
+--- Stores (lutra.repl.results) and prints the results of a cell or a command; `name` is the cell's.
 function session:results(results, quiet, name)
   if results.n == 0 then return end
   local kept, note = pcall(self.kept.add, self.kept, results)
-  if not kept then note = "not kept in _: " .. traceback.message(note) end -- a device that fails
+  if not kept then note = "not kept in _: " .. traceback.message(note) end -- a device failed
   if quiet then return end
   local printed = self:guard(function() -- the user's __tostring runs here
     io.stdout:write(format_value.values(table.unpack(results, 1, results.n)), "\n")
@@ -110,8 +110,8 @@ function session:results(results, quiet, name)
   end
 end
 
---- Runs code that was read by cell.read. Returns true and the number of results, or false after
--- having complained.
+--- Runs code from cell.read. Returns true and the number of results, or false after printing the
+-- error.
 function session:run(code, chunk_name, ...)
   local f, made = self:compile_body(code, chunk_name)
   if not f then
@@ -126,8 +126,8 @@ function session:run(code, chunk_name, ...)
   return true, results.n
 end
 
---- Runs a whole file in the session, so that its locals stay; the values behind the path are its
--- `...`. Returns true, or false after having complained.
+--- Runs a file in the session, so that its locals persist; the values behind the path are its
+-- `...`. Returns true, or false after printing the error.
 function session:run_file(path, ...)
   local text, reason = files.read(path)
   if not text then
@@ -150,26 +150,27 @@ local function is_farewell(text)
   return (word == "exit" or word == "quit") and rawget(_G, word) == nil
 end
 
--- `help`, `help()`, `help(x)`, as Python has them -> "", "", "x"; nil where help is a variable.
-local function plea(self, text)
+-- Recognizes Python's `help`, `help()`, `help(x)`: returns "", "", "x"; nil when help is a
+-- variable.
+local function help_subject(self, text)
   local subject = text:match "^%s*help%s*;?%s*$" and ""
     or text:match "^%s*help%s*%(%s*[\"']?(.-)[\"']?%s*%)%s*;?%s*$"
   local is_variable = self.locals:get "help" or rawget(_G, "help") ~= nil
   return not is_variable and subject or nil
 end
 
--- "?x", "x?", "x??" -> "x", 1 or 2 question marks
+-- Recognizes "?x", "x?", "x??": returns "x" and the number of question marks, 1 or 2.
 local function question(text)
   local asked = text:match "^%s*%?%s*([^%?].-)%s*$"
   if asked then return asked, 1 end
   local subject, marks = text:match "^%s*([^%s%?].-)%s*(%?+)%s*$"
   if not subject or #marks > 2 then return nil end
   local tokens = lexer.significant(text)
-  if tokens[#tokens][2] ~= "?" then return nil end -- within a comment or a string
+  if tokens[#tokens][2] ~= "?" then return nil end -- it is in a comment or a string
   return subject, #marks
 end
 
---- What a line is before it is read as Lua: "command", "shell", "help" or nil.
+--- Returns the kind of a line that is not Lua: "command", "shell", "help"; nil for Lua.
 function session.kind(text)
   if text:match "^%s*:[%s%a]" then return "command" end
   if text:match "^%s*!" then return "shell" end
@@ -187,7 +188,7 @@ local function run_command(self, line)
   return ok and results[1] == "quit"
 end
 
--- Commands that have a spelling of their own.
+-- Runs commands with their own syntax.
 local function spelled(self, kind, text)
   if kind == "shell" then return run_command(self, ":shell " .. text:match "^%s*!(.*)$") end
   if text:match "^%s*%?+%s*$" then return run_command(self, ":help") end
@@ -195,20 +196,20 @@ local function spelled(self, kind, text)
   return run_command(self, (marks == 2 and ":source " or ":doc ") .. subject)
 end
 
--- Runs an input that is no Lua.
+-- Runs an input that is not Lua.
 local function run_kind(self, text)
   local kind = session.kind(text)
   if kind == "command" then return run_command(self, text) end
   return spelled(self, kind, text)
 end
 
---- The state of a text that is being typed: "complete", "incomplete" or "error".
+--- Returns the state of a string that is being typed: "complete", "incomplete" or "error".
 function session:status(text)
   if session.kind(text) then return "complete" end
   return (cell.read(text, "=cell[" .. self.number .. "]"))
 end
 
--- A cell that is nothing but an undefined name gave nil; says so when another may be meant.
+-- Prints a suggestion for a cell that is only an undefined name.
 local function note_undefined(self, text)
   local name = text:match "^%s*([%a_][%w_]*)%s*$"
   local warned = package.loaded["lutra.repl.strict"]
@@ -219,16 +220,16 @@ local function note_undefined(self, text)
   io.stderr:write(style.paint("faint", note, 2), "\n")
 end
 
---- Runs one whole input. Returns true when it ends the session.
+--- Runs one complete input. Returns true when it ends the session.
 function session:execute(text)
   if self.debugger then return self.debugger:execute(text, run_kind) end
   if session.kind(text) then return run_kind(self, text) end
   if is_farewell(text) then return true end
-  local subject = plea(self, text)
+  local subject = help_subject(self, text)
   if subject then return run_command(self, subject == "" and ":help" or ":doc " .. subject) end
   local name = "cell[" .. self.number .. "]"
   local status, code = cell.read(text, "=" .. name)
-  if status == "complete" and not code.body then return false end -- nothing but comments
+  if status == "complete" and not code.body then return false end -- only comments
   host.sources[name] = text
   self.failure = nil
   self.number = self.number + 1
@@ -246,12 +247,13 @@ end
 
 -- ---- reading
 
--- An empty line ends a cell that goes on -- when a person typed it: in a paste it is just empty.
+-- Returns whether a line ends an incomplete cell: an empty line that was typed; in a paste it is
+-- just empty.
 local function ends_cell(line, typed)
   return typed and not line:match "%S" and not host.pending()
 end
 
--- Reads lines until they are an input. Returns its text, or nil and why.
+-- Reads lines until they form an input. Returns its text, or nil and the reason.
 local function read_lines(self, prompt)
   local indent = self.typed and (" "):rep(#prompt) or ""
   local lines = {}
@@ -265,20 +267,20 @@ local function read_lines(self, prompt)
   end
 end
 
---- What stands before an input.
+--- Returns the prompt.
 function session:prompt()
   return self.debugger and self.debugger:prompt() or ("[%d]> "):format(self.number)
 end
 
---- Reads one input, edited as a whole where the machine has an editor for that. Returns its text,
--- or nil and why: "eof" or "interrupt".
+--- Reads one input, in the multi-line editor if available. Returns its text, or nil and the reason:
+-- "eof" or "interrupt".
 function session:read()
   local prompt = self:prompt()
   if not host.reads_cells() then return read_lines(self, prompt) end
   return host.readline(prompt, require("lutra.repl.editor").new(self))
 end
 
---- One turn of the loop. Returns true when the session ends.
+--- Reads and runs one input. Returns true when the session ends.
 function session:turn()
   local text, why = self:read()
   if not text then
@@ -290,8 +292,8 @@ function session:turn()
   return self:execute(text)
 end
 
---- The variables of the session: its locals, then the globals that the user made, by name. An
--- iterator of name, value and "local" or "global". Calls no metamethod.
+--- Iterates over the variables of the session: its locals, then the globals that the user defined,
+-- by name: name, value and "local" or "global". Calls no metamethod.
 function session:variables()
   local list, seen = {}, {}
   for name, value in self.locals:pairs() do
@@ -311,7 +313,7 @@ function session:variables()
   end
 end
 
---- Calls what is there now not the user's: see variables() and restore_globals().
+--- Records the current globals as not the user's: see variables() and restore_globals().
 function session:mark_builtin()
   self.builtin, self.before = {}, {}
   for _, name in ipairs(results_of.names) do self.builtin[name] = true end
@@ -322,7 +324,7 @@ function session:mark_builtin()
   for _, name in ipairs(require("lutra.repl.globals").names()) do self.builtin[name] = true end
 end
 
---- Makes the globals what they were at mark_builtin().
+--- Restores the globals recorded by mark_builtin().
 function session:restore_globals()
   for name in next, _G do
     if self.before[name] == nil then rawset(_G, name, nil) end

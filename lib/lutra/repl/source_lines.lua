@@ -1,8 +1,8 @@
---- Lines of source as errors show them: cut to the terminal, tabs as spaces, marks below.
+--- Source lines for errors: truncated to the terminal, with tabs as spaces and marks below.
 --
--- Text comes from host.sources (cells, -e, stdin, the script as it was when it was loaded), else
--- from the file. Invariant: what is printed has no control characters, and a mark stands under the
--- terminal's cell of the character it is about; a line that is not known is not guessed.
+-- The text comes from host.sources (cells, -e, stdin, the script as it was loaded), else from the
+-- file. Invariant: the output has no control characters, and a mark is under the terminal cell of
+-- its character; an unknown line is omitted.
 
 local host = require "lutra.repl.host"
 local style = require "lutra.repl.style"
@@ -10,11 +10,12 @@ local style = require "lutra.repl.style"
 local source_lines = {}
 
 local TAB = 4          -- cells from one tab stop to the next
-local PIPE_WIDTH = 100 -- columns where stderr is no terminal
-local LARGEST = 1 << 26 -- bytes of a file that is read to show a line of it
-local LONGEST = 20000   -- bytes of a line
+local PIPE_WIDTH = 100 -- columns when stderr is not a terminal
+local LARGEST = 1 << 26 -- the maximum size in bytes of a file that is read
+local LONGEST = 20000   -- the maximum length in bytes of a line
 
--- The text of a file; nil for what is no plain file, as reading a pipe again would wait for ever.
+-- Returns the text of a file; nil unless it is a regular file, as reading a pipe again would
+-- block.
 local function file_text(path)
   local file = io.open(path, "rb")
   if not file then return nil end
@@ -24,14 +25,15 @@ local function file_text(path)
   return text
 end
 
---- The text of a chunk, by its name as in debug.getinfo's `source`; nil when nobody has it.
+--- Returns the text of a chunk by its name (`source` of debug.getinfo), or nil.
 function source_lines.text(chunk)
   local kind, name = chunk:match "^([@=])(.*)$"
   if not kind then return chunk end
   return host.sources[kind == "@" and chunk or name] or kind == "@" and file_text(name) or nil
 end
 
---- First and last position of line `number` of `text`, without its newline; nil beyond the end.
+--- Returns the first and last position of line `number` of `text`, without its newline; nil beyond
+-- the end.
 function source_lines.range(text, number)
   if number < 1 then return nil end
   local first = 1
@@ -45,14 +47,14 @@ function source_lines.range(text, number)
   return first, last
 end
 
---- Line `number` of `text`, or nil; a very long one, which nobody wrote, has only its start.
+--- Returns line `number` of `text`, or nil; of a very long line only its start.
 function source_lines.line(text, number)
   local first, last = source_lines.range(text, number)
   return first and text:sub(first, math.min(last, first + LONGEST))
 end
 
--- The line as a list of {text, cells, position, column}, tabs and control characters made visible.
--- A byte that is no UTF-8 is a question mark. A last item stands behind the end.
+-- Returns the line as a list of {text, cells, position, column}, with tabs and control characters
+-- made visible and invalid UTF-8 as question marks. A last item represents the end of the line.
 local function characters(line)
   local list, at, column = {}, 1, 0
   while at <= #line do
@@ -71,15 +73,15 @@ local function characters(line)
   return list
 end
 
--- The column of the first character that is no space; nil in an empty line.
+-- Returns the column of the first character that is not a space; nil for an empty line.
 local function indentation(list)
   for _, item in ipairs(list) do
     if item[1]:match "%S" then return item[4] end
   end
 end
 
--- The text of the columns `skip` + 1 to `skip` + `room`; dots where something was cut off that is
--- no indentation.
+-- Returns the text of the columns `skip` + 1 to `skip` + `room`; dots mark omitted text, except
+-- indentation.
 local function window(list, skip, indent, room)
   local last = list[#list]
   local left = skip > indent and last[4] > skip and "..." or ""
@@ -88,7 +90,7 @@ local function window(list, skip, indent, room)
   for _, item in ipairs(list) do
     local from = item[4] - skip
     if from >= #left and from + item[2] <= room - #right then
-      parts[#parts + 1] = (" "):rep(from - column) .. item[1] -- half of a wide one was cut off
+      parts[#parts + 1] = (" "):rep(from - column) .. item[1] -- half of a wide character
       column = from + item[2]
     end
   end
@@ -96,7 +98,7 @@ local function window(list, skip, indent, room)
   return (table.concat(parts):gsub("%s+$", ""))
 end
 
--- First and last column of what `ranges` mark in a line; nil when that is nothing.
+-- Returns the first and the last column that `ranges` mark in a line, or nil.
 local function extent(list, ranges)
   local first, last
   for _, item in ipairs(list) do
@@ -109,7 +111,7 @@ local function extent(list, ranges)
   return first, last
 end
 
--- Marks under the ranges, of what is shown of the line.
+-- Returns the marks under the ranges, for the part of the line that is shown.
 local function underline(list, ranges, skip, room)
   local columns = {}
   for i = 1, room do columns[i] = " " end
@@ -125,7 +127,7 @@ local function underline(list, ranges, skip, room)
   return (table.concat(columns):gsub("%s+$", ""))
 end
 
--- The first column to show: the indentation, or more when the marks would not be seen.
+-- Returns the first column to show: the indentation, or more when the marks would not be visible.
 local function first_column(list, ranges, indent, room)
   local first, last = extent(list, ranges)
   if not first or last - indent < room - 3 then return indent end
@@ -140,8 +142,7 @@ end
 
 local plain, erring, below = "    %4d | ", "  > %4d | ", "         | "
 
---- Line `number` of a chunk, to stand below a frame of a traceback; nil when it is not known or
--- empty.
+--- Returns line `number` of a chunk for a frame of a traceback; nil when it is unknown or empty.
 function source_lines.quote(chunk, number)
   local text = source_lines.text(chunk)
   local line = text and source_lines.line(text, number)
@@ -151,13 +152,14 @@ function source_lines.quote(chunk, number)
   return style.paint("faint", gutter, 2) .. window(list, indent, indent, room_beside(gutter))
 end
 
---- Line `number` of `text` with its neighbours, as one text; nil when there is no such line.
--- `ranges` lists the {first, last} positions of the line that get marks; one after its end is good.
+--- Returns line `number` of `text` with its neighbours as one string; nil when there is no such
+-- line. `ranges` lists the {first, last} positions of the line that are marked; one behind its end
+-- is valid.
 function source_lines.block(text, number, ranges)
   local lists, indent = {}, math.huge
   for n = math.max(1, number - 1), number + 1 do
     local line = source_lines.line(text, n)
-    -- A newline at the very end is the end of a line, not the start of another.
+    -- A newline at the end of the text ends a line and does not start another.
     if line and (n <= number or line ~= "" or source_lines.line(text, n + 1)) then
       lists[n] = characters(line)
       indent = math.min(indent, indentation(lists[n]) or math.huge)

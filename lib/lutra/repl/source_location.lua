@@ -1,18 +1,19 @@
---- The place in a program that an error message names: "net.lua:12: text".
+--- Source locations in error messages: "net.lua:12: text".
 
 local host = require "lutra.repl.host"
 local call_frames = require "lutra.repl.call_frames"
 
 local source_location = {}
 
--- May a message's second place be one in a program? "a.lua:1: data.txt:2: ..." is about a.lua.
+-- Returns whether the second location of a message may be one in a program: "a.lua:1: data.txt:2:
+-- ..." is about a.lua.
 local function is_program(name)
   return host.sources[name] ~= nil or name:find "%.lua$" ~= nil or name:find "^%[string " ~= nil
 end
 
---- "a:1: b:2: text" -> {name = "b", number = 2}, "text"; nil and the message when it names none.
--- Of several the last is where it began: coroutine.wrap puts its own in front. `file` is the path
--- where that is known in full.
+--- Splits a message: "a:1: b:2: text" -> {name = "b", number = 2}, "text"; nil and the message
+-- without a location. The last of several is the origin, as coroutine.wrap adds its own in front.
+-- `file` is the complete path when it is known.
 function source_location.of(message)
   local place, rest = nil, message
   while true do
@@ -25,8 +26,8 @@ function source_location.of(message)
   end
 end
 
---- The chunk of a place that no frame is at, for lutra.repl.source. Messages shorten a long path
--- to its end.
+--- Returns the chunk of a location without a frame, for lutra.repl.source_lines. Messages truncate
+-- a long path at its beginning.
 function source_location.chunk(place)
   if place.file then return "@" .. place.file end
   if host.sources[place.name] then return "=" .. place.name end
@@ -37,7 +38,7 @@ function source_location.chunk(place)
   return "@" .. place.name
 end
 
---- Is the message about a line of the library, not of its user?
+--- Returns whether the message names a line of the library instead of its user.
 function source_location.blames_library(message)
   local name = message:match "^([^:\n]+):%d+: "
   local ending = name and name:match "^%.%.%.(.*)$"

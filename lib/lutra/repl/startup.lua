@@ -1,17 +1,17 @@
---- init.lua, the user's own code at the start of each interactive session.
+--- init.lua: the user's code at the start of each interactive session.
 --
--- $XDG_CONFIG_HOME/lutra/init.lua, else ~/.config/lutra/init.lua. It is a script of its own: its
--- globals are the session's, its locals are not.
+-- The file is $XDG_CONFIG_HOME/lutra/init.lua, else ~/.config/lutra/init.lua. It runs as a script:
+-- its globals are the session's, its locals are not.
 
 local files = require "lutra.repl.files"
 local traceback = require "lutra.repl.traceback"
 
 local startup = {}
 
---- Where the file would be; nil without a home folder.
+--- Returns the path of the file; nil without a home folder.
 function startup.path() return files.place("config", "init.lua") end
 
---- Runs it, if it is there. What is wrong in it is told, and the session starts all the same.
+--- Runs the file, if it exists. Errors in it are printed, and the session starts anyway.
 function startup.run(session)
   local path = startup.path()
   if not path then return end

@@ -1,15 +1,15 @@
---- `lutra -W`: reading a global that nothing has assigned is told on stderr, once per place.
+--- `lutra -W`: warns on stderr about reads of undefined globals, once per source line.
 --
--- Invariant: values do not change. A name that was ever assigned, nil too, is no stranger, and
--- neither is what code reads by rawget.
+-- Invariant: values do not change. A name that was ever assigned, also to nil, is defined, and
+-- rawget is not checked.
 
 local call_frames = require "lutra.repl.call_frames"
 local suggest = require "lutra.repl.suggest"
 
 local strict = {}
 
--- Says that code, of which debug.getinfo's "Sl" is known and the variables that it sees, read the
--- undefined `name`.
+-- Prints the warning that code, with debug.getinfo's "Sl" and the variables visible to it, read
+-- the undefined `name`.
 local function warn(name, info, variables)
   local advice = suggest.global(name, variables)
   io.stdout:flush()
@@ -18,7 +18,7 @@ local function warn(name, info, variables)
   io.stderr:flush()
 end
 
---- Watches _G from now on.
+--- Enables the check of _G.
 function strict.install()
   local meta = getmetatable(_G) or {}
   local index, newindex = meta.__index, meta.__newindex

@@ -15,7 +15,7 @@ local signatures = require "lutra.repl.complete.signatures"
 
 local stubs = {}
 
--- Types of signatures (src/tensor/ops.def) as LuaLS has them; any other is `any`.
+-- Types of signatures (src/tensor/ops.def) in LuaLS; any other is `any`.
 local types = {
   Tensor = "lt.Tensor", Index = "lt.Tensor", Operand = "lt.Tensor|number|lt.Complex",
   Scalar = "number|lt.Complex", int = "integer", float = "number", bool = "boolean",
@@ -24,7 +24,7 @@ local types = {
   dims = "integer|integer[]", floats = "number|number[]", ["function"] = "function",
   table = "table", ["Tensor[]"] = "lt.Tensor[]", ["Index[]"] = "lt.Tensor[]",
 }
--- Types of arguments that may be spread: zeros(2, 3).
+-- Types of arguments that may be given as several arguments: zeros(2, 3).
 local spread = {sizes = true, ints = true, dims = true, floats = true}
 
 local keywords = {}
@@ -51,9 +51,9 @@ local function text_of(doc)
   return doc
 end
 
--- The parameters of a signature (complete/signatures.lua) as a list of {name, optional, type,
--- default}. Options may be given as one table behind the required arguments. Anything may
--- follow an argument that may be spread.
+-- Returns the parameters of a signature (complete/signatures.lua) as a list of {name, optional,
+-- type, default}. Options may be given as one table behind the required arguments. Anything may
+-- follow an argument that is given as several.
 local function declared(params)
   local list = {}
   for _, param in ipairs(params) do
@@ -72,7 +72,7 @@ local function declared(params)
   return list
 end
 
--- Adds the lines of parameters; returns their names.
+-- Adds the lines of the parameters; returns their names.
 local function add_parameters(out, params)
   local names = {}
   for _, p in ipairs(declared(params)) do
@@ -83,7 +83,7 @@ local function add_parameters(out, params)
   return names
 end
 
--- The type of a function that makes objects of a class.
+-- Returns the type of a function that makes objects of a class.
 local function maker_type(class, result)
   local signature = signatures.of(class, classes.name(class))
   local parts = {}
@@ -97,7 +97,8 @@ local function add_results(out, results)
   for _, result in ipairs(results) do out[#out + 1] = "---@return " .. type_of{type = result} end
 end
 
--- The parameters of a function written in Lua without a signature, as LuaLS would infer them.
+-- Returns the parameters of a function written in Lua without a signature, as LuaLS would infer
+-- them.
 local function lua_names(f)
   local info, names = debug.getinfo(f, "Su"), {}
   for i = 1, info.nparams do names[i] = debug.getlocal(f, i) end
@@ -106,8 +107,8 @@ local function lua_names(f)
   return names
 end
 
--- Adds the declaration of a function. `call` is how it is written: "lt.matmul" or "Tensor:matmul".
--- `extra`: further lines; `returns`: the type of the result where the signature has none.
+-- Adds the declaration of a function. `call` is its full name: "lt.matmul" or "Tensor:matmul".
+-- `extra`: further lines; `returns`: the type of the result when the signature has none.
 local function declare(out, call, f, doc, extra, returns)
   comment(out, doc)
   local signature = signatures.of(f, call:match "[%w_]+$")
@@ -174,7 +175,7 @@ end
 
 -- ---- tables and classes
 
--- "nn.Linear" -> "nn_Linear", a local variable of the file.
+-- Returns the local variable of the file for a class: "nn_Linear" for "nn.Linear".
 local function variable(name) return (name:gsub("%.", "_")) end
 
 local function type_name(name) return name == "lt" and "lutra" or name end
@@ -197,7 +198,7 @@ local function add_methods(out, entry)
   end
 end
 
--- An object of a class that has no public name.
+-- Adds an object of a class without a public name.
 local function add_object(out, entry)
   out[#out + 1] = ("---What %s returns."):format(entry.made_by)
   out[#out + 1] = "---@class lt." .. entry.name
@@ -222,7 +223,7 @@ local function add_class(out, entry)
   add_methods(out, entry)
 end
 
--- What functions return that make objects: name -> type.
+-- The result types of functions that make objects: name -> type.
 local made = {["lt.Generator"] = "lt.Generator"}
 
 -- Declares a table: classes first, then the table with its fields, then its functions.
@@ -275,7 +276,7 @@ local Complex = {}
 local Generator = {}
 ]]
 
--- The tables directly inside a table: a list of {key, name}.
+-- Returns the tables directly inside a table: a list of {key, name}.
 local function children_of(record, tables)
   local list = {}
   for _, other in ipairs(tables) do
@@ -290,7 +291,7 @@ local function children_of(record, tables)
   return list
 end
 
---- The annotations as text.
+--- Returns the annotations as text.
 function stubs.text()
   local tables, dtypes = public.tables(), {}
   for _, entry in ipairs(tables[1].entries) do -- lt.float32 == "float32"
@@ -309,7 +310,7 @@ function stubs.text()
   return table.concat(out, "\n") .. "\n"
 end
 
---- Writes the file below options.stubs, for the program's --stubs. Returns the exit status.
+--- Writes the file below options.stubs, for --stubs. Returns the exit status.
 function stubs.run(options)
   local folder = options.stubs .. "/library"
   os.execute("mkdir -p " .. command_line.quote(folder))

@@ -1,6 +1,6 @@
---- Colours of what is printed: sixteen of the terminal's own, so that its theme decides.
+--- Colours of output: the terminal's sixteen colours, so that its theme applies.
 --
--- Invariant: no escape is ever written unless style.on() holds.
+-- Invariant: escapes are written only when style.on() is true.
 
 local host = require "lutra.repl.host"
 local options = require "lutra.repl.options"
@@ -13,13 +13,13 @@ local codes = {
   string = "32", keyword = "34", comment = "2", match = "1;33",
 }
 
---- What the parts of a cell that is being typed look like; those not named here are plain.
+--- The colours of the tokens of a cell that is being typed; those not listed are plain.
 style.syntax = {
   keyword = codes.keyword, number = codes.number, string = codes.string, comment = codes.comment,
   match = codes.match, found = "7", command = codes.heading,
 }
 
---- May escapes be written to this file (1: stdout, 2: stderr)?
+--- Returns whether escapes may be written to a file (1: stdout, 2: stderr).
 function style.on(file)
   local wish = options.value.colors
   if wish ~= "auto" then return wish == "on" end
@@ -28,13 +28,13 @@ function style.on(file)
   return term ~= nil and term ~= "" and term ~= "dumb" and host.isatty(file or 1)
 end
 
---- `text` in the colour of `kind`, for that file.
+--- Returns `text` in the colour of `kind`, for that file.
 function style.paint(kind, text, file)
   if not style.on(file) then return text end
   return "\27[" .. codes[kind] .. "m" .. text .. "\27[0m"
 end
 
---- Columns that output may use.
+--- Returns the width of output in columns.
 function style.width()
   local width = options.value.width
   return width > 0 and width or host.terminal_size() or 80

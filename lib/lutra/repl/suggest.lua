@@ -1,9 +1,9 @@
---- "did you mean": advice about an error from its message and the frame it arose in.
+--- "did you mean": suggestions for an error from its message and its frame.
 --
--- A name that is not there is compared with those that are there, where it was looked for: the
--- variables of the frame, the fields of the table before the dot. What people write who know
--- another language is in habits.lua. Invariant: nothing of the user's runs, nothing is raised, and
--- where nothing is near nothing is said.
+-- A missing name is compared with the names available where it was looked up: the variables of the
+-- frame, the fields of the table before the dot. Constructs of other languages are in
+-- other_languages.lua. Invariant: no user code runs, no error is raised, and without a near name
+-- there is no suggestion.
 
 local args = require "lutra.internal.args"
 local code = require "lutra.repl.suggest.code"
@@ -23,7 +23,8 @@ local function quote(name) return "'" .. name .. "'" end
 
 -- ---- the frame
 
--- The variables that the function `info.func` at a level sees: a table of names and {value}.
+-- Returns the variables that the function `info.func` at a level can access: a table of names and
+-- {value}.
 local function frame_variables(co, level, info)
   local variables = {}
   for i = 1, 255 do
@@ -39,13 +40,13 @@ local function frame_variables(co, level, info)
   return variables
 end
 
--- ---- names that are not global
+-- ---- undefined globals
 
 local ours = {"lt", "nn", "F", "optim", "data"}
 local standard = {"math", "string", "table", "os", "io", "utf8", "coroutine"}
 
--- The table that code which sees `variables` knows as `library`, and what it writes for it; nil
--- when it sees none. Where only lt is seen, nn is lt.nn.
+-- Returns the table of `library` in code with these `variables`, and its name there; nil when it
+-- has none. When only lt is defined, nn is lt.nn.
 local function library_of(library, variables)
   local seen = variables[library] and variables[library][1] or rawget(_G, library)
   if seen == nil and globals.installed then seen = globals.get(library) end
@@ -54,7 +55,8 @@ local function library_of(library, variables)
   if lt ~= nil and lt == package.loaded["lutra"] then return lt[library], "lt." .. library end
 end
 
--- The field `name` of the first of the libraries that has it, in quotes. One letter is no field.
+-- Returns the field `name` of the first of the libraries that has it, quoted. A single letter is
+-- not searched.
 local function in_tables(name, libraries, variables)
   if #name < 2 then return nil end
   for _, library in ipairs(libraries) do
@@ -63,7 +65,7 @@ local function in_tables(name, libraries, variables)
   end
 end
 
--- The names of all variables that are seen: of the frame, the session, all code.
+-- Returns the names of all accessible variables: of the frame, the session, and globals.
 local function all_names(variables, session)
   local names = globals.installed and globals.names() or {}
   for name in pairs(variables) do names[#names + 1] = name end
@@ -94,7 +96,7 @@ local function session_here()
   return type(repl) == "table" and repl.session or nil
 end
 
--- What is known of the frame at a level: {variables, session, view}.
+-- Returns the context of the frame at a level: {variables, session, view}.
 local function frame_at(co, level, info)
   local variables, session = frame_variables(co, level, info), session_here()
   local text = source_lines.text(info.source)
@@ -105,7 +107,7 @@ local function frame_at(co, level, info)
   }
 end
 
--- The same of a place whose frame is gone.
+-- Returns the context of a location whose frame is gone.
 local function frame_of_place(place)
   local text = place and source_lines.text(source_location.chunk(place))
   return {variables = {}, view = text and code.view(text, place.number, {})}
@@ -130,8 +132,8 @@ end
 
 local MOST_CALLERS = 30
 
--- Advice about the calls that led to the error: the one in the line it is about, and the innermost
--- of the user's outside of that.
+-- Returns advice about the calls that led to the error: the one in its line, and the innermost one
+-- of user code outside of it.
 local function about_calls(co, level, frame, message)
   local title = message:match "^([%a_][%w_]*): "
   local advice = title and frame.view and code.call(frame.view, title)
@@ -150,7 +152,7 @@ local function about_calls(co, level, frame, message)
   end
 end
 
--- Advice about a message that names no variable.
+-- Returns advice about a message that names no variable.
 local function about_message(message)
   local missing = message:match '^a tensor has no field or method "(.-)"'
   if missing then return other_languages.tensor_methods[missing] end
@@ -203,38 +205,38 @@ local function without_self(co)
   end
 end
 
---- What to say instead of an error's message where a method of a module, called with a dot, took
--- its argument for self, and failed for what that lacks; nil where it is another error. Never
--- raises.
+--- Returns a replacement for an error's message when a method of a module was called with a dot,
+-- took its argument as self, and failed for a field that it lacks; nil for other errors. Never
+-- raises an error.
 function suggest.without_self(co)
   local ok, text = pcall(without_self, co)
   return ok and text or nil
 end
 
---- Advice about an error: `message` as Lua raised it, in coroutine `co` (nil: a chunk that did not
--- load, or a coroutine that is gone). A text of one line, or nil. Never raises.
+--- Returns advice about an error as one line, or nil: `message` as Lua raised it, in coroutine `co`
+-- (nil: a chunk that cannot be compiled, or a coroutine that is gone). Never raises an error.
 function suggest.hint(message, co)
   local ok, text = pcall(advise, message, co)
   return ok and text or nil
 end
 
---- The variables that the code at a level of the running stack sees, counted from the caller: for
--- suggest.global.
+--- Returns the variables that the code at a level of the running stack, counted from the caller,
+-- can access; for suggest.global.
 function suggest.variables(level)
   local info = debug.getinfo(level + 1, "f")
   local variables = frame_variables(coroutine.running(), level + 2, info)
   return variables
 end
 
---- Advice about the name of a global that is not defined, or nil. `variables`: what the code that
--- read it sees, from suggest.variables.
+--- Returns advice about an undefined global, or nil. `variables`: those of the code that read it,
+-- from suggest.variables.
 function suggest.global(name, variables)
   local ok, text = pcall(about_global, name, variables or {}, session_here())
   return ok and text or nil
 end
 
---- About a cell that is nothing but a name: what to say when it is not defined and something else
--- may have been meant, else nil.
+--- Returns a message about a cell that is only an undefined name, when another name may be meant;
+-- else nil.
 function suggest.undefined(text, session)
   local list = lexer.significant(text)
   local name = list[1] and list[1][1] == "name" and list[1][2]

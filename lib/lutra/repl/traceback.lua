@@ -1,10 +1,10 @@
---- Errors as people read them: the message, what was being computed, then the lines of their code
--- that led to it.
+--- Formats errors: the message, the modules being called, then the lines of user code that led to
+-- it.
 --
--- The line that the message is about, else the innermost of the user's, is shown with marks and
--- its neighbours; other frames are one line each. Frames of the prompt itself are left out; those
--- of the library are one line together -- unless the error is the library's own. Nothing here is
--- done before there is an error.
+-- The line that the message is about, else the innermost of the user's, is shown with marks and its
+-- neighbours; other frames are one line each. Frames of the prompt itself are omitted; those of the
+-- library are combined to one line, unless the error is in the library. Nothing here costs anything
+-- before there is an error.
 
 local host = require "lutra.repl.host"
 local error_span = require "lutra.repl.error_span"
@@ -15,9 +15,9 @@ local call_frames = require "lutra.repl.call_frames"
 
 local traceback = {}
 
-local most_frames = 22 -- of a deep recursion the first and the last are shown
+local most_frames = 22 -- the maximum number of frames; those in the middle are omitted
 
--- For what only adds to a traceback: f(...), or nil when it fails.
+-- Returns f(...), or nil when it fails: for optional parts of a traceback.
 local function attempt(f, ...)
   local ok, result = pcall(f, ...)
   return ok and result or nil
@@ -25,9 +25,10 @@ end
 
 local inside = "  (calls inside lutra)"
 
--- Adds the text of the frame at `level` to `texts`, if it is one to show. With `options.brief` the
--- frames of the library are one text, or none where they are inside of the line that the message
--- is about; options.level is its frame and options.block the source below it.
+-- Adds the text of the frame at `level` to `texts`, if it is shown. With `options.brief` the
+-- frames of the library are one text, or omitted when they are inside the line that the message is
+-- about; options.level is the level of that line's frame and options.block the source shown below
+-- it.
 local function add_frame(texts, co, level, options)
   local info = debug.getinfo(co, level, "Slntf")
   if not info or not call_frames.is_shown(info) then return end
@@ -49,8 +50,8 @@ local function add_frame(texts, co, level, options)
   texts[#texts + 1] = text
 end
 
--- Of equal texts in a row, as a recursion gives, the first and how many more.
-local function fold(texts)
+-- Replaces repeated equal texts, as of a recursion, by the first and the number of others.
+local function collapse_repeats(texts)
   local folded, i = {}, 1
   while i <= #texts do
     local j = i
@@ -62,7 +63,7 @@ local function fold(texts)
   return folded
 end
 
--- The frames of `co` from the innermost, as texts; of many the first and the last.
+-- Returns the frames of `co` from the innermost, as texts; of many the first and the last.
 local function frames(co, options)
   local texts, last = {}, call_frames.last_level(co)
   local level = 0
@@ -80,17 +81,18 @@ local function frames(co, options)
     texts[#texts + 1] = ("  ... %d more ..."):format(bottom - level + 1)
   end
   for i = #rest, 1, -1 do texts[#texts + 1] = rest[i] end
-  return fold(texts)
+  return collapse_repeats(texts)
 end
 
--- The lines around `number` of a chunk, marked by what the message says.
+-- Returns the lines around `number` of a chunk, with the position of the error marked.
 local function block(chunk, number, message, frame)
   local text = source_lines.text(chunk)
   if not text then return nil end
   return source_lines.block(text, error_span.find(text, number, message, frame))
 end
 
--- What the function of C at the top of `co` was called with: "{2, 3}, {3, 4}", tensors by shape.
+-- Returns the arguments of the function in C at the top of `co`: "{2, 3}, {3, 4}", tensors by
+-- shape.
 local function shapes(co)
   local info = debug.getinfo(co, 0, "S")
   local lt = package.loaded["lutra"]
@@ -104,7 +106,8 @@ local function shapes(co)
   return #list > 0 and table.concat(list, ", ") or nil
 end
 
--- "  in net (Net) > layers (Sequential) > 3 (Linear): matmul({2, 3}, {4, 5})"
+-- Returns the modules being called: " in net (Net) > layers (Sequential) > 3 (Linear): matmul({2,
+-- 3}, {4, 5})".
 local function module_chain(co, message)
   if not package.loaded["lutra.nn.module"] then return nil end
   local steps = {}
@@ -118,7 +121,7 @@ local function module_chain(co, message)
   return "  in " .. table.concat(steps, " > ") .. ": " .. doing
 end
 
--- The message, or what to say instead, and "hint: did you mean 'x'?".
+-- Returns the message, or its replacement, followed by " hint: did you mean 'x'?".
 local function with_hint(message, co)
   local ok, suggest = pcall(require, "lutra.repl.suggest")
   local instead = ok and co and suggest.without_self(co)
@@ -127,7 +130,7 @@ local function with_hint(message, co)
   return message, text and "hint: " .. text or nil
 end
 
--- Calls f where an error, and Ctrl-C, stop only it: the value's own metamethods may run.
+-- Calls f, which may run the value's metamethods, so that an error or Ctrl-C ends only this call.
 local function guarded(f, value)
   local co = coroutine.create(f)
   local ok, text = host.resume(co, value)
@@ -135,7 +138,7 @@ local function guarded(f, value)
   return ok and text or nil
 end
 
---- An error value as text.
+--- Returns an error value as text.
 function traceback.message(value)
   if type(value) == "string" then return value end
   local meta = debug.getmetatable(value)
@@ -148,7 +151,7 @@ function traceback.message(value)
   return ("a %s was raised as an error%s"):format(type(value), text and ": " .. text or "")
 end
 
--- Without a place that stands there twice, as after an error within coroutine.wrap.
+-- Removes a location that is repeated, as after an error within coroutine.wrap.
 local function once(message)
   local place = message:match "^[^\n:]+:%d+: "
   while place and message:sub(#place + 1, 2 * #place) == place do
@@ -157,8 +160,8 @@ local function once(message)
   return message
 end
 
---- The text for the error `value` that ended coroutine `co` (nil: a chunk that did not load).
--- `cells` is a set of functions that are called "cell" in it.
+--- Returns the text for the error `value` that ended coroutine `co` (nil: a chunk that cannot be
+-- compiled). `cells` is the set of functions with the label "cell".
 function traceback.format(value, co, cells)
   local message, hint = with_hint(once(traceback.message(value)), co)
   local place, rest = source_location.of(message)
@@ -171,7 +174,7 @@ function traceback.format(value, co, cells)
 
   local library = source_location.blames_library(message)
   local level, info = call_frames.level_of(co, place, library)
-  if place and not level then -- in a coroutine that is gone, or in a file that did not load
+  if place and not level then -- in a coroutine that is gone, or in a file that cannot be compiled
     local lines = attempt(block, source_location.chunk(place), place.number, rest)
     parts[#parts + 1] = lines
     if not lines then level, info = call_frames.level_of(co, nil, library) end

@@ -28,13 +28,13 @@ local function known(text)
   return utf8.len(text) and text:gsub("\xEF\xBF[\xBE\xBF]", "?") or ("?"):rep(#text)
 end
 
---- Escapes a text for XML; characters that XML does not allow are removed or replaced by a question
--- mark.
+--- Escapes a string for XML; characters that XML does not allow are removed or replaced by a
+-- question mark.
 function svg.escape(text)
   return (text:gsub("[\x80-\xff]+", known):gsub('[&<>"]', names):gsub("[%z\1-\8\11\12\14-\31]", ""))
 end
 
---- Returns a text that begins at x on the base line y. class: "title", "small" or nil.
+--- Returns a string that begins at x on the base line y. class: "title", "small" or nil.
 function svg.text(x, y, text, class)
   return ('<text x="%.1f" y="%.1f"%s xml:space="preserve">%s</text>\n'):format(x, y,
     class and (' class="%s"'):format(class) or "", svg.escape(text))

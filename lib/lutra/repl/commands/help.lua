@@ -17,7 +17,7 @@ local function help() return require "lutra.repl.help" end -- needs the core, wh
 
 local function options() return {width = style.width(), paint = style.paint} end
 
--- Shows a text, or raises an error with the reason when there is none.
+-- Shows a string, or raises an error with the reason when there is none.
 local function show(name, text, why)
   if not text then error(name .. ": " .. why, 0) end
   pager.show(text)

@@ -33,7 +33,7 @@ local function is_workspace(path)
   return header ~= nil and header:find('"' .. key .. '"', 1, true) ~= nil
 end
 
--- Prints a text in lines of the terminal's width, those after the first indented.
+-- Prints a string in lines of the terminal's width, those after the first indented.
 local function say(text, kind)
   local width, line = style.width(), ""
   local function flush()

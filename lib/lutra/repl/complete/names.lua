@@ -14,7 +14,7 @@ for word in ([[and break do else elseif end false for function goto if in local 
   keywords[word] = true
 end
 
---- Returns whether a text is a name that can be written after a dot.
+--- Returns whether a string is a name that can be written after a dot.
 function names.is_identifier(text)
   return type(text) == "string" and text:find "^[%a_][%w_]*$" ~= nil and not keywords[text]
 end

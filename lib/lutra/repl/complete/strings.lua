@@ -13,7 +13,7 @@ local strings = {}
 
 local escapes = {["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t", ["\\"] = "\\\\"}
 
--- Returns a function that escapes a text for a string that opened with `quote`.
+-- Returns a function that escapes text for a string that opened with `quote`.
 local function escaper(quote)
   if quote:sub(1, 1) == "[" then return function(text) return text end end
   return function(text)

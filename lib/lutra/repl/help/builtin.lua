@@ -1,10 +1,10 @@
---- What help says about the functions that are written in C and are no ops, and about the fields
--- of tensors: by name, how it is called and what it does. A test holds the lists complete.
+--- Help texts of functions in C that are not ops, and of tensors' fields, by name: arguments and
+-- description. A test checks that the lists are complete.
 
 local builtin = {}
 
---- Functions of lt (and lt.autograd): name -> {arguments, text}; or only the text, where the core
--- knows the arguments (core._signatures).
+--- Functions of lt (and lt.autograd): name -> {arguments, text}; or only the text, when the core
+-- declares the arguments (core._signatures).
 builtin.functions = {
   tensor =
     "Makes a tensor from a number or from nested tables of numbers; always copies. Integers "
@@ -156,7 +156,7 @@ builtin.fields = {
   nbytes = "Bytes of all elements.",
 }
 
---- Values of lt that are no functions: name -> text.
+--- Values of lt that are not functions: name -> text.
 builtin.values = {
   pi = "The number pi.",
   e = "The base of natural logarithms.",

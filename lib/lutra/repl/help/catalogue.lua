@@ -1,6 +1,6 @@
---- Everything that help has a page for, by the name a user calls it by: the library, Lua's own
--- functions, the commands, the session's variables. Searching and the test that every name has a
--- text go through this list.
+--- The list of everything with a help page, by its name for users: the library, Lua's functions,
+-- the commands, the session's variables. Searches, and the test that every name has a description,
+-- use this list.
 
 local builtin = require "lutra.repl.help.builtin"
 local classes = require "lutra.repl.help.classes"
@@ -13,7 +13,7 @@ local source = require "lutra.repl.help.source"
 
 local catalogue = {}
 
--- The tables of the library, in the order in which they are listed: name, module, and the field.
+-- The tables of the library, in the order of the list: name, module, and the field.
 local libraries = {
   {"lt", "lutra"}, {"nn", "lutra.nn"}, {"F", "lutra.nn.functional"},
   {"nn.init", "lutra.nn.initializers"}, {"nn.utils", "lutra.nn.utils"}, {"optim", "lutra.optim"},
@@ -23,14 +23,14 @@ local libraries = {
   {"lt.placement", "lutra.placement"}, {"lt.profiler", "lutra.profiler"},
 }
 
--- Loads what lt loads when it is first used, so that it can be found.
+-- Loads the libraries that lt loads when they are first used, so that they are found.
 local function load_all()
   local lt = require "lutra"
   for name in pairs(getmetatable(lt).__libraries) do local _ = lt[name] end
 end
 
---- The tables of the library: an iterator of name, table, its module, and a description where that
--- is not the opening comment of the module.
+--- Iterates over the tables of the library: name, table, its module, and a description when that is
+-- not the opening comment of the module.
 function catalogue.libraries()
   load_all()
   local i, next_space = 0, namespaces.each()
@@ -47,7 +47,7 @@ function catalogue.libraries()
   end
 end
 
---- The name and the opening comment of a table of the library, or nil for any other.
+--- Returns the name and the opening comment of a table of the library, or nil for any other value.
 function catalogue.library(value)
   for name, t, module, doc in catalogue.libraries() do
     if rawequal(t, value) and doc then return name, {doc} end
@@ -58,7 +58,7 @@ function catalogue.library(value)
   end
 end
 
---- One line about a value, or nil.
+--- Returns a one-line description of a value, or nil.
 function catalogue.summary(value)
   if type(value) == "function" then return functions.summary(value) end
   if classes.is_class(value) then return classes.summary(value) end
@@ -75,7 +75,7 @@ local function sorted(t)
   return names
 end
 
--- Adds {name, text, value} of a class's methods that have a comment: others are its own affair.
+-- Adds {name, text, value} of a class's methods with a comment; those without one are internal.
 local function add_methods(list, prefix, class, seen)
   for _, name in ipairs(sorted(class)) do
     local value = rawget(class, name)
@@ -87,7 +87,7 @@ local function add_methods(list, prefix, class, seen)
   end
 end
 
--- Names of a table of the library. An op that is there under another name is left out.
+-- Adds the names of a table of the library, without ops that are listed under another name.
 local function add_library(list, prefix, t, seen)
   for _, name in ipairs(sorted(t)) do
     local value = rawget(t, name)
@@ -100,8 +100,8 @@ local function add_library(list, prefix, t, seen)
   end
 end
 
---- The public names of the library: a list of {name, text, value}. Text is "" where nothing is
--- written.
+--- Returns the public names of the library: a list of {name, text, value}; the text is "" without a
+-- description.
 function catalogue.library_names()
   local list, seen = {}, {}
   for name, t in catalogue.libraries() do add_library(list, name, t, seen) end
@@ -126,7 +126,8 @@ local function lua_names(list)
   end
 end
 
---- Everything: a list of {name, text}. `describe(value)` says what a variable of the session is.
+--- Returns everything: a list of {name, text}. describe(value) returns the description of a
+-- variable of the session.
 function catalogue.all(session, describe)
   local list = {}
   if session then
@@ -138,7 +139,7 @@ function catalogue.all(session, describe)
   return list
 end
 
---- Entries of catalogue.all whose name or text holds `word`, those with it in the name first.
+--- Returns the entries of catalogue.all whose name or text contains `word`, matching names first.
 function catalogue.search(word, session, describe)
   word = word:lower()
   local named, told = {}, {}

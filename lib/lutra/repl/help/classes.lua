@@ -1,4 +1,4 @@
---- Pages about classes (made by extend), their objects, and the tables that are libraries.
+--- Help pages of classes (made by extend), their instances, and the tables that are libraries.
 
 local core = require "lutra.core"
 local functions = require "lutra.repl.help.functions"
@@ -8,14 +8,14 @@ local wrap = require "lutra.repl.help.wrap"
 
 local classes = {}
 
---- Is a value a class: one made by extend, or one that has it?
+--- Returns whether a value is a class: made by extend, or with a method extend.
 function classes.is_class(value)
   if type(value) ~= "table" then return false end
   return static_values.is_class(value)
     or type(rawget(value, "__name")) == "string" and type(rawget(value, "extend")) == "function"
 end
 
---- The class of an object of the library's, or nil.
+--- Returns the class of an object of the library, or nil.
 function classes.of(value)
   local state = static_values.module_state(value)
   if state then return state.class end
@@ -23,17 +23,17 @@ function classes.of(value)
   return type(value) == "table" and classes.is_class(meta) and meta or nil
 end
 
---- A class's name, as it was given to extend.
+--- Returns a class's name, as given to extend.
 function classes.name(class) return rawget(class, "__name") or "?" end
 
--- The class that a class was made from, or nil.
+-- Returns the parent of a class, or nil.
 local function parent(class)
   local meta = debug.getmetatable(class)
   local index = type(meta) == "table" and rawget(meta, "__index")
   return type(index) == "table" and index or nil
 end
 
--- The functions that are written for the class itself: a list of {name, f, line}, by line.
+-- Returns the functions defined for the class itself: a list of {name, f, line}, sorted by line.
 local function own_functions(class)
   local list, above = {}, parent(class)
   for name, value in next, class do
@@ -47,7 +47,7 @@ local function own_functions(class)
   return list
 end
 
--- The chunk that a class is in: that of its functions, or the file of the module that it is.
+-- Returns the chunk of a class: that of its functions, or the file of the module that it is.
 local function chunk_of(class)
   local first = own_functions(class)[1]
   if first then return (source.place(first[2])) end
@@ -57,8 +57,8 @@ local function chunk_of(class)
   end
 end
 
--- The chunk that defines a class, the line on which its name is given, and the chunk's lines; the
--- line is nil when it is not found, all are nil when nothing is.
+-- Returns the chunk that defines a class, the line with its name, and the chunk's lines; the line
+-- is nil when it is not found, all are nil without a chunk.
 local function definition(class)
   local chunk = chunk_of(class)
   local lines = chunk and source.lines(chunk)
@@ -75,7 +75,7 @@ local function definition(class)
   return chunk, nil, lines
 end
 
--- A class's own field, or that of the classes it is made from.
+-- Returns a field of a class or of its parents.
 local function inherited(class, name)
   while class do
     local value = rawget(class, name)
@@ -92,7 +92,7 @@ local function option_parameters(options)
   return source.parameters_text(list)
 end
 
---- How an object of the class is made: the arguments as text.
+--- Returns the arguments of a class's constructor as text.
 function classes.signature(class)
   local options = inherited(class, "options")
   if type(options) == "table" then return option_parameters(options) end
@@ -102,7 +102,7 @@ function classes.signature(class)
   return source.signature(init)
 end
 
--- The first paragraph of the comment that a file opens with; the others are for who changes it.
+-- Returns the first paragraph of the comment that opens a file; the others are for maintainers.
 local function opening(chunk)
   local lines = {}
   for _, line in ipairs(chunk:match "^@" and source.header(chunk) or {}) do
@@ -112,7 +112,7 @@ local function opening(chunk)
   return #lines > 0 and lines or nil
 end
 
--- Is the class all that its file gives?
+-- Returns whether the class is the value of a module.
 local function is_module(class)
   for _, value in next, package.loaded do
     if rawequal(value, class) then return true end
@@ -120,8 +120,8 @@ local function is_module(class)
   return false
 end
 
---- What is written about a class: how its file opens when the class is all of it, and the comments
--- above its definition and above its init, as lists of lines; nil without any.
+--- Returns the documentation of a class: the opening of its file when the class is a module, and
+-- the comments above its definition and its init, as lists of lines; nil without any.
 function classes.doc(class)
   local chunk, line, lines = definition(class)
   local found = {}
@@ -133,13 +133,13 @@ function classes.doc(class)
   return #found > 0 and found or nil
 end
 
---- One line about a class, or nil.
+--- Returns a one-line description of a class, or nil.
 function classes.summary(class)
   local doc = classes.doc(class)
   return doc and source.summary(doc[1])
 end
 
--- Rows of {name(...), summary} of methods, those without a comment only by name.
+-- Returns rows of {name(...), summary} of methods; those without a comment have only a name.
 local function method_rows(class)
   local rows = {}
   for _, entry in ipairs(own_functions(class)) do
@@ -151,7 +151,7 @@ local function method_rows(class)
   return rows
 end
 
---- The page of a class that the user calls `name`.
+--- Returns the page of a class that the user calls `name`.
 function classes.page(name, class, width, paint)
   local out = {paint("heading", wrap.code(source.call(name, classes.signature(class)), width, 4))}
   local above = parent(class)
@@ -173,7 +173,8 @@ function classes.page(name, class, width, paint)
   return table.concat(out, "\n")
 end
 
---- The source of a class: from its definition to the end of its last function; or nil and why not.
+--- Returns the source of a class, from its definition to the end of its last function; or nil and
+-- the reason.
 function classes.source(class, paint)
   local list = own_functions(class)
   local chunk, line, lines = definition(class)
@@ -191,7 +192,7 @@ function classes.source(class, paint)
     table.move(lines, line, last, 1, {}), paint)
 end
 
--- What a module has registered: rows of {name, text}.
+-- Returns the registered values of a module: rows of {name, text}.
 local function entry_rows(state)
   local rows = {}
   for _, name in ipairs(state.entries) do
@@ -208,7 +209,8 @@ local function entry_rows(state)
   return rows
 end
 
---- The page of an object: what it has, then its class. `class_name` is how the user calls that.
+--- Returns the page of an object: its contents, then its class. `class_name` is the user's name for
+-- the class.
 function classes.object_page(name, value, class_name, width, paint)
   local class = classes.of(value)
   local out = {paint("heading", name) .. ": an instance of " .. class_name}

@@ -1,5 +1,5 @@
---- Pages about commands, from the table of commands and the comments above their functions. They
--- need no core, so that :help works where it does not load.
+--- Help pages of commands, from the table of commands and the comments above their functions. They
+-- do not need the core, so that :help works when it cannot be loaded.
 
 local commands = require "lutra.repl.commands"
 local source = require "lutra.repl.help.source"
@@ -7,7 +7,7 @@ local wrap = require "lutra.repl.help.wrap"
 
 local pages = {}
 
--- The comment above a command's function, without a first line that is only the usage.
+-- Returns the comment above a command's function, without a first line that is only the usage.
 local function command_doc(row)
   local ok, f = pcall(commands.load, row)
   local doc = ok and type(f) == "function" and source.doc(f)
@@ -17,7 +17,7 @@ local function command_doc(row)
   return #doc > 0 and doc or nil
 end
 
---- The page of a command (a row of commands.rows).
+--- Returns the page of a command (a row of commands.rows).
 function pages.page(row, width, paint)
   local usage = row.usage and " " .. row.usage or ""
   local out = {paint("heading", ":" .. row.name .. usage)}
@@ -28,7 +28,7 @@ function pages.page(row, width, paint)
   return table.concat(out, "\n")
 end
 
---- All commands by group, with their usage.
+--- Returns the list of all commands by group, with their usage.
 function pages.list(width, paint)
   local groups, order = {}, {}
   for _, row in ipairs(commands.rows) do

@@ -1,9 +1,9 @@
 --- One example for every op: an expression that calls it once, as `lt.op(...)` or `x:op(...)`.
 --
--- Help shows it with the result it has, and asks it which shapes, dtypes and gradients the op
--- takes (see ops.lua): so nothing about an op is written down that could be wrong. Ops that work
--- element by element, reductions and functions of one or two tensors have the same few examples, by
--- how many arguments they must be given, unless one is written here.
+-- Help shows it with its result, and derives from it the shapes, dtypes and gradients that the op
+-- accepts (ops.lua), so that these descriptions are always correct. Elementwise ops, reductions and
+-- functions of one or two tensors share a few examples, by the number of required arguments, unless
+-- one is listed here.
 
 local examples = {}
 
@@ -12,7 +12,7 @@ local two = "lt.%s(lt.tensor{1, 5, 3}, lt.tensor{4, 2, 3})"
 local reduction = "lt.tensor{{1.0, 2}, {3, 4}}:%s(1)"
 
 local written = {
-  -- element by element, where the numbers above are no example
+  -- elementwise ops for which the shared examples do not fit
   log = "lt.log(lt.tensor{1, lt.e, 10})",
   log2 = "lt.log2(lt.tensor{1, 2, 8})",
   log10 = "lt.log10(lt.tensor{1, 10, 1000})",
@@ -210,7 +210,7 @@ local written = {
     "lt.zeros(3):masked_scatter(lt.tensor{true, false, true}, lt.tensor{5.0, 7.0})",
 }
 
--- How many arguments must be given; nil where one of them is no tensor.
+-- Returns the number of required arguments; nil when one of them is not a tensor.
 local function tensors_needed(op)
   local n = 0
   for _, p in ipairs(op.params) do
@@ -222,7 +222,7 @@ local function tensors_needed(op)
   return n
 end
 
---- The example of an op (a row of lt.ops()), or nil.
+--- Returns the example of an op (a row of lt.ops()), or nil.
 function examples.of(op)
   local text = written[op.name]
   if text then return text end
@@ -232,7 +232,7 @@ function examples.of(op)
   return pattern and pattern:format(op.name) or nil
 end
 
---- The names of the examples that are written out.
+--- Returns the names of the ops with an example of their own.
 function examples.names()
   local names = {}
   for name in pairs(written) do names[#names + 1] = name end

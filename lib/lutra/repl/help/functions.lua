@@ -1,5 +1,5 @@
---- Pages about functions: ops, others in C, Lua's own, and those written in Lua, by the comment
--- above them.
+--- Help pages of functions: ops, other functions in C, Lua's own, and those written in Lua, by the
+-- comment above them.
 
 local builtin = require "lutra.repl.help.builtin"
 local core = require "lutra.core"
@@ -13,7 +13,7 @@ local functions = {}
 
 local by_function -- function in C -> {name, arguments, text}
 
--- What the core says of the arguments of a function, as text.
+-- Returns the arguments of a function as text, from the core's signature.
 local function known_arguments(f)
   local method, text = core._signatures[f]:match "^(:?)(.*)$"
   local _, params = core._signature("", text)
@@ -41,7 +41,7 @@ local function index_builtin()
   for name, row in pairs(builtin.methods) do add_builtin("x:" .. name, core._methods[name], row) end
 end
 
--- The row of a function in C that is no op: {name, arguments, text}, or nil.
+-- Returns the row of a function in C that is not an op: {name, arguments, text}, or nil.
 local function find_builtin(f)
   if not by_function then index_builtin() end
   local row = by_function[f]
@@ -50,7 +50,7 @@ local function find_builtin(f)
   if standard then return {name, standard[1], standard[2]} end
 end
 
---- One line about a function, or nil where nothing is known.
+--- Returns a one-line description of a function, or nil.
 function functions.summary(f)
   local row = find_builtin(f)
   if row then return row[3]:match "^(.-[%.%?!]) %u" or row[3] end
@@ -75,7 +75,7 @@ local function builtin_page(row, width, paint)
     .. wrap.text(row[3], width)
 end
 
---- The page of a function that the user calls `name`.
+--- Returns the page of a function that the user calls `name`.
 function functions.page(name, f, width, paint)
   local row = find_builtin(f)
   if row then return builtin_page(row, width, paint) end
@@ -86,19 +86,19 @@ function functions.page(name, f, width, paint)
     .. "documentation.", width)
 end
 
---- Lua code with its tokens coloured.
+--- Returns Lua code with coloured tokens.
 function functions.colored(text, paint)
   local known = {keyword = true, string = true, number = true, comment = true}
   local parts = {}
   for kind, token in lexer.tokens(text) do
-    -- A colour ends with its line, so that a pager may show any part.
+    -- Colours end with each line, so that a pager may show any part.
     parts[#parts + 1] = known[kind]
       and token:gsub("[^\n]+", function(line) return paint(kind, line) end) or token
   end
   return table.concat(parts)
 end
 
--- Without the indentation that all lines have.
+-- Returns lines without their common indentation.
 local function outdent(lines)
   local least = math.huge
   for _, line in ipairs(lines) do
@@ -109,12 +109,12 @@ local function outdent(lines)
   return table.concat(out, "\n")
 end
 
---- Lines of source below the place they are from.
+--- Returns lines of source below their location.
 function functions.listing(where, lines, paint)
   return paint("faint", "-- " .. where) .. "\n" .. functions.colored(outdent(lines), paint)
 end
 
---- The source of a function, or nil and why there is none.
+--- Returns the source of a function, or nil and the reason.
 function functions.source(name, f, paint)
   local op = ops.find(f)
   f = op and op.source or f
@@ -128,8 +128,8 @@ function functions.source(name, f, paint)
   return nil, ("cannot show the source of %s: it is written in C"):format(name)
 end
 
---- How a function is called, and what is written about it: a text, or the lines of the comment
--- above it; nil where nothing is. For the reference.
+--- Returns how a function is called, and its description: a string, or the lines of the comment
+-- above it, or nil. For the reference.
 function functions.describe(name, f)
   local row = find_builtin(f)
   if row then return name .. row[2], row[3] end

@@ -1,9 +1,9 @@
---- What help says about Lua itself: its keywords and its standard library, a line each. The
--- authority is the reference manual, whose section is named.
+--- Help texts of Lua itself: its keywords and its standard library, one line each, from the
+-- reference manual, whose section is named.
 
 local lua = {}
 
---- Keywords: name -> {how it is written, what it does}.
+--- Keywords: name -> {syntax, description}.
 lua.keywords = {
   ["and"] = {"a and b", "a if it is false or nil, else b. b is evaluated only then."},
   ["break"] = {"break", "Leaves the innermost loop."},
@@ -38,7 +38,7 @@ lua.keywords = {
   ["while"] = {"while c do ... end", "Runs the block as long as the condition is true."},
 }
 
---- Functions and values: name -> {arguments, or "" for a value, and what it does}.
+--- Functions and values: name -> {arguments, or "" for a value, description}.
 lua.library = {
   assert = {"(v, message)",
     "v and the other arguments if v is neither false nor nil, else an error."},
@@ -249,7 +249,8 @@ lua.file_methods = {
   write = {"(...)", "Writes strings and numbers; returns the file."},
 }
 
---- The row of a function (or table) of the standard library, and its name; nil for any other.
+--- Returns the row of a function (or table) of the standard library, and its name; nil for any
+-- other value.
 function lua.find(value)
   for name, row in pairs(lua.library) do
     local library, field = name:match "^(%w+)%.(%w+)$"

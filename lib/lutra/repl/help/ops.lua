@@ -1,9 +1,9 @@
---- Pages about ops. All of a page comes from the op's row (lt.ops()) and from running its example
--- (examples.lua) in small on the CPU: shapes from what goes in and comes out, dtypes by which are
--- not refused, the gradient by whether one arrives.
+--- Help pages of ops. A page is generated from the op's row (lt.ops()) and by running its example
+-- (examples.lua) on the CPU: shapes from its arguments and results, dtypes from those that it
+-- accepts, the gradient from a backward pass.
 --
--- Invariant: nothing of the user's changes: not the random numbers that follow, not how tensors
--- print, no gradient.
+-- Invariant: the user's state does not change: random numbers, print options and gradients are
+-- unaffected.
 
 local core = require "lutra.core"
 local lt = require "lutra"
@@ -20,7 +20,7 @@ local dtypes = {
   "float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool",
   "complex128", "complex64",
 }
--- The dtypes from first to last, then the complex ones.
+-- Returns the dtypes from first to last, then the complex ones.
 local function with_complex(first, last)
   local list = {table.unpack(dtypes, first, last)}
   return table.move(dtypes, 11, 12, #list + 1, list)
@@ -38,7 +38,7 @@ local sets = {
   {"integers", {table.unpack(dtypes, 5, 9)}},
 }
 
--- What an argument of a type may be.
+-- Descriptions of the types of arguments.
 local kinds = {
   Tensor = "tensor", ["Tensor[]"] = "list of tensors", Operand = "tensor or number",
   Index = "int64 tensor: indices, from 1", ["Index[]"] = "list of int64 tensors",
@@ -54,7 +54,7 @@ local kinds = {
 
 -- ---- which functions are ops
 
-local by_function -- function -> {op = row, name = as the user calls it}
+local by_function -- function -> {op = row, name = the user's name for it}
 
 local function index_functions()
   by_function = {}
@@ -75,14 +75,15 @@ local function index_functions()
   end
 end
 
---- The row of the op that a function is (a function, a method or an in-place method), or nil.
+--- Returns the row of the op that a function is (a function, a method or an in-place method), or
+-- nil.
 function ops.find(f)
   if not by_function then index_functions() end
   local found = by_function[f]
   return found and found.op
 end
 
---- The rows of all ops of the core that a user can call.
+--- Returns the rows of all ops of the core that a user can call.
 function ops.public()
   local list = {}
   for _, op in ipairs(lt.ops()) do
@@ -108,7 +109,7 @@ end
 
 local inplace = {name = "inplace", type = "bool", optional = true, default = "false"}
 
--- The parameters of an op's function in a namespace.
+-- Returns the parameters of an op's function in a namespace.
 local function in_space(op, space)
   local list = parameters(op, 1)
   if op.inplace and space == "F" then list[#list + 1] = inplace end
@@ -132,7 +133,7 @@ local function ordered_spaces(op)
   end
 end
 
---- The spellings of an op: a list of texts.
+--- Returns the ways to call an op: a list of strings.
 function ops.signatures(op)
   local list = {}
   local name, v = op.name, op.variants
@@ -147,7 +148,7 @@ end
 
 -- ---- trying an op
 
--- An example as {f = the function it calls, arguments = text of what it is given}.
+-- Parses an example: {f = the function it calls, arguments = the text of its arguments}.
 local function read_example(text)
   local name, inside = text:match "^lt%.([%w_]+)(%b())$"
   if name and rawget(lt, name) then
@@ -164,8 +165,8 @@ local function evaluate(text)
   return table.pack(assert(load("return " .. text, "=example", "t", {lt = lt}))())
 end
 
--- Which of the arguments are the tensors that the op is about: not positions, not masks, not
--- targets of another dtype. A list of {place, tensor}.
+-- Returns the arguments that are the op's main tensors, not indices, masks or targets of another
+-- dtype: a list of {position, tensor}.
 local function subjects(op, values)
   local list, dtype = {}, nil
   for i = 1, values.n do
@@ -216,7 +217,7 @@ local function same_list(a, b)
   return true
 end
 
---- The dtypes an op takes: a list.
+--- Returns the list of dtypes that an op accepts.
 function ops.dtypes(op)
   local example, list = read_example(examples.of(op)), {}
   for _, dtype in ipairs(dtypes) do
@@ -233,8 +234,8 @@ local function dtypes_text(op)
   return #list > 0 and table.concat(list, ", ") or "see the description"
 end
 
--- The results that can have a gradient, added up with weights that do not cancel.
-local function weigh(results)
+-- Returns the sum of the results that can have a gradient, with weights that do not cancel.
+local function weighted_sum(results)
   local total
   local function add(x)
     if type(x) == "table" then
@@ -248,7 +249,7 @@ local function weigh(results)
   return total
 end
 
---- What a gradient does in an op: "yes", "zero everywhere" or "no".
+--- Returns whether an op has a gradient: "yes", "zero everywhere" or "no".
 function ops.gradient(op)
   local example = read_example(examples.of(op))
   return lt.enable_grad(function()
@@ -258,7 +259,7 @@ function ops.gradient(op)
       leaves[#leaves + 1] = leaf
       return leaf:clone() -- so that it may be changed in place
     end)
-    local total = results[1] and weigh(results)
+    local total = results[1] and weighted_sum(results)
     if not total then return "no" end
     total:backward()
     for _, leaf in ipairs(leaves) do
@@ -285,7 +286,7 @@ local function shapes_of(values, first)
   return table.concat(list, ", ")
 end
 
---- The shapes of an op's example, as "{2, 3}, {3, 4} -> {2, 4}".
+--- Returns the shapes of an op's example, as "{2, 3}, {3, 4} -> {2, 4}".
 function ops.shapes(op)
   local example = read_example(examples.of(op))
   local before = shapes_of(evaluate(example.arguments), 1)
@@ -294,8 +295,8 @@ function ops.shapes(op)
   return (before ~= "" and before .. " " or "") .. "-> " .. (after ~= "" and after or "no tensor")
 end
 
--- Runs f as in a new session; the user's random numbers, printing and defaults are as they were
--- afterwards.
+-- Runs f with the settings of a new session; the user's random numbers, print options and defaults
+-- are restored.
 local function aside(width, f)
   local options = lt.get_printoptions()
   local _ <close> = scope_guard(lt.set_printoptions, options)
@@ -306,7 +307,7 @@ local function aside(width, f)
   return lt.with_device("cpu", f)
 end
 
---- An op's example and the text of its result, at most `width` columns wide where it can be.
+--- Returns an op's example and the text of its result, at most `width` columns wide if possible.
 function ops.example(op, width)
   local text = examples.of(op)
   return aside(width, function()
@@ -331,7 +332,8 @@ local function devices_text(op)
   return text
 end
 
--- "Tensor values, Index indices" -> "values (tensor), indices (int64 tensor: ...)"
+-- Describes results: "Tensor values, Index indices" -> "values (tensor), indices (int64 tensor:
+-- ...)".
 local function results_text(op)
   local texts = {}
   for result in (op.signature:match "%->%s*(.*)$" or "Tensor"):gmatch "[^,]+" do
@@ -346,7 +348,7 @@ local function results_text(op)
   return table.concat(texts, ", ")
 end
 
--- What an argument may be: of one of several types, one of some strings.
+-- Describes an argument of one of several types or strings.
 local function argument_text(p)
   local texts = {}
   for word in p.type:gmatch "[^|]+" do
@@ -377,7 +379,7 @@ local function arguments_rows(op)
   return rows
 end
 
---- The page of an op, for `width` columns; paint(kind, text) colours.
+--- Returns the page of an op for `width` columns; paint(kind, text) colours.
 function ops.page(op, width, paint)
   return aside(width - 2, function()
     local out = {}
@@ -403,7 +405,7 @@ function ops.page(op, width, paint)
   end)
 end
 
---- What there is to see of an op's source: its row.
+--- Returns the text shown as an op's source: its row.
 function ops.source_text(op)
   return ("%s%s\n  %s op, written in C: a row of src/tensor/ops.def"):format(op.name, op.signature,
     op.kind)
@@ -413,14 +415,14 @@ end
 
 ops.dtypes_text, ops.devices_text, ops.results = dtypes_text, devices_text, results_text
 
---- The arguments of an op: a list of {name, text}.
+--- Returns the arguments of an op: a list of {name, text}.
 function ops.arguments(op)
   local list = {}
   for i, row in ipairs(arguments_rows(op)) do list[i] = {name = row[1], text = row[2]} end
   return list
 end
 
---- The spelling of a call with one table: positions, then names.
+--- Returns the call with one table: positional arguments, then names.
 function ops.named_call(op)
   local parts = {}
   for _, p in ipairs(op.params) do
@@ -443,7 +445,7 @@ local function message_of(f, ...)
   return not ok and type(message) == "string" and message:gsub("^[^\n:]+:%d+: ", "") or nil
 end
 
--- The message for the first dtype that an op does not accept.
+-- Returns the message for the first dtype that an op does not accept.
 local function dtype_error(op, example)
   if #subjects(op, evaluate(example.arguments)) == 0 then return nil end
   for i = #dtypes, 1, -1 do
@@ -455,7 +457,7 @@ local function dtype_error(op, example)
   end
 end
 
--- The message where the last tensor of several has another shape.
+-- Returns the message for a last tensor of another shape.
 local function shape_error(example)
   local values, last = evaluate(example.arguments), nil
   for i = 2, values.n do
@@ -466,7 +468,7 @@ local function shape_error(example)
   return message_of(example.f, table.unpack(values, 1, values.n))
 end
 
---- Messages of common mistakes, found by making them: a list of {mistake, message}.
+--- Returns the messages of common mistakes, by making them: a list of {mistake, message}.
 function ops.errors(op)
   return aside(80, function()
     local example, list = read_example(examples.of(op)), {}

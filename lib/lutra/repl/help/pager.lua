@@ -1,13 +1,14 @@
---- Long text on a terminal: shown a screen at a time by $PAGER, or by less where that is there.
+--- Shows long text on a terminal one screen at a time, with $PAGER or less.
 --
--- Invariant: what goes to a pipe or a file is written as it is.
+-- Invariant: output to a pipe or a file is written unchanged.
 
 local host = require "lutra.repl.host"
 local command_line = require "lutra.repl.command_line"
 
 local pager = {}
 
--- $PAGER; less with the colours of the text, without clearing the screen; nil: none.
+-- Returns the pager: $PAGER, or less with colours and without clearing the screen; nil without
+-- one.
 local function command()
   local wish = os.getenv "PAGER"
   if wish and wish ~= "" then return wish end
@@ -23,7 +24,8 @@ local function count_rows(text, columns)
   return rows
 end
 
--- Lets `program` show the text. From a file: a pipe that is left before its end would end us.
+-- Shows the text with `program`, from a file: leaving a pipe before its end would end this
+-- program.
 local function page(program, text)
   local path = os.tmpname()
   local file = io.open(path, "w")
@@ -35,7 +37,7 @@ local function page(program, text)
   return true
 end
 
---- Shows `text`, which gets a newline at its end.
+--- Shows `text` with a newline appended.
 function pager.show(text)
   local columns, rows = host.terminal_size()
   local long = columns and host.isatty(1) and host.isatty(0)

@@ -13,11 +13,11 @@ local ops = require "lutra.repl.help.ops"
 
 local public = {}
 
--- What programs call the tables that have a short name.
+-- The short names of tables in programs.
 local short = {["lt.nn"] = "nn", ["lt.F"] = "F", ["lt.optim"] = "optim", ["lt.data"] = "data"}
 
--- Fields that are there for the library: of optimizers (subclasses define some of them, which the
--- page of optim.Optimizer describes) and of classes without a public name.
+-- Internal fields: of optimizers (subclasses define some of them, which the page of
+-- optim.Optimizer describes) and of classes without a public name.
 local internal = {
   optim = {read = true, read_settings = true, buffers = true, update = true, apply = true},
   [""] = {new = true, of = true},
@@ -32,22 +32,22 @@ local function sorted_names(t)
   return names
 end
 
--- The class that a class was made from, or nil.
+-- Returns the parent of a class, or nil.
 local function parent(class)
   local meta = debug.getmetatable(class)
   local index = type(meta) == "table" and rawget(meta, "__index")
   return type(index) == "table" and index or nil
 end
 
---- The classes that a class is made from, the nearest first.
+--- Returns the ancestors of a class, the nearest first.
 function public.ancestors(class)
   local list, above = {}, parent(class)
   while above and classes.is_class(above) do list[#list + 1], above = above, parent(above) end
   return list
 end
 
--- The methods of a class, and of the classes above it that have no public name: entries. A method
--- that a public class above has is left out. `names` has the public classes.
+-- Returns entries for the methods of a class and of its ancestors without a public name. Methods
+-- of a public ancestor are omitted. `names` has the public classes.
 local function class_methods(name, class, names)
   local found, hidden = {}, {}
   local function add(from)
@@ -75,8 +75,8 @@ local function class_methods(name, class, names)
   return list
 end
 
--- Where a value is in several tables, it is described in the first of them: those that have a short
--- name come first, lt.backends last.
+-- A value in several tables is described in the first of them: those with a short name come first,
+-- lt.backends last.
 local function rank(name) return short["lt." .. name] and 1 or name == "backends" and 3 or 2 end
 local function table_order(a, b)
   if rank(a) ~= rank(b) then return rank(a) < rank(b) end
@@ -131,11 +131,11 @@ local function add_table(list, seen, path, t)
   end
 end
 
---- The public tables of the library: a list of {name, value, entries}, each entry a table:
---   name      the whole name: "lt.matmul", "nn.Linear"
+--- Returns the public tables of the library: a list of {name, value, entries}. An entry is a table:
+--   name      the full name: "lt.matmul", "nn.Linear"
 --   key       its last part
 --   kind      "op", "function", "class", "value" or "table"
---   value     what it is
+--   value     the value
 --   op        the row of the op
 --   alias_of  the name under which the same value is described, or nil
 --   methods   of a class: entries of kind "method" with the field `class`
@@ -158,7 +158,7 @@ function public.tables()
   return list
 end
 
--- Objects whose class has no public name: {title, what makes them, an object}.
+-- Objects whose class has no public name: {title, the function that makes them, an object}.
 local objects = {
   {"Trace", "lt.placement.trace", function() return (lt.placement.trace(type, 1)) end},
   {"Findings", "lt.placement.lint", function() return lt.placement.lint(type, 1) end},
@@ -172,8 +172,8 @@ local objects = {
   {"Expression", "lt.elementwise", function() return lt.elementwise "x" end},
 }
 
---- Classes that only functions make objects of: a list of entries {name = "Trace", kind = "object",
--- value, made_by, methods}.
+--- Returns the classes whose instances are made only by functions: a list of entries {name =
+-- "Trace", kind = "object", value, made_by, methods}.
 function public.objects()
   local list = {}
   for i, row in ipairs(objects) do
@@ -186,8 +186,8 @@ function public.objects()
   return list
 end
 
---- The methods and fields of tensors: a list of entries {name, key, kind, value, op, text}, named
--- "x:matmul" and "x.shape".
+--- Returns the methods and fields of tensors: a list of entries {name, key, kind, value, op, text},
+-- named "x:matmul" and "x.shape".
 function public.tensor()
   local list = {}
   for _, key in ipairs(sorted_names(core._methods)) do
@@ -202,7 +202,7 @@ function public.tensor()
   return list
 end
 
---- All entries of public.tables and public.objects, methods among them, then those of
+--- Returns all entries of public.tables and public.objects, including methods, then those of
 -- public.tensor.
 function public.entries()
   local list = {}

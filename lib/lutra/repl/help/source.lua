@@ -1,13 +1,13 @@
---- The text that a Lua function was made from: its lines, the comment above it, its parameters.
+--- The source of Lua functions: lines, the comment above a function, its parameters.
 --
--- Nothing here runs the function. What cannot be found is nil.
+-- Nothing here runs the function. Functions return nil for what cannot be found.
 
 local args = require "lutra.internal.args"
 local texts = require "lutra.repl.source_lines"
 
 local source = {}
 
---- The lines of the chunk `name` (as in debug.getinfo(...).source): a list, or nil.
+--- Returns the lines of the chunk `name` (`source` of debug.getinfo) as a list, or nil.
 function source.lines(name)
   local text = texts.text(name)
   if not text then return nil end
@@ -16,17 +16,17 @@ function source.lines(name)
   return lines
 end
 
--- The comment of one line: "--- Adds." -> "Adds."; nil where the line is something else.
+-- Returns the text of a line comment: "--- Adds." -> "Adds."; nil for any other line.
 local function comment_text(line)
   local text = line:match "^%s*%-%-%-?%s?(.*)$"
   if not text or line:match "^%s*%-%-%[=*%[" or text:match "^%-%-" then return nil end
   return text
 end
 
--- A rule of dashes, or a heading in front of them ("Streams ------").
+-- Returns whether a comment is a rule of dashes, or a heading in front of one ("Streams ------").
 local function is_heading(text) return text:match "^%-%-%-" or text:match "%-%-%-%-+%s*$" end
 
---- The comment that stands directly above line `number`, as a list of lines; nil without one.
+--- Returns the comment directly above line `number` as a list of lines; nil without one.
 function source.comment_above(lines, number)
   local found = {}
   for i = number - 1, 1, -1 do
@@ -38,22 +38,22 @@ function source.comment_above(lines, number)
   return #found > 0 and found or nil
 end
 
---- Where a function stands: its source as debug.getinfo has it, first and last line; nil for one
--- in C.
+--- Returns the location of a function: the chunk as in debug.getinfo, first and last line; nil for
+-- a function in C.
 function source.place(f)
   local info = debug.getinfo(f, "S")
   if info.what == "C" then return nil end
   return info.source, info.linedefined, info.lastlinedefined
 end
 
---- The comment above the function `f`, as a list of lines, or nil.
+--- Returns the comment above the function `f` as a list of lines, or nil.
 function source.doc(f)
   local name, first = source.place(f)
   local lines = name and source.lines(name)
   return lines and first > 0 and source.comment_above(lines, first) or nil
 end
 
---- The lines of the function `f` itself, and the number of the first, or nil.
+--- Returns the lines of the function `f`, and the number of the first, or nil.
 function source.text(f)
   local name, first, last = source.place(f)
   local lines = name and source.lines(name)
@@ -63,7 +63,7 @@ function source.text(f)
   return table.move(lines, first, last, 1, {}), first
 end
 
---- The comment a file opens with, as a list of lines, or nil.
+--- Returns the comment that opens a file as a list of lines, or nil.
 function source.header(name)
   local lines = source.lines(name)
   if not lines then return nil end
@@ -73,9 +73,9 @@ function source.header(name)
   return source.comment_above(lines, last)
 end
 
---- Parameters as a text: those that must be given, then the others as the table they may be named
--- in: "in_features, out_features, {bias = true, device = nil}". `parameters` is a list of {name,
--- optional, default}, the default as text.
+--- Formats parameters: required ones, then the others as a table of options: "in_features,
+-- out_features, {bias = true, device = nil}". `parameters` is a list of {name, optional, default},
+-- with the default as a string.
 function source.parameters_text(parameters)
   local needed, named = {}, {}
   for _, p in ipairs(parameters) do
@@ -89,8 +89,8 @@ function source.parameters_text(parameters)
   return table.concat(needed, ", ")
 end
 
---- The parameters by which a function of the library reads its `...` (see args.signature): a list,
--- empty where it takes none; nil where that is not known.
+--- Returns the parameters by which a library function parses its `...` (args.signature): a list,
+-- empty for a function without arguments; nil when they are unknown.
 function source.parsed(f)
   local core = package.loaded["lutra.core"]
   local text = core and core._signatures[f]
@@ -104,7 +104,7 @@ function source.parsed(f)
   end
 end
 
---- The parameters of `f` as text, without self.
+--- Returns the parameters of `f` as text, without self.
 function source.signature(f)
   local info = debug.getinfo(f, "u")
   local names = {}
@@ -116,26 +116,26 @@ function source.signature(f)
   return table.concat(names, ", ")
 end
 
---- A name with parameters behind it, as a call is written.
+--- Returns the code of a call with these parameters.
 function source.call(name, parameters)
   if parameters:sub(1, 1) == "{" and parameters:sub(-1) == "}" then return name .. parameters end
   return name .. "(" .. parameters .. ")"
 end
 
---- A line of a chunk, for people: "lutra/nn/linear.lua:16", "cell[3]:1".
+--- Returns a line of a chunk as text: "lutra/nn/linear.lua:16", "cell[3]:1".
 function source.place_text(chunk, line)
   local path = chunk:match "^[@=](.*)$" or "a string"
   path = path:match "/(lutra/.*)$" or path:match "/(lutra%.lua)$" or path
   return line and ("%s:%d"):format(path, line) or path
 end
 
---- Where a function stands, for people; nil for one in C.
+--- Returns the location of a function as text; nil for a function in C.
 function source.where(f)
   local chunk, line = source.place(f)
   return chunk and source.place_text(chunk, line)
 end
 
---- The first sentence of a comment, without the call that it may begin with.
+--- Returns the first sentence of a comment, without the call that it may begin with.
 function source.summary(lines)
   if not lines then return nil end
   local text = table.concat(lines, " "):gsub("%s+", " ")

@@ -1,6 +1,6 @@
---- What a subject of help is, as it was typed: `lt.matmul`, `x:sum`, `net[1].weight`, `:time`.
+--- Resolves a subject of help as it was typed: `lt.matmul`, `x:sum`, `net[1].weight`, `:time`.
 --
--- Nothing of the user's runs: chains are followed as completion follows them.
+-- No user code runs: chains are followed as in completion.
 
 local commands = require "lutra.repl.commands"
 local expression = require "lutra.repl.complete.expression"
@@ -9,7 +9,7 @@ local tokens = require "lutra.repl.complete.tokens"
 
 local subject = {}
 
--- The thing (complete/things.lua) that an expression is, or nil.
+-- Returns the static value (complete/static_values.lua) of an expression, or nil.
 local function resolve(text, session)
   local ok, read = pcall(tokens.read, text .. " ")
   if not ok or #read.list == 0 then return nil end
@@ -18,7 +18,7 @@ local function resolve(text, session)
   return found and thing or nil
 end
 
--- A session, as completion wants it, that sees the variables of the frame that is debugged.
+-- Returns a session for completion that includes the variables of the frame being debugged.
 local function seen_from(session)
   local debugger = session and session.debugger
   if not debugger then return session end
@@ -32,11 +32,11 @@ local function seen_from(session)
   end}}
 end
 
---- Reads a subject. Returns a table of what is known, at least {text}:
+--- Resolves a subject. Returns a table with at least {text}, and if known:
 --   command  the row of a command
---   thing    {value = ...} or {like = "tensor"}, as complete/things.lua has them
---   owner    the thing whose field it is, and
---   field    its name
+--   thing    its static value, {value = ...} or {like = "tensor"} (complete/static_values.lua)
+--   owner    the static value whose field it is, and
+--   field    the field's name
 function subject.read(text, session)
   session = seen_from(session)
   text = text:match "^%s*(.-)%s*$"
@@ -48,7 +48,7 @@ function subject.read(text, session)
   local before, field = bare:match "^(.+)[%.:]%s*([%a_][%w_]*)$"
   if before and not tonumber(bare) then
     found.owner, found.field = resolve(before, session), field
-    if not found.owner and before == "x" then found.owner = {like = "tensor"} end -- as help writes
+    if not found.owner and before == "x" then found.owner = {like = "tensor"} end
     if found.owner then found.thing = static_values.field(found.owner, field) end
     local of_tensor = found.owner
       and (found.owner.like == "tensor" or static_values.is_tensor(found.owner.value))

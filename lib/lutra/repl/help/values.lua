@@ -1,7 +1,7 @@
---- Pages about values: tensors, tables, strings that name dtypes and devices, everything else.
+--- Help pages of values: tensors, tables, strings that name dtypes and devices, everything else.
 --
--- Invariant: calls no metamethod of the user's, and copies from no device: what a tensor on one
--- holds is left to who prints it.
+-- Invariant: calls no metamethod of the user's, and copies nothing from a device: the contents of
+-- its tensors are shown only when they are printed.
 
 local catalogue = require "lutra.repl.help.catalogue"
 local core = require "lutra.core"
@@ -11,9 +11,9 @@ local wrap = require "lutra.repl.help.wrap"
 
 local values = {}
 
-local most_read = 1 << 20 -- elements of a tensor that are read for its smallest and largest
+local most_read = 1 << 20 -- the maximum size of a tensor whose range is computed
 
---- What a value is, in a few words.
+--- Returns a short description of a value.
 function values.describe(value)
   if core._is_freed(value) then return "a tensor that was freed" end
   if static_values.is_tensor(value) then
@@ -48,7 +48,7 @@ local function tensor_page(name, x, width, paint)
       .. "shows its memory."):format(name, name), width)
 end
 
--- Names in a row, as many as fit in each line.
+-- Returns names as lines with as many as fit.
 local function names_text(names, width)
   return "  " .. wrap.text(table.concat(names, ", "), width - 2, 0):gsub("\n", "\n  ")
 end
@@ -111,7 +111,7 @@ local function string_page(name, text, width, paint)
     .. "of string: ?string.format"):format(#text), width)
 end
 
---- The page of a value that is no function and no class.
+--- Returns the page of a value that is neither a function nor a class.
 function values.page(name, value, width, paint)
   if core._is_freed(value) then
     return paint("heading", name) .. ": " .. values.describe(value)

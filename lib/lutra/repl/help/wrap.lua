@@ -1,11 +1,11 @@
---- Text laid out for a terminal: paragraphs, columns, all within a width.
+--- Layout of text for a terminal: paragraphs and columns within a width.
 
 local wrap = {}
 
 local function width_of(text) return utf8.len(text) or #text end
 
---- `text` in lines of at most `width` columns; each but the first starts with `indent` spaces. A
--- word that is longer than that stays whole.
+--- Wraps `text` to lines of at most `width` columns; each but the first starts with `indent`
+-- spaces. A longer word is not broken.
 function wrap.text(text, width, indent)
   local space = (" "):rep(indent or 0)
   local lines, line = {}, nil
@@ -21,19 +21,19 @@ function wrap.text(text, width, indent)
   return table.concat(lines, "\n")
 end
 
---- As wrap.text, for a call: "name = value" stays together.
+--- Wraps the code of a call like wrap.text; "name = value" is not broken.
 function wrap.code(text, width, indent)
   local joined = text:gsub(" = ", "\u{a0}=\u{a0}")
   return (wrap.text(joined, width, indent):gsub("\u{a0}", " "))
 end
 
--- Code in a comment, or a list: a line that keeps its own layout.
+-- Returns whether a line is code in a comment, or a list, which keeps its layout.
 local function is_fixed(line)
   return line:match "^%s%s+%S" ~= nil or line:match "^%s*[%*%-] " ~= nil
 end
 
---- The lines of a comment as paragraphs of at most `width` columns; indented lines stay as they
--- are.
+--- Returns the lines of a comment as paragraphs of at most `width` columns; indented lines are
+-- unchanged.
 function wrap.comment(lines, width)
   local out, paragraph = {}, {}
   local function flush()
@@ -53,7 +53,8 @@ function wrap.comment(lines, width)
   return table.concat(out, "\n")
 end
 
---- Rows of {name, text} as two columns; where the names leave no room, the texts go below them.
+--- Returns rows of {name, text} as two columns; when the names leave no room, the texts are below
+-- them.
 function wrap.rows(rows, width, indent)
   local space, widest = (" "):rep(indent), 0
   for _, row in ipairs(rows) do widest = math.max(widest, math.min(width_of(row[1]), 26)) end

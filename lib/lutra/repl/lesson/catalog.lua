@@ -1,9 +1,9 @@
---- The lessons that there are: one Lua file each, in the order of their names.
+--- The catalog of lessons: one Lua file each, in the order of their names.
 --
--- Those that come with Lutra are in lutra/lessons/; behind them stand a teacher's own, from the
--- folder LUTRA_LESSONS, else $XDG_CONFIG_HOME/lutra/lessons. Invariant: a file is run when its
--- lesson is asked for and not before, with globals of its own; so one with an error, or without an
--- end, is in nobody's way. The reason is then in the lesson's field `wrong`.
+-- The lessons of Lutra are in lutra/lessons/; they are followed by a teacher's own, from the folder
+-- LUTRA_LESSONS, else $XDG_CONFIG_HOME/lutra/lessons. Invariant: a file is run only when its lesson
+-- is opened, with its own globals, so that an error or an endless loop in it affects no other
+-- lesson. The error is then in the lesson's field `wrong`.
 
 local files = require "lutra.repl.files"
 local globals = require "lutra.repl.globals"
@@ -12,7 +12,7 @@ local traceback = require "lutra.repl.traceback"
 
 local catalog = {}
 
--- The fields of a lesson: name, type, and what it is for, for the message about one that is wrong.
+-- The fields of a lesson: name, type, and purpose, for the message about an invalid one.
 local fields = {
   {"title", "string", "a short name"},
   {"goal", "string", "the goal, one sentence"},
@@ -36,9 +36,9 @@ local function own_folder()
   return files.place("config", "lessons")
 end
 
--- ---- what a file gives
+-- ---- the contents of a file
 
--- What a lesson's file sees: its own globals, Lua's, and the names that the prompt knows.
+-- Returns the environment of a lesson's file: its own globals, Lua's, and the names of the prompt.
 local function environment()
   local lua = _ENV
   return setmetatable({}, {__index = function(_, name)
@@ -52,10 +52,10 @@ local function kind(value) return value == nil and "nil" or "a " .. type(value) 
 
 local function wrong_field(lesson)
   for _, field in ipairs(fields) do
-    local name, wanted, use = table.unpack(field)
+    local name, expected, use = table.unpack(field)
     local value = rawget(lesson, name)
-    if type(value) ~= wanted and not (field.optional and value == nil) then
-      return name, ('expected a %s for field "%s" (%s), got %s'):format(wanted, name, use,
+    if type(value) ~= expected and not (field.optional and value == nil) then
+      return name, ('expected a %s for field "%s" (%s), got %s'):format(expected, name, use,
         kind(value))
     end
   end
@@ -96,7 +96,7 @@ local function wrong_number(lesson)
   end
 end
 
--- The first field that is wrong, and what is wrong with it; or nil.
+-- Returns the first invalid field and the reason, or nil.
 local function wrong_of(lesson)
   if type(lesson) ~= "table" then
     return "return", ("expected the file to return a table, return {title = ...}, got %s"):format(
@@ -108,7 +108,7 @@ local function wrong_of(lesson)
   end
 end
 
--- "PATH:12: why", by the line that begins with the field; "PATH: why" where none does.
+-- Returns "PATH:12: reason" with the line that begins with the field; "PATH: reason" without one.
 local function placed(path, field, why)
   local number = 0
   for line in ((files.read(path) or "") .. "\n"):gmatch "(.-)\n" do
@@ -121,14 +121,14 @@ local function placed(path, field, why)
   return ("%s: %s"):format(path, why)
 end
 
---- Is the message of an error one with a line of the file where the function f stands? (Lua cuts a
--- long path at its beginning.)
+--- Returns whether an error message has a line of the file that defines the function f. (Lua
+-- truncates a long path at its beginning.)
 function catalog.is_from(message, f)
   local start = debug.getinfo(f, "S").short_src .. ":"
   return message:sub(1, #start) == start
 end
 
--- Runs a file. Returns its table, or nil and why not.
+-- Runs a file. Returns its table, or nil and the reason.
 local function run(path)
   local f, why = loadfile(path, "t", environment())
   if not f then return nil, why end
@@ -142,8 +142,8 @@ local function run(path)
   return lesson
 end
 
---- The lesson of an entry of the list, its file read anew: {name, path, ...the fields}; or {name,
--- path, title, wrong = "PATH:LINE: why"}.
+--- Returns the lesson of an entry of the list, read from its file: {name, path, ...the fields}; or
+-- {name, path, title, wrong = "PATH:LINE: reason"}.
 function catalog.read(entry)
   local copy = {name = entry.name, path = entry.path}
   local lesson, why = nil, entry.wrong
@@ -158,7 +158,8 @@ end
 
 -- ---- which files there are
 
--- What is wrong with the name of a file, by which progress is kept; `taken` has those before it.
+-- Returns why the name of a file, which identifies its progress, is invalid, or nil; `taken` has
+-- the names before it.
 local function wrong_name(name, path, taken)
   if not name:match "^[%w_.-]+$" then
     return path .. ": expected letters, digits, _, . and - in its name"
@@ -182,8 +183,8 @@ local function add_folder(list, taken, folder)
   end
 end
 
---- The list of lessons, entries {name, path, wrong = why or nil}, and a note for the user or nil.
--- No file is read.
+--- Returns the list of lessons, entries {name, path, wrong = reason or nil}, and a note for the
+-- user or nil. No file is read.
 function catalog.list()
   local list, taken = {}, {}
   add_folder(list, taken, builtin_folder())

@@ -1,14 +1,14 @@
---- How a lesson is printed: its page, verdicts and notes, broken to the width of the terminal.
+--- Printing of lessons: pages, verdicts and notes, wrapped to the width of the terminal.
 
 local style = require "lutra.repl.style"
 local texts = require "lutra.internal.text"
 
 local page = {}
 
---- Prints a line, or text of several lines as it is.
+--- Prints a line, or text of several lines, unchanged.
 function page.say(text) io.stdout:write(text, "\n") end
 
--- `text` behind a word; further lines stand under it.
+-- Prints `text` behind a word; further lines are aligned under it.
 local function behind(word, text, kind)
   local indent = #word + 1
   local lines = {}
@@ -21,23 +21,23 @@ end
 
 local function wrapped(text) return texts.wrap(text, style.width() - 1, 0) end
 
---- A remark beside the matter.
+--- Prints a remark.
 function page.note(text) page.say(style.paint("faint", wrapped(text))) end
 
---- "done: ..." or "not yet: ...".
+--- Prints "done: ..." or "not yet: ...".
 function page.verdict(passed, message)
   behind(passed and "done:" or "not yet:", message, passed and "heading" or "warning")
 end
 
---- A sentence to read.
+--- Prints a sentence.
 function page.sentence(text) page.say(wrapped(text)) end
 
---- Code, moved in.
+--- Prints code, indented.
 function page.code(code)
   for line in (code:gsub("%s+$", "") .. "\n"):gmatch "(.-)\n" do page.say("    " .. line) end
 end
 
--- Paragraphs are broken; lines that begin with two spaces stay.
+-- Wraps paragraphs; lines that begin with two spaces are unchanged.
 local function paragraphs(text)
   local words = {}
   local function flush()
@@ -56,7 +56,7 @@ local function paragraphs(text)
   page.say ""
 end
 
---- A whole lesson: title, text, and, nearest to the prompt, the goal and the code to mend, with the
+--- Prints a lesson: title, text, and, nearest to the prompt, the goal and the code to fix, with the
 -- note `entered` above it.
 function page.lesson(lesson, number, count, entered)
   page.say(style.paint("heading", wrapped(("Lesson %d of %d: %s"):format(number, count,

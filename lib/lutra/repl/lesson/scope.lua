@@ -1,13 +1,13 @@
---- What :check finds, whatever the session did before: modes as in a session that has just begun,
--- Lutra's own functions, random numbers that were not seen in a check before. Behind the check the
--- session has back what it had; that is the invariant, also where the check raises an error or is
--- interrupted. So code passes by what it does, not by what it was put upon.
+--- The environment of :check, independent of the session: the modes of a new session, Lutra's own
+-- functions, and random numbers that no earlier check used. Invariant: after the check the
+-- session's state is restored, also when the check raises an error or is interrupted. So the
+-- result depends only on the code that is checked.
 
 local lt = require "lutra"
 
 local scope = {}
 
--- name, how it is read and set, what it is at the beginning
+-- name, getter and setter, initial value
 local modes = {
   {"the default device", lt.get_default_device, lt.set_default_device, "cpu"},
   {"the default dtype", lt.get_default_dtype, lt.set_default_dtype, "float32"},
@@ -15,8 +15,8 @@ local modes = {
   {"the random numbers", lt.get_rng_state, lt.set_rng_state},
 }
 
--- The modes of CUDA. To set a stream makes its device the current one, which so is the first to be
--- set and the last to be set back.
+-- Returns the modes of CUDA. Setting a stream makes its device the current one, so the current
+-- device is set first and restored last.
 local function cuda_modes()
   local cuda = lt.cuda
   local list = {{"the current device", cuda.current_device, cuda.set_device, 0}}
@@ -31,7 +31,7 @@ local function cuda_modes()
   return list
 end
 
--- Sets the modes; adds to `self.aside` which were others.
+-- Sets the modes; adds those that were different to `self.aside`.
 local function set_modes(self, list)
   for _, mode in ipairs(list) do
     local name, get, set, value = table.unpack(mode)
@@ -57,7 +57,7 @@ for of, t in pairs(watched) do
   end
 end
 
--- Calls visit("lt.zeros", lt, "zeros", the function that was there) for each that is another now.
+-- Calls visit("lt.zeros", lt, "zeros", the original function) for each function that was replaced.
 local function each_replaced(visit)
   for of, t in pairs(watched) do
     for name, own in next, pristine[of] do
@@ -66,7 +66,7 @@ local function each_replaced(visit)
   end
 end
 
--- Puts Lutra's functions back; adds to `self.aside` which were others.
+-- Restores Lutra's functions; adds those that were replaced to `self.aside`.
 local function set_functions(self)
   each_replaced(function(called, t, name, own)
     local other = rawget(t, name)
@@ -84,8 +84,8 @@ Scope.__index = Scope
 
 local checks = 0
 
---- A scope, which must be closed (`<close>`, or :close()). aside: the names of what the session had
--- changed.
+--- Returns a scope, which must be closed (`<close>` or :close()). aside: the names of what the
+-- session had changed.
 function scope.new()
   checks = checks + 1
   local self = setmetatable({aside = {}, undo = {}}, Scope)
@@ -96,7 +96,7 @@ function scope.new()
   return self
 end
 
---- The names of Lutra's functions that were replaced within the scope.
+--- Returns the names of Lutra's functions that were replaced within the scope.
 function Scope:replaced() -- luacheck: ignore self
   local names = {}
   each_replaced(function(called) names[#names + 1] = called end)

@@ -1,13 +1,13 @@
---- What a lesson's checker looks with: it calls the user's function and says what it did.
+--- Functions for a lesson's checker, which calls the user's function and tests its effects.
 --
--- Each function may raise an error: its text is then what :check prints.
+-- Each function may raise an error, whose message :check prints.
 
 local numbers = require "lutra.internal.numbers"
 local texts = require "lutra.internal.text"
 
 local see = {}
 
---- The user's function of that name.
+--- Returns the user's function of that name.
 function see.func(env, name)
   local f = env[name]
   if type(f) ~= "function" then
@@ -17,13 +17,14 @@ function see.func(env, name)
   return f
 end
 
---- What a value is: "nothing", "a tensor", "a table".
+--- Returns a description of a value: "nothing", "a tensor", "a table".
 function see.kind(value)
   if value == nil then return "nothing" end
   return "a " .. (require("lutra").is_tensor(value) and "tensor" or type(value))
 end
 
---- The tensor that a function gave; `what` is its name for the message.
+--- Returns `value`, the result of a function, which must be a tensor; `what` names it in the
+-- message.
 function see.tensor(value, what)
   if not require("lutra").is_tensor(value) then
     error(("expected a tensor from %s, got %s%s"):format(what, see.kind(value),
@@ -32,7 +33,7 @@ function see.tensor(value, what)
   return value
 end
 
---- The number that a function gave, one of Lua's.
+--- Returns `value`, the result of a function, which must be a number of Lua.
 function see.number(value, what)
   if type(value) ~= "number" then
     error(("expected a number from %s, got %s%s"):format(what, see.kind(value),
@@ -41,16 +42,16 @@ function see.number(value, what)
   return value
 end
 
---- Is a number within `tolerance` of another, or a tensor, wherever it is, of the other's shape and
--- each of its numbers? NaN is near to nothing.
-function see.near(value, wanted, tolerance)
-  if type(wanted) == "number" then return math.abs(value - wanted) <= tolerance end
-  if tostring(value.shape) ~= tostring(wanted.shape) then return false end
-  return value:cpu():to(wanted.dtype):allclose(wanted:cpu(), {rtol = 0, atol = tolerance})
+--- Returns whether a number is within `tolerance` of the expected one; or whether a tensor, on any
+-- device, has the expected shape and all its elements are. NaN is near nothing.
+function see.near(value, expected, tolerance)
+  if type(expected) == "number" then return math.abs(value - expected) <= tolerance end
+  if tostring(value.shape) ~= tostring(expected.shape) then return false end
+  return value:cpu():to(expected.dtype):allclose(expected:cpu(), {rtol = 0, atol = tolerance})
 end
 
---- How many events of a trace pass `test`, and by which lines: 3, "cell[2]:4 (3 times)". A trace
--- that had no room for all events is an error.
+--- Returns the number of events of a trace that pass `test`, and their lines: 3, "cell[2]:4 (3
+-- times)". Raises an error when the trace dropped events.
 function see.count(trace, test)
   if trace.dropped > 0 then
     error(("the code ran too long: %s could not be traced"):format(
@@ -72,14 +73,14 @@ function see.count(trace, test)
   return count, table.concat(order, ", ")
 end
 
---- Tests for see.count: a copy; one to the host; one to a device; one that the host waited for.
+--- Tests for see.count: a copy; one to the host; one to a device; a wait of the host.
 function see.copy(e) return e.kind == "copy" end
 function see.home(e) return e.kind == "copy" and e.to == "cpu" end
 function see.out(e) return e.kind == "copy" and e.from == "cpu" end
 function see.waited(e) return e.kind == "sync" or e.kind == "copy" and e.blocking end
 
---- Tests for see.count: memory for a tensor on `device`; a product of matrices there, as layers
--- make one; anything computed there, which making and copying tensors is not.
+--- Tests for see.count: an allocation of a tensor on `device`; a matrix product there, as in
+-- layers; any computation there, which excludes creating and copying tensors.
 function see.made(device)
   return function(e) return e.kind == "alloc" and e.to == device end
 end
@@ -96,11 +97,11 @@ function see.computed(device)
   end
 end
 
---- For each event that passes `test`, in their order: of how many bytes copied from the host it is
--- sure that they are there, as the event's stream copied them itself or was told to wait for the
--- stream that did.
+--- Returns, for each event that passes `test`, in order, how many bytes copied from the host are
+-- guaranteed to have arrived: those copied by the event's stream, or by a stream that it has
+-- synchronized with.
 function see.arrived(trace, test)
-  local copies_of, marks, list = {}, {}, {} -- by stream and by mark: a set of copies
+  local copies_of, marks, list = {}, {}, {} -- sets of copies by stream and by mark
   local function add(set, more)
     for copy in pairs(more or {}) do set[copy] = true end
     return set
@@ -125,8 +126,8 @@ function see.arrived(trace, test)
   return list
 end
 
---- The most memory that tensors of a device held at once while f(...) ran, beyond what was held
--- before; then f's results.
+--- Returns the peak of a device's memory allocated to tensors while f(...) ran, beyond the memory
+-- allocated before; then f's results.
 function see.peak(device, f, ...)
   local accelerator = require "lutra.accelerator"
   collectgarbage()
@@ -138,13 +139,13 @@ function see.peak(device, f, ...)
     table.unpack(results, 1, results.n)
 end
 
---- 268435456 -> "256.0 MiB"; 3, "copy" -> "3 copies".
+--- Format 268435456 as "256.0 MiB"; 3, "copy" as "3 copies".
 see.bytes = texts.bytes
 
---- A number as text, by a format.
+--- Formats a number.
 see.text = numbers.text
 
---- The first number of a tensor, as text.
+--- Returns the first number of a tensor as text.
 function see.first(x)
   if x:numel() == 0 then return "nothing" end
   local value = x:flatten()[1]:item()

@@ -1,5 +1,5 @@
---- The variables that a lesson's code makes. They go when the lesson is left; what the user had
--- under the same name comes back.
+--- The variables that a lesson's code sets. They are removed when the lesson is closed, and the
+-- user's variables of the same names are restored.
 
 local variables = {}
 
@@ -10,7 +10,7 @@ local function snapshot(session)
   return globals, locals
 end
 
--- The names whose values are not the same in both.
+-- Returns the names whose values differ.
 local function changed(before, after)
   local names = {}
   for name, value in next, after do
@@ -19,8 +19,7 @@ local function changed(before, after)
   return names
 end
 
---- Runs f, which enters a lesson's code. Returns a function that undoes what it and later code made
--- of the variables that f set.
+--- Runs f, which enters a lesson's code. Returns a function that restores the variables that f set.
 function variables.enter(session, f)
   local globals, locals = snapshot(session)
   f()

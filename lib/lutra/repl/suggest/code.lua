@@ -1,9 +1,9 @@
---- What the code of a line that failed tells: which of its names are nil, and whether a dot stands
--- there for a colon.
+--- Suggestions from the code of a line that failed: names that are nil, and a dot in place of a
+-- colon.
 --
--- A view is what completion's expression.resolve takes: the tokens of the line -- and of the next
--- ones, while a bracket is open -- with the variables that its function sees. Invariant: nothing
--- of the user's runs.
+-- A view is the argument of completion's expression.resolve: the tokens of the line -- and of the
+-- next ones, while a bracket is open -- with the variables of its function. Invariant: no user code
+-- runs.
 
 local error_span = require "lutra.repl.error_span"
 local expression = require "lutra.repl.complete.expression"
@@ -19,7 +19,7 @@ local code = {}
 
 local MOST_LINES = 20
 
--- Line `number` with those that its open brackets reach over.
+-- Returns line `number` with the following lines that its open brackets include.
 local function statement(text, number)
   local line = source_lines.line(text, number)
   for n = number + 1, number + MOST_LINES do
@@ -31,8 +31,9 @@ local function statement(text, number)
   return line
 end
 
---- A view of line `number` of `text`. `variables` are {value} by name; `session` is the prompt's
--- or nil; `nested`: does the function that ran start in this line? Nil when there is no such line.
+--- Returns a view of line `number` of `text`. `variables` are {value} by name; `session` is the
+-- prompt's or nil; `nested`: whether the running function starts in this line. Returns nil when
+-- there is no such line.
 function code.view(text, number, variables, session, nested)
   local line = statement(text, number)
   if not line then return nil end
@@ -47,13 +48,13 @@ function code.view(text, number, variables, session, nested)
   }
 end
 
--- The text of the tokens first..last.
+-- Returns the text of the tokens first..last.
 local function written(view, first, last)
   local list = view.read.list
   return view.text:sub(list[first][3], list[last][3] + #list[last][2] - 1)
 end
 
--- What stands before the dot or colon at token `at`: its thing, and its text where that is short.
+-- Returns the static value before the dot or colon at token `at`, and its text when it is short.
 local function owner(view, at)
   local first = expression.start(view.read, at - 1)
   local thing = first and expression.resolve(view, first, at - 1)
@@ -64,7 +65,7 @@ end
 
 -- ---- fields
 
--- The field of `thing` nearest to `name`, or nil; and is there one of that name?
+-- Returns the field of `thing` nearest to `name`, or nil; and whether there is one of that name.
 local function near_field(thing, name)
   local names, there = {}, false
   static_values.members(thing, function(field)
@@ -74,8 +75,8 @@ local function near_field(thing, name)
   return not there and nearest.find(name, names) or nil, there
 end
 
---- The field or method `name`, which the line reads and which is nil: what it is nearest to, as it
--- would be written, or nil; and how it is written where it is not there at all, or nil.
+--- Returns, for a field or method `name` of the line that is nil, the code with the nearest name,
+-- or nil; and its code when there is no such field, or nil.
 function code.field(view, name)
   local list, missing = view.read.list, nil
   for i = 3, #list do
@@ -94,7 +95,7 @@ end
 
 -- ---- names that are nil
 
--- Adds the names from token i on, which commas part, to `found`.
+-- Adds the names separated by commas from token i on to `found`.
 local function add_names(list, i, found)
   while name_at(list, i) do
     found[name_at(list, i)] = true
@@ -104,7 +105,8 @@ local function add_names(list, i, found)
   end
 end
 
--- The names that the tokens declare: they are not there before, or in another function only.
+-- Returns the names that the tokens declare, which are undefined before, or in another function
+-- only.
 local function declared(list)
   local found = {}
   for i = 1, #list do
@@ -119,7 +121,7 @@ local function declared(list)
   return found
 end
 
--- The tokens that are assigned to, or are the key in a table: a set of places.
+-- Returns the set of indexes of tokens that are assigned to, or are a key in a table.
 local function targets(read)
   local list, found, depth = read.list, {}, 0
   for i = 1, #list do
@@ -136,14 +138,14 @@ local function targets(read)
   return found
 end
 
--- Is the token in a function that starts in these lines? As a set of places.
+-- Returns the set of indexes of tokens in a function that starts in these lines.
 local function inner_functions(list)
   local plain = {}
   for i, token in ipairs(list) do plain[i] = {kind = token[1], text = token[2]} end
   return error_span.in_functions(plain, 1, #plain)
 end
 
--- The names that the function reads in these lines: a list of {place, name, member}.
+-- Returns the names that the function reads in these lines: a list of {index, name, member}.
 local function names_read(view)
   local list, found = view.read.list, {}
   local inside, hidden, assigned = inner_functions(list), declared(list), targets(view.read)
@@ -158,7 +160,7 @@ local function names_read(view)
   return found
 end
 
--- Is there a variable of that name, and its value.
+-- Returns whether there is a variable of that name, and its value.
 local function variable(view, name)
   local there, value = view.session.locals:get(name)
   if there then return true, value end
@@ -167,13 +169,13 @@ local function variable(view, name)
   return value ~= nil, value
 end
 
---- Is there a variable of that name which is not nil?
+--- Returns whether there is a variable of that name that is not nil.
 function code.has_variable(view, name)
   return select(2, variable(view, name)) ~= nil
 end
 
--- "list[0] is nil: lists count from 1", of the first index in the line that is just outside of a
--- list, or nil.
+-- Returns "list[0] is nil: lists count from 1", for the first index in the line that is just
+-- outside a list, or nil.
 local function outside(view)
   local list, partner = view.read.list, view.read.partner
   for i = 2, #list do
@@ -190,8 +192,8 @@ local function outside(view)
   end
 end
 
---- Does the line after `number` of `text`, which starts with a bracket, call what ends line
--- `number`? `name` is what Lua calls that, or nil.
+--- Returns advice when the line after `number` of `text`, which starts with a bracket, calls the
+-- value at the end of line `number`. `name` is Lua's name for that value, or nil.
 function code.goes_on(text, number, name)
   local line, after = source_lines.line(text, number), source_lines.line(text, number + 1)
   if not after or not after:match "^%s*%(" then return false end
@@ -199,8 +201,8 @@ function code.goes_on(text, number, name)
   return #list > 0 and (list[#list][2] == name or not name and is(list, #list, ")"))
 end
 
---- What the line has that is nil, as text, or nil. `advise(name)` gives advice about an undefined
--- name, or nil.
+--- Returns the names in the line that are nil, as text, or nil. advise(name) returns advice about
+-- an undefined name, or nil.
 function code.nil_names(view, advise)
   local _, environment = view.session.locals:get "_ENV"
   if environment ~= nil and environment ~= _G then return nil end
@@ -241,7 +243,7 @@ local function is_library(value)
   return false
 end
 
--- Has the value a method of that name: a function of its class, not of its own?
+-- Returns whether the value has a method of that name: a function of its class, not of its own.
 local function has_method(thing, name)
   local value = thing.value
   if type(value) == "table" then
@@ -261,8 +263,8 @@ local function is_called(list, i)
   return is(list, i, "(") or is(list, i, "{") or list[i] ~= nil and list[i][1] == "string"
 end
 
---- Advice about a call of `name` in the line that has a dot for a colon, or the other way round;
--- nil where there is none.
+--- Returns advice about a call of `name` in the line with a dot in place of a colon, or the
+-- reverse; nil without any.
 function code.call(view, name)
   local list = view.read.list
   for i = 3, #list do

@@ -1,4 +1,4 @@
---- Advice about code that is no Lua: what another language writes so, and which block has no end.
+--- Suggestions for syntax errors: constructs of other languages, and blocks without an end.
 
 local other_languages = require "lutra.repl.other_languages"
 local lexer = require "lutra.repl.lexer"
@@ -7,10 +7,10 @@ local source_lines = require "lutra.repl.source_lines"
 
 local syntax = {}
 
-local LINES_ABOVE = 3   -- of the one that Lua names are looked at, too
-local LARGEST = 1 << 20 -- bytes of a text whose blocks are looked at
+local LINES_ABOVE = 3   -- lines above the one that Lua reports that are examined, too
+local LARGEST = 1 << 20 -- the maximum size in bytes of code whose blocks are examined
 
--- A line without what stands in its strings and comments.
+-- Returns a line without the contents of its strings and comments.
 local function bare(line)
   local parts = {}
   for kind, text in lexer.tokens(line) do
@@ -34,8 +34,8 @@ local function about_lines(text, number)
   end
 end
 
--- The tokens of a text with what blocks are told by: {text, line, indent, first = is it the first
--- of its line}.
+-- Returns the tokens of a string with their layout: {text, line, indent, first = whether it is the
+-- first of its line}.
 local function laid_out(text)
   local list, line, at, seen = {}, 1, 1, 0
   for _, token in ipairs(lexer.significant(text)) do
@@ -52,7 +52,7 @@ local function laid_out(text)
   return list
 end
 
--- Of the blocks in the tokens the first that, by the indentation, the `end` of another one closes.
+-- Returns the first block that, by the indentation, is closed by the `end` of another one.
 local function unclosed(list)
   local open, loop = {}, nil
   for _, token in ipairs(list) do
@@ -89,7 +89,7 @@ end
 
 local ends_block = {["end"] = true, ["else"] = true, ["elseif"] = true, ["until"] = true}
 
---- Advice about Lua's message for a chunk that did not load, or nil.
+--- Returns advice about Lua's message for a chunk that cannot be compiled, or nil.
 function syntax.hint(message)
   local near = message:match " near '?(.-)'?$"
   if not near then return nil end
@@ -98,7 +98,7 @@ function syntax.hint(message)
   local advice = text and about_lines(text, place.number)
   if advice then return advice end
   if message:find "'end' expected" and near == "<eof>" then return text and about_end(text) end
-  -- A block ends before its end only behind a return.
+  -- Only a return statement must be the last in its block.
   local closes = message:find "<eof> expected" or message:find "'end' expected"
   if closes and not ends_block[near] then return other_languages.after_return end
 end

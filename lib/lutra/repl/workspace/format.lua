@@ -1,5 +1,5 @@
---- The text that says what the tensors in a workspace's file are: the variables, the tables around
--- them, numbers, strings and booleans. It is kept in the file's metadata.
+--- The format of a workspace's metadata: the variables, the tables that contain the tensors,
+-- numbers, strings and booleans, as text.
 --
 -- Lines of tokens; the first line is the format's name and version. A value is one token:
 --
@@ -48,7 +48,7 @@ local function token(value)
   return value.kind .. value.id
 end
 
--- The value of one token; nil when it is none.
+-- Returns the value of one token; nil for an invalid token.
 local function read_token(text)
   local kind, rest = text:sub(1, 1), text:sub(2)
   if kind == '"' then
@@ -79,7 +79,7 @@ local function row(...)
   return table.concat(parts, " ")
 end
 
---- The text of an image: {tensors, tables, objects, variables}, lists of
+--- Formats an image: {tensors, tables, objects, variables}, lists of
 --   tensors    {name, device, role} or {base = number, shape, strides (lists), offset}
 --   tables     {kind, items = list of {key, value}}
 --   objects    {class, state = value, path = list of keys}
@@ -107,7 +107,7 @@ end
 
 -- ---- reading
 
--- "2,3" -> {2, 3}, "" -> {}; nil for any other text.
+-- Parses "2,3" to {2, 3}, "" to {}; returns nil for any other text.
 local function numbers(text)
   local list = {}
   if text == "" then return list end
@@ -120,7 +120,7 @@ local function numbers(text)
 end
 
 local function is_simple(value)
-  return type(value) ~= "table" and value == value -- NaN is no key
+  return type(value) ~= "table" and value == value -- NaN cannot be a key
 end
 
 local roles = {plain = true, parameter = true, frozen = true, grad = true}
@@ -130,8 +130,8 @@ local function is_device(text)
   return (text:find "^%l+$" or text:find "^%l+:%d+$") and text:match "^%l+" ~= "meta"
 end
 
--- How the values of a line become a part of the image, by the line's first word. They return false
--- for what `write` does not write.
+-- Functions that add the values of a line to the image, by the line's first word. They return
+-- false for values that `write` does not write.
 local readers = {}
 
 function readers.tensor(image, name, device, role)
@@ -175,7 +175,7 @@ function readers.variable(image, scope, name, attribute, value)
   table.insert(image.variables, {scope = scope, name = name, attribute = attribute, value = value})
 end
 
--- What the values of each line are, by a letter: s string, i integer, v any value, * more of them.
+-- The types of the values of each line: s string, i integer, v any value, * more of them.
 local expected = {tensor = "sss", view = "issi", table = "s", item = "vv", object = "sv*",
   variable = "sssv"}
 
@@ -203,7 +203,7 @@ local function read_line(image, line)
   return readers[word](image, table.unpack(values, 1, values.n)) ~= false
 end
 
--- Does every value name a table, tensor or object that is there?
+-- Returns whether every reference names an existing table, tensor or object.
 local function is_whole(image)
   local count = {t = #image.tables, x = #image.tensors, o = #image.objects}
   local function known(value)
@@ -223,7 +223,7 @@ local function is_whole(image)
   return true
 end
 
---- The image of a text; or nil and what is wrong with it.
+--- Parses a string. Returns its image, or nil and the reason.
 function format.read(text)
   local image = {tensors = {}, tables = {}, objects = {}, variables = {}}
   local number = 0

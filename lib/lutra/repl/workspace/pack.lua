@@ -1,9 +1,9 @@
---- From the variables of a session to an image (lutra.repl.workspace.format) and its tensors.
+--- Converts the variables of a session to an image (lutra.repl.workspace.format) and its tensors.
 --
--- Tensors, plain tables, numbers, strings and booleans are taken, and of objects that have
--- state_dict and load_state_dict (modules, optimizers) their state. Shared and cyclic tables stay
--- so; so do two names of one tensor, and a tensor that is a view within another one.
--- Invariant: what cannot be taken is named in `left`, with why.
+-- Tensors, plain tables, numbers, strings and booleans are saved, and of objects that have
+-- state_dict and load_state_dict (modules, optimizers) their state. Shared and cyclic tables,
+-- several names of one tensor, and views are preserved. Invariant: values that cannot be saved are
+-- listed in `left` with the reason.
 
 local core = require "lutra.core"
 local lexer = require "lutra.repl.lexer"
@@ -44,7 +44,7 @@ local function role_of(t)
   return t.is_leaf and t.requires_grad and "grad" or "plain"
 end
 
--- The name in the file: the path, made unique.
+-- Returns the name in the file: the path, made unique.
 local function file_name(state, place)
   local whole = path(place)
   local name, n = whole, 1
@@ -55,7 +55,7 @@ local function file_name(state, place)
   return name
 end
 
--- The first and the last element of a tensor in its storage.
+-- Returns the first and the last element of a tensor in its storage.
 local function extent(t)
   local first, last = t:storage_offset(), t:storage_offset()
   local strides = t:stride()
@@ -63,7 +63,8 @@ local function extent(t)
   return first, last
 end
 
--- Can `t` be taken as a view of `base`: no autograd of its own, all of it within base's elements?
+-- Returns whether `t` can be saved as a view of `base`: without autograd state, and within base's
+-- elements.
 local function is_view(t, base)
   if t.dtype ~= base.dtype or role_of(t) ~= "plain" or t:numel() == 0 then return false end
   if not base:is_contiguous() or not t:shares_storage(base) then return false end
@@ -78,7 +79,7 @@ local function plain_list(shape)
   return list
 end
 
--- What may be the base of others comes first: many elements, contiguous, with a role.
+-- Sorts possible bases first: many elements, contiguous, with a role.
 local function before(a, b)
   if a.numel ~= b.numel then return a.numel > b.numel end
   if a.contiguous ~= b.contiguous then return a.contiguous end
@@ -133,8 +134,8 @@ local function reference(state, kind, value)
   return made
 end
 
--- The state of an object that can give it and take it back, else nil. Classes have the methods,
--- too, but fail when called.
+-- Returns the state of an object that has state_dict and load_state_dict, else nil. Classes also
+-- have the methods, but fail when called.
 local function state_of(object)
   local ok, state = pcall(function()
     return type(object.load_state_dict) == "function" and type(object.state_dict) == "function"
@@ -159,7 +160,7 @@ local function add_object(state, object, saved_state, place)
   return made
 end
 
--- A table gets its number now; what is in it is taken later, so that depth costs no stack.
+-- Numbers a table; its contents are added later, so that deep nesting needs no stack.
 local function add_table(state, t, place)
   local made = reference(state, "t", t)
   local kind = debug.getmetatable(t) == ordered_meta and "ordered" or "plain"
@@ -177,7 +178,7 @@ local function add_tensor(state, t, place)
   return made
 end
 
--- The value of the image for `value`, or nil and why there is none.
+-- Returns the value in the image for `value`, or nil and the reason.
 function value_of(state, value, place)
   local kind = type(value)
   if kind == "number" or kind == "string" or kind == "boolean" then return value end
@@ -197,7 +198,7 @@ end
 
 local simple = {string = true, number = true, boolean = true}
 
--- The keys of a table that can be kept: in its own order, or those of a plain table sorted.
+-- Returns the keys of a table that can be saved: in its order, or for a plain table sorted.
 local function keys_of(state, t, place)
   local keys = {}
   local function add(key)
@@ -220,7 +221,7 @@ local function keys_of(state, t, place)
   return keys
 end
 
--- Takes what is in the tables that wait, and those within.
+-- Adds the contents of the pending tables, and of tables in them.
 local function add_items(state)
   local at = 1
   while state.waiting[at] do
@@ -238,9 +239,10 @@ local function add_items(state)
   end
 end
 
---- The image of a session's variables. Returns
---   {image, values = tensors by their names in the file, left = names with why they are not in it,
---    apart = pairs of names that shared memory and will not, tensors, others = counts of variables}
+--- Returns the image of a session's variables:
+--   {image, values = tensors by their names in the file, left = names that are not in it, with the
+--    reason, apart = pairs of names that shared memory and will not, tensors, others = counts of
+--    variables}
 function pack.session(session)
   local state = {
     image = {tensors = {}, tables = {}, objects = {}, variables = {}},

@@ -1,8 +1,8 @@
---- From an image (lutra.repl.workspace.format) and the tensors of its file back to variables.
+--- Restores variables from an image (lutra.repl.workspace.format) and the tensors of its file.
 --
--- Everything is made, moved to its device and checked before the first variable is set.
--- Invariant: an error leaves the session's variables and objects as they were. What the file says
--- is data: no text of it is compiled, and what a message repeats of it cannot move the cursor.
+-- All values are created, moved to their devices and checked before the first variable is set.
+-- Invariant: an error leaves the session's variables and objects unchanged. The file is data: none
+-- of its text is compiled, and text from it in messages cannot control the terminal.
 
 local core = require "lutra.core"
 local lt = require "lutra"
@@ -13,7 +13,7 @@ local unpack = {}
 
 -- ---- tensors
 
--- Is there such a device here?
+-- Returns whether a device is available.
 local function is_here(device)
   local kind, index = device:match "^(%a+):?(%d*)$"
   if kind == "cpu" or not kind then return kind ~= nil end
@@ -27,7 +27,7 @@ local function with_role(t, role)
   return t
 end
 
--- The tensors of the image by number.
+-- Returns the tensors of the image by number.
 local function make_tensors(image, values, notes)
   local made = {}
   for id, saved in ipairs(image.tensors) do
@@ -64,7 +64,7 @@ local function is_object(x)
   return ok and found
 end
 
--- What the keys lead to in the session as it is, or nil.
+-- Returns the value of a list of keys in the session, or nil.
 local function find(session, keys)
   local known, value = session.locals:get(keys[1])
   if not known then value = rawget(_G, keys[1]) end
@@ -75,8 +75,8 @@ local function find(session, keys)
   return is_object(value) and value or nil
 end
 
--- Why the state does not fit the module, or nil: its own check, without the loading.
-local function misfit(module, state)
+-- Returns why the state does not match the module, or nil: its own check, without loading.
+local function mismatch(module, state)
   local mine, wrong = module:state_dict(), {}
   for name, value in pairs(mine) do
     local given = state[name]
@@ -101,8 +101,8 @@ local function path_text(keys)
   return table.concat(texts, ".")
 end
 
--- The objects by number: {object, state, is a module} of those that are in the session, else only
--- the state.
+-- Returns the objects by number: {object, state, whether it is a module} of those in the session,
+-- else only the state.
 local function find_objects(session, image, value, notes)
   local list = {}
   for id, saved in ipairs(image.objects) do
@@ -110,7 +110,7 @@ local function find_objects(session, image, value, notes)
     local name, class = path_text(saved.path), format_value.escape(saved.class)
     local is_module = object ~= nil and lt.nn.is_module(object)
     if is_module then
-      local reason = misfit(object, state)
+      local reason = mismatch(object, state)
       if reason then
         error(("load: cannot load %s into the %s of the session: %s; nothing was loaded")
           :format(name, class, reason), 0)
@@ -125,8 +125,8 @@ local function find_objects(session, image, value, notes)
   return list
 end
 
--- Gives the states to the objects. Those that are no modules check theirs when they load it, so
--- they come first; when one fails, the old state of those before and of itself is put back.
+-- Loads the states into the objects. Objects that are no modules check their state when loading,
+-- so they come first; when one fails, the old states of it and of those before are restored.
 local function load_objects(list)
   local undo = {}
   local function load_one(entry)
@@ -139,7 +139,7 @@ local function load_objects(list)
         local ok, message = pcall(load_one, entry)
         if not ok then
           for i = #undo, 1, -1 do pcall(undo[i][1].load_state_dict, undo[i][1], undo[i][2]) end
-          message = tostring(message):gsub("^[^\n]-:%d+: ", "", 1) -- the line that called :load
+          message = tostring(message):gsub("^[^\n]-:%d+: ", "", 1)
           error(("load: cannot restore the session: %s; nothing was loaded"):format(message), 0)
         end
       end
@@ -157,7 +157,7 @@ local function make_tables(image)
   return tables
 end
 
--- Sets the variables; a global that is not the user's, as print, stays what it is.
+-- Sets the variables; a global that is not the user's, such as print, is not changed.
 local function set_variables(session, image, value, notes)
   for _, saved in ipairs(image.variables) do
     if saved.scope == "local" then
@@ -173,7 +173,7 @@ local function set_variables(session, image, value, notes)
 end
 
 --- Sets the session's variables to those of the image. `values` are the file's tensors. Returns a
--- list of notes for the user.
+-- list of notes for the user. Raises an error, and changes nothing, when the image does not match.
 function unpack.session(session, image, values)
   local notes = {}
   local tensors, tables = make_tensors(image, values, notes), make_tables(image)
@@ -185,7 +185,7 @@ function unpack.session(session, image, values)
     local entry = objects[saved.id]
     return entry and (entry.object or entry.state)
   end
-  -- A state holds no objects, but the tables around an object do: they are filled afterwards.
+  -- A state contains no objects, but the tables around an object do: they are filled afterwards.
   local function fill(with_objects)
     for id, saved in ipairs(image.tables) do
       for _, item in ipairs(saved.items) do
