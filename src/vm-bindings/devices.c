@@ -249,7 +249,7 @@ static int is_terminal(lua_State *L) {
   return 1;
 }
 
-/* terminal_width(fd) -> columns, or nil when the file is no terminal */
+/* terminal_width(fd) -> columns, or nil when the file is not a terminal */
 static int terminal_width(lua_State *L) {
   struct winsize size;
   if (ioctl(file_at(L, 1, "terminal_width"), TIOCGWINSZ, &size) == 0 && size.ws_col > 0)

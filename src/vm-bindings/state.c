@@ -151,7 +151,8 @@ static lua_State *resumed_by(lua_State *P) {
   return found;
 }
 
-/* Returns whether m sets the mode and its owner waits for another coroutine than itself. */
+/* Returns whether m sets the mode and its owner is another coroutine than L that is active, and so
+ * waits for L. */
 static bool waits(const lt_Modes *m, lt_Mode mode, const lua_State *L) {
   return m->own[mode] && m->owner != L && lt_lua_is_active(m->owner);
 }
