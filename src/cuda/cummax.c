@@ -2,6 +2,7 @@
 #include "cuda.h"
 #include "scan.h"
 
+/* Plans the pieces, allocates scratch memory for them and launches the kernels. */
 static bool cumulate(lt_Call *c, bool largest) {
   lt_Tensor *self = lt_in(c, 0), *out = c->out[0], *scratch = NULL;
   int dim = lt_dim(c->arg[1].i, self->ndim);

@@ -107,6 +107,7 @@ static __global__ void __launch_bounds__(THREADS)
   }
 }
 
+/* Computes the extremes of lines, one line to a thread. */
 template <class T>
 static __global__ void __launch_bounds__(THREADS) extremes_of_columns(const lt_CudaExtremes s) {
   int64_t line = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -122,6 +123,7 @@ static __global__ void __launch_bounds__(THREADS) extremes_of_columns(const lt_C
   }
 }
 
+/* Chooses between a thread and a block for each line. */
 template <class T> static cudaError_t run(const lt_CudaExtremes &s, cudaStream_t stream) {
   int64_t lines = s.outer * s.inner;
   if (s.n <= SHORT || (lines >= MANY && s.inner > 1))

@@ -113,6 +113,7 @@ bool lt_cuda_initialize(int index) {
   return true;
 }
 
+/* lt_Backend's `properties`. Creates the device's context, which the free memory requires. */
 static bool properties(int index, lt_DeviceProperties *out) {
   struct cudaDeviceProp p;
   size_t left = 0, total = 0;
@@ -139,6 +140,7 @@ static bool properties(int index, lt_DeviceProperties *out) {
 #ifndef LT_CUDA_EMULATED
 static char library_text[LT_LIBRARIES * 1100];
 
+/* Searches for every library and closes it again: only its path is needed. */
 static void find_libraries(void) {
   size_t used = 0;
   for (int i = 0; i < LT_LIBRARIES; i++) {

@@ -153,6 +153,7 @@ static cudaError_t launch_rows(const lt_CudaRows *rows, lt_OpId op, int inputs,
 
 /* ---- any loop -------------------------------------------------------------------------------- */
 
+/* Launches the kernel for any dtypes and layout, by the type that is computed in. */
 static cudaError_t launch_any(const lt_Loop *l, lt_OpId op, int inputs, lt_Dtype compute,
                               cudaStream_t stream) {
   lt_CudaOperands o = {.op = (int)op, .inputs = inputs, .numel = l->numel};

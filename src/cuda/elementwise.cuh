@@ -65,7 +65,7 @@ template <int DIMS> struct Part {
 };
 } // namespace
 
-/* Any layout: one element at a time, with its offset in each operand. */
+/* Computes any layout: one element at a time, with its offset in each operand. */
 template <int DIMS>
 static __global__ void __launch_bounds__(THREADS)
     elementwise(const __grid_constant__ lt_CudaOperands l,
@@ -132,6 +132,7 @@ LT_DEVICE_INLINE void get_column(T (&v)[TILE_EACH], const lt_CudaOperands &l, in
   }
 }
 
+/* Processes tiles of the last two dimensions: a thread has TILE_EACH rows of one column. */
 template <int DIMS>
 static __global__ void __launch_bounds__(THREADS)
     elementwise_tiles(const __grid_constant__ lt_CudaOperands l,
@@ -214,6 +215,8 @@ LT_DEVICE_INLINE Pack get_pack(const lt_CudaOperands &l, int k, int64_t step, in
   return p;
 }
 
+/* Processes contiguous memory, one pack to a thread. The thread after the last pack processes
+ * the remaining elements. */
 static __global__ void __launch_bounds__(THREADS)
     elementwise_packs(const __grid_constant__ lt_CudaOperands l,
                       const __grid_constant__ Part<1> part) {

@@ -31,6 +31,7 @@ template <int DIMS> static Part<DIMS> part_of(const lt_CudaShape *s) {
 
 /* ---- any layout ------------------------------------------------------------------------------ */
 
+/* Copies or fills any layout: EACH elements to a thread, THREADS apart. */
 template <class E, int DIMS>
 static __global__ void __launch_bounds__(THREADS)
     move_elements(E *to, const E *from, E value, int64_t numel,
@@ -87,6 +88,8 @@ static __global__ void __launch_bounds__(THREADS)
           make_uint4((unsigned)low, (unsigned)(low >> 32), (unsigned)high, (unsigned)(high >> 32));
 }
 
+/* Fills contiguous memory: by cudaMemset where all bytes are equal, else with the repeated
+ * pattern. */
 static cudaError_t fill_dense(const lt_CudaMove *m, cudaStream_t stream) {
   uint64_t low = m->bits[0];
   for (int size = m->size; size < 8; size *= 2) low |= low << 8 * size;
@@ -113,6 +116,7 @@ struct Tiles {
 };
 } // namespace
 
+/* Transposes tiles in shared memory, whose rows are padded to avoid bank conflicts. */
 template <class E, int DIMS>
 static __global__ void __launch_bounds__(TILE *ROWS)
     move_tiles(E *to, const E *from, const __grid_constant__ Tiles t,
@@ -147,6 +151,7 @@ static int transposed(const lt_CudaMove *m, const lt_CudaShape *s) {
   return -1;
 }
 
+/* Launches a transpose of dimension `dim` with the last one; the other dimensions are outer. */
 template <class E>
 static cudaError_t transpose(const lt_CudaMove *m, const lt_CudaShape *s, int dim,
                              cudaStream_t stream) {

@@ -63,6 +63,7 @@ template <class Op> LT_DEVICE_INLINE void rest(const lt_CudaFlat &l, int64_t i) 
   }
 }
 
+/* Processes two quads for each thread; the thread after the last quad processes the rest. */
 template <class Op>
 static __global__ void __launch_bounds__(THREADS) flat(const __grid_constant__ lt_CudaFlat l) {
   int64_t i = (int64_t)blockIdx.x * (2 * THREADS) + threadIdx.x, j = i + THREADS,

@@ -109,6 +109,7 @@ LT_DEVICE_INLINE float single(const lt_CudaRows &l, int k, int64_t row) {
 
 /* ---- the kernel ------------------------------------------------------------------------------ */
 
+/* Computes a group at `at` of the rows that begin at row[k] in operand k. */
 template <class Op>
 LT_DEVICE_INLINE void do_group(const lt_CudaRows &l, int64_t at, const int64_t (&row)[4]) {
   uint32_t w[Op::inputs][GROUP];
@@ -139,6 +140,7 @@ template <class Op> LT_DEVICE_INLINE void do_one(const lt_CudaRows &l, int64_t i
   put_one(l.data[0], l.dtype[0], i, Op::of(v[0], v[1], v[2], l.a, l.b, l.limit));
 }
 
+/* Processes one group to a thread where groups are aligned, else one element at a time. */
 template <class Op>
 static __global__ void __launch_bounds__(THREADS) in_rows(const __grid_constant__ lt_CudaRows l) {
   int64_t first = (int64_t)blockIdx.x * (THREADS * GROUP);

@@ -156,6 +156,8 @@ static bool take_report(int index, Faults *f, lt_CudaReport *report) {
   return ok;
 }
 
+/* Raises the pending report, unless another thread has raised it. Returns true when nothing was
+ * reported. */
 static bool raise_fault(int index, Faults *f) {
   lt_CudaReport report = {0};
   if (!lt_cuda_select(index)) return false;

@@ -5,6 +5,7 @@
 
 #define THREADS 256
 
+/* Converts and checks the elements of an index tensor. */
 static __global__ void check_indices_kernel(const void *index, int dtype, Geometry<1> g,
                                             int64_t count, int64_t n, bool negative, int64_t *out,
                                             lt_CudaFault fault) {

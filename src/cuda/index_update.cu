@@ -47,6 +47,8 @@ static __global__ void keep_ordered_kernel(const uint64_t *cells, const int64_t 
   LT_EACH(i, count) keep[order[i]] = i == count - 1 || cells[i + 1] != cells[i];
 }
 
+/* Sorts by rank: the rank of an element is the number of elements of its line with a smaller cell,
+ * or the same cell and before it. */
 static __global__ void order_near_kernel(lt_CudaLines l, uint64_t *cells, int64_t *order) {
   LT_EACH_ALONE(e, elements(l)) {
     LinePosition s = line_position(l, e);
@@ -223,7 +225,7 @@ LT_DEVICE_INLINE void add_run(const lt_CudaAdd &a, T scale, int64_t e, int64_t k
   store_group<T, DTYPE, W>(a.to, a.dtype, place, sum);
 }
 
-/* One column to a thread, since runs may be long. */
+/* Adds the runs, one column to a thread, since runs may be long. */
 template <class T, int DTYPE, int W> static __global__ void add_kernel(lt_CudaAdd a, T scale) {
   if (*a.bad) return;
   LT_EACH_ALONE(i, a.lines.count * a.columns.count) {

@@ -98,6 +98,7 @@ typedef struct Limits {
   int grid[3], block[3], threads, shared;
 } Limits;
 
+/* Returns the limits of a device; NULL when they cannot be read. */
 static const Limits *limits_of(int index) {
   static Limits known[LT_ACCEL_MAX];
   Limits *l = &known[index];
@@ -125,6 +126,7 @@ static bool check_axes(const char *what, const int64_t size[3], const int limit[
   return true;
 }
 
+/* Checks a launch against the limits of the device. */
 static bool check(const lt_UserKernel *k, const lt_KernelLaunch *l) {
   const Limits *limits = limits_of(k->index);
   if (!limits || !check_axes("argument \"grid\"", l->grid, limits->grid) ||

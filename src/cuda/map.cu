@@ -72,6 +72,8 @@ LT_DEVICE_INLINE const lt_CudaMapItem &item_of(const lt_CudaMapItem *items, int 
   return items[low];
 }
 
+/* Loads EACH elements of all tensors of an item, applies the map, and stores the tensors that it
+ * writes. */
 template <class Map, class T, class N>
 static __global__ void __launch_bounds__(LT_CUDA_MAP_THREADS)
     map_items(const __grid_constant__ lt_CudaMap m, const __grid_constant__ N numbers) {

@@ -10,6 +10,7 @@ LT_DEVICE_INLINE uint32_t pack_four(uint32_t v) {
   return (v | v >> 14) & 0xfu;
 }
 
+/* Packs 32 bytes into a word, one word to a thread. */
 static __global__ void pack_mask_kernel(const uint8_t *mask, int64_t n, int64_t words, bool aligned,
                                         uint32_t *to, uint8_t *counts) {
   LT_EACH(w, words) {

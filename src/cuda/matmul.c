@@ -47,6 +47,7 @@ static bool scale(lt_Call *c, lt_Tensor *out, lt_Scalar beta) {
                      lt_scalar_int(0));
 }
 
+/* Multiplies by cuBLAS; factors that it does not support are copied first. */
 static bool float_product(lt_Call *c, lt_Tensor *a, lt_Tensor *b, lt_Tensor *out, lt_Scalar alpha,
                           lt_Scalar beta) {
   lt_Tensor *x = NULL, *y = NULL;

@@ -53,6 +53,7 @@ template <class T> LT_DEVICE_INLINE T sum_of(const T (&v)[FORWARD_SLOTS]) {
   return sum;
 }
 
+/* Normalizes rows that fit: each is loaded once into the registers of a group. */
 template <class T> __global__ void __launch_bounds__(FORWARD_MOST) norm_rows(lt_CudaNorm k) {
   __shared__ T scratch[LT_WARP];
   for (int64_t first = (int64_t)blockIdx.x * blockDim.y; first < k.rows;
@@ -75,7 +76,7 @@ template <class T> __global__ void __launch_bounds__(FORWARD_MOST) norm_rows(lt_
   }
 }
 
-/* Long rows are loaded three times; caches may serve the later loads. */
+/* Normalizes long rows, which are loaded three times; caches may serve the later loads. */
 template <class T> __global__ void __launch_bounds__(FORWARD_MOST) norm_long_rows(lt_CudaNorm k) {
   __shared__ T scratch[LT_WARP];
   const int64_t span = (int64_t)FORWARD_SLOTS * blockDim.x;
@@ -195,6 +196,7 @@ __global__ void __launch_bounds__(MOST) norm_backward_rows(lt_CudaNormBackward k
   store_sums(to + k.n, dbias, (int)k.n, k.vector, scratch);
 }
 
+/* Computes dx of long rows, which are loaded twice: for the sums, and for dx. */
 template <class T>
 __global__ void __launch_bounds__(MOST) norm_backward_long_rows(lt_CudaNormBackward k) {
   __shared__ T scratch[LT_WARP];

@@ -135,6 +135,7 @@ static bool sort_pairs(const lt_Call *c, Pairs *p, int bits) {
   return ok;
 }
 
+/* Sorts the numbers 1 to n by random keys of 64 bits. */
 bool lt_cuda_randperm(lt_Call *c) {
   lt_Tensor *out = c->out[0];
   uint64_t seed, position;

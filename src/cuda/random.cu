@@ -101,6 +101,7 @@ LT_DEVICE_INLINE void store_all(const lt_CudaDraw &d, int64_t i, const double (&
     if (i + k < d.n) ((double *)d.out)[i + k] = v[k];
 }
 
+/* Draws floats, one block of Philox to a thread. */
 template <class T, lt_CudaDistribution which>
 __global__ void draw_floats(lt_CudaDraw d, bool vector) {
   int64_t t = thread_number(), i = t * Source<T>::EACH;

@@ -54,6 +54,7 @@ bool lt_cuda_tril(lt_Call *c) { return triangle(c, false); }
 
 /* ---- flip, roll ------------------------------------------------------------------------------ */
 
+/* Launches a copy with negative strides. */
 bool lt_cuda_flip(lt_Call *c) {
   lt_Tensor *self = lt_in(c, 0), *out = c->out[0];
   unsigned mask = 0;
@@ -82,6 +83,7 @@ static void add_shift(lt_CudaRoll *r, int dim, int64_t shift) {
   r->shift[dim] = shift < 0 ? shift + n : shift >= n ? shift - n : shift;
 }
 
+/* Rolls dims; without dims, the tensor as one dimension. */
 bool lt_cuda_roll(lt_Call *c) {
   lt_Tensor *self = lt_in(c, 0), *out = c->out[0];
   int dims = c->arg[2].count;

@@ -56,6 +56,7 @@ LT_DEVICE_INLINE void store_result(const Reduction &p, int64_t i, int64_t v) {
   store(p.out, p.out_dtype, i, v);
 }
 
+/* The reducer of a FOLD: elements are combined by eights in Few, the eights in Acc. */
 template <class Form, class In_> struct FoldOf {
   typedef In_ In;
   typedef typename Types<In>::Few Few;
@@ -86,6 +87,7 @@ template <class Form, class In_> struct FoldOf {
 
 /* ---- norms of any order ---------------------------------------------------------------------- */
 
+/* The reducer of norms: the sum of |x|^power in double. */
 struct PowersOf {
   typedef double In, Acc;
   double power;

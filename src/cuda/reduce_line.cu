@@ -49,6 +49,7 @@ template <class T> LT_DEVICE_INLINE ValueIndex<T> shuffled(ValueIndex<T> v, int 
   return ValueIndex<T>{shuffled(v.value, step), shuffled(v.at, step)};
 }
 
+/* The reducer of BEST: the best element and its index. NaN is better than any number. */
 template <class Form, class T> struct BestOf {
   typedef T In;
   typedef ValueIndex<T> Acc;
@@ -81,6 +82,8 @@ template <class T> LT_DEVICE_INLINE Part<T> shuffled(Part<T> v, int step) {
   return Part<T>{shuffled(v.n, step), shuffled(v.p, step), shuffled(v.s, step)};
 }
 
+/* The reducer of CENTERED: the number of elements, a pivot, and a sum of terms relative to the
+ * pivot. Joining two states moves both sums to the joint pivot. */
 template <class Form, class T> struct CenteredOf {
   typedef T In;
   typedef Part<T> Acc;

@@ -47,6 +47,7 @@ static bool scan_transposed(lt_Call *c, bool product, lt_Tensor *x, lt_Tensor *o
   return ok;
 }
 
+/* Scans along a dim; few long columns are transposed first. */
 static bool scan(lt_Call *c, bool product) {
   lt_Tensor *self = lt_in(c, 0), *out = c->out[0];
   int dim = lt_dim(c->arg[1].i, self->ndim);

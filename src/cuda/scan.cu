@@ -114,6 +114,7 @@ template <class T> static __global__ void __launch_bounds__(THREADS) scan_totals
   }
 }
 
+/* Scans the pieces of rows, one piece to a block, from the total before each. */
 template <class T> static __global__ void __launch_bounds__(THREADS) scan_rows(const Scan s) {
   __shared__ T entries[PACKS * THREADS + LT_WARP];
   __shared__ T all;
@@ -151,6 +152,7 @@ template <class T> static __global__ void __launch_bounds__(THREADS) scan_rows(c
   }
 }
 
+/* Scans columns, one to a thread. */
 template <class T> static __global__ void __launch_bounds__(THREADS) scan_columns(const Scan s) {
   int64_t column = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, columns = s.outer * s.inner;
   for (; column < columns; column += (int64_t)gridDim.x * blockDim.x) {
@@ -171,6 +173,7 @@ template <class T> static __global__ void __launch_bounds__(THREADS) scan_column
 
 static bool aligned(const void *memory) { return (uintptr_t)memory % 16 == 0; }
 
+/* Scans rows; the totals of pieces are scanned first, by a recursive call. */
 template <class T> static cudaError_t run_rows(const Scan &rows, cudaStream_t stream) {
   Scan s = rows;
   s.packs = (s.outer == 1 || s.n % 4 == 0) && aligned(s.x) && aligned(s.out);

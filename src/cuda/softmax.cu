@@ -40,6 +40,7 @@ template <class T> LT_DEVICE_INLINE T result_of(T x, T largest, T scale, bool lo
   return log ? (x - largest) - scale : m_exp(x - largest) * scale;
 }
 
+/* Processes rows that fit: each is loaded once into the registers of a group. */
 template <class T, int PER>
 __global__ void __launch_bounds__(256, 2) softmax_rows(lt_CudaSoftmax s) {
   __shared__ T scratch[LT_WARP];
@@ -67,6 +68,7 @@ __global__ void __launch_bounds__(256, 2) softmax_rows(lt_CudaSoftmax s) {
   }
 }
 
+/* Processes long rows, one row to a block, each loaded twice. */
 template <class T> __global__ void softmax_long_rows(lt_CudaSoftmax s) {
   __shared__ T scratch[LT_WARP];
   const T nothing = -(T)INFINITY;

@@ -150,6 +150,7 @@ static bool order_columns(lt_Call *c, lt_Tensor *x, int64_t outer, int64_t n, in
   return ok;
 }
 
+/* Implements sort and topk (`top`): brings the dim to the end and orders the rows. */
 static bool order(lt_Call *c, int dim_argument, bool top, int64_t k, bool descending) {
   lt_Tensor *self = lt_in(c, 0);
   int dim = lt_dim(c->arg[dim_argument].i, self->ndim);

@@ -148,6 +148,7 @@ template <class Item> LT_DEVICE_INLINE void sort_segments(Item *items, int size,
     }
 }
 
+/* Sorts segments in shared memory, several to a block where they are short. */
 template <class Item>
 static __global__ void __launch_bounds__(THREADS)
     order_segments(const lt_CudaOrder o, const Segments s) {

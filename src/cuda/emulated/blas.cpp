@@ -169,6 +169,7 @@ template <class T> void multiply_in_place(const Product &p, double alpha, double
 /* Returns the leading dimension of a contiguous copy, which BLAS requires to be positive. */
 int leading(const Matrix &x) { return x.rows > 0 ? x.rows : 1; }
 
+/* Multiplies matrices of other types in float, by converted copies. */
 void multiply_converted(const Product &p, float alpha, float beta) {
   std::vector<float> a, b, c;
   for (long long i = 0; i < p.count; i++) {

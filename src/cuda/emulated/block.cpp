@@ -303,6 +303,7 @@ void fiber_main() {
   }
 }
 
+/* Resets the order in which threads start, and the barrier. */
 void start_block(Worker *w) {
   const Grid *g = w->grid;
   lt_EmulatedBlock &b = w->progress;

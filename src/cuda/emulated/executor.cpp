@@ -44,6 +44,8 @@ struct Owned {
 };
 thread_local Owned owned;
 
+/* Returns the calling thread's worker, which is created at the first call; NULL when out of
+ * memory. */
 Worker *this_thread() {
   if (owned.worker) return owned.worker;
   Worker *w = (Worker *)calloc(1, sizeof *w);

@@ -30,6 +30,8 @@ char fault_text[256];
 
 struct sigaction before_segv, before_bus, before_fpe;
 
+/* Handles SIGSEGV, SIGBUS and SIGFPE: ends the block where a kernel runs; reports host
+ * code that touches a device's memory. */
 void on_fault(int number, siginfo_t *info, void *interrupted) {
   int saved = errno;
   Worker *w = this_worker;
@@ -80,6 +82,7 @@ std::atomic<unsigned long long> turns[MAX_DEVICES];
 /* Returns true when the user's grids of that turn have been stopped; see stop_user_grids. */
 bool is_over(int device, unsigned long long turn) { return turn && turn != user_turn(device); }
 
+/* Handles the watchdog's signal: ends the running block. */
 void on_timeout(int, siginfo_t *, void *interrupted) {
   Worker *w = this_worker;
   if (!w || !w->running) return;

@@ -109,6 +109,7 @@ bool is_pinned(const void *address, size_t n) {
          (size_t)((char *)address - a->first) <= a->second.size - n;
 }
 
+/* Uses the first free range that is large enough, together with an inaccessible page after it. */
 void *memory_allocate(Device *d, size_t n) {
   Lock lock(d->mutex);
   if (n > d->capacity) return nullptr;

@@ -28,6 +28,8 @@ void *load(const std::string &code) {
   return library;
 }
 
+/* Implements cuModuleLoadData: checks the header, loads the shared object and sets its functions
+ * of the executor. */
 int module_load(void **module, const void *image) {
   LT_ENTER();
   CodeHeader found, expected = code_header();
@@ -57,6 +59,8 @@ int set_attribute(void *function, int attribute, int value) {
   return cudaFuncSetAttribute((const void *)function, (cudaFuncAttribute)attribute, value);
 }
 
+/* Implements cuLaunchKernel. `function` is the exported function that creates a launch from the
+ * arguments' addresses. */
 int launch_kernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                   unsigned bz, unsigned shared, void *stream, void **arguments, void **) {
   LT_ENTER();

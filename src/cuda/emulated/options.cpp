@@ -60,6 +60,7 @@ size_t size_of(const char *text) {
   return 0;
 }
 
+/* Reads LUTRA_EMULATE. Without an item "cuda" there is one device, unless another type is named. */
 void read_devices(Options &o) {
   bool named = false, cuda = false;
   o.devices = 1;

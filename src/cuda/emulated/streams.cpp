@@ -75,6 +75,7 @@ void pause_at_random() {
   std::this_thread::sleep_for(std::chrono::microseconds((state >> 8) % (unsigned long)(limit + 1)));
 }
 
+/* Creates a stream and its thread. The priority is clamped to the valid range. */
 StreamRef make_stream(Device &d, unsigned flags, int priority, bool legacy) {
   StreamRef s = std::make_shared<Stream>();
   s->device = &d;
