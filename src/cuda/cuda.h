@@ -103,7 +103,7 @@ bool lt_cuda_copy(lt_Device to, void *target, lt_Device from, const void *source
                   lt_Stream *stream, bool non_blocking);
 /* Queues the filling of device memory with zeros. */
 bool lt_cuda_fill_zero(int index, void *memory, size_t nbytes, lt_Stream *stream);
-/* Copies the host's bytes to new device memory, for the kernels of this call. Returns an uint8
+/* Copies the host's bytes to new device memory, for the kernels of this call. Returns a uint8
  * tensor (one reference, which may be released once the kernels are launched), or NULL on failure.
  * `bytes` may be reused when the call returns. */
 lt_Tensor *lt_cuda_upload(const lt_Call *c, const void *bytes, size_t nbytes);
