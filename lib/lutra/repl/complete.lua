@@ -11,7 +11,7 @@ local complete = {}
 
 local most_notes = 300 -- more candidates are listed without notes
 
-local function needs(name) return require("lutra.repl.complete." .. name) end
+local function load_part(name) return require("lutra.repl.complete." .. name) end
 
 -- Returns whether `text` begins with `prefix`.
 local function begins(text, prefix) return text:sub(1, #prefix) == prefix end
@@ -26,11 +26,11 @@ local function is_hidden(kind, prefix) return not shows_all[kind] and prefix:byt
 -- Returns the candidates of a source that match the prefix: arguments and others, as lists of
 -- strings, and tables by string. There may be ten thousand, so allocations per candidate are
 -- avoided.
-local function gather(source, place, same)
+local function gather(source, context, same)
   local found = {arguments = {}, texts = {}, kinds = {}, notes = {}, shown = {}, values = {}}
-  local kinds, prefix = found.kinds, place.match
-  source(place, function(text, kind, note, value, shown, match)
-    prefix = place.match
+  local kinds, prefix = found.kinds, context.match
+  source(context, function(text, kind, note, value, shown, match)
+    prefix = context.match
     if kinds[text] or prefix ~= "" and not same(match or text, prefix) then return end
     if text:byte(1) == 95 and is_hidden(kind, prefix) then return end
     kinds[text] = kind
@@ -50,52 +50,52 @@ local function list_items(found)
     table.sort(list)
     for _, text in ipairs(list) do
       local note, value = notes[text], found.values[text]
-      if noted and not note and value ~= nil then note = needs("notes").of(value, text) end
+      if noted and not note and value ~= nil then note = load_part("notes").of(value, text) end
       items[#items + 1] = {text = text, kind = kinds[text], note = note, shown = shown[text]}
     end
   end
   return items
 end
 
-local function offer(source, place)
-  local items = list_items(gather(source, place, begins))
-  if #items == 0 and place.match ~= "" then
-    items = list_items(gather(source, place, begins_in_any_case))
+local function offer(source, context)
+  local items = list_items(gather(source, context, begins))
+  if #items == 0 and context.match ~= "" then
+    items = list_items(gather(source, context, begins_in_any_case))
   end
   if #items == 0 then return nil end
-  return {first = place.first, last = place.last, items = items}
+  return {first = context.first, last = context.last, items = items}
 end
 
--- Returns the source for Lua code that starts behind place.offset.
-local function code_source(place)
-  local read = needs("tokens").read(place.text:sub(place.offset + 1))
-  place.read = read
-  place.first, place.match = place.offset + read.first, read.prefix
+-- Returns the source for Lua code that starts behind context.offset.
+local function code_source(context)
+  local read = load_part("tokens").read(context.text:sub(context.offset + 1))
+  context.read = read
+  context.first, context.match = context.offset + read.first, read.prefix
   if read.inside == "comment" or read.inside == "number" then return nil end
   local list = read.list
   local at = list[#list] and list[#list][1] == "op" and list[#list][2]
-  place.variables, place.assigned = needs("scope").variables(read)
-  if read.inside == "string" then return needs("strings").source end
-  if at == "." or at == ":" then return needs("members").source end
-  local ended = read.inside ~= "word" and needs("tokens").ends_expression(list, #list)
-  return not ended and needs("names").source or nil
+  context.variables, context.assigned = load_part("scope").variables(read)
+  if read.inside == "string" then return load_part("strings").source end
+  if at == "." or at == ":" then return load_part("members").source end
+  local ended = read.inside ~= "word" and load_part("tokens").ends_expression(list, #list)
+  return not ended and load_part("names").source or nil
 end
 
-local function source_of(place)
-  local commands = needs "commands"
-  local text = place.text
+local function source_of(context)
+  local commands = load_part "commands"
+  local text = context.text
   local row, at = commands.parse(text)
   if at then
-    place.offset, place.first = at - 1, at
-    place.match = text:sub(at)
+    context.offset, context.first = at - 1, at
+    context.match = text:sub(at)
     if row == "command" then return commands.words end
     if not row then return nil end
-    local source = commands.argument(place, row)
+    local source = commands.argument(context, row)
     if source then return source end
   else
-    place.offset = #(text:match "^%s*%?+" or "") -- ?x
+    context.offset = #(text:match "^%s*%?+" or "") -- ?x
   end
-  return code_source(place)
+  return code_source(context)
 end
 
 --- Returns the completions of `text` at `point`, the number of bytes before the cursor; `session`
@@ -106,10 +106,10 @@ function complete.at(text, point, session)
   local collects = collectgarbage "isrunning"
   collectgarbage "stop" -- a step of it might run finalizers of the user's
   local ok, result = pcall(function()
-    local place = {text = text:sub(1, point), after = text:sub(point + 1), last = point, depth = 0,
-      session = session}
-    local source = source_of(place)
-    return source and offer(source, place)
+    local context = {text = text:sub(1, point), after = text:sub(point + 1), last = point,
+      depth = 0, session = session}
+    local source = source_of(context)
+    return source and offer(source, context)
   end)
   if collects then collectgarbage "restart" end
   return ok and result or nil

@@ -123,7 +123,7 @@ local function evaluate(self, text)
   local session, frame = self.session, self:frame()
   host.sources.debug = text
   local status, code = cell.read(text, "=debug")
-  if status ~= "complete" then return session:complain(traceback.format(code)) end
+  if status ~= "complete" then return session:print_error(traceback.format(code)) end
   if not code.body then return end
   local f = load(code.body, "=debug", "t", environment(session, frame))
   local values = varargs(frame)

@@ -57,7 +57,7 @@ end
 -- first, and tensors that no variable holds.
 function device_map.tensors(entry, limit)
   local rows, rest = {}, {bytes = 0, count = 0}
-  for i, item in ipairs(entry.lives) do
+  for i, item in ipairs(entry.tensors) do
     if i <= (limit or SHOWN) then
       rows[i] = {name = item.name, bytes = texts.bytes(item.bytes),
         note = item.pinned and "pinned" or nil}

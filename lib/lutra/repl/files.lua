@@ -30,7 +30,7 @@ local bases = {
 
 --- Returns the path of the user's file `name`: of "config", which the user writes, or of "state",
 -- which Lutra writes; nil without a home folder.
-function files.place(kind, name)
+function files.user_path(kind, name)
   local variable, below = table.unpack(bases[kind])
   local base, home = os.getenv(variable), os.getenv "HOME"
   if base and base:sub(1, 1) == "/" then return base .. "/lutra/" .. name end

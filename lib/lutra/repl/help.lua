@@ -58,7 +58,7 @@ local function value_page(name, value, width, paint)
 end
 
 -- Returns the tables in which a name without a prefix is looked up: {prefix, table}, in order.
-local function places()
+local function prefix_tables()
   local list = {}
   for name, t in catalogue.libraries() do list[#list + 1] = {name .. ".", t} end
   list[#list + 1] = {"x:", require("lutra.core")._methods}
@@ -68,8 +68,8 @@ local function places()
 end
 
 -- Returns the full name and the value of a name without a prefix that is no variable, or nil.
-local function elsewhere(name)
-  for _, place in ipairs(places()) do
+local function find_prefixed(name)
+  for _, place in ipairs(prefix_tables()) do
     local field = static_values.field({value = place[2]}, name)
     if field and field.value ~= nil and name:match "^[^_]" then
       return place[1] .. name, field.value
@@ -78,7 +78,7 @@ local function elsewhere(name)
 end
 
 -- Returns the names near an unknown one: of the table in which it was looked up, else of all.
-local function near(found)
+local function near_names(found)
   local names, prefix = {}, ""
   local word = found.field or found.text:match "^[%a_][%w_]*$"
   if not word then return nil end
@@ -92,7 +92,7 @@ local function near(found)
   else
     for name in pairs(lua.keywords) do names[#names + 1] = name end
     for _, row in ipairs(commands.rows) do names[#names + 1] = row.name end
-    for _, place in ipairs(places()) do
+    for _, place in ipairs(prefix_tables()) do
       for _, name in ipairs(nearest.names(place[2])) do names[#names + 1] = name end
     end
     for name in next, _G do names[#names + 1] = tostring(name) end
@@ -102,7 +102,7 @@ local function near(found)
 end
 
 local function unknown(found)
-  local name = near(found)
+  local name = near_names(found)
   if name then return ("cannot find %s\nhint: did you mean '%s'?"):format(found.text, name) end
   local word = found.text:match "^[%w_%.:]*%f[%w_]([%w_]+)$"
   local advice = word and ":apropos " .. word .. " searches for the word" or "?lt.matmul"
@@ -115,7 +115,7 @@ local function find_value(found, with_value)
     return with_value(found.text, found.thing.value)
   end
   if found.field then return nil end
-  local name, value = elsewhere(found.text)
+  local name, value = find_prefixed(found.text)
   if name then return with_value(name, value) end
 end
 

@@ -14,7 +14,7 @@ local most_entries = 5000 -- the maximum number of entries
 local most_bytes = 1 << 16 -- the maximum length of an entry of the file
 local most_read = 8 << 20 -- the maximum number of bytes read from the file
 
-local function path() return files.place("state", "history") end
+local function path() return files.user_path("state", "history") end
 
 local function encode(text) return (text:gsub("\\", "\\\\"):gsub("\n", "\\n")) end
 

@@ -16,7 +16,7 @@ local function greet(self)
   local ok, core = pcall(require, "lutra.core")
   local version = ok and core._VERSION and " " .. core._VERSION or ""
   io.stdout:write("Lutra", version, " (", _VERSION, "). :help for help, Ctrl-D to leave.\n")
-  if not ok then self:complain("cannot load the core: " .. traceback.message(core)) end
+  if not ok then self:print_error("cannot load the core: " .. traceback.message(core)) end
 end
 
 --- Sets options of the prompt: require("lutra.repl").set{depth = 6}, for use in init.lua.
@@ -63,7 +63,7 @@ local function restore_strings(self)
   for name, f in next, string do rawset(strings, name, f) end
   rawset(methods, "__index", strings)
   debug.setmetatable("", methods)
-  self:complain "the functions of string were changed; the prompt needs them and restored them"
+  self:print_error "the functions of string were changed; the prompt needs them and restored them"
 end
 
 local most_failures = 3 -- consecutive failures after which the session ends
@@ -76,7 +76,7 @@ local function turns(self)
     local ok, ended = pcall(self.turn, self)
     failures = ok and 0 or failures + 1
     if not has_strings(not ok) then restore_strings(self) end
-    if not ok then self:complain("the prompt failed: " .. traceback.message(ended)) end
+    if not ok then self:print_error("the prompt failed: " .. traceback.message(ended)) end
   until ok and ended or failures == most_failures
   return failures == 0
 end
@@ -105,7 +105,7 @@ function repl.run(options)
   if not options.no_init then startup.run(self) end
   local script = options.script
   if options.lesson and script and not files.exists(script) then
-    self:complain(('--lesson: expected a lesson number or a script, got "%s"'):format(script))
+    self:print_error(('--lesson: expected a lesson number or a script, got "%s"'):format(script))
   elseif run_codes(self, options.codes or {}) and script then
     self:run_file(script, table.unpack(_G.arg))
   end

@@ -175,7 +175,7 @@ function lesson.list(session)
     local item = catalog.read(entry)
     local mark = item.wrong and "error" or state.done[item.name] and "done"
       or session.lesson and session.lesson.lesson.name == item.name and "open" or ""
-    page.say(("%3d  %-5s  %s"):format(number, mark, texts.wrap(item.wrong or item.title,
+    page.write(("%3d  %-5s  %s"):format(number, mark, texts.wrap(item.wrong or item.title,
       style.width() - 1, 12)))
   end
 end

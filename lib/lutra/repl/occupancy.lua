@@ -64,7 +64,7 @@ local function sum(list)
 end
 
 -- Returns the allocator's and the driver's data of an accelerator device.
-local function ask(device, paths)
+local function query(device, paths)
   local c = core._accelerator
   local properties = core.device_properties(device)
   local free, total = c.memory_info(device)
@@ -77,23 +77,23 @@ local function ask(device, paths)
   }
 end
 
-local function accelerator_entry(device, lives)
-  local ok, entry = pcall(ask, device, lives.paths or {})
+local function accelerator_entry(device, tensors)
+  local ok, entry = pcall(query, device, tensors.paths or {})
   if not ok then -- the message begins with a line of this file, which is removed
-    return {device = device, lives = lives, why = (tostring(entry):gsub("^%S+%.lua:%d+: ", ""))}
+    return {device = device, tensors = tensors, why = (tostring(entry):gsub("^%S+%.lua:%d+: ", ""))}
   end
-  entry.device, entry.lives = device, lives
-  entry.other = math.max(0, entry.requested - sum(lives))
+  entry.device, entry.tensors = device, tensors
+  entry.other = math.max(0, entry.requested - sum(tensors))
   entry.rounding = math.max(0, entry.allocated - entry.requested)
   return entry
 end
 
-local function cpu_entry(lives, elsewhere)
+local function cpu_entry(tensors, device_bytes)
   local properties = core.device_properties "cpu"
-  local live = math.max(core.memory_live() - elsewhere, sum(lives))
+  local live = math.max(core.memory_live() - device_bytes, sum(tensors))
   return {
-    device = "cpu", title = properties.name, lives = lives, allocated = live,
-    other = live - sum(lives), total = properties.total_memory, free = properties.free_memory,
+    device = "cpu", title = properties.name, tensors = tensors, allocated = live,
+    other = live - sum(tensors), total = properties.total_memory, free = properties.free_memory,
   }
 end
 
@@ -111,22 +111,22 @@ local function accelerators(list)
   return devices
 end
 
---- Returns a list of {device, title, emulated, total, free, reserved, allocated (bytes), lives =
--- list of {name, bytes, pinned}, other, rounding (bytes that are allocated beyond what was asked
--- for), segments (lutra.internal.plot.memory_map; of accelerators), why (it could not be asked)}:
--- cpu, accelerators (all, or those of `devices`), meta. Its field `missing` lists {kind, why} of
--- accelerators that are not here, `accelerated` says that one is; neither where `devices` are
--- given.
+--- Returns a list of {device, title, emulated, total, free, reserved, allocated (bytes), tensors =
+-- list of {name, bytes, pinned}, other, rounding (bytes that are allocated beyond the requested
+-- ones), segments (lutra.internal.plot.memory_map; of accelerators), why (the error when the device
+-- cannot be queried)}: cpu, accelerators (all, or those of `devices`), meta. Without `devices`, the
+-- field `missing` lists {kind, why} of unavailable accelerators, and `accelerated` is true when one
+-- is available.
 function occupancy.collect(session, devices)
-  local lives, list, elsewhere = by_variable(session), {missing = {}}, 0
+  local tensors, list, device_bytes = by_variable(session), {missing = {}}, 0
   for i, device in ipairs(devices or accelerators(list)) do
-    list[i] = accelerator_entry(device, lives[device] or {})
-    elsewhere = elsewhere + (list[i].requested or 0)
+    list[i] = accelerator_entry(device, tensors[device] or {})
+    device_bytes = device_bytes + (list[i].requested or 0)
   end
-  table.insert(list, 1, cpu_entry(lives.cpu or {}, elsewhere))
-  if lives.meta then
+  table.insert(list, 1, cpu_entry(tensors.cpu or {}, device_bytes))
+  if tensors.meta then
     list[#list + 1] = {device = "meta", title = "(shapes and dtypes, no memory)",
-      lives = lives.meta}
+      tensors = tensors.meta}
   end
   return list
 end

@@ -40,7 +40,7 @@ function session.new()
 end
 
 --- Prints an error on stderr.
-function session:complain(text) -- luacheck: ignore self
+function session:print_error(text) -- luacheck: ignore self
   io.stdout:flush()
   io.stderr:write(style.paint("error", "error:", 2), " ", text, "\n")
   io.stderr:flush()
@@ -71,7 +71,7 @@ function session:guard(f, on_failure, ...)
     co, self.failure = nil, nil -- luacheck: ignore co
     collectgarbage()
   end
-  self:complain(ok and text or traceback.message(results[2]))
+  self:print_error(ok and text or traceback.message(results[2]))
   return false
 end
 
@@ -115,7 +115,7 @@ end
 function session:run(code, chunk_name, ...)
   local f, made = self:compile_body(code, chunk_name)
   if not f then
-    self:complain(made)
+    self:print_error(made)
     return false
   end
   local ok, results = self:guard(f, function(co)
@@ -131,13 +131,13 @@ end
 function session:run_file(path, ...)
   local text, reason = files.read(path)
   if not text then
-    self:complain("cannot read " .. reason)
+    self:print_error("cannot read " .. reason)
     return false
   end
   text = text:gsub("^\xEF\xBB\xBF", ""):gsub("^#[^\n]*", "")
   local ok, message = load(text, "@" .. path, "t")
   if not ok then
-    self:complain(traceback.format(message))
+    self:print_error(traceback.format(message))
     return false
   end
   return self:run({body = text, quiet = true}, "@" .. path, ...)
@@ -181,7 +181,7 @@ local function run_command(self, line)
   local word, rest = line:match "^%s*:%s*(%S*)%s*(.-)%s*$"
   local row = commands.find(word)
   if not row then
-    self:complain(commands.unknown(word))
+    self:print_error(commands.unknown(word))
     return false
   end
   local ok, results = self:guard(function() return commands.load(row)(self, rest) end)
@@ -240,7 +240,7 @@ function session:execute(text)
     self.cells[this] = {text = text, ok = ok, gave = gave}
   else
     self.cells[self.number - 1] = {text = text, ok = false}
-    self:complain(traceback.format(code))
+    self:print_error(traceback.format(code))
   end
   return false
 end

@@ -9,7 +9,7 @@ local traceback = require "lutra.repl.traceback"
 local startup = {}
 
 --- Returns the path of the file; nil without a home folder.
-function startup.path() return files.place("config", "init.lua") end
+function startup.path() return files.user_path("config", "init.lua") end
 
 --- Runs the file, if it exists. Errors in it are printed, and the session starts anyway.
 function startup.run(session)
@@ -17,12 +17,12 @@ function startup.run(session)
   if not path then return end
   local text, why, code = files.read(path)
   if not text then
-    if code ~= files.missing then session:complain(("cannot read init.lua: %s"):format(why)) end
+    if code ~= files.missing then session:print_error(("cannot read init.lua: %s"):format(why)) end
     return
   end
   local f, message = load((text:gsub("^#[^\n]*", "")), "@" .. path, "t")
   if not f then
-    session:complain(traceback.format(message))
+    session:print_error(traceback.format(message))
   else
     session:guard(function() f(path) end)
   end

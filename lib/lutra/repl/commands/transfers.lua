@@ -86,7 +86,7 @@ local function listen(session, f, code, path)
     show(seen)
     local ok, why = true, nil
     if path then ok, why = write_svg(seen, path) end
-    if not ok then session:complain(why) end
+    if not ok then session:print_error(why) end
   end})
   local results = table.pack(f())
   take(listener)

@@ -9,17 +9,17 @@ local is = tokens.is
 local arguments = {}
 
 -- Returns the callee that ends before token `at`, its name, and whether it follows a colon.
-local function callee(place, at)
-  local list = place.read.list
-  local first = expression.start(place.read, at - 1)
+local function callee(context, at)
+  local list = context.read.list
+  local first = expression.start(context.read, at - 1)
   if not first then return nil end
   local name = tokens.name(list, at - 1)
   local thing
   if name and is(list, at - 2, ":") then
-    local self = expression.resolve(place, first, at - 3)
+    local self = expression.resolve(context, first, at - 3)
     thing = self and static_values.field(self, name)
   else
-    thing = expression.resolve(place, first, at - 1)
+    thing = expression.resolve(context, first, at - 1)
   end
   return {thing = thing, name = name}
 end
@@ -80,17 +80,17 @@ end
 --   fresh      true when the entry at the cursor is still empty
 --   options    true when the cursor is in a table, where names may be given
 -- }
-function arguments.call(place)
-  local read = place.read
+function arguments.call(context)
+  local read = context.read
   local list, open = read.list, read.open
   if read.inside == "string" and tokens.ends_expression(list, #list) then -- f "
-    local call = callee(place, #list + 1)
+    local call = callee(context, #list + 1)
     if call then call.named, call.positions, call.fresh = {}, 0, true end
     return call
   end
   local at = open[#open]
   local outer = at and not is(list, at, "[") and opener(read, at, open[#open - 1])
-  local call = outer and callee(place, outer)
+  local call = outer and callee(context, outer)
   if not call then return nil end
   call.named, call.positions, call.fresh, call.key = entries(list, at + 1, read.partner)
   call.options = is(list, at, "{")
@@ -98,7 +98,7 @@ function arguments.call(place)
     local _, before = entries(list, outer + 1, read.partner)
     call.positions = call.positions + before
   end
-  if call.options and place.after then add_later(call.named, place.after) end
+  if call.options and context.after then add_later(call.named, context.after) end
   return call
 end
 

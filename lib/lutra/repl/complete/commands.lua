@@ -97,13 +97,13 @@ end
 
 local shell_escape = "[^%w%._/%-%+:,@%%~=]"
 
-local function add_paths(place, text, add, argument)
+local function add_paths(context, text, add, argument)
   local start, quote, plain = last_word(text)
   local escape = escaper(quote)
   if argument == "shell" and not quote then
     escape = function(path) return (path:gsub(shell_escape, "\\%0")) end
   end
-  place.first, place.match = place.offset + start, paths.base(plain)
+  context.first, context.match = context.offset + start, paths.base(plain)
   paths.add(plain, escape, add, argument == "folder" and "folder" or nil)
 end
 
@@ -118,9 +118,9 @@ end
 local by_argument = {
   lesson = add_lessons,
   file = add_paths, folder = add_paths, shell = add_paths,
-  command = function(place, text, add)
+  command = function(context, text, add)
     if text:find "%s" then return end
-    place.first, place.match = place.offset + 1, text
+    context.first, context.match = context.offset + 1, text
     add_commands(add)
   end,
   option = function(_, text, add) add_options(text, add) end,
@@ -141,25 +141,25 @@ end
 --- The source for the command's word.
 function complete.words(_, add) add_commands(add) end
 
---- Returns the source for the argument of `row`, whose text starts behind place.offset; nil for
--- code, which then starts behind place.offset.
-function complete.argument(place, row)
+--- Returns the source for the argument of `row`, whose text starts behind context.offset; nil for
+-- code, which then starts behind context.offset.
+function complete.argument(context, row)
   local usage = row.usage or ""
-  local text = place.text:sub(place.offset + 1)
+  local text = context.text:sub(context.offset + 1)
   local after, waiting = skip_flags(usage, text)
-  place.first = #place.text - #text:match "%S*$" + 1
-  place.match = place.text:sub(place.first)
-  place.offset, text = place.offset + after - 1, text:sub(after)
+  context.first = #context.text - #text:match "%S*$" + 1
+  context.match = context.text:sub(context.first)
+  context.offset, text = context.offset + after - 1, text:sub(after)
   if waiting == "flag" then return function(_, add) add_flags(usage, add) end end
   if waiting then
     return function(_, add)
-      if waiting:find "^FILE" then add_paths(place, text, add) end
+      if waiting:find "^FILE" then add_paths(context, text, add) end
     end
   end
   if row.argument == "code" or row.argument == "expression" then return nil end
   local source = by_argument[row.argument]
   return function(_, add)
-    if source then source(place, text, add, row.argument) end
+    if source then source(context, text, add, row.argument) end
     if not text:find "%s" then add_choice(usage, add) end
   end
 end

@@ -18,13 +18,13 @@ local function is_within(range, at) return range ~= nil and range[1] <= at and a
 
 -- Returns the value of a variable: in the text, of the session, or a global. Uses no metatable of
 -- _G.
-local function variable(place, name, at)
-  local found = place.variables[name]
+local function variable(context, name, at)
+  local found = context.variables[name]
   while found and is_within(found.value, at) do found = found.outer end -- local x = x.y
-  local assigned = place.assigned[name]
-  if found and found.value then return resolve(place, found.value[1], found.value[2]) end
-  if not found and place.session then
-    local variables = place.session.debugger or place.session.locals
+  local assigned = context.assigned[name]
+  if found and found.value then return resolve(context, found.value[1], found.value[2]) end
+  if not found and context.session then
+    local variables = context.session.debugger or context.session.locals
     local there, value = variables:get(name)
     if there then return value ~= nil and {value = value} or nil end
   end
@@ -34,7 +34,7 @@ local function variable(place, name, at)
     if value ~= nil then return {value = value} end
   end
   if assigned and assigned.at < at and not is_within(assigned.value, at) then
-    return resolve(place, assigned.value[1], assigned.value[2])
+    return resolve(context, assigned.value[1], assigned.value[2])
   end
 end
 
@@ -44,20 +44,20 @@ local function literal(token)
 end
 
 -- Returns the static value at the start of a chain at token i, and the index after it.
-local function primary(place, i)
-  local list = place.read.list
+local function primary(context, i)
+  local list = context.read.list
   local token = list[i]
   if not token then return nil end
-  if token[1] == "name" then return variable(place, token[2], i), i + 1 end
-  if is(list, i, "(") and place.read.partner[i] then
-    local close = place.read.partner[i]
-    return resolve(place, i + 1, close - 1), close + 1
+  if token[1] == "name" then return variable(context, token[2], i), i + 1 end
+  if is(list, i, "(") and context.read.partner[i] then
+    local close = context.read.partner[i]
+    return resolve(context, i + 1, close - 1), close + 1
   end
   return literal(token), i + 1
 end
 
-local function index(place, thing, first, last)
-  local key = resolve(place, first, last)
+local function index(context, thing, first, last)
+  local key = resolve(context, first, last)
   if key and key.value ~= nil then return static_values.field(thing, key.value) end
   local tensor = thing.like == "tensor" or static_values.is_tensor(thing.value)
   return tensor and {like = "tensor"} or nil
@@ -74,14 +74,14 @@ local function arguments(read, i)
 end
 
 -- Follows one step of a chain at token i: returns the next static value and the index after it.
-local function step(place, thing, i)
-  local read = place.read
+local function step(context, thing, i)
+  local read = context.read
   local list = read.list
   if is(list, i, ".") and tokens.name(list, i + 1) then
     return static_values.field(thing, list[i + 1][2]), i + 2
   end
   if is(list, i, "[") and read.partner[i] then
-    return index(place, thing, i + 1, read.partner[i] - 1), read.partner[i] + 1
+    return index(context, thing, i + 1, read.partner[i] - 1), read.partner[i] + 1
   end
   local self
   if is(list, i, ":") and tokens.name(list, i + 1) then
@@ -93,11 +93,11 @@ local function step(place, thing, i)
   return calls.result(thing, self, text), after
 end
 
-local function chain(place, first, last)
-  local thing, i = primary(place, first)
+local function chain(context, first, last)
+  local thing, i = primary(context, first)
   while thing and i <= last do
     local following
-    thing, following = step(place, thing, i)
+    thing, following = step(context, thing, i)
     if not following then return nil end
     i = following
   end
@@ -124,21 +124,21 @@ local function operators(read, first, last)
   return found
 end
 
---- Returns the static value of the tokens first..last of place.read.list, or nil. `place` is {read,
--- session, variables, assigned, depth}.
-function expression.resolve(place, first, last)
-  if first > last or place.depth > 20 then return nil end
-  local found = operators(place.read, first, last)
+--- Returns the static value of the tokens first..last of context.read.list, or nil. `context` is
+-- {read, session, variables, assigned, depth}.
+function expression.resolve(context, first, last)
+  if first > last or context.depth > 20 then return nil end
+  local found = operators(context.read, first, last)
   if not found then return nil end
-  place.depth = place.depth + 1
+  context.depth = context.depth + 1
   local thing
   if #found == 0 then
-    thing = chain(place, first, last)
+    thing = chain(context, first, last)
   else
     found[#found + 1] = last + 1
     local from = first
     for _, at in ipairs(found) do
-      local operand = from < at and chain(place, from, at - 1)
+      local operand = from < at and chain(context, from, at - 1)
       if operand and (operand.like == "tensor" or static_values.is_tensor(operand.value)) then
         thing = {like = "tensor"}
         break
@@ -146,7 +146,7 @@ function expression.resolve(place, first, last)
       from = at + 1
     end
   end
-  place.depth = place.depth - 1
+  context.depth = context.depth - 1
   return thing
 end
 resolve = expression.resolve

@@ -15,11 +15,11 @@ local function is_method(value)
 end
 
 --- The source of completions after a dot or a colon.
-function members.source(place, add)
-  local list = place.read.list
+function members.source(context, add)
+  local list = context.read.list
   local colon = tokens.is(list, #list, ":")
-  local first = expression.start(place.read, #list - 1)
-  local thing = first and expression.resolve(place, first, #list - 1)
+  local first = expression.start(context.read, #list - 1)
+  local thing = first and expression.resolve(context, first, #list - 1)
   if not thing then return end
   static_values.members(thing, function(name, value)
     if not names.is_identifier(name) then return end

@@ -19,11 +19,11 @@ function names.is_identifier(text)
   return type(text) == "string" and text:find "^[%a_][%w_]*$" ~= nil and not keywords[text]
 end
 
-local function add_variables(place, add)
-  for name in next, place.variables do add(name, "local") end
-  for name in next, place.assigned do add(name, "global") end
-  if place.session then
-    local variables = place.session.debugger or place.session.locals
+local function add_variables(context, add)
+  for name in next, context.variables do add(name, "local") end
+  for name in next, context.assigned do add(name, "global") end
+  if context.session then
+    local variables = context.session.debugger or context.session.locals
     for name, value in variables:pairs() do add(name, "local", nil, value) end
   end
   for name, value in next, _G do
@@ -74,30 +74,30 @@ local function add_arguments(call, add)
 end
 
 -- Adds the values that are possible behind = or ==; returns whether there is one.
-local function add_values(place, call, add)
-  local list = place.read.list
+local function add_values(context, call, add)
+  local list = context.read.list
   local at = #list
   if not (tokens.is(list, at, "=") or tokens.is(list, at, "==") or tokens.is(list, at, "~=")) then
     return false
   end
-  local kind = values.kind(place, call)
+  local kind = values.kind(context, call)
   if kind then values.add(kind, add, true) end
   return kind ~= nil
 end
 
 --- The source of completions of a name: calls add(text, kind, note, value, shown).
-function names.source(place, add)
-  local list = place.read.list
+function names.source(context, add)
+  local list = context.read.list
   if add_attributes(list, add) then return end
   if is_declaration(list) then
     if tokens.is(list, #list, "local") then add("function", "keyword") end
     return
   end
-  local call = arguments.call(place)
-  local special = add_values(place, call, add)
+  local call = arguments.call(context)
+  local special = add_values(context, call, add)
   if call and call.options and call.fresh then special = add_arguments(call, add) or special end
-  if special and place.read.prefix == "" then return end
-  add_variables(place, add)
+  if special and context.read.prefix == "" then return end
+  add_variables(context, add)
   for word in next, keywords do add(word, "keyword") end
 end
 

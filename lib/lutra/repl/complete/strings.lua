@@ -40,17 +40,17 @@ local function read_plain(read)
 end
 
 --- The source of completions in a string.
-function strings.source(place, add)
-  local read = place.read
+function strings.source(context, add)
+  local read = context.read
   local list, escape = read.list, escaper(read.quote)
   local plain = read_plain(read)
-  local call = arguments.call(place)
-  local kind = values.kind(place, call)
-  place.match = plain
+  local call = arguments.call(context)
+  local kind = values.kind(context, call)
+  context.match = plain
   if kind then return values.add(kind, add) end
   if tokens.is(list, #list, "[") and read.open[#read.open] == #list then
     local first = expression.start(read, #list - 1)
-    local thing = first and expression.resolve(place, first, #list - 1)
+    local thing = first and expression.resolve(context, first, #list - 1)
     if thing then add_keys(thing, escape, add) end
     return
   end
@@ -58,7 +58,7 @@ function strings.source(place, add)
   if value ~= nil and rawequal(value, rawget(_G, "require")) then
     return modules.add(plain, add)
   end
-  place.match = paths.base(plain)
+  context.match = paths.base(plain)
   paths.add(plain, escape, add)
 end
 

@@ -17,9 +17,9 @@ local function by_name(name)
 end
 
 --- Returns the kind of the value at the cursor: "dtype", "device", "both", a list of strings, or
--- nil. `call` is arguments.call(place).
-function values.kind(place, call)
-  local list = place.read.list
+-- nil. `call` is arguments.call(context).
+function values.kind(context, call)
+  local list = context.read.list
   local last = #list
   if tokens.is(list, last, "==") or tokens.is(list, last, "~=") then
     return by_name(tokens.name(list, last - 1))

@@ -38,7 +38,9 @@ local function own_functions(class)
   local list, above = {}, parent(class)
   for name, value in next, class do
     local _, line = nil, nil
-    if type(name) == "string" and type(value) == "function" then _, line = source.place(value) end
+    if type(name) == "string" and type(value) == "function" then
+      _, line = source.location(value)
+    end
     if line and not (above and rawequal(rawget(above, name), value)) then
       list[#list + 1] = {name, value, line}
     end
@@ -50,7 +52,7 @@ end
 -- Returns the chunk of a class: that of its functions, or the file of the module that it is.
 local function chunk_of(class)
   local first = own_functions(class)[1]
-  if first then return (source.place(first[2])) end
+  if first then return (source.location(first[2])) end
   for name, value in next, package.loaded do
     local path = rawequal(value, class) and package.searchpath(name, package.path)
     if path then return "@" .. path end
@@ -158,7 +160,7 @@ function classes.page(name, class, width, paint)
   local chunk, line = definition(class)
   local text = "class"
   if above then text = text .. ", based on " .. classes.name(above) end
-  if chunk then text = text .. ", in " .. source.place_text(chunk, line) end
+  if chunk then text = text .. ", in " .. source.location_text(chunk, line) end
   out[#out + 1] = paint("faint", wrap.text(text, width))
   for _, lines in ipairs(classes.doc(class) or {}) do
     out[#out + 1] = ""
@@ -183,12 +185,12 @@ function classes.source(class, paint)
   end
   local last = line or 1
   for _, entry in ipairs(list) do
-    local place, _, stop = source.place(entry[2])
+    local place, _, stop = source.location(entry[2])
     if place == chunk then last = math.max(last, stop) end
   end
   if #list == 0 then last = #lines end
   line = line or list[1] and list[1][3] or 1
-  return functions.listing(source.place_text(chunk, line),
+  return functions.listing(source.location_text(chunk, line),
     table.move(lines, line, last, 1, {}), paint)
 end
 

@@ -81,7 +81,7 @@ function functions.page(name, f, width, paint)
   if row then return builtin_page(row, width, paint) end
   local op = ops.find(f)
   if op then return ops.page(op, width, paint) end
-  if source.place(f) then return lua_page(name, f, width, paint) end
+  if source.location(f) then return lua_page(name, f, width, paint) end
   return paint("heading", name) .. "\n\n" .. wrap.text("A function written in C, without "
     .. "documentation.", width)
 end

@@ -40,7 +40,7 @@ end
 
 --- Returns the location of a function: the chunk as in debug.getinfo, first and last line; nil for
 -- a function in C.
-function source.place(f)
+function source.location(f)
   local info = debug.getinfo(f, "S")
   if info.what == "C" then return nil end
   return info.source, info.linedefined, info.lastlinedefined
@@ -48,14 +48,14 @@ end
 
 --- Returns the comment above the function `f` as a list of lines, or nil.
 function source.doc(f)
-  local name, first = source.place(f)
+  local name, first = source.location(f)
   local lines = name and source.lines(name)
   return lines and first > 0 and source.comment_above(lines, first) or nil
 end
 
 --- Returns the lines of the function `f`, and the number of the first, or nil.
 function source.text(f)
-  local name, first, last = source.place(f)
+  local name, first, last = source.location(f)
   local lines = name and source.lines(name)
   if not lines then return nil end
   if first == 0 then return lines, 1 end
@@ -123,7 +123,7 @@ function source.call(name, parameters)
 end
 
 --- Returns a line of a chunk as text: "lutra/nn/linear.lua:16", "cell[3]:1".
-function source.place_text(chunk, line)
+function source.location_text(chunk, line)
   local path = chunk:match "^[@=](.*)$" or "a string"
   path = path:match "/(lutra/.*)$" or path:match "/(lutra%.lua)$" or path
   return line and ("%s:%d"):format(path, line) or path
@@ -131,8 +131,8 @@ end
 
 --- Returns the location of a function as text; nil for a function in C.
 function source.where(f)
-  local chunk, line = source.place(f)
-  return chunk and source.place_text(chunk, line)
+  local chunk, line = source.location(f)
+  return chunk and source.location_text(chunk, line)
 end
 
 --- Returns the first sentence of a comment, without the call that it may begin with.

@@ -13,8 +13,8 @@ local subject = {}
 local function resolve(text, session)
   local ok, read = pcall(tokens.read, text .. " ")
   if not ok or #read.list == 0 then return nil end
-  local place = {read = read, session = session, variables = {}, assigned = {}, depth = 0}
-  local found, thing = pcall(expression.resolve, place, 1, #read.list)
+  local context = {read = read, session = session, variables = {}, assigned = {}, depth = 0}
+  local found, thing = pcall(expression.resolve, context, 1, #read.list)
   return found and thing or nil
 end
 

@@ -33,7 +33,7 @@ end
 local function own_folder()
   local given = os.getenv "LUTRA_LESSONS"
   if given and given ~= "" then return given, true end
-  return files.place("config", "lessons")
+  return files.user_path("config", "lessons")
 end
 
 -- ---- the contents of a file

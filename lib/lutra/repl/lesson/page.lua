@@ -6,7 +6,7 @@ local texts = require "lutra.internal.text"
 local page = {}
 
 --- Prints a line, or text of several lines, unchanged.
-function page.say(text) io.stdout:write(text, "\n") end
+function page.write(text) io.stdout:write(text, "\n") end
 
 -- Prints `text` behind a word; further lines are aligned under it.
 local function behind(word, text, kind)
@@ -15,14 +15,14 @@ local function behind(word, text, kind)
   for line in text:gmatch "[^\n]+" do
     lines[#lines + 1] = texts.wrap(line, style.width() - 1, indent)
   end
-  page.say((kind and style.paint(kind, word) or word) .. " "
+  page.write((kind and style.paint(kind, word) or word) .. " "
     .. table.concat(lines, "\n" .. (" "):rep(indent)))
 end
 
 local function wrapped(text) return texts.wrap(text, style.width() - 1, 0) end
 
 --- Prints a remark.
-function page.note(text) page.say(style.paint("faint", wrapped(text))) end
+function page.note(text) page.write(style.paint("faint", wrapped(text))) end
 
 --- Prints "done: ..." or "not yet: ...".
 function page.verdict(passed, message)
@@ -30,11 +30,11 @@ function page.verdict(passed, message)
 end
 
 --- Prints a sentence.
-function page.sentence(text) page.say(wrapped(text)) end
+function page.sentence(text) page.write(wrapped(text)) end
 
 --- Prints code, indented.
 function page.code(code)
-  for line in (code:gsub("%s+$", "") .. "\n"):gmatch "(.-)\n" do page.say("    " .. line) end
+  for line in (code:gsub("%s+$", "") .. "\n"):gmatch "(.-)\n" do page.write("    " .. line) end
 end
 
 -- Wraps paragraphs; lines that begin with two spaces are unchanged.
@@ -47,19 +47,19 @@ local function paragraphs(text)
   for line in (text:gsub("%s+$", "") .. "\n"):gmatch "(.-)\n" do
     if line:match "^%s%s" or not line:match "%S" then
       flush()
-      page.say(line)
+      page.write(line)
     else
       words[#words + 1] = line
     end
   end
   flush()
-  page.say ""
+  page.write ""
 end
 
 --- Prints a lesson: title, text, and, nearest to the prompt, the goal and the code to fix, with the
 -- note `entered` above it.
 function page.lesson(lesson, number, count, entered)
-  page.say(style.paint("heading", wrapped(("Lesson %d of %d: %s"):format(number, count,
+  page.write(style.paint("heading", wrapped(("Lesson %d of %d: %s"):format(number, count,
     lesson.title))) .. "\n")
   paragraphs(lesson.text)
   behind("Goal:", lesson.goal, "heading")

@@ -11,7 +11,7 @@ local texts = require "lutra.internal.text"
 local progress = {}
 
 --- Returns the path of the file; nil without a home folder.
-function progress.path() return files.place("state", "lessons") end
+function progress.path() return files.user_path("state", "lessons") end
 
 -- Lessons that had another name in earlier versions.
 local renamed = {["02_mend_the_mismatch"] = "02_fix_the_mismatch"}
