@@ -27,7 +27,7 @@ Q       := $(if $(V),,@)
   fuzz-api fuzz-differential docs man install uninstall clean env deps help FORCE
 
 # Goals that must work without any libraries do not include config.mk.
-bare := demo test test-package clean deps help uninstall lint format env fuzz-api fuzz-differential
+bare := demo test test-package docs clean deps help uninstall lint format env fuzz-api fuzz-differential
 ifneq ($(filter-out $(bare),$(or $(MAKECMDGOALS),all)),)
 include $(BUILD)/config.mk
 endif
@@ -361,7 +361,9 @@ fuzz-api fuzz-differential:
 	@tests/fuzz/campaign $(@:fuzz-%=%) both $(or $(SECONDS),60) $(or $(SEED),$(shell date +%s))
 
 # The site of the documentation, and annotations for editors; needs MkDocs with the theme Material.
-docs: all
+docs:
+	@tools/build/deps build docs
+	@+$(build) all
 	@tools/docs/build $(program)
 
 # The manual page, from what --help prints.
