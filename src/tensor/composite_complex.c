@@ -1,5 +1,8 @@
-/* composite_complex.c: complex tensors from real ones, and their parts; ops that compute complex
- * tensors by their parts. */
+/* composite_complex.c: complex tensors: creating them from real ones, their parts, and ops that are
+ * computed on the parts.
+ *
+ * The comment of a composite is its op's signature: the parameters' numbers are the indices in
+ * c->arg. */
 #include "infer.h"
 #include "reductions.h"
 
@@ -17,7 +20,7 @@ bool lt_composite_imag(lt_Call *c) {
       c, lt_do(select, LT_ARG(lt_do(view_as_real, c->arg[0])), LT_ARG(-1), LT_ARG(1)));
 }
 
-/* Writes an operand into one part (0 or 1) of z; NULL on failure. */
+/* Writes an operand into one part (0 or 1) of z. Returns NULL on failure. */
 static lt_Tensor *put_part(lt_Tensor *z, int part, lt_Arg value) {
   lt_Tensor *to = lt_do(select, LT_ARG(lt_do(view_as_real, LT_ARG(z))), LT_ARG(-1), LT_ARG(part));
   return value.kind == LT_ARG_TENSOR ? lt_do_in_place(_copy, LT_ARG(to), value)
@@ -55,13 +58,14 @@ bool lt_composite_polar(lt_Call *c) {
 
 /* ---- ops by parts ---------------------------------------------------------------------------- */
 
-/* Is argument i a tensor of values, not of positions? */
+/* Returns true when argument i is a tensor of values, not an index tensor. */
 static bool is_value(const lt_Call *c, int i) {
   return c->arg[i].kind == LT_ARG_TENSOR && c->signature->param[i].type == LT_PARAM_TENSOR;
 }
 
-/* Checks the complex arguments of an op by parts: tensors of one dtype, real indices and numbers.
- * Converts the first of `args`, the call's, to the dtype that is asked for. */
+/* Checks the complex arguments of an op by parts: all tensors have one dtype; indices and numbers
+ * are real. `args` is a copy of the call's arguments, of which the first is converted to the
+ * argument `dtype` if that is given. */
 static bool check_parts(const lt_Call *c, lt_Arg *args) {
   for (int i = 0; i < c->nargs; i++) {
     if (is_value(c, i) && !lt_check_same_dtype(c, 0, i)) return false;
@@ -78,8 +82,8 @@ static bool check_parts(const lt_Call *c, lt_Arg *args) {
   return args[0].tensor != NULL;
 }
 
-/* The op of one part (0 or 1) of each of the tensors; of BILINEAR ops, `second` is the part of the
- * second one. NULL on failure. */
+/* Runs the op on one part (0 or 1) of each of the tensors; of a BILINEAR op `second` is the part of
+ * the second tensor. Returns NULL on failure. */
 static lt_Tensor *of_parts(const lt_Call *c, const lt_Arg *args, int part, int second) {
   lt_Arg own[LT_MAX_ARGS];
   for (int i = 0; i < c->nargs; i++) {
@@ -91,8 +95,8 @@ static lt_Tensor *of_parts(const lt_Call *c, const lt_Arg *args, int part, int s
   return lt_do_(c->op, false, own, c->nargs, 0);
 }
 
-/* A reduction of both parts at once: of the parts as a last dimension, which is not reduced. NULL
- * on failure. */
+/* Reduces both parts in one call: the parts become a last dimension, which is not reduced. Returns
+ * NULL on failure. */
 static lt_Tensor *reduced(const lt_Call *c, const lt_Arg *args, unsigned mask) {
   lt_Arg own[LT_MAX_ARGS];
   int64_t dims[LT_MAX_DIMS];
@@ -105,8 +109,8 @@ static lt_Tensor *reduced(const lt_Call *c, const lt_Arg *args, unsigned mask) {
   return lt_do(view_as_complex, LT_ARG(lt_do_(c->op, false, own, c->nargs, 0)));
 }
 
-/* An op with the trait PARTS, or (x + iy)(u + iv) = xu - yv + i(xv + yu) of one that is BILINEAR.
- * In place the result is copied at the end, so that a failure changes nothing. */
+/* A BILINEAR op is computed by (x + iy)(u + iv) = xu - yv + i(xv + yu). An in-place op writes self
+ * at the end, so that a failure changes nothing. */
 bool lt_form_by_parts(lt_Call *c) {
   lt_Arg args[LT_MAX_ARGS];
   memcpy(args, c->arg, sizeof *args * (size_t)c->nargs);

@@ -1,27 +1,28 @@
-/* composite_create.c: factories, written as memory plus what fills it.
+/* composite_create.c: factory functions: an uninitialized tensor, and an op that fills it.
  *
- * All end in `made`: the fill happens before the tensor asks for gradients, because a leaf that
- * asks for them is not written in place.
- */
+ * All end in `made`: the tensor is filled before requires_grad is set, because a leaf that requires
+ * grad must not be changed in place. */
 #include "infer.h"
 
 #include <math.h>
 
-/* The options of every factory stand together at the end of its signature: dtype, device,
- * requires_grad. */
+/* Returns the index of the first of the options dtype, device, requires_grad, which are the last
+ * parameters of every factory function. */
 static int options(const lt_Call *c) { return c->nargs - 3; }
 
+/* Returns the option dtype, or `otherwise`. */
 static lt_Dtype dtype_option(const lt_Call *c, lt_Dtype otherwise) {
   return lt_dtype_or(c, options(c), otherwise);
 }
 
-/* Where it was asked for, else beside self, else on the default device. */
+/* Returns the option device; without it self's device, or the default device. */
 static lt_Device device_option(const lt_Call *c) {
   int i = options(c) + 1;
   if (lt_given(c, i)) return c->arg[i].device;
   return lt_in(c, 0) ? lt_tensor_device(lt_in(c, 0)) : c->device;
 }
 
+/* Sets requires_grad as the option says, and returns the tensor as the result. */
 static bool made(lt_Call *c, lt_Tensor *t) {
   if (!t) return false;
   if (c->arg[options(c) + 2].b) {
@@ -35,10 +36,12 @@ static bool made(lt_Call *c, lt_Tensor *t) {
 
 static lt_Arg shape_of(const lt_Call *c) { return LT_INTS(lt_in(c, 0)->shape, lt_in(c, 0)->ndim); }
 
+/* Allocates the result. */
 static lt_Tensor *fresh(const lt_Call *c, lt_Arg size, lt_Dtype otherwise) {
   return lt_do(empty, size, lt_arg_dtype(dtype_option(c, otherwise)), LT_ARG(device_option(c)));
 }
 
+/* Returns a tensor with one value. */
 static bool filled(lt_Call *c, lt_Arg size, lt_Dtype otherwise, lt_Scalar value) {
   lt_Tensor *t = fresh(c, size, otherwise);
   return made(c, lt_do_in_place(fill, LT_ARG(t), LT_ARG(value)));
@@ -114,19 +117,20 @@ bool lt_composite_logspace(lt_Call *c) {
 
 /* ---- random numbers -------------------------------------------------------------------------- */
 
-/* The dtype of numbers that are not whole. */
+/* Checks the option dtype of functions whose numbers are not integers. */
 static bool check_float_option(const lt_Call *c, lt_Dtype otherwise) {
   lt_Dtype d = dtype_option(c, otherwise);
   return lt_dtype_is_float(d) || lt_dtype_is_complex(d) ||
          lt_fail("wants a float dtype, got %s", lt_dtype_name(d));
 }
 
-/* t, or the parts of its numbers: of a complex tensor both are drawn, and the variance is shared
- * between them. */
+/* Returns t, or a real view of a complex t: both parts are random numbers, of which each has half
+ * of the variance. */
 static lt_Tensor *parts_of(lt_Tensor *t) {
   return t && lt_dtype_is_complex(t->dtype) ? lt_do(view_as_real, LT_ARG(t)) : t;
 }
 
+/* Returns uniform random numbers on [0, 1). */
 static bool uniform(lt_Call *c, lt_Arg size, lt_Arg generator, lt_Dtype otherwise) {
   if (!check_float_option(c, otherwise)) return false;
   lt_Tensor *t = fresh(c, size, otherwise);
@@ -135,6 +139,7 @@ static bool uniform(lt_Call *c, lt_Arg size, lt_Arg generator, lt_Dtype otherwis
   return made(c, drawn ? t : NULL);
 }
 
+/* Returns normally distributed random numbers. */
 static bool normal(lt_Call *c, lt_Arg size, double mean, double std, lt_Arg generator,
                    lt_Dtype otherwise) {
   if (!check_float_option(c, otherwise)) return false;
@@ -145,8 +150,9 @@ static bool normal(lt_Call *c, lt_Arg size, double mean, double std, lt_Arg gene
   return made(c, drawn ? t : NULL);
 }
 
-static bool whole(lt_Call *c, lt_Arg size, lt_Arg low, lt_Arg high, lt_Arg generator,
-                  lt_Dtype otherwise) {
+/* Returns random integers. */
+static bool random_integers(lt_Call *c, lt_Arg size, lt_Arg low, lt_Arg high, lt_Arg generator,
+                            lt_Dtype otherwise) {
   lt_Tensor *t = fresh(c, size, otherwise);
   return made(c, lt_do_in_place(random, LT_ARG(t), low, high, generator));
 }
@@ -170,12 +176,12 @@ bool lt_composite__normal(lt_Call *c) {
 /* randint (low, high?, size?, generator?): random_ reads one end as 1..low */
 bool lt_composite_randint(lt_Call *c) {
   if (!lt_given(c, 2)) return lt_fail("wants a size after the ends, as in randint(6, {100})");
-  return whole(c, c->arg[2], c->arg[0], c->arg[1], c->arg[3], LT_int64);
+  return random_integers(c, c->arg[2], c->arg[0], c->arg[1], c->arg[3], LT_int64);
 }
 
 /* randint_like (self, low, high?) */
 bool lt_composite_randint_like(lt_Call *c) {
-  return whole(c, shape_of(c), c->arg[1], c->arg[2], LT_NIL, lt_in(c, 0)->dtype);
+  return random_integers(c, shape_of(c), c->arg[1], c->arg[2], LT_NIL, lt_in(c, 0)->dtype);
 }
 
 /* bernoulli (self, p?, generator?): self holds the probabilities where p does not say them */

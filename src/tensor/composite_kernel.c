@@ -1,14 +1,13 @@
-/* composite_kernel.c: the composite forms of ops that have kernels: how an op is computed on a
- * device that has no kernel for it, in ops that every device has. Each is checked by the op's infer
- * function, so that its errors are the same on every device. */
+/* composite_kernel.c: composite forms of ops that have kernels: they compute the op by core ops, on
+ * devices without a kernel for it. Each calls the op's infer function, so that errors are the same
+ * on every device. */
 #include "infer.h"
 
 #define LT_KERNEL_NAME(op) lt_form_##op
 #define LT_KERNEL_LINK     __attribute__((weak))
 #include "kernel_table.def"
 
-/* beta * self; with beta 0 the values of self do not matter, NaN neither: zeros, whose gradient is
- * 0. */
+/* Returns beta * self. If beta is 0, returns zeros with gradient 0, even if self contains NaN. */
 static lt_Tensor *scaled(const lt_Arg *self, const lt_Arg *beta) {
   lt_Scalar factor = beta->scalar;
   if (lt_scalar_is(factor, 1)) return self->tensor;
@@ -25,7 +24,8 @@ bool lt_form_addmm(lt_Call *c) {
       c, lt_do(add, LT_ARG(scaled(&c->arg[0], &c->arg[3])), LT_ARG(product), c->arg[4]));
 }
 
-/* mean (self, dim?, keepdim, dtype?). Sums of 16-bit floats are too large for their dtype. */
+/* mean (self, dim?, keepdim, dtype?): divides before the sum is rounded to a 16-bit dtype, in which
+ * it could overflow. */
 bool lt_form_mean(lt_Call *c) {
   if (!c->info->infer(c)) return false;
   const lt_Spec result = c->spec[0];

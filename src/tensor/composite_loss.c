@@ -1,16 +1,16 @@
 /* composite_loss.c: losses, layer norm and gelu. */
 #include "infer.h"
 
-/* A loss by element, reduced as `reduction` says. */
+/* Reduces the loss of each element by `reduction`: "mean", "sum" or "none". */
 static lt_Tensor *reduced(lt_Tensor *loss, const char *reduction) {
   if (!strcmp(reduction, "none")) return loss;
   if (!strcmp(reduction, "sum")) return lt_do(sum, LT_ARG(loss));
   return lt_do(mean, LT_ARG(loss));
 }
 
-/* Sets argument `reduction` to what `size_average` and `reduce`, PyTorch's older names, say where
- * one of them is given. Returns it. */
-static const char *settle(lt_Call *c, int size_average, int reduce, int reduction) {
+/* Translates `size_average` and `reduce`, PyTorch's deprecated parameters, to the argument
+ * `reduction` if one of them is given. Returns the reduction. */
+static const char *resolve_reduction(lt_Call *c, int size_average, int reduce, int reduction) {
   const lt_Arg *average = &c->arg[size_average], *any = &c->arg[reduce];
   if (average->kind == LT_ARG_BOOL || any->kind == LT_ARG_BOOL) {
     bool averages = average->kind != LT_ARG_BOOL || average->b;
@@ -41,16 +41,17 @@ bool lt_composite_gelu(lt_Call *c) {
 
 /* ---- classes --------------------------------------------------------------------------------- */
 
-/* A loss over classes, seen as rows of classes: scores {rows, classes}, targets {rows}. */
+/* A loss over classes in the form of its kernel: scores {rows, classes}, targets {rows}. */
 typedef struct Rows {
   lt_Tensor *scores, *target;
   int64_t classes;
 } Rows;
 
-/* Where the classes are: in {C} the only dimension, else the second. */
+/* Returns the dimension of the classes: the only one of {C}, otherwise the second. */
 static int class_dim(const lt_Tensor *self) { return self->ndim == 1 ? 0 : 1; }
 
-/* The shape without the classes, which is that of the target and of the loss by element. */
+/* Computes the shape without the dimension of classes, which is the shape of the target and of the
+ * unreduced loss. */
 static int places(const lt_Tensor *self, int64_t *shape) {
   int ndim = 0;
   for (int d = 0; d < self->ndim; d++)
@@ -58,6 +59,7 @@ static int places(const lt_Tensor *self, int64_t *shape) {
   return ndim;
 }
 
+/* Moves the dimension of classes to the end. */
 static lt_Tensor *classes_last(lt_Tensor *self) {
   if (self->ndim <= 2) return self;
   int64_t order[LT_MAX_DIMS] = {0};
@@ -65,7 +67,7 @@ static lt_Tensor *classes_last(lt_Tensor *self) {
   return lt_do(permute, LT_ARG(self), LT_INTS(order, self->ndim));
 }
 
-/* {C}, {N, C} or {N, C, ...} as rows of classes. */
+/* Reshapes {C}, {N, C} or {N, C, ...} to {rows, classes}. */
 static lt_Tensor *rows_of(lt_Tensor *self) {
   int64_t shape[LT_MAX_DIMS], rows;
   if (self->ndim == 2) return self;
@@ -73,6 +75,7 @@ static lt_Tensor *rows_of(lt_Tensor *self) {
   return lt_do_reshape(classes_last(self), 2, (int64_t[]){rows, self->shape[class_dim(self)]});
 }
 
+/* Checks that self has classes and that the target has the shape of the rest. */
 static bool check_classes(const lt_Tensor *self, const lt_Tensor *target) {
   int64_t shape[LT_MAX_DIMS];
   if (self->ndim == 0)
@@ -83,13 +86,14 @@ static bool check_classes(const lt_Tensor *self, const lt_Tensor *target) {
                  lt_shape_text(ndim, shape), lt_text(target));
 }
 
+/* Reshapes scores and targets. */
 static Rows as_rows(lt_Tensor *self, lt_Tensor *target) {
   Rows r = {rows_of(self), target, self->shape[class_dim(self)]};
   if (r.scores && target->ndim != 1) r.target = lt_do_reshape(target, 1, &r.scores->shape[0]);
   return r;
 }
 
-/* What was computed by row, in the places' own shape again. */
+/* Reshapes a loss with one element per row to the shape of the target. */
 static lt_Tensor *by_place(lt_Tensor *loss, const lt_Tensor *self) {
   int64_t shape[LT_MAX_DIMS];
   int ndim = places(self, shape);
@@ -100,7 +104,7 @@ static lt_Tensor *by_place(lt_Tensor *loss, const lt_Tensor *self) {
 bool lt_composite_nll_loss(lt_Call *c) {
   lt_Tensor *self = lt_in(c, 0);
   if (!lt_check_index(c, 1) || !check_classes(self, lt_in(c, 1))) return false;
-  settle(c, 3, 5, 6);
+  resolve_reduction(c, 3, 5, 6);
   Rows r = as_rows(self, lt_in(c, 1));
   lt_Tensor *loss =
       lt_do(_nll_loss, LT_ARG(r.scores), LT_ARG(r.target), c->arg[2], c->arg[6], c->arg[4]);
@@ -108,7 +112,8 @@ bool lt_composite_nll_loss(lt_Call *c) {
   return lt_result_set(c, by_place(loss, self));
 }
 
-/* The part of label smoothing: every class of a row is a target a little (Szegedy et al. 2016). */
+/* Computes the part of label smoothing in the loss: each class of a row has a small target
+ * probability (Szegedy et al. 2016). */
 static lt_Tensor *smooth_rows(const lt_Call *c, Rows r, lt_Tensor *logp, lt_Tensor *total) {
   lt_Tensor *weighted = lt_in(c, 2) ? lt_do(mul, LT_ARG(logp), c->arg[2]) : logp;
   lt_Tensor *each = lt_do(neg, LT_ARG(lt_do(sum, LT_ARG(weighted), LT_ARG(-1))));
@@ -119,6 +124,7 @@ static lt_Tensor *smooth_rows(const lt_Call *c, Rows r, lt_Tensor *logp, lt_Tens
   return !strcmp(c->arg[6].string, "sum") ? each : lt_do(_true_divide, LT_ARG(each), LT_ARG(total));
 }
 
+/* cross_entropy for a target of class labels. */
 static bool cross_entropy_of_classes(lt_Call *c, double smoothing) {
   lt_Tensor *self = lt_in(c, 0), *loss[2];
   if (!lt_check_index(c, 1) || !check_classes(self, lt_in(c, 1))) return false;
@@ -136,6 +142,7 @@ static bool cross_entropy_of_classes(lt_Call *c, double smoothing) {
   return lt_result_set(c, by_place(loss[0], self));
 }
 
+/* cross_entropy for a target of probabilities. */
 static bool cross_entropy_of_probabilities(lt_Call *c, double smoothing) {
   lt_Tensor *self = lt_in(c, 0), *target = lt_in(c, 1);
   const char *reduction = c->arg[6].string;
@@ -167,7 +174,7 @@ static bool cross_entropy_of_probabilities(lt_Call *c, double smoothing) {
 bool lt_composite_cross_entropy(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0), *target = lt_in(c, 1), *weight = lt_in(c, 2);
   double smoothing = c->arg[7].f;
-  settle(c, 3, 5, 6);
+  resolve_reduction(c, 3, 5, 6);
   if (!lt_check_float(c, 0)) return false;
   if (!(smoothing >= 0 && smoothing <= 1))
     return lt_fail("label_smoothing is %s, wants 0 to 1", lt_number_text(smoothing));
@@ -183,16 +190,16 @@ bool lt_composite_cross_entropy(lt_Call *c) {
 
 bool lt_composite_mse_loss(lt_Call *c) {
   lt_Tensor *each = lt_do(square, LT_ARG(lt_do(sub, c->arg[0], c->arg[1])));
-  return lt_result_set(c, reduced(each, settle(c, 2, 3, 4)));
+  return lt_result_set(c, reduced(each, resolve_reduction(c, 2, 3, 4)));
 }
 
 bool lt_composite_l1_loss(lt_Call *c) {
   lt_Tensor *each = lt_do(abs, LT_ARG(lt_do(sub, c->arg[0], c->arg[1])));
-  return lt_result_set(c, reduced(each, settle(c, 2, 3, 4)));
+  return lt_result_set(c, reduced(each, resolve_reduction(c, 2, 3, 4)));
 }
 
-/* (1 - t) x - (1 + (pos_weight - 1) t) log s(x), which is the formula with log s(-x) = log s(x)
- * - x put in. */
+/* (1 - t) x - (1 + (pos_weight - 1) t) log s(x): the definition, with log s(-x) replaced by log
+ * s(x) - x, which does not overflow. */
 bool lt_composite_binary_cross_entropy_with_logits(lt_Call *c) {
   lt_Arg self = c->arg[0], target = c->arg[1];
   if (!lt_check_same_shape(c, 0, 1)) return false;
@@ -204,5 +211,5 @@ bool lt_composite_binary_cross_entropy_with_logits(lt_Call *c) {
   lt_Tensor *loss = lt_do(sub, LT_ARG(lt_do(mul, LT_ARG(lt_do(sub, LT_ARG(1), target)), self)),
                           LT_ARG(log_sigmoid));
   if (lt_in(c, 2)) loss = lt_do(mul, LT_ARG(loss), c->arg[2]);
-  return lt_result_set(c, reduced(loss, settle(c, 3, 4, 5)));
+  return lt_result_set(c, reduced(loss, resolve_reduction(c, 3, 4, 5)));
 }

@@ -1,4 +1,4 @@
-/* composite_move.c: joining, copying, choosing and repeating. */
+/* composite_move.c: ops that join, copy, select and repeat. */
 #include "infer.h"
 
 #include <math.h>
@@ -35,6 +35,7 @@ bool lt_composite_zero_(lt_Call *c) {
 
 /* ---- joining --------------------------------------------------------------------------------- */
 
+/* Checks that all tensors of the list have the same shape. */
 static bool check_stack(const lt_Call *c) {
   int n = c->arg[0].count;
   lt_Tensor *const *list = c->arg[0].tensors;
@@ -71,7 +72,7 @@ bool lt_composite_div(lt_Call *c) {
   return lt_result_set(c, lt_do_(op, c->in_place, c->arg, 2, 0));
 }
 
-/* The end of a dtype, as a bound that bounds nothing. */
+/* Returns a bound that no value of the dtype exceeds. */
 static lt_Arg no_bound(lt_Dtype dtype, bool upper) {
   int64_t low, high;
   /* Of complex numbers the call is refused, whatever the bound. */
@@ -82,8 +83,8 @@ static lt_Arg no_bound(lt_Dtype dtype, bool upper) {
   return LT_ARG(lt_scalar_int(upper ? high : low));
 }
 
-/* clamp (self, min?, max?): a bound that is left out is put where it bounds nothing; the gradient
- * takes an infinite number for that. */
+/* clamp (self, min?, max?): a missing bound is replaced by one that no value exceeds; for
+ * gradients, an infinite bound means that there is none. */
 bool lt_composite_clamp(lt_Call *c) {
   lt_Arg low = c->arg[1], high = c->arg[2];
   if (!lt_given(c, 1) && !lt_given(c, 2)) return lt_fail("wants min, max or both");
@@ -92,8 +93,8 @@ bool lt_composite_clamp(lt_Call *c) {
   return lt_result_set(c, lt_do_(LT_OP__clamp, c->in_place, LT_ARGS_(c->arg[0], low, high), 0));
 }
 
-/* The positions where the condition holds, a tensor for each dimension. */
-static bool where_it_holds(lt_Call *c) {
+/* Returns the indices at which the condition is true, a tensor for each dimension. */
+static bool indices_of_true(lt_Call *c) {
   lt_Tensor *condition = lt_in(c, 0);
   if (condition->ndim == 0) condition = lt_do(unsqueeze, LT_ARG(condition), LT_ARG(0));
   lt_Tensor *table = lt_do(nonzero, LT_ARG(condition));
@@ -104,9 +105,9 @@ static bool where_it_holds(lt_Call *c) {
   return true;
 }
 
-/* where (condition, self?, other?): a condition of uint8 holds where it is not 0 */
+/* where (condition, self?, other?): a uint8 condition is true where it is not 0. */
 bool lt_composite_where(lt_Call *c) {
-  if (!lt_given(c, 1) && !lt_given(c, 2)) return where_it_holds(c);
+  if (!lt_given(c, 1) && !lt_given(c, 2)) return indices_of_true(c);
   if (!lt_given(c, 1) || !lt_given(c, 2))
     return lt_fail("wants self and other, or the condition alone");
   lt_Arg condition = c->arg[0];
@@ -116,8 +117,8 @@ bool lt_composite_where(lt_Call *c) {
 
 /* ---- repetition ------------------------------------------------------------------------------ */
 
-/* tile (self, dims): each dimension that is repeated gets one of the repeats in front of it, by
- * expanding; reshaping both into one makes the copy */
+/* tile (self, dims): inserts a dimension of the number of repeats before each dimension by
+ * expanding, without a copy, and merges both by one reshape, which copies. */
 bool lt_composite_tile(lt_Call *c) {
   lt_Tensor *self = lt_in(c, 0);
   int n = c->arg[1].count, ndim = n > self->ndim ? n : self->ndim, room = 0;
@@ -162,8 +163,8 @@ bool lt_composite_repeat_interleave(lt_Call *c) {
 
 /* ---- diagonals ------------------------------------------------------------------------------- */
 
-/* A matrix of zeros with the vector on a diagonal: in the matrix as one row, its places are
- * size + 1 apart. */
+/* Returns a matrix of zeros with the vector on a diagonal. In a contiguous matrix, the elements of
+ * a diagonal are size + 1 apart. */
 static lt_Tensor *diagonal_matrix(lt_Tensor *vector, int64_t diagonal) {
   if (diagonal > INT32_MAX || diagonal < -(int64_t)INT32_MAX)
     return lt_fail("diagonal is %lld, which is too far out", (long long)diagonal), NULL;
@@ -195,7 +196,7 @@ bool lt_composite_trace(lt_Call *c) {
 
 /* ---- classes --------------------------------------------------------------------------------- */
 
-/* The largest class named, at least 1. */
+/* Computes the largest class label, at least 1. */
 static bool count_classes(lt_Tensor *self, int64_t *classes) {
   lt_Scalar largest;
   if (lt_tensor_is_meta(self))

@@ -1,9 +1,8 @@
-/* composite_product.c: the matmul family.
+/* composite_product.c: matrix products and attention.
  *
- * Everything comes down to mm, addmm or bmm on views of the arguments. A batch multiplied by
- * one matrix is folded into one product of matrices; batches on both sides are expanded,
- * without copies, and multiplied pair by pair.
- */
+ * All products are computed by mm, addmm or bmm on views of the arguments. A batch of matrices
+ * times one matrix becomes one matrix product; batches on both sides are expanded without copies,
+ * and multiplied by bmm. */
 #include "infer.h"
 
 #include <math.h>
@@ -35,8 +34,8 @@ bool lt_composite_outer(lt_Call *c) {
   return lt_result_set(c, lt_do(mul, LT_ARG(lt_do(unsqueeze, c->arg[0], LT_ARG(1))), c->arg[1]));
 }
 
-/* baddbmm (self, batch1, batch2, beta, alpha): beta 0 means that self's values, NaN too, do not
- * count */
+/* baddbmm (self, batch1, batch2, beta, alpha): if beta is 0, self is ignored, even if it contains
+ * NaN. */
 bool lt_composite_baddbmm(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
   if (!lt_check_ndim(c, 1, 3, 3) || !lt_check_ndim(c, 2, 3, 3) || !lt_check_factors(c, 1, 2))
@@ -55,6 +54,7 @@ bool lt_composite_baddbmm(lt_Call *c) {
 
 /* ---- matmul ---------------------------------------------------------------------------------- */
 
+/* Checks that the sizes of a and b allow a product. */
 static bool check_matmul(const lt_Tensor *a, const lt_Tensor *b) {
   if (a->ndim == 0 || b->ndim == 0)
     return lt_fail("cannot multiply %s by %s: wants at least one dimension on both sides, use mul",
@@ -66,7 +66,7 @@ static bool check_matmul(const lt_Tensor *a, const lt_Tensor *b) {
   return true;
 }
 
-/* {..., n, k} by {k, m}: the batch becomes rows. */
+/* Multiplies {..., n, k} by {k, m} as one matrix product: the batch dimensions become rows. */
 static lt_Tensor *fold(lt_Tensor *a, lt_Tensor *b) {
   int64_t shape[LT_MAX_DIMS], rows, k = a->shape[a->ndim - 1];
   if (!lt_shape_numel(lt_user_op(), a->ndim - 1, a->shape, &rows)) return NULL;
@@ -76,7 +76,7 @@ static lt_Tensor *fold(lt_Tensor *a, lt_Tensor *b) {
   return lt_do_view(product, a->ndim, shape);
 }
 
-/* The matrices of t, repeated to these batch sizes, in one row of `count` matrices. */
+/* Expands t to these batch sizes, as a batch of `count` matrices. */
 static lt_Tensor *as_batch(lt_Tensor *t, int batch_ndim, const int64_t *batch, int64_t count) {
   int64_t shape[LT_MAX_DIMS + 2];
   if (batch_ndim) memcpy(shape, batch, sizeof(int64_t) * (size_t)batch_ndim);
@@ -89,6 +89,7 @@ static lt_Tensor *as_batch(lt_Tensor *t, int batch_ndim, const int64_t *batch, i
   return ndim == 3 ? t : lt_do_reshape(t, 3, (int64_t[]){count, matrix[0], matrix[1]});
 }
 
+/* Multiplies two batches of matrices, which are broadcast. */
 static lt_Tensor *batched(lt_Tensor *a, lt_Tensor *b) {
   int ndim = a->ndim - 2;
   int64_t shape[LT_MAX_DIMS], count = 1;
@@ -106,14 +107,14 @@ static lt_Tensor *batched(lt_Tensor *a, lt_Tensor *b) {
   return ndim == 1 ? product : lt_do_view(product, ndim + 2, shape);
 }
 
-/* Two tensors of at least two dimensions. */
+/* Multiplies two tensors of at least two dimensions. */
 static lt_Tensor *multiply(lt_Tensor *a, lt_Tensor *b) {
   if (a->ndim == 2 && b->ndim == 2) return lt_do(mm, LT_ARG(a), LT_ARG(b));
   return b->ndim == 2 ? fold(a, b) : batched(a, b);
 }
 
-/* matmul (self, other): a vector counts as a matrix of one row (left) or one column (right),
- * which then goes away */
+/* matmul (self, other): a vector is treated as a matrix of one row (left) or one column (right),
+ * and that dimension is removed from the result. */
 bool lt_composite_matmul(lt_Call *c) {
   lt_Tensor *a = lt_in(c, 0), *b = lt_in(c, 1);
   if (!check_matmul(a, b) || !lt_check_factors(c, 0, 1)) return false;
@@ -129,6 +130,7 @@ bool lt_composite_matmul(lt_Call *c) {
 
 /* ---- layers ---------------------------------------------------------------------------------- */
 
+/* Checks the sizes of input, weight and bias. */
 static bool check_linear(const lt_Call *c) {
   const lt_Tensor *input = lt_in(c, 0), *weight = lt_in(c, 1), *bias = lt_in(c, 2);
   if (!lt_check_ndim(c, 0, 1, LT_MAX_DIMS) || !lt_check_ndim(c, 1, 2, 2)) return false;
@@ -158,15 +160,15 @@ bool lt_composite_linear(lt_Call *c) {
   return lt_result_set(c, last == 1 ? out : lt_do_view(out, last + 1, shape));
 }
 
-/* The scores of keys that a query may not look at become -inf. */
-static lt_Tensor *hide(lt_Tensor *scores, lt_Tensor *hidden) {
+/* Sets the scores of masked keys to -inf. */
+static lt_Tensor *mask_scores(lt_Tensor *scores, lt_Tensor *hidden) {
   return lt_do(masked_fill, LT_ARG(scores), LT_ARG(hidden), LT_ARG(-(double)INFINITY));
 }
 
-/* A query that may look at no key attends to nothing: its row of the result is 0, and so are its
- * gradients. The softmax of a row of -inf would be NaN, whose gradient no later op can remove, so
- * the scores of such a row become finite here and its result becomes 0 at the end. `blocked` is
- * true for these rows; the mask is often smaller than the scores, so they are found in the mask. */
+/* Masks the scores. A query whose keys are all masked has the result 0 and gradients 0. The softmax
+ * of a row of -inf would be NaN, and no later op can remove NaN from a gradient; so the scores of
+ * such a row are made finite here, and its result is set to 0 at the end. `blocked` is true for
+ * these rows. They are found in the mask, which is often smaller than the scores. */
 static lt_Tensor *apply_bool_mask(lt_Tensor *scores, lt_Arg mask, lt_Tensor **blocked) {
   lt_Tensor *visible = lt_do(any, mask, LT_ARG((int64_t)-1), LT_ARG((bool)true));
   if (!scores || !visible) return NULL;
@@ -177,6 +179,7 @@ static lt_Tensor *apply_bool_mask(lt_Tensor *scores, lt_Arg mask, lt_Tensor **bl
   return lt_do(_where, mask, LT_ARG(scores), LT_ARG(hidden));
 }
 
+/* Adds a float mask to the scores, and handles rows of -inf as apply_bool_mask does. */
 static lt_Tensor *apply_float_mask(lt_Tensor *scores, lt_Arg mask, lt_Tensor **blocked) {
   lt_Tensor *largest =
       lt_do(amax, LT_ARG(lt_do(detach, mask)), LT_ARG((int64_t)-1), LT_ARG((bool)true));
@@ -185,14 +188,16 @@ static lt_Tensor *apply_float_mask(lt_Tensor *scores, lt_Arg mask, lt_Tensor **b
                LT_ARG(lt_do(masked_fill, mask, LT_ARG(*blocked), LT_ARG(0.0))));
 }
 
-static lt_Tensor *hide_the_future(lt_Tensor *scores) {
+/* Masks the keys after each query (is_causal). */
+static lt_Tensor *apply_causal_mask(lt_Tensor *scores) {
   if (!scores) return NULL;
   const int64_t *shape = scores->shape + scores->ndim - 2;
   lt_Tensor *all =
       lt_do(ones, LT_INTS(shape, 2), lt_arg_dtype(LT_bool), LT_ARG(lt_tensor_device(scores)));
-  return hide(scores, lt_do(triu, LT_ARG(all), LT_ARG(1)));
+  return mask_scores(scores, lt_do(triu, LT_ARG(all), LT_ARG(1)));
 }
 
+/* Checks the shapes of query, key and value, and that one mask at most is given. */
 static bool check_attention(const lt_Call *c) {
   const lt_Tensor *q = lt_in(c, 0), *k = lt_in(c, 1), *v = lt_in(c, 2);
   for (int i = 0; i < 3; i++)
@@ -209,15 +214,15 @@ static bool check_attention(const lt_Call *c) {
 }
 
 /* scaled_dot_product_attention (query, key, value, attn_mask?, dropout_p, is_causal, scale?): a
- * bool mask is true where a key may be looked at, a float mask is added; a query without any key
- * gives zeros. The query is scaled, not the scores, which are more. */
+ * bool mask is true for keys that take part, a float mask is added to the scores. The query is
+ * scaled, because it has fewer elements than the scores. */
 bool lt_composite_scaled_dot_product_attention(lt_Call *c) {
   const lt_Tensor *q = lt_in(c, 0), *mask = lt_in(c, 3);
   if (!check_attention(c)) return false;
   double scale = lt_given(c, 6) ? c->arg[6].f : 1 / sqrt((double)q->shape[q->ndim - 1]);
   lt_Tensor *turned = lt_do(transpose, c->arg[1], LT_ARG(-2), LT_ARG(-1));
   lt_Tensor *scores = lt_do(matmul, LT_ARG(lt_do(mul, c->arg[0], LT_ARG(scale))), LT_ARG(turned));
-  if (c->arg[5].b) scores = hide_the_future(scores);
+  if (c->arg[5].b) scores = apply_causal_mask(scores);
   lt_Tensor *blocked = NULL;
   if (mask && mask->dtype == LT_bool) scores = apply_bool_mask(scores, c->arg[3], &blocked);
   if (mask && mask->dtype != LT_bool) scores = apply_float_mask(scores, c->arg[3], &blocked);

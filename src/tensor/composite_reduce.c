@@ -1,4 +1,4 @@
-/* composite_reduce.c: statistics, extremes and comparisons, written in reductions. */
+/* composite_reduce.c: statistics, extremes and comparisons, computed by reductions. */
 #include "infer.h"
 
 /* ---- max and min ----------------------------------------------------------------------------- */
@@ -7,15 +7,15 @@ typedef struct Extreme {
   lt_OpId all, along, pairs;
 } Extreme;
 
-/* A dim as the user counts it, from 1, into one that counts from 0. */
+/* Converts a 1-based dim to a 0-based one. */
 static bool dim_from_one(int64_t *dim) {
   if (*dim == 0) return lt_fail("dim is 0: dims count from 1");
   if (*dim > 0) *dim -= LT_INDEX_BASE;
   return true;
 }
 
-/* (self) the extreme of all; (self, dim) values and positions along dim; (self, other) element
- * by element */
+/* (self): the extreme of all elements; (self, dim): values and indices along dim; (self, other):
+ * elementwise. */
 static bool extreme(lt_Call *c, Extreme ops) {
   lt_Tensor *found[2];
   if (!lt_given(c, 1))
@@ -50,8 +50,8 @@ static lt_Tensor *variance(const lt_Call *c) {
 
 bool lt_composite_var(lt_Call *c) { return lt_result_set(c, variance(c)); }
 
-/* The slope of the root is infinite at 0, where all elements are equal and the gradient of the
- * variance is 0: their product is taken as 0, not as NaN, by keeping the root away from 0. */
+/* If all elements are equal, the derivative of the root is infinite and the gradient of the
+ * variance is 0. Their product must be 0, not NaN, so the root's argument is kept away from 0. */
 bool lt_composite_std(lt_Call *c) {
   lt_Tensor *v = variance(c);
   if (!v || !v->requires_grad) return lt_result_set(c, lt_do(sqrt, LT_ARG(v)));
@@ -70,8 +70,8 @@ bool lt_composite_norm(lt_Call *c) {
 
 /* ---- equality -------------------------------------------------------------------------------- */
 
-/* A bool tensor of one element as a flag. */
-static bool give_truth(lt_Call *c, lt_Tensor *t) {
+/* Returns a bool tensor of one element as a boolean result. */
+static bool set_truth(lt_Call *c, lt_Tensor *t) {
   lt_Scalar truth;
   if (!t) return false;
   if (lt_tensor_is_meta(t)) return lt_fail("a meta tensor has no data to compare");
@@ -82,11 +82,11 @@ static bool give_truth(lt_Call *c, lt_Tensor *t) {
 bool lt_composite_equal(lt_Call *c) {
   const lt_Tensor *a = lt_in(c, 0), *b = lt_in(c, 1);
   if (!lt_shape_equal(a->ndim, a->shape, b->ndim, b->shape)) return lt_result_set_flag(c, false);
-  return give_truth(c, lt_do(all, LT_ARG(lt_do(eq, c->arg[0], c->arg[1]))));
+  return set_truth(c, lt_do(all, LT_ARG(lt_do(eq, c->arg[0], c->arg[1]))));
 }
 
-/* |self - other| <= atol + rtol * |other|, computed in floats; infinities are close only to
- * themselves */
+/* Computes |self - other| <= atol + rtol * |other| in floats; infinities are only close to
+ * themselves. */
 static lt_Tensor *closeness(const lt_Call *c) {
   double rtol = c->arg[2].f, atol = c->arg[3].f;
   if (!(rtol >= 0)) return lt_fail("rtol is %s, wants 0 or more", lt_number_text(rtol)), NULL;
@@ -111,4 +111,4 @@ static lt_Tensor *closeness(const lt_Call *c) {
 }
 
 bool lt_composite_isclose(lt_Call *c) { return lt_result_set(c, closeness(c)); }
-bool lt_composite_allclose(lt_Call *c) { return give_truth(c, lt_do(all, LT_ARG(closeness(c)))); }
+bool lt_composite_allclose(lt_Call *c) { return set_truth(c, lt_do(all, LT_ARG(closeness(c)))); }

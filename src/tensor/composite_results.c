@@ -1,5 +1,5 @@
-/* composite_results.c: how composites hand results back. They give what they borrow: the scope, an
- * argument or a list holds it until dispatch has taken its own reference. */
+/* composite_results.c: how composites return their results. They return borrowed tensors, to which
+ * the scope, an argument or a list has a reference; dispatch adds the caller's. */
 #include "infer.h"
 
 bool lt_result_set(lt_Call *c, lt_Tensor *t) {

@@ -1,4 +1,4 @@
-/* composite_shape.c: shapes and parts by other names, in terms of the views. */
+/* composite_shape.c: shape ops and parts of tensors, computed by views. */
 #include "infer.h"
 
 /* reshape (self, shape) */
@@ -57,8 +57,8 @@ bool lt_composite_swapaxes(lt_Call *c) {
   return lt_result_set(c, lt_do_(LT_OP_transpose, false, c->arg, 3, 0));
 }
 
-/* movedim (self, source, destination): the named dims go to their places, the others fill the
- * rest in order */
+/* movedim (self, source, destination): the dims of `source` move to the dims of `destination`, the
+ * others keep their order. */
 bool lt_composite_movedim(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
   int n = c->arg[1].count, ndim = self->ndim;
@@ -97,8 +97,9 @@ bool lt_composite_broadcast_to(lt_Call *c) {
 
 /* ---- parts ----------------------------------------------------------------------------------- */
 
-/* The dim that is argument i, of a tensor that has dimensions to take apart; -1 with a message. */
-static int parted_dim(const lt_Call *c, int i) {
+/* Returns the dim in argument i of a tensor that is divided; -1 with an error when the tensor has
+ * no dimensions. */
+static int divided_dim(const lt_Call *c, int i) {
   const lt_Tensor *self = lt_in(c, 0);
   if (self->ndim) return lt_dim(c->arg[i].i, self->ndim);
   lt_fail("self has no dimensions to take apart");
@@ -108,7 +109,7 @@ static int parted_dim(const lt_Call *c, int i) {
 /* narrow (self, dim, start, length) */
 bool lt_composite_narrow(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
-  int dim = parted_dim(c, 1);
+  int dim = divided_dim(c, 1);
   if (dim < 0 || !lt_check_count(c, 3)) return false;
   int64_t start = c->arg[2].i, length = c->arg[3].i, size = self->shape[dim];
   int64_t first = start < 0 ? start + size : start;
@@ -118,6 +119,7 @@ bool lt_composite_narrow(lt_Call *c) {
   return lt_result_set(c, lt_do_slice(lt_in(c, 0), dim, first, length));
 }
 
+/* Divides dim into parts of these sizes, which must add up to its size. */
 static bool split_by_sizes(lt_Call *c, int dim) {
   const lt_Tensor *self = lt_in(c, 0);
   int64_t sum = 0, size = self->shape[dim];
@@ -137,10 +139,10 @@ static bool split_by_sizes(lt_Call *c, int dim) {
   return lt_result_set_pieces(c, lt_in(c, 0), dim, c->arg[1].count, c->arg[1].ints, 0);
 }
 
-/* split (self, split_size, dim): one number is the size of each piece, several are the sizes of
- * all */
+/* split (self, split_size, dim): one number is the size of every part, a list has the size of
+ * each. */
 bool lt_composite_split(lt_Call *c) {
-  int dim = parted_dim(c, 2);
+  int dim = divided_dim(c, 2);
   if (dim < 0) return false;
   if (c->arg[1].count != 1) return split_by_sizes(c, dim);
   int64_t each = c->arg[1].ints[0], size = lt_in(c, 0)->shape[dim];
@@ -153,7 +155,7 @@ bool lt_composite_split(lt_Call *c) {
 /* chunk (self, chunks, dim) */
 bool lt_composite_chunk(lt_Call *c) {
   int64_t chunks = c->arg[1].i;
-  int dim = parted_dim(c, 2);
+  int dim = divided_dim(c, 2);
   if (dim < 0) return false;
   if (chunks < 1) return lt_fail("chunks is %lld, wants 1 or more", (long long)chunks);
   int64_t size = lt_in(c, 0)->shape[dim];
@@ -164,7 +166,7 @@ bool lt_composite_chunk(lt_Call *c) {
 
 /* unbind (self, dim) */
 bool lt_composite_unbind(lt_Call *c) {
-  int dim = parted_dim(c, 1);
+  int dim = divided_dim(c, 1);
   if (dim < 0) return false;
   int64_t n = lt_in(c, 0)->shape[dim];
   if (!lt_result_list_open(c, n)) return false;

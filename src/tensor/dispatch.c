@@ -146,8 +146,8 @@ static bool may_lend(const lt_Param *p, const lt_Tensor *t) {
 }
 
 /* Returns true when an error should suggest to move the tensor on `from` to device `to`, rather
- * than the other way round: a meta tensor has no data to move, and whoever uses an accelerator
- * wants the work to run there. */
+ * than the other way round: a meta tensor has no data to move, and a program that uses an
+ * accelerator computes there. */
 static bool better_moved(lt_Device from, lt_Device to) {
   if (to.type == LT_DEVICE_meta || from.type == LT_DEVICE_meta) return to.type == LT_DEVICE_meta;
   return from.type == LT_DEVICE_cpu;

@@ -1,8 +1,6 @@
-/* infer_check.c: checks that many ops share, so that the same mistake is told in the same words
- * everywhere.
+/* infer_check.c: checks that many ops share, so that the same mistake gives the same message.
  *
- * Invariant: a check that fails has filled the error slot and changed nothing.
- */
+ * Invariant: a check that fails has filled the error slot and changed nothing. */
 #include "infer.h"
 
 bool lt_check_float(const lt_Call *c, int i) {
@@ -43,8 +41,8 @@ bool lt_check_mask(const lt_Call *c, int i) {
                  lt_dtype_name(d));
 }
 
-/* The advice is to convert the one that loses nothing by it: integers to floats, bools to integers;
- * of two floats the second. */
+/* The hint is to convert the tensor that loses nothing: integers to floats, bool to integers; of
+ * two floats the second. */
 bool lt_check_same_dtype(const lt_Call *c, int i, int j) {
   lt_Dtype a = lt_in(c, i)->dtype, b = lt_in(c, j)->dtype;
   if (a == b) return true;

@@ -1,9 +1,8 @@
-/* infer_create.c: tensors made from numbers, and tensors filled with random ones.
+/* infer_create.c: tensors created from numbers, and tensors filled with random numbers.
  *
- * Where a signature leaves open what a number means (random_(n) is 1..n, arange in an integer
- * dtype truncates its ends), the arguments are put into one form here, so that kernels of every
- * device read them the same way.
- */
+ * Where arguments may be given in several forms (random_(n) means 1..n, arange in an integer dtype
+ * truncates its ends), they are converted to one form here, so that the kernels of all devices read
+ * the same arguments. */
 #include "infer.h"
 
 #include <float.h>
@@ -11,6 +10,7 @@
 
 /* ---- arange ---------------------------------------------------------------------------------- */
 
+/* Checks that start, stop and step are finite. */
 static bool arange_numbers_are_finite(const lt_Call *c) {
   for (int i = 0; i < 3; i++) {
     lt_Scalar s = c->arg[i].scalar;
@@ -20,7 +20,7 @@ static bool arange_numbers_are_finite(const lt_Call *c) {
   return true;
 }
 
-/* How many whole steps lie from start to stop, with start itself; -1 past int64. */
+/* Returns the number of integers from start to stop by step; -1 when it exceeds int64. */
 static int64_t whole_steps(int64_t start, int64_t stop, int64_t step) {
   if (step > 0 ? stop < start : stop > start) return 0;
   uint64_t span = step > 0 ? (uint64_t)stop - (uint64_t)start : (uint64_t)start - (uint64_t)stop;
@@ -29,9 +29,9 @@ static int64_t whole_steps(int64_t start, int64_t stop, int64_t step) {
   return steps >= (uint64_t)INT64_MAX ? -1 : (int64_t)steps + 1;
 }
 
-/* The same in floats. A stop that misses the last step by rounding counts: each end may be off
- * by half a unit in the last place, the step too, which the number of steps multiplies; twice
- * that is allowed, but never a visible part of a step. */
+/* Does the same for floats. A stop that rounding moved past the last step is included: start, stop
+ * and step may each be off by half a unit in the last place, and the error of step is multiplied by
+ * the number of steps. Twice that is allowed, but at most 1 % of a step. */
 static int64_t float_steps(double start, double stop, double step) {
   double steps = stop / step - start / step;
   double slack =
@@ -41,6 +41,7 @@ static int64_t float_steps(double start, double stop, double step) {
   return count < 9.2e18 ? (int64_t)count : -1;
 }
 
+/* Checks that the first and the last number fit the integer dtype. */
 static bool arange_fits(const lt_Call *c, lt_Dtype dtype, int64_t count) {
   int64_t low, high, start = c->arg[0].scalar.i;
   lt_dtype_range(dtype, &low, &high);
@@ -83,7 +84,7 @@ bool lt_infer_arange(lt_Call *c) {
 
 /* ---- the other factories --------------------------------------------------------------------- */
 
-/* NaN and infinities are numbers of every float dtype. */
+/* Checks that a number fits the dtype. NaN and infinities fit every float dtype. */
 static bool end_fits(const lt_Call *c, int i, lt_Dtype dtype) {
   int64_t low, high;
   lt_Scalar s = c->arg[i].scalar;
@@ -145,7 +146,8 @@ bool lt_infer_randperm(lt_Call *c) {
 
 /* ---- random numbers -------------------------------------------------------------------------- */
 
-/* The numbers are made as from + u * (to - from) in self's dtype, which must hold all three. */
+/* Checks the limits of uniform numbers: they are computed as from + u * (to - from) in self's
+ * dtype, which must be able to represent all three. */
 static bool uniform_fits(double from, double to, lt_Dtype d) {
   double largest = lt_dtype_largest(d);
   if (!(isfinite(from) && isfinite(to) && from <= to))
@@ -183,7 +185,7 @@ bool lt_infer_exponential(lt_Call *c) {
   return true;
 }
 
-/* random_ (self, from?, to?): leaves both ends given, or neither */
+/* random_ (self, from?, to?): afterwards both limits are given, or none. */
 bool lt_infer_fill_number(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
   if (lt_given(c, 1) && !lt_given(c, 2)) {

@@ -1,12 +1,11 @@
-/* infer_index.c: reading and writing by positions and masks.
+/* infer_index.c: indexing by index tensors and masks.
  *
- * Only shapes and dtypes are checked here, never the positions themselves: those are data,
- * which the kernels check before they write anything.
- */
+ * Only shapes and dtypes are checked here. The index values are data, which the kernels check
+ * before they write anything. */
 #include "infer.h"
 
-/* An index of at most one dimension: how many positions it names. */
-static bool check_row_of_positions(const lt_Call *c, int i, int64_t *count) {
+/* Checks an index tensor of at most one dimension and returns its number of indices. */
+static bool check_index_vector(const lt_Call *c, int i, int64_t *count) {
   if (!lt_check_index(c, i) || !lt_check_ndim(c, i, 0, 1)) return false;
   *count = lt_in(c, i)->numel;
   return true;
@@ -17,7 +16,7 @@ bool lt_infer_index_select(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
   int64_t count, shape[LT_MAX_DIMS];
   int dim = lt_dim(c->arg[1].i, self->ndim);
-  if (dim < 0 || !check_row_of_positions(c, 2, &count)) return false;
+  if (dim < 0 || !check_index_vector(c, 2, &count)) return false;
   if (self->ndim == 0 && count != 1)
     return lt_fail("self has no dimensions, so index wants one position, got %lld",
                    (long long)count);
@@ -27,7 +26,7 @@ bool lt_infer_index_select(lt_Call *c) {
   return true;
 }
 
-/* Every size of index is at most that of t, except in dim (-1: no exception). */
+/* Checks that each size of index is at most that of t, except in dim (-1: no exception). */
 static bool check_index_inside(const lt_Tensor *index, const lt_Tensor *t, const char *who,
                                int dim) {
   int n = index->ndim ? index->ndim : 1, m = t->ndim ? t->ndim : 1;
@@ -51,7 +50,7 @@ bool lt_infer_gather(lt_Call *c) {
   return true;
 }
 
-/* Does the number at argument i, if it is one, fit self's dtype? */
+/* Checks that argument i, if it is a number, fits self's dtype. */
 static bool number_fits(const lt_Call *c, int i) {
   char element[16];
   return c->arg[i].kind != LT_ARG_SCALAR ||
@@ -76,8 +75,7 @@ bool lt_infer_index_update(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0), *source = lt_in(c, 3);
   int64_t count, shape[LT_MAX_DIMS];
   int dim = lt_dim(c->arg[1].i, self->ndim);
-  if (dim < 0 || !check_row_of_positions(c, 2, &count) || !lt_check_same_dtype(c, 0, 3))
-    return false;
+  if (dim < 0 || !check_index_vector(c, 2, &count) || !lt_check_same_dtype(c, 0, 3)) return false;
   memcpy(shape, self->shape, sizeof shape);
   shape[dim] = count;
   int ndim = self->ndim ? self->ndim : 1;
@@ -94,7 +92,7 @@ bool lt_infer_index_update(lt_Call *c) {
 /* index_fill (self, dim, index, value) */
 bool lt_infer_index_fill(lt_Call *c) {
   int64_t count;
-  if (lt_dim(c->arg[1].i, lt_in(c, 0)->ndim) < 0 || !check_row_of_positions(c, 2, &count) ||
+  if (lt_dim(c->arg[1].i, lt_in(c, 0)->ndim) < 0 || !check_index_vector(c, 2, &count) ||
       !number_fits(c, 3))
     return false;
   lt_spec_like(c, 0, lt_in(c, 0));
@@ -103,7 +101,7 @@ bool lt_infer_index_fill(lt_Call *c) {
 
 /* ---- several index tensors ------------------------------------------------------------------- */
 
-/* The shape that the index tensors are broadcast to. */
+/* Computes the shape to which the index tensors are broadcast. */
 static bool broadcast_indices(const lt_Call *c, int *ndim, int64_t *shape) {
   *ndim = 0;
   for (int k = 0; k < c->arg[1].count; k++) {
@@ -117,6 +115,7 @@ static bool broadcast_indices(const lt_Call *c, int *ndim, int64_t *shape) {
   return true;
 }
 
+/* Checks that there is a dim for each index tensor, in ascending order. */
 static bool check_indexed_dims(const lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
   int n = c->arg[1].count;
@@ -134,8 +133,8 @@ static bool check_indexed_dims(const lt_Call *c) {
   return true;
 }
 
-/* What self indexed in these dims is shaped like. The indices' common shape stands in the place
- * of the dims when they are neighbours, and first when they are not (NumPy's rule). */
+/* Computes the shape of self indexed in these dims. The common shape of the indices replaces the
+ * dims if they are neighbours, and comes first if they are not (NumPy's rule). */
 static bool indexed_shape(const lt_Call *c, int *ndim, int64_t *shape) {
   const lt_Tensor *self = lt_in(c, 0);
   int64_t common[LT_MAX_DIMS];
@@ -190,7 +189,7 @@ bool lt_infer_index_put(lt_Call *c) {
 
 /* ---- masks ----------------------------------------------------------------------------------- */
 
-/* Results whose number of elements is in the data: the kernel makes them. */
+/* Prepares a result whose shape depends on the data: the kernel allocates it. */
 static bool shape_is_data(lt_Call *c, lt_Dtype dtype) {
   if (lt_tensor_is_meta(lt_in(c, 0)))
     return lt_fail("the shape depends on the data; a meta tensor has none");
@@ -232,7 +231,7 @@ bool lt_infer_masked_scatter(lt_Call *c) {
 
 /* ---- embedding ------------------------------------------------------------------------------- */
 
-/* embedding (weight, input, padding_idx): leaves padding_idx counted from 1, 0 for none */
+/* embedding (weight, input, padding_idx): afterwards padding_idx is 1-based, 0 for none. */
 bool lt_infer_embedding(lt_Call *c) {
   const lt_Tensor *weight = lt_in(c, 0), *input = lt_in(c, 1);
   if (!lt_check_ndim(c, 0, 2, 2) || !lt_check_index(c, 1) || !lt_check_rank(input->ndim + 1))

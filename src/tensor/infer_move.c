@@ -1,11 +1,12 @@
-/* infer_move.c: tensors joined, copied and rearranged. */
+/* infer_move.c: ops that join, copy and rearrange elements. */
 #include "infer.h"
 
-/* A tensor {0}: cat lets it stand among tensors of any shape, as a list that is still empty. */
-static bool is_nothing(const lt_Tensor *t) { return t->ndim == 1 && t->shape[0] == 0; }
+/* Returns true for a tensor of shape {0}, which cat accepts among tensors of any shape, like an
+ * empty list. */
+static bool is_empty_list(const lt_Tensor *t) { return t->ndim == 1 && t->shape[0] == 0; }
 
-/* `t`, the k-th tensor (from 0), has `first`'s sizes except in dim. */
-static bool check_joins(const lt_Tensor *first, const lt_Tensor *t, int k, int dim) {
+/* Checks that `t`, tensor k (0-based) of the list, has the sizes of `first` except in dim. */
+static bool check_sizes_match(const lt_Tensor *first, const lt_Tensor *t, int k, int dim) {
   if (t->ndim != first->ndim)
     return lt_fail("tensor %d is %s, wants %d dimension%s as %s has", k + 1, lt_text(t),
                    first->ndim, first->ndim == 1 ? "" : "s", lt_text(first));
@@ -26,7 +27,7 @@ bool lt_infer_cat(lt_Call *c) {
   for (int k = 0; k < n; k++) {
     if (list[k]->ndim == 0)
       return lt_fail("tensor %d has no dimension to join along: use stack", k + 1);
-    if (!first && !is_nothing(list[k])) first = list[k];
+    if (!first && !is_empty_list(list[k])) first = list[k];
     dtype = lt_dtype_promote(dtype, list[k]->dtype);
   }
   if (!first) first = list[0];
@@ -36,8 +37,8 @@ bool lt_infer_cat(lt_Call *c) {
   memcpy(shape, first->shape, sizeof shape);
   shape[dim] = 0;
   for (int k = 0; k < n; k++) {
-    if (is_nothing(list[k])) continue;
-    if (!check_joins(first, list[k], k, dim)) return false;
+    if (is_empty_list(list[k])) continue;
+    if (!check_sizes_match(first, list[k], k, dim)) return false;
     if (__builtin_add_overflow(shape[dim], list[k]->shape[dim], &shape[dim]))
       return lt_fail("dim %d of the result would be past int64", dim + 1);
   }
@@ -80,7 +81,8 @@ bool lt_infer_flip(lt_Call *c) {
   return true;
 }
 
-/* roll (self, shifts, dims): a shift for each dim, or one for the tensor as one row */
+/* roll (self, shifts, dims): a shift for each dim, or, without dims, one for the flattened
+ * tensor. */
 bool lt_infer_roll(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
   int shifts = c->arg[1].count, dims = c->arg[2].count;

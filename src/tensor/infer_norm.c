@@ -1,8 +1,8 @@
-/* infer_norm.c: layer norm and the negative log likelihood. */
+/* infer_norm.c: layer norm and negative log likelihood. */
 #include "infer.h"
 
-/* A weight or bias (may be nil) has the shape of the last `n` dimensions of argument 0 and its
- * dtype. */
+/* Checks that a weight or bias, unless it is nil, has the shape of the last `n` dimensions of
+ * argument 0 and its dtype. */
 static bool check_affine(const lt_Call *c, int i, const lt_Tensor *self, int n) {
   const lt_Tensor *t = lt_in(c, i);
   if (!t) return true;
@@ -15,18 +15,20 @@ static bool check_affine(const lt_Call *c, int i, const lt_Tensor *self, int n) 
                  lt_arg_name(c, i), lt_dtype_name(t->dtype));
 }
 
+/* Checks the number of normalized dimensions. */
 static bool check_normalized(const lt_Tensor *self, int64_t n) {
   if (n >= 1 && n <= self->ndim) return true;
   return lt_fail("cannot normalise the last %lld dimensions of %s", (long long)n, lt_text(self));
 }
 
-/* The shape of the statistics: the normalised dimensions stay as ones, so that they broadcast. */
+/* Computes the shape of the statistics: normalized dimensions have size 1, so that the statistics
+ * broadcast. */
 static void statistics_shape(const lt_Tensor *self, int n, int64_t *shape) {
   for (int d = 0; d < self->ndim; d++) shape[d] = d < self->ndim - n ? self->shape[d] : 1;
 }
 
-/* _layer_norm (self, normalized, weight?, bias?, eps): result, mean, rstd. The statistics are kept
- * in the dtype that sums are kept in. */
+/* _layer_norm (self, normalized, weight?, bias?, eps): result, mean, rstd. The statistics have the
+ * dtype in which sums are accumulated. */
 bool lt_infer_layer_norm(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
   if (!lt_check_float(c, 0) || !check_normalized(self, c->arg[1].i)) return false;
@@ -59,7 +61,7 @@ bool lt_infer_layer_norm_backward(lt_Call *c) {
   return true;
 }
 
-/* self {N, C}, target {N}, weight {C} or nil, at arguments first, first + 1, first + 2. */
+/* Checks self {N, C}, target {N} and weight {C} or nil, which are the arguments from `first` on. */
 static bool check_nll(const lt_Call *c, int first) {
   const lt_Tensor *self = lt_in(c, first), *target = lt_in(c, first + 1),
                   *weight = lt_in(c, first + 2);

@@ -1,4 +1,4 @@
-/* infer_product.c: products of matrices. */
+/* infer_product.c: matrix products. */
 #include "infer.h"
 
 bool lt_check_factors(const lt_Call *c, int i, int j) {
@@ -8,7 +8,7 @@ bool lt_check_factors(const lt_Call *c, int i, int j) {
       "bool tensors cannot be multiplied as matrices: convert them with :to \"float32\"");
 }
 
-/* The last two dimensions of a and b are {n, k} and {k, m}. */
+/* Checks that the last two dimensions of a and b are {n, k} and {k, m}. */
 static bool check_inner(const lt_Tensor *a, const lt_Tensor *b) {
   int64_t k = a->shape[a->ndim - 1], k2 = b->shape[b->ndim - 2];
   if (k == k2) return true;

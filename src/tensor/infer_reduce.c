@@ -1,25 +1,26 @@
-/* infer_reduce.c: what is left when dimensions are reduced, run through or ordered.
+/* infer_reduce.c: shapes and dtypes of reductions, cumulative ops and sorting.
  *
- * The rule of a reduction (ops.def) says what it takes and gives:
- *   SUM       any dtype; integers and bool are computed in and give int64, unless told otherwise
- *   FLOATING  floats only; gives the same
- *   FLOAT     the same, integers and bool become the default float
- *   ORDERED   any dtype, gives the same; an empty stretch is an error: nothing has no largest
- *   BOOL      any dtype, gives bool
- *   COUNT     any dtype, gives int64
- *   ARG       a position (int64); an empty stretch is an error
- *   ARG2      a value and its position
+ * The rule of a reduction (ops.def) determines its dtypes:
+ *   SUM       any dtype; integers and bool are summed as int64, unless a dtype is given
+ *   FLOATING  floats only; the result has the same dtype
+ *   FLOAT     like FLOATING, but integers and bool become the default float
+ *   ORDERED   any dtype, which is that of the result; reducing no elements is an error
+ *   BOOL      any dtype; the result is bool
+ *   COUNT     any dtype; the result is int64
+ *   ARG       the result is an index (int64); reducing no elements is an error
+ *   ARG2      the results are a value and its index
  */
 #include "infer.h"
 #include "reductions.h"
 
-/* Which argument is a dtype; -1 for none. */
+/* Returns the index of the argument `dtype`; -1 when the op has none. */
 static int dtype_argument(const lt_Call *c) {
   for (int i = 0; i < c->signature->count; i++)
     if (c->signature->param[i].type == LT_PARAM_DTYPE) return i;
   return -1;
 }
 
+/* Reports a dtype that is not a float. */
 static bool refuse_numbers(const lt_Call *c, lt_Dtype got) {
   if (dtype_argument(c) >= 0)
     return lt_fail("wants a float dtype, got %s: pass dtype = \"float32\" or x:to \"float32\"",
@@ -27,7 +28,7 @@ static bool refuse_numbers(const lt_Call *c, lt_Dtype got) {
   return lt_fail("wants a float dtype, got %s: x:to \"float32\"", lt_dtype_name(got));
 }
 
-/* The dtype that the reduction computes in. */
+/* Computes the dtype in which the reduction is computed. */
 static bool reduced_dtype(const lt_Call *c, lt_Dtype *dtype) {
   const lt_Tensor *self = lt_in(c, 0);
   int place = dtype_argument(c);
@@ -40,7 +41,6 @@ static bool reduced_dtype(const lt_Call *c, lt_Dtype *dtype) {
   return true;
 }
 
-/* The dimensions that go away. */
 bool lt_reduced_dims(const lt_Call *c, unsigned *mask) {
   int ndim = lt_in(c, 0)->ndim;
   if (c->info->rule != LT_RULE_ARG && c->info->rule != LT_RULE_ARG2)
@@ -53,7 +53,7 @@ bool lt_reduced_dims(const lt_Call *c, unsigned *mask) {
   return true;
 }
 
-/* Reductions that need at least one element. */
+/* Returns true for reductions that need at least one element. */
 static bool has_no_identity(const lt_Call *c) {
   switch (c->info->rule) {
   case LT_RULE_ORDERED:
@@ -65,6 +65,7 @@ static bool has_no_identity(const lt_Call *c) {
   }
 }
 
+/* Checks that such a reduction has elements. */
 static bool check_not_empty(const lt_Call *c, unsigned mask) {
   const lt_Tensor *self = lt_in(c, 0);
   for (int d = 0; d < self->ndim; d++)
@@ -74,6 +75,7 @@ static bool check_not_empty(const lt_Call *c, unsigned mask) {
   return true;
 }
 
+/* Computes the shape of the result. */
 static int reduced_shape(const lt_Tensor *self, unsigned mask, bool keepdim, int64_t *shape) {
   int ndim = 0;
   for (int d = 0; d < self->ndim; d++) {
@@ -112,7 +114,8 @@ bool lt_infer_reduce(lt_Call *c) {
   return true;
 }
 
-/* _norm (self, dim, keepdim, p): a p below 0 or infinite chooses an element */
+/* _norm (self, dim, keepdim, p): a p below 0 or infinite selects an element, so there must be
+ * one. */
 bool lt_infer_norm(lt_Call *c) {
   unsigned mask;
   bool chooses = c->arg[3].f < 0 || c->arg[3].f > 1e308;
@@ -167,7 +170,7 @@ bool lt_infer_softmax(lt_Call *c) {
   return true;
 }
 
-/* Gradients of softmax and log_softmax (grad, result, dim) */
+/* The gradients of softmax and log_softmax (grad, result, dim). */
 bool lt_infer_softmax_backward(lt_Call *c) {
   if (!lt_check_float(c, 0) || !lt_check_same_dtype(c, 0, 1) || !lt_check_same_shape(c, 0, 1))
     return false;

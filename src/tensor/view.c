@@ -1,12 +1,11 @@
-/* view.c: new geometry on the same storage. No kernel, no memory, no autograd: dispatch records
- * what was viewed.
+/* view.c: views: a new geometry on the same storage. No kernel runs, no memory is allocated, and
+ * dispatch records the gradient.
  *
- * Invariant: a view addresses only elements of its storage. All but as_strided get that from
- * self, whose elements they rearrange or leave out; as_strided checks its far end.
- */
+ * Invariant: a view addresses only elements of its storage. Most views rearrange or leave out
+ * self's elements, so this follows; as_strided checks it. */
 #include "infer.h"
 
-/* The result: self's storage under this dtype and geometry. */
+/* Sets the result: a tensor on self's storage with this dtype and geometry. */
 static bool set_view_as(lt_Call *c, lt_Dtype dtype, int64_t offset, int ndim, const int64_t *shape,
                         const int64_t *strides) {
   c->out[0] = lt_tensor_on(lt_in(c, 0)->storage, dtype, offset, ndim, shape, strides);
@@ -19,7 +18,7 @@ static bool set_view(lt_Call *c, int64_t offset, int ndim, const int64_t *shape,
   return set_view_as(c, lt_in(c, 0)->dtype, offset, ndim, shape, strides);
 }
 
-/* Geometry that is made step by step from self's. */
+/* A geometry that is computed from self's step by step. */
 typedef struct Geometry {
   int ndim;
   int64_t offset;
@@ -37,14 +36,14 @@ static bool set_geometry(lt_Call *c, const Geometry *g) {
   return set_view(c, g->offset, g->ndim, g->shape, g->strides);
 }
 
-/* Moves the first element by `count` strides. An empty tensor has no first element, and strides
- * that no multiplication should meet. */
+/* Moves the first element by `count` strides. An empty tensor has no first element, and its strides
+ * may be too large for the product. */
 static void advance(Geometry *g, const lt_Tensor *self, int64_t count, int64_t stride) {
   if (self->numel) g->offset += count * stride;
 }
 
-/* Takes elements of dim `step` apart; where at most one is left, a stride may be beyond all
- * reason. */
+/* Multiplies the stride of dim by `step`. A product that overflows is possible only if the dim has
+ * at most one element, and then the stride does not matter. */
 static void widen(Geometry *g, int dim, int64_t step) {
   int64_t wide;
   if (!__builtin_mul_overflow(g->strides[dim], step, &wide) && wide <= INT64_MAX / 16)
@@ -86,9 +85,9 @@ bool lt_view_shape(int64_t numel, const char *said, const lt_Arg *sizes, int *nd
   return true;
 }
 
-/* Runs from the last dimension to the first. Dimensions of t that follow one another without a
- * gap form a chunk, in which elements are `step` apart; the new dimensions have to fill each
- * chunk exactly. */
+/* Goes from the last dimension to the first. Dimensions of t that follow one another without a
+ * gap form a chunk, whose elements are `step` apart; the new dimensions must cover each chunk
+ * exactly. */
 bool lt_view_strides(const lt_Tensor *t, int ndim, const int64_t *shape, int64_t *strides) {
   if (t->numel == 0 || t->ndim == 0) {
     lt_shape_strides(ndim, shape, strides);
@@ -243,7 +242,7 @@ bool lt_view_unsqueeze(lt_Call *c) {
 
 /* ---- parts of dimensions --------------------------------------------------------------------- */
 
-/* select (self, dim, index): the position counts from 0, or is negative, here */
+/* select (self, dim, index): the index is 0-based here, or negative. */
 bool lt_view_select(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
   if (self->ndim == 0) return lt_fail("self has no dimensions to select from");
@@ -259,7 +258,7 @@ bool lt_view_select(lt_Call *c) {
   return set_geometry(c, &g);
 }
 
-/* _slice (self, dim, first, count, step): first counts from 0 */
+/* _slice (self, dim, first, count, step): first is 0-based. */
 bool lt_view__slice(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
   if (self->ndim == 0) return lt_fail("self has no dimensions to take a range of");

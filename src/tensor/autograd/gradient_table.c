@@ -1,6 +1,6 @@
-/* gradient_table.c: what autograd knows of every op: its gradient function and the values that are
- * saved for it. Read from the gradients in the rows of ops.def; here a formula is not computed but
- * stands for the set of values it uses. */
+/* gradient_table.c: the table of gradients: for each op its gradient function and the values that
+ * it saves, from the gradients in the rows of ops.def. Here the macros of a formula do not compute
+ * it: they collect the values that it uses. */
 #include "autograd.h"
 #include "../opids.h"
 
@@ -9,7 +9,7 @@
 _Static_assert(LT_MAX_ARGS + LT_MAX_OUT < sizeof(lt_Keep) * CHAR_BIT,
                "lt_Keep has no room for the values of the largest signature");
 
-/* Does not compile where the index is none of an argument (a result). */
+/* Makes an index out of range a compile error. */
 #define IN_RANGE(i, room) (0 * sizeof(char[(i) < (room) ? 1 : -1]))
 
 #define X            ARG(0)
@@ -21,7 +21,7 @@ _Static_assert(LT_MAX_ARGS + LT_MAX_OUT < sizeof(lt_Keep) * CHAR_BIT,
 #define GRAD         0
 #define NUMBER(i)    0
 
-/* Of numbers, none. */
+/* The values that an operand uses: none if it is a number. */
 #define USED(a) _Generic((a), lt_Keep : (a), default : (lt_Keep)0)
 
 #define BINARY(op, a, b)     (USED(a) | USED(b))

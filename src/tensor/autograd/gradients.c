@@ -1,5 +1,5 @@
-/* gradients.c: the gradient functions of the rows of ops.def, made from their formulas, and what
- * several families of gradient functions share. */
+/* gradients.c: the gradient functions of the rows of ops.def, made from their formulas, and
+ * functions that several files gradients_*.c share. */
 #include "gradients.h"
 
 /* ---- from the rows --------------------------------------------------------------------------- */

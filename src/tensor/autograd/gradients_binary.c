@@ -1,5 +1,5 @@
-/* gradients_binary.c: gradients of elementwise ops of two and three inputs that are no formula in
- * ops.def. Broadcasting is undone by the engine. */
+/* gradients_binary.c: gradients of elementwise ops of two and three inputs, where ops.def has no
+ * formula. Gradients have the broadcast shape; apply.c sums them to the shape of the input. */
 #include "gradients.h"
 
 #include <math.h>
@@ -20,8 +20,8 @@ static lt_Tensor *power_slope(lt_Arg x, lt_Scalar n) {
   return MUL(POWER(x, lt_scalar_float(e - 1)), e);
 }
 
-/* Where y = 0 the slope y x^(y - 1) is 0, whatever x is; x is replaced by 1 there, as 0 times
- * infinity or NaN would not be 0. */
+/* d(x^y)/dx = y x^(y - 1). It is 0 where y = 0, for every x; there x is replaced by 1, because 0
+ * times infinity or NaN is not 0. */
 static void power_base(lt_Grad *g, lt_Arg x, lt_Arg y) {
   if (y.kind == LT_ARG_SCALAR) {
     if (lt_scalar_to_double(y.scalar) != 0) set_grad(g, 0, MUL(DY, power_slope(x, y.scalar)));
@@ -53,13 +53,13 @@ void lt_grad_pow(lt_Grad *g) {
   if (needs_grad(g, 1)) power_exponent(g, g->arg[0], g->arg[1]);
 }
 
-/* The gradient, half of it where arguments 0 and i are equal. */
+/* Returns the gradient, halved where arguments 0 and i are equal. */
 static lt_Tensor *shared_with(lt_Grad *g, int i) {
   return WHERE(lt_do(eq, g->arg[0], g->arg[i]), MUL(DY, 0.5), DY);
 }
 
-/* The larger of arguments 0 and i. Equals share the gradient; where one is NaN both get it, as in
- * PyTorch. */
+/* The gradient goes to the larger of arguments 0 and i. Equal ones get half of it each; if one is
+ * NaN, both get it, as in PyTorch. */
 static void larger(lt_Grad *g, int i) {
   lt_Arg x = g->arg[0], y = g->arg[i];
   lt_Tensor *shared = shared_with(g, i);
@@ -77,14 +77,15 @@ static void smaller(lt_Grad *g, int i) {
 void lt_grad_maximum(lt_Grad *g) { larger(g, 1); }
 void lt_grad_minimum(lt_Grad *g) { smaller(g, 1); }
 
-/* The gradient goes to x where `first` holds, to y elsewhere; equals share it. */
+/* The gradient goes to x where `first` is true, otherwise to y; equal ones get half of it each. */
 static void choose(lt_Grad *g, lt_Tensor *first) {
   lt_Tensor *shared = shared_with(g, 1), *differ = lt_do(ne, g->arg[0], g->arg[1]);
   if (needs_grad(g, 0)) set_grad(g, 0, WHERE(first, shared, 0.0));
   if (needs_grad(g, 1)) set_grad(g, 1, FILL(shared, both(first, differ), 0.0));
 }
 
-/* Of a number, a number: an op of numbers alone would run on the default device. */
+/* Returns whether an operand is NaN: for a number a number, because an op on numbers alone would
+ * run on the default device. */
 static lt_Arg is_nan(lt_Arg y) {
   if (y.kind == LT_ARG_TENSOR) return LT_ARG(lt_do(ne, y, y));
   return lt_arg_scalar(lt_scalar_bool(isnan(lt_scalar_to_double(y.scalar))));
@@ -98,7 +99,7 @@ void lt_grad_fmin(lt_Grad *g) {
   choose(g, lt_do(logical_or, LT_ARG(lt_do(le, g->arg[0], g->arg[1])), is_nan(g->arg[1])));
 }
 
-/* The square of an operand, a tensor or a number, in floats: integers could overflow. */
+/* Returns the square of an operand as a float, because an integer square could overflow. */
 static lt_Arg squared(const lt_Grad *g, lt_Arg x) {
   if (x.kind == LT_ARG_TENSOR && x.tensor && !lt_dtype_is_float(x.tensor->dtype) && DY)
     x = LT_ARG(lt_do(to, x, LT_NIL, lt_arg_dtype(DY->dtype)));
@@ -107,7 +108,7 @@ static lt_Arg squared(const lt_Grad *g, lt_Arg x) {
   return lt_arg_scalar(lt_scalar_float(v * v));
 }
 
-/* 0 at the origin. */
+/* The gradient at the origin is 0. */
 void lt_grad_atan2(lt_Grad *g) {
   lt_Arg y = g->arg[0], x = g->arg[1];
   lt_Tensor *length = ADD(squared(g, y), squared(g, x));
@@ -116,8 +117,8 @@ void lt_grad_atan2(lt_Grad *g) {
   if (needs_grad(g, 1)) set_grad(g, 1, UNARY(neg, MUL(slope, y)));
 }
 
-/* +-1 by whether the sign was changed; 0 at 0, NaN at NaN and, as in PyTorch, at infinity. The sign
- * of `other` is constant. */
+/* The gradient is 1 or -1, depending on whether the sign was changed; 0 at 0, and NaN at NaN and,
+ * as in PyTorch, at infinity. The gradient of `other` is 0. */
 void lt_grad_copysign(lt_Grad *g) {
   if (!needs_grad(g, 0)) return;
   lt_Tensor *zero = lt_do(eq, g->arg[0], LT_ARG(0.0));
@@ -128,8 +129,8 @@ static bool is_number(lt_Arg a, double v) {
   return a.kind == LT_ARG_SCALAR && lt_scalar_to_double(a.scalar) == v;
 }
 
-/* Bounds that are numbers: the gradient passes strictly between them. An infinite one is no
- * bound. */
+/* For bounds that are numbers, the gradient passes between them, excluding the bounds. An infinite
+ * bound does not limit. */
 static void clamp_by_numbers(lt_Grad *g, bool has_min, bool has_max) {
   lt_Arg x = g->arg[0];
   lt_Tensor *inside = NULL, *below = NULL;
@@ -140,8 +141,8 @@ static void clamp_by_numbers(lt_Grad *g, bool has_min, bool has_max) {
   set_grad(g, 0, has_min || has_max ? WHERE(has_min ? inside : below, DY, 0.0) : DY);
 }
 
-/* Bounds of which one is a tensor, as in PyTorch: x shares with a bound that it touches, unless
- * the bounds are equal; where they have crossed, max is the result. */
+/* If a bound is a tensor, as in PyTorch: where x equals a bound, both get half of the gradient,
+ * unless the bounds are equal. Where min exceeds max, max is the result and gets the gradient. */
 static void clamp_by_tensors(lt_Grad *g) {
   lt_Arg x = g->arg[0], min = g->arg[1], max = g->arg[2];
   lt_Tensor *under = lt_do(lt, x, min), *over = lt_do(gt, x, max);

@@ -1,6 +1,6 @@
-/* gradients_index.c: gradients of reading and writing by index and by mask. Reading's gradient
- * adds up where it read; writing's gradient is 0 for what was overwritten, and read again for what
- * was written. */
+/* gradients_index.c: gradients of indexing by index tensors and masks. The gradient of reading adds
+ * up at the elements that were read. The gradient of writing is 0 for elements that were
+ * overwritten, and is read at the same indices for the values that were written. */
 #include "gradients.h"
 
 #define DY g->grad
@@ -27,7 +27,7 @@ void lt_grad_index(lt_Grad *g) {
         lt_do(_index_put, LT_ARG(lt_grad_zeros_of(g, 0)), g->arg[1], g->arg[2], LT_ARG(DY), YES));
 }
 
-/* The mask and self are broadcast together. */
+/* mask and self are broadcast together first. */
 void lt_grad_masked_select(lt_Grad *g) {
   if (!needs_grad(g, 0)) return;
   const lt_Input *in = input(g, 0);
@@ -48,7 +48,7 @@ void lt_grad_embedding(lt_Grad *g) {
                    g->arg[2]));
 }
 
-/* The rows read again, without those of padding. */
+/* Reads the rows again, with 0 for those of the padding index. */
 void lt_grad_embedding_backward(lt_Grad *g) {
   if (!needs_grad(g, 0)) return;
   lt_Tensor *rows = lt_do(embedding, LT_ARG(DY), g->arg[1]);
@@ -59,7 +59,8 @@ void lt_grad_embedding_backward(lt_Grad *g) {
   set_grad(g, 0, rows);
 }
 
-/* gather gives the shape of the index; what src has beyond it was not used. */
+/* Returns the gradient of src. gather has the shape of the index; elements of src beyond it were
+ * not used and get 0. */
 static lt_Tensor *gathered(lt_Grad *g, int i) {
   const lt_Input *in = input(g, i);
   const lt_Tensor *index = g->arg[2].tensor;
@@ -109,7 +110,8 @@ void lt_grad_index_put(lt_Grad *g) {
   if (needs_grad(g, 3)) set_grad(g, 3, lt_do(_index, LT_ARG(DY), g->arg[1], g->arg[2]));
 }
 
-/* The gradients at the mask, in a row, then zeros for what source has beyond them. */
+/* The gradient of source: the gradients where the mask is true, in order, then zeros for elements
+ * of source that were not used. */
 void lt_grad_masked_scatter(lt_Grad *g) {
   if (needs_grad(g, 0)) set_grad(g, 0, FILL(DY, g->arg[1], 0.0));
   if (!needs_grad(g, 2)) return;

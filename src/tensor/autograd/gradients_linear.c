@@ -1,4 +1,4 @@
-/* gradients_linear.c: gradients of products of matrices, softmax, layer norm and losses. */
+/* gradients_linear.c: gradients of matrix products, softmax, layer norm and losses. */
 #include "gradients.h"
 
 #define DY g->grad
@@ -11,8 +11,9 @@ static lt_Tensor *matmul(bool batch, lt_Arg a, lt_Arg b) {
   return batch ? lt_do(bmm, a, b) : lt_do(mm, a, b);
 }
 
-/* dL/da of c = a b, in a's own order of memory: for a transposed `a` as the transpose of the
- * transposed product, so that the gradient of the parameter behind it is contiguous. */
+/* Computes dL/da of c = a b in the memory order of a: for a transposed `a`, as the transpose of
+ * the transposed product, so that the gradient of the parameter of which `a` is a view is
+ * contiguous. */
 static lt_Tensor *left_gradient(bool batch, const lt_Input *a, lt_Tensor *dc, lt_Arg b) {
   if (!a->transposed) return matmul(batch, LT_ARG(dc), LT_ARG(flipped(b)));
   return flipped(LT_ARG(matmul(batch, b, LT_ARG(flipped(LT_ARG(dc))))));
@@ -45,8 +46,8 @@ static lt_Tensor *sum_along(lt_Tensor *t, lt_Arg dim) {
   return lt_do(sum, LT_ARG(t), LT_INTS(&dim.i, 1), YES);
 }
 
-/* out = y (a - sum(a y)): in a it is symmetric; d/dy = h a - h sum(a y) - a sum(h y), h what comes
- * in. */
+/* out = y (a - sum(a y)). It is symmetric in a, and d/dy = h a - h sum(a y) - a sum(h y), with h
+ * the gradient of out. */
 void lt_grad_softmax_backward(lt_Grad *g) {
   lt_Arg a = g->arg[0], y = g->arg[1], dim = g->arg[2];
   if (needs_grad(g, 0)) set_grad(g, 0, lt_do(_softmax_backward, LT_ARG(DY), y, dim));
@@ -55,7 +56,7 @@ void lt_grad_softmax_backward(lt_Grad *g) {
   set_grad(g, 1, SUB(h, MUL(a, sum_along(MUL(DY, y), dim))));
 }
 
-/* out = a - e^y sum(a): d/da = h - sum(h e^y), d/dy = -h e^y sum(a). */
+/* out = a - e^y sum(a): d/da = h - sum(h e^y), d/dy = -h e^y sum(a), with h the gradient of out. */
 void lt_grad_log_softmax_backward(lt_Grad *g) {
   lt_Tensor *hy = MUL(DY, UNARY(exp, g->arg[1]));
   if (needs_grad(g, 0)) set_grad(g, 0, SUB(DY, sum_along(hy, g->arg[2])));
@@ -64,6 +65,7 @@ void lt_grad_log_softmax_backward(lt_Grad *g) {
 
 /* ---- layer norm ------------------------------------------------------------------------------ */
 
+/* Computes the gradients by one kernel, for a backward without create_graph. */
 static void layer_norm_kernel(lt_Grad *g) {
   lt_Results r;
   lt_Arg args[] = {LT_ARG(DY),           g->arg[0], g->arg[1], LT_ARG(g->result[1]),
@@ -79,8 +81,8 @@ static void layer_norm_kernel(lt_Grad *g) {
   }
 }
 
-/* The same in ops, statistics included, for gradients of gradients:
- * dx = (h - mean(h) - n mean(h n)) / std, n the normalised x, h = g weight. */
+/* Computes the same by ops, including the statistics, for gradients of gradients: dx = (h - mean(h)
+ * - n mean(h n)) / std, with n the normalized x and h = g weight. */
 static void layer_norm_ops(lt_Grad *g) {
   lt_Arg x = g->arg[0];
   int count = (int)g->arg[1].i;
@@ -117,7 +119,7 @@ void lt_grad_nll_loss(lt_Grad *g) {
                    g->arg[4], LT_ARG(g->result[1])));
 }
 
-/* It is linear in the gradient, and _nll_loss is its adjoint. */
+/* The op is linear in the gradient, and _nll_loss is its adjoint. */
 void lt_grad_nll_loss_backward(lt_Grad *g) {
   if (needs_grad(g, 0))
     set_grad(g, 0, lt_do(_nll_loss, LT_ARG(DY), g->arg[2], g->arg[3], g->arg[4], g->arg[5]));

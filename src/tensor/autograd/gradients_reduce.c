@@ -1,17 +1,17 @@
-/* gradients_reduce.c: gradients of reductions, running sums and products, and sorting. */
+/* gradients_reduce.c: gradients of reductions, cumulative sums and products, and sorting. */
 #include "gradients.h"
 
 #define DY g->grad
 
-/* The reduced dimensions of argument 0, from `dims` in argument 1. */
+/* Returns the reduced dimensions of argument 0, from `dims` in argument 1. */
 static bool reduced(lt_Grad *g, unsigned *mask) {
   if (lt_dims(&g->arg[1], input(g, 0)->ndim, mask)) return true;
   g->failed = true;
   return false;
 }
 
-/* A result of the reduction with its dimensions back as ones, so that it broadcasts against
- * argument 0. */
+/* Returns a result of the reduction with the reduced dimensions as sizes of 1, so that it
+ * broadcasts against argument 0. */
 static lt_Tensor *kept(const lt_Grad *g, lt_Tensor *t, unsigned mask) {
   const lt_Input *in = input(g, 0);
   int64_t shape[LT_MAX_DIMS];
@@ -25,7 +25,7 @@ lt_Tensor *lt_grad_back(const lt_Grad *g, lt_Tensor *t) {
   return lt_dims(&g->arg[1], input(g, 0)->ndim, &mask) ? kept(g, t, mask) : NULL;
 }
 
-/* How many elements each result was made of. */
+/* Returns the number of elements that are reduced to one. */
 static double reduced_count(const lt_Grad *g, unsigned mask) {
   const lt_Input *in = input(g, 0);
   double n = 1;
@@ -34,6 +34,7 @@ static double reduced_count(const lt_Grad *g, unsigned mask) {
   return n;
 }
 
+/* Expands a gradient of the result to the shape of argument 0. */
 static lt_Tensor *spread(const lt_Grad *g, lt_Tensor *t) {
   return lt_do(expand, LT_ARG(t), LT_INTS(input(g, 0)->shape, input(g, 0)->ndim));
 }
@@ -49,7 +50,8 @@ void lt_grad_mean(lt_Grad *g) {
     set_grad(g, 0, spread(g, DIV(kept(g, DY, mask), reduced_count(g, mask))));
 }
 
-/* Products of all that lie before each element (last dimension): 1, x1, x1 x2 ... */
+/* Returns the products of all elements before each element, along the last dimension: 1, x1, x1 x2,
+ * ... */
 static lt_Tensor *product_before(const lt_Grad *g, lt_Tensor *x) {
   int64_t shape[LT_MAX_DIMS];
   if (!x) return NULL;
@@ -64,7 +66,8 @@ static lt_Tensor *product_before(const lt_Grad *g, lt_Tensor *x) {
   return lt_do(cumprod, LT_ARG(all), LT_ARG(last));
 }
 
-/* Each element's gradient is the product of the others: no division, so zeros do no harm. */
+/* The gradient of each element is the product of the others: without a division, so zeros are no
+ * special case. */
 void lt_grad_prod(lt_Grad *g) {
   unsigned mask;
   if (!needs_grad(g, 0) || !reduced(g, &mask)) return;
@@ -98,8 +101,8 @@ void lt_grad_prod(lt_Grad *g) {
   set_grad(g, 0, MUL(kept(g, DY, mask), lt_do(permute, LT_ARG(others), LT_INTS(back, ndim))));
 }
 
-/* amax, amin: equals share. Where the result is NaN, the NaNs are the equals: there, every number
- * is short of infinity. */
+/* amax, amin: equal elements share the gradient. If the result is NaN, the NaN elements share it:
+ * they are found by comparing with infinity, which is true for every number. */
 static void extreme_grad(lt_Grad *g, bool largest) {
   unsigned mask;
   if (!needs_grad(g, 0) || !reduced(g, &mask)) return;
@@ -115,7 +118,7 @@ static void extreme_grad(lt_Grad *g, bool largest) {
 void lt_grad_amax(lt_Grad *g) { extreme_grad(g, true); }
 void lt_grad_amin(lt_Grad *g) { extreme_grad(g, false); }
 
-/* Puts each value's gradient where the value came from. */
+/* Adds the gradient of each result to the element that it was read from. */
 static void send_back(lt_Grad *g, lt_Tensor *grad, lt_Tensor *index, lt_Arg dim) {
   if (input(g, 0)->ndim == 0)
     set_grad(g, 0, lt_do(view, LT_ARG(grad), LT_INTS(NULL, 0)));
@@ -138,7 +141,7 @@ void lt_grad_sort(lt_Grad *g) {
   if (needs_grad(g, 0)) send_back(g, DY, g->result[1], g->arg[1]);
 }
 
-/* cummax, cummin: the gradients of all results whose extreme an element is are added up in it. */
+/* cummax, cummin: an element gets the sum of the gradients of all results that are equal to it. */
 void lt_grad_cumulated_extreme(lt_Grad *g) {
   if (!needs_grad(g, 0)) return;
   if (input(g, 0)->ndim == 0)
@@ -161,7 +164,8 @@ void lt_grad_var(lt_Grad *g) {
   set_grad(g, 0, MUL(off, MUL(kept(g, DY, mask), 2 / divisor)));
 }
 
-/* sign(x) |x|^(p - 1) g / norm^(p - 1), with 0 at the zero vector and, for p < 1, at zeros. */
+/* Returns sign(x) |x|^(p - 1) g / norm^(p - 1), with 0 at the zero vector and, for p < 1, at
+ * zeros. */
 static lt_Tensor *norm_slope(lt_Arg x, lt_Tensor *norm, lt_Tensor *dy, double p) {
   lt_Tensor *zero = lt_do(eq, LT_ARG(norm), LT_ARG(0.0)), *safe = FILL(norm, zero, 1.0);
   if (p == 2) return MUL(x, FILL(DIV(dy, safe), zero, 0.0));
@@ -191,7 +195,7 @@ void lt_grad_norm(lt_Grad *g) {
   }
 }
 
-/* softmax; a row of nothing but -inf gets 0 and not NaN. */
+/* The derivative is softmax. A row of -inf only gets 0, not NaN. */
 void lt_grad_logsumexp(lt_Grad *g) {
   unsigned mask;
   if (!needs_grad(g, 0) || !reduced(g, &mask)) return;
@@ -202,7 +206,7 @@ void lt_grad_logsumexp(lt_Grad *g) {
 
 /* ---- running sums and products --------------------------------------------------------------- */
 
-/* x1 + ... + xn, x2 + ... + xn, ..., xn */
+/* Returns x1 + ... + xn, x2 + ... + xn, ..., xn. */
 static lt_Tensor *sum_from_the_end(lt_Tensor *x, int64_t dim) {
   lt_Arg dims = LT_INTS(&dim, 1);
   return lt_do(flip, LT_ARG(lt_do(cumsum, LT_ARG(lt_do(flip, LT_ARG(x), dims)), LT_ARG(dim))),
@@ -214,8 +218,8 @@ void lt_grad_cumsum(lt_Grad *g) {
   set_grad(g, 0, input(g, 0)->ndim == 0 ? DY : sum_from_the_end(DY, g->arg[1].i));
 }
 
-/* With y the running products, dy_j/dx_k = y_j / x_k for j >= k. Before the first zero of a row
- * that is so; at it, the products are taken with the zero left out; behind it every gradient is
+/* With y the cumulative products, dy_j/dx_k = y_j / x_k for j >= k. This holds before the first
+ * zero of a row. At the zero, the products are computed without it; after it every gradient is
  * 0. */
 static lt_Tensor *cumprod_once(lt_Grad *g, lt_Arg x, int64_t dim) {
   lt_Tensor *zero = lt_do(eq, x, LT_ARG(0.0));
@@ -228,7 +232,7 @@ static lt_Tensor *cumprod_once(lt_Grad *g, lt_Arg x, int64_t dim) {
   return WHERE(early, at_early, WHERE(first, at_first, 0.0));
 }
 
-/* The same from all pairs (k, j): n^2 memory, but right for gradients of gradients too. */
+/* Computes the same from all pairs (k, j): needs n^2 memory, but can be differentiated again. */
 static lt_Tensor *cumprod_pairs(lt_Grad *g, lt_Arg x, int64_t dim) {
   int64_t last = -1, n = input(g, 0)->shape[dim < 0 ? dim + input(g, 0)->ndim : dim];
   lt_Tensor *row =
@@ -243,7 +247,7 @@ static lt_Tensor *cumprod_pairs(lt_Grad *g, lt_Arg x, int64_t dim) {
                LT_ARG(dim), LT_ARG(last));
 }
 
-/* Is there a zero? (Reads the data; a meta tensor has none.) */
+/* Returns whether x contains a zero. Blocks on the device; a meta tensor has none. */
 static bool has_zero(lt_Grad *g, lt_Tensor *x, bool *yes) {
   lt_Scalar s = lt_scalar_bool(false);
   lt_Tensor *any = lt_do(any, LT_ARG(lt_do(eq, LT_ARG(x), LT_ARG(0.0))));

@@ -1,13 +1,13 @@
-/* gradients_unary.c: gradients of elementwise ops of one input, and of their one-pass gradients
- * (_gelu_erf_backward ...), that are no formula in ops.def. */
+/* gradients_unary.c: gradients of elementwise ops of one input, and of their backward ops
+ * (_gelu_erf_backward, ...), where ops.def has no formula. */
 #include "gradients.h"
 
 #define DY           g->grad
 #define INV_SQRT_2PI 0.39894228040143267794
 #define SQRT_2_PI    0.79788456080286535588 /* sqrt(2 / pi) */
 
-/* exp is taken of min(x, 0): its overflow at the side not chosen would spoil gradients of
- * gradients. */
+/* The exponential is computed of min(x, 0): an overflow where the other side is chosen would make
+ * gradients of gradients NaN. */
 void lt_grad_elu(lt_Grad *g) {
   lt_Arg x = g->arg[0];
   if (!needs_grad(g, 0)) return;
@@ -16,19 +16,20 @@ void lt_grad_elu(lt_Grad *g) {
   set_grad(g, 0, WHERE(lt_do(le, x, LT_ARG(0.0)), slope, DY));
 }
 
-/* ---- gradients of gradients: argument 0 is the gradient that came in, 1 is x ----------------- */
+/* ---- gradients of gradients: argument 0 is the gradient of the first backward, 1 is x -------- */
 
 #define FIRST_DY g->arg[0] /* the gradient that the first backward was given */
 #define V        g->arg[1] /* the value, x */
 
-/* Linear in the gradient: op(g, v) = g * s(v). `slope` is s'(v). */
-#define GIVE_TWICE(name, op, slope)                                                                \
+/* Defines the gradient of an op that is linear in the gradient: op(g, v) = g * s(v), with `slope`
+ * s'(v). */
+#define SECOND_GRADIENT(name, op, slope)                                                           \
   void lt_grad_##name(lt_Grad *g) {                                                                \
     if (needs_grad(g, 0)) set_grad(g, 0, lt_do(op, LT_ARG(DY), V));                                \
     if (needs_grad(g, 1)) set_grad(g, 1, MUL(MUL(DY, FIRST_DY), slope));                           \
   }
 
-/* gelu'' = phi(x) (2 - x^2) */
+/* Returns gelu'' = phi(x) (2 - x^2). */
 static lt_Tensor *gelu_erf_curve(lt_Arg x) {
   lt_Tensor *xx = UNARY(square, x);
   lt_Tensor *phi = MUL(UNARY(exp, MUL(xx, -0.5)), INV_SQRT_2PI);
@@ -52,6 +53,6 @@ static lt_Tensor *silu_curve(lt_Arg x) {
   return MUL(MUL(s, SUB(1.0, s)), ADD(MUL(x, SUB(1.0, MUL(s, 2.0))), 2.0));
 }
 
-GIVE_TWICE(gelu_erf_backward, _gelu_erf_backward, gelu_erf_curve(V))
-GIVE_TWICE(gelu_tanh_backward, _gelu_tanh_backward, gelu_tanh_curve(V))
-GIVE_TWICE(silu_backward, _silu_backward, silu_curve(V))
+SECOND_GRADIENT(gelu_erf_backward, _gelu_erf_backward, gelu_erf_curve(V))
+SECOND_GRADIENT(gelu_tanh_backward, _gelu_tanh_backward, gelu_tanh_curve(V))
+SECOND_GRADIENT(silu_backward, _silu_backward, silu_curve(V))

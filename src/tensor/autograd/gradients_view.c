@@ -1,5 +1,5 @@
-/* gradients_view.c: gradients of views, and of ops that join and rearrange. A view's gradient is
- * put back where the view lies, the rest is 0. */
+/* gradients_view.c: gradients of views, and of ops that join and rearrange. The gradient of a view
+ * is written to the part of the base that the view covers; the rest is 0. */
 #include "gradients.h"
 
 #define DY g->grad
@@ -49,7 +49,7 @@ typedef struct Geometry {
   int64_t first;
 } Geometry;
 
-/* The positions (from 1) of a geometry's elements in memory that starts at `low`. */
+/* Returns the 1-based indices of a geometry's elements in memory that starts at `low`. */
 static lt_Tensor *positions(const lt_Grad *g, const Geometry *v, int64_t low, int64_t room) {
   int64_t all = -1;
   lt_Tensor *count = lt_do(arange, LT_ARG(lt_scalar_int(room)), LT_NIL, LT_ARG(lt_scalar_int(1)),
@@ -59,6 +59,7 @@ static lt_Tensor *positions(const lt_Grad *g, const Geometry *v, int64_t low, in
   return lt_do(reshape, LT_ARG(at), LT_INTS(&all, 1));
 }
 
+/* Returns the end of the memory that a geometry covers. */
 static int64_t end_of(const Geometry *v) {
   int64_t end = v->first + 1;
   for (int i = 0; i < v->ndim; i++)
@@ -66,7 +67,7 @@ static int64_t end_of(const Geometry *v) {
   return end;
 }
 
-/* Adds values up in a row of memory, each at its place in the geometry. */
+/* Adds values to flat memory, each at its element of the geometry. */
 static lt_Tensor *add_up(const lt_Grad *g, const Geometry *v, lt_Tensor *values, int64_t low,
                          int64_t room) {
   int64_t all = -1;
@@ -75,9 +76,10 @@ static lt_Tensor *add_up(const lt_Grad *g, const Geometry *v, lt_Tensor *values,
                LT_ARG(positions(g, v, low, room)), LT_ARG(flat));
 }
 
-/* The gradient of reading geometry `out` from memory in which the input has geometry `in`. Where
- * elements of the input share memory, each gets its part of the sum. */
-static lt_Tensor *unread(const lt_Grad *g, const Geometry *in, const Geometry *out, bool shared) {
+/* Computes the gradient of reading geometry `out` from memory in which the input has geometry `in`.
+ * Where elements of the input share memory, each gets an equal part of the sum. */
+static lt_Tensor *scatter_back(const lt_Grad *g, const Geometry *in, const Geometry *out,
+                               bool shared) {
   int64_t low = in->first < out->first ? in->first : out->first;
   int64_t end = end_of(in) > end_of(out) ? end_of(in) : end_of(out), room = end - low;
   lt_Tensor *sum = add_up(g, out, DY, low, room);
@@ -89,8 +91,8 @@ static lt_Tensor *unread(const lt_Grad *g, const Geometry *in, const Geometry *o
                LT_INTS(in->strides, in->ndim), LT_ARG(in->first - low));
 }
 
-/* Do elements of a geometry share memory? (stride 0, or windows; dimensions taken by size of
- * stride) */
+/* Returns true when elements of a geometry share memory (a stride of 0, or overlapping windows).
+ * Dimensions are visited in order of stride. */
 static bool shares(const Geometry *v) {
   int64_t reach = 1, last = 0;
   for (int round = 0; round < v->ndim; round++) {
@@ -120,7 +122,7 @@ void lt_grad_as_strided(lt_Grad *g) {
   Geometry out = {g->arg[1].count, g->arg[1].ints, g->arg[2].ints, offset};
   if (g->arg[3].kind == LT_ARG_INT) out.first = g->arg[3].i;
   if (g->grad->numel == 0) return;
-  set_grad(g, 0, unread(g, &in, &out, shares(&in)));
+  set_grad(g, 0, scatter_back(g, &in, &out, shares(&in)));
 }
 
 void lt_grad_unfold(lt_Grad *g) {
@@ -137,7 +139,7 @@ void lt_grad_unfold(lt_Grad *g) {
   windows[i->ndim] = strides[dim];
   windows[dim] = strides[dim] * g->arg[3].i;
   Geometry in = {i->ndim, i->shape, strides, 0}, out = {DY->ndim, DY->shape, windows, 0};
-  set_grad(g, 0, unread(g, &in, &out, false));
+  set_grad(g, 0, scatter_back(g, &in, &out, false));
 }
 
 /* ---- joining and rearranging ----------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* file.c: opening and reading tensor files, with one message for every failure. */
+/* file.c: opens and reads tensor files, with the same messages for all formats. */
 #include "file.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
-/* idx.c: IDX files, the format of MNIST: 0, 0, a type, the number of dimensions, each as 32 bits,
- * then the elements, all of it with the high byte first. The size must be exact, compressed or
- * not. */
+/* idx.c: IDX files, the format of MNIST: two bytes 0, a type, the number of dimensions, the sizes
+ * with 32 bits each, then the elements; everything is big-endian. The file, compressed or not, must
+ * have exactly the size that the header implies. */
 #include "file.h"
 #include "io.h"
 
@@ -10,6 +10,7 @@
 
 /* ---- bytes, plain or compressed -------------------------------------------------------------- */
 
+/* A file that is read plain or through zlib. */
 typedef struct Source {
   FILE *file;
   const char *path;
@@ -32,7 +33,7 @@ static bool source_open(Source *s, FILE *file, const char *path) {
   return lt_error_set(READER ": %s: out of memory", path), false;
 }
 
-/* Back to the first byte. */
+/* Starts again at the first byte. */
 static void source_rewind(Source *s) {
   rewind(s->file);
   s->ended = false;
@@ -51,7 +52,7 @@ static bool refill(Source *s) {
   return s->z.avail_in > 0;
 }
 
-/* A member of the compressed file has ended: is there another? False with a message when something
+/* Starts the next member of a compressed file; the end of the file is fine. Fails when something
  * else follows. */
 static bool next_member(Source *s) {
   if (s->z.avail_in == 0 && !refill(s)) {
@@ -62,8 +63,7 @@ static bool next_member(Source *s) {
   return lt_error_set(READER ": %s: has bytes after its compressed data", s->path), false;
 }
 
-/* Reads up to n bytes; *got is less only at the end. False with a message when the file is
- * damaged. */
+/* Reads up to n bytes; *got is less only at the end. Fails when the file is damaged. */
 static bool source_read(Source *s, void *to, size_t n, size_t *got) {
   *got = 0;
   if (!s->packed && n > 0) {
@@ -142,7 +142,7 @@ static bool read_header(Source *s, Header *h) {
          false;
 }
 
-/* How many bytes there are, unpacked; stops soon after `enough`. */
+/* Computes the uncompressed size; stops soon after `enough`. */
 static bool measure(Source *s, uint64_t enough, uint64_t *size) {
   uint8_t piece[1 << 14];
   size_t got = sizeof piece;
@@ -152,8 +152,8 @@ static bool measure(Source *s, uint64_t enough, uint64_t *size) {
   return true;
 }
 
-/* The size must be what the header says. Compressed data is read through once to know it, so that
- * a header alone never makes us take memory. */
+/* Checks that the size is the one that the header implies. Compressed data is decompressed once for
+ * that, so that a header alone never causes a large allocation. */
 static bool check_size(Source *s, const Header *h, uint64_t size) {
   uint8_t skipped[4 + 4 * 8];
   size_t header = 4 + 4 * (size_t)h->ndim, got;
@@ -169,7 +169,8 @@ static bool check_size(Source *s, const Header *h, uint64_t size) {
   return false;
 }
 
-/* The elements, and nothing after them: in a compressed file the checksum is checked there. */
+/* Reads the elements and checks that nothing follows them; in a compressed file this also checks
+ * the checksum. */
 static bool read_elements(Source *s, const Header *h, lt_Tensor *t) {
   uint8_t extra;
   size_t got, more;

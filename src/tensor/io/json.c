@@ -1,5 +1,5 @@
-/* json.c: strict pieces of JSON (RFC 8259). Nothing is guessed, and no piece looks past the end of
- * the text. */
+/* json.c: a strict parser of a subset of JSON (RFC 8259). It never reads beyond the end of the
+ * string. */
 #include "json.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@ static bool fail(lt_Json *j, const char *why) {
   return false;
 }
 
-/* The length of the character at s (1 to 4), or 0 when it is not valid. */
+/* Returns the length of the character at s (1 to 4), or 0 when it is not valid. */
 static size_t utf8_length(const uint8_t *s, size_t n) {
   if (s[0] < 0x80) return 1;
   size_t length = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
@@ -101,7 +101,7 @@ static bool hex4(lt_Json *j, uint32_t *code) {
   return true;
 }
 
-/* What follows \u, as UTF-8 at out. */
+/* Reads the digits after \u and writes the character as UTF-8; a surrogate needs its pair. */
 static bool unicode(lt_Json *j, char **out) {
   uint32_t c, low;
   if (!hex4(j, &c)) return false;

@@ -1,6 +1,6 @@
-/* npy.c: NumPy's array files (numpy.lib.format, versions 1.0 to 3.0): a magic, the length of a
- * header, the header (a Python dict that is read by a grammar of its own: nothing is evaluated),
- * the elements. */
+/* npy.c: NumPy's array files (numpy.lib.format, versions 1.0 to 3.0): a magic number, the length of
+ * the header, the header, the elements. The header is a Python dict, which is parsed here by a
+ * small grammar; nothing is evaluated. */
 #include "file.h"
 #include "io.h"
 
@@ -39,7 +39,7 @@ static bool next_is(Header *h, const char *word) {
   return true;
 }
 
-/* A quoted word without escapes; false when there is none. */
+/* Reads a quoted word without escapes; false when there is none. */
 static bool quoted(Header *h, char *out, size_t room) {
   blanks(h);
   if (h->at == h->end || (*h->at != '\'' && *h->at != '"')) return false;
@@ -127,7 +127,8 @@ static bool read_dict(Header *h) {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* The magic and the header, into text (MAX_HEADER bytes); *start is where the elements begin. */
+/* Reads the magic number and the header into `text` (MAX_HEADER bytes); *start is the offset of the
+ * elements. */
 static bool read_start(FILE *file, const char *path, uint64_t size, char *text, size_t *length,
                        uint64_t *start) {
   uint8_t b[12];
@@ -148,8 +149,8 @@ static bool read_start(FILE *file, const char *path, uint64_t size, char *text, 
   return true;
 }
 
-/* Fortran order: the first dimension is the innermost. The elements are there; this reads them
- * that way. */
+/* Returns the elements of a file in Fortran order, in which the first dimension is the innermost,
+ * as a tensor of the right shape. */
 static lt_Tensor *from_fortran(const Header *h, lt_Tensor *t) {
   int64_t strides[LT_MAX_DIMS], step = 1;
   for (int d = 0; d < h->ndim; d++) {
@@ -232,7 +233,7 @@ static const char *code_of(lt_Dtype d) {
   }
 }
 
-/* Magic, length and header, of 64 bytes or a multiple; returns how many. */
+/* Writes magic number, length and header; returns the number of bytes, a multiple of 64. */
 static size_t put_header(char out[1024], const lt_Tensor *t) {
   char order = lt_dtype_size(t->dtype) == 1 ? '|' : lt_host_is_little() ? '<' : '>';
   size_t n = 10;

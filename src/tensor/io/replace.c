@@ -1,12 +1,11 @@
-/* replace.c: a file is saved as a whole or not at all: the new one is written beside the old one,
- * synced, and renamed over it.
+/* replace.c: saves a file atomically: the new file is written in the folder of the old one, synced
+ * to disk, and renamed over it.
  *
- * Invariant: a regular file is the old one or the new one, whole, and a failure leaves no temporary
- * file. Only pipes and character devices are written directly, since they cannot be replaced.
+ * Invariant: a regular file is either the old or the complete new one, and a failure leaves no
+ * temporary file. Only pipes and character devices, which cannot be replaced, are written directly.
  *
  * A temporary file is called TARGET.PID-MACHINE-RANDOM.tmp. A process that is killed leaves its own
- * behind; the next process that saves the same target removes it.
- */
+ * behind; the next process that saves the same target removes it. */
 #define _GNU_SOURCE
 #include "replace.h"
 
@@ -44,12 +43,13 @@ static const char *base_of(const char *path) {
   return slash ? slash + 1 : path;
 }
 
-/* Is it a name of an open file, as what /dev/stdout leads to? Replacing it would miss that file. */
+/* Returns true for a name of an open file, such as the target of /dev/stdout. Replacing it would
+ * not reach that file. */
 static bool is_descriptor(const char *path) {
   return strncmp(path, "/proc/", 6) == 0 || strncmp(path, "/dev/fd/", 8) == 0;
 }
 
-/* The path that a link holds, from the folder that the link is in. malloc'ed; NULL with errno. */
+/* Returns the path in a link, relative to the link's folder; malloc'ed. NULL with errno. */
 static char *link_target(const char *link) {
   char text[LONGEST_LINK];
   ssize_t n = readlink(link, text, sizeof text);
@@ -63,7 +63,7 @@ static char *link_target(const char *link) {
   return path;
 }
 
-/* The file that a path means. malloc'ed; NULL with errno. */
+/* Returns the path of the file to which a chain of links leads; malloc'ed. NULL with errno. */
 static char *follow(const char *path) {
   struct stat s;
   char *at = strdup(path);
@@ -77,7 +77,7 @@ static char *follow(const char *path) {
   return at;
 }
 
-/* What there is at the target of a replacement. */
+/* The file that exists at the target. */
 typedef struct Found {
   bool there, direct; /* does it exist; is it to be written directly? */
   struct stat stat;   /* where it exists */
@@ -90,7 +90,7 @@ static void forget(lt_Replacement *r) {
   *r = (lt_Replacement){0};
 }
 
-/* Finds the target. False with a message where it cannot be saved to. */
+/* Finds the target. Fails when it cannot be saved to. */
 static bool find(lt_Replacement *r, const char *writer, const char *path, Found *f) {
   *r = (lt_Replacement){.writer = writer, .path = strdup(path)};
   if (!r->path) return lt_error_set("%s: out of memory", path), false;
@@ -108,7 +108,7 @@ static bool find(lt_Replacement *r, const char *writer, const char *path, Found 
 
 /* ---- temporary files ------------------------------------------------------------------------- */
 
-/* Tells this machine, and the space of process ids in it, from others. */
+/* Returns a number that identifies this machine and its space of process ids. */
 static uint32_t machine(void) {
   char text[600] = "";
   struct stat s;
@@ -126,7 +126,7 @@ static uint32_t machine(void) {
   return hash;
 }
 
-/* Reads `digits` hexadecimal digits; NULL where they are not there. */
+/* Reads `digits` hexadecimal digits; NULL when there are fewer. */
 static const char *read_hex(const char *s, int digits, unsigned long long *value) {
   *value = 0;
   for (int i = 0; i < digits; i++, s++) {
@@ -137,7 +137,7 @@ static const char *read_hex(const char *s, int digits, unsigned long long *value
   return s;
 }
 
-/* Is the file of this name a temporary of the target's whose process has ended? */
+/* Returns true for a temporary file of the target whose process has ended. */
 static bool is_left_over(int folder, const char *name, const char *base, uint32_t here) {
   unsigned long long other, number;
   size_t n = strlen(base);
@@ -156,7 +156,7 @@ static bool is_left_over(int folder, const char *name, const char *base, uint32_
   return time(NULL) - s.st_mtime > FOREIGN_AGE;
 }
 
-/* The folder of a path, open; NULL where it cannot be read. */
+/* Opens the folder of a path; NULL when it cannot be read. */
 static DIR *open_folder(const char *path) {
   char *folder = strdup(path);
   if (!folder) return NULL;
@@ -167,8 +167,8 @@ static DIR *open_folder(const char *path) {
   return directory;
 }
 
-/* Removes what killed processes left of the same target. A name that had to be cut does not tell
- * its target: those stay. */
+/* Removes temporary files of the same target that killed processes have left. If the target's name
+ * is too long to be part of the temporary's name, nothing is removed. */
 static void remove_left_over(const char *target) {
   const char *base = base_of(target);
   DIR *folder = strlen(base) <= LONGEST_BASE ? open_folder(target) : NULL;
@@ -180,7 +180,7 @@ static void remove_left_over(const char *target) {
   closedir(folder);
 }
 
-/* Writes a name for the temporary file that nobody can guess. */
+/* Writes a name for the temporary file that cannot be guessed. */
 static void name_temporary(lt_Replacement *r, size_t room) {
   const char *base = base_of(r->target);
   size_t n = strlen(base);
@@ -190,7 +190,8 @@ static void name_temporary(lt_Replacement *r, size_t room) {
            r->target, (long)getpid(), machine(), (unsigned long long)lt_random_seed());
 }
 
-/* Gives the new file the owner and the permissions of the old one, as far as that is allowed. */
+/* Gives the new file the owner and the permissions of the old one, as far as the system allows
+ * it. */
 static void inherit(int fd, const struct stat *old) {
   mode_t mode = old->st_mode & 07777;
   if (fchown(fd, old->st_uid, old->st_gid) != 0) {
@@ -224,7 +225,7 @@ static bool open_beside(lt_Replacement *r, const Found *f) {
 
 /* ---- pipes and devices ----------------------------------------------------------------------- */
 
-/* Opens a pipe when it has a reader, anything else at once. -1 with errno. */
+/* Opens a pipe when it has a reader, other files at once. -1 with errno. */
 static int open_for_reader(const char *path, bool is_pipe) {
   const struct timespec pause = {0, 10 * 1000 * 1000};
   for (;;) {
@@ -249,8 +250,8 @@ static bool open_directly(lt_Replacement *r, const Found *f) {
   return false;
 }
 
-/* Between hold_sigpipe and release_sigpipe the loss of a pipe's reader is an error of the write,
- * not the end of the program. Does nothing for a regular file. */
+/* Between hold_sigpipe and release_sigpipe, a pipe that loses its reader makes the write fail; it
+ * does not end the process. For a regular file this does nothing. */
 typedef struct Held {
   sigset_t before;
   bool held, pending;
@@ -318,8 +319,8 @@ void lt_replace_write(lt_Replacement *r, const void *data, size_t n) {
   release_sigpipe(&held);
 }
 
-/* The folder's entry must reach the disk as well; a file system that cannot do that has done what
- * it can. */
+/* Syncs the folder's entry to disk as well. Failures are ignored, because some file systems do not
+ * support it. */
 static void sync_folder(const char *path) {
   DIR *folder = open_folder(path);
   if (!folder) return;
@@ -327,7 +328,7 @@ static void sync_folder(const char *path) {
   closedir(folder);
 }
 
-/* Writes what is still in memory, and closes the file. */
+/* Flushes, syncs and closes the file. */
 static bool finish(lt_Replacement *r, bool good) {
   Held held;
   hold_sigpipe(r, &held);

@@ -1,10 +1,9 @@
 /* safetensors.c: safetensors files: eight bytes with the length of a JSON header, the header, and
- * the tensors' bytes one after the other (huggingface/safetensors, README).
+ * the bytes of the tensors one after the other (huggingface/safetensors, README).
  *
- * Reading: nothing is allocated for a tensor before the whole header is known to fit the file:
- * every dtype is known, every size is the product of its shape, and the tensors cover the bytes
- * after the header without a hole or overlap.
- */
+ * Invariant: a reader allocates no tensor before the whole header has been checked against the
+ * file: every dtype is known, every size is the product of its shape, and the tensors cover the
+ * bytes after the header without gaps or overlaps. */
 #include "file.h"
 #include "io.h"
 #include "json.h"
@@ -38,7 +37,7 @@ static bool wrong(const Reading *r, const char *what) {
   return false;
 }
 
-/* The header is not what JSON or the format asks for; tells where. */
+/* Reports that the header is not valid JSON, and where. */
 static bool bad_json(const Reading *r) {
   lt_error_set(READER ": %s: its header is damaged: %s, at byte %lld", r->path,
                r->json.wrong ? r->json.wrong : "something is left over",
@@ -51,7 +50,7 @@ static bool bad_entry(const Reading *r, const Entry *e, const char *what) {
   return false;
 }
 
-/* Room for one more of n elements; false with a message. */
+/* Makes room for one more of n elements. */
 static bool grow(const Reading *r, void *list, int n, int *room, size_t size) {
   if (n < *room) return true;
   int more = *room ? *room * 2 : 16;
@@ -181,8 +180,8 @@ static int by_name(const void *a, const void *b) {
   return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* No name may come twice: which one counts would depend on the reader. The names are `stride`
- * bytes apart. */
+/* Checks that no name occurs twice: otherwise each reader might choose another one. The names are
+ * `stride` bytes apart. */
 static bool check_unique(const Reading *r, const void *first, int n, size_t stride,
                          const char *what) {
   char **names = malloc(((size_t)n + 1) * sizeof *names);
@@ -208,8 +207,8 @@ static int by_offset(const void *a, const void *b) {
   return strcmp(x->name, y->name);
 }
 
-/* Sorts the tensors as they lie, and sees that each is as long as its shape says and begins where
- * the last ended. */
+/* Sorts the tensors by offset, and checks that each is as long as its shape implies and starts
+ * where the one before ends. */
 static bool check_layout(Reading *r) {
   uint64_t at = 0;
   if (r->count > 1) qsort(r->entry, (size_t)r->count, sizeof *r->entry, by_offset);
@@ -246,7 +245,7 @@ static lt_Tensor *read_tensor(const Reading *r, const Entry *e) {
   return t;
 }
 
-/* Reads the tensors as they lie, and puts them in the order of the header. */
+/* Reads the tensors in the order of the file, and returns them in the order of the header. */
 static lt_Archive *read_tensors(Reading *r) {
   lt_Archive *a = calloc(1, sizeof *a);
   if (a) a->item = calloc((size_t)r->count + 1, sizeof *a->item);
@@ -295,7 +294,8 @@ static void close_reading(Reading *r) {
   free(r->note);
 }
 
-/* The header's length, checked against the file's size before any memory is taken for it. */
+/* Reads the length of the header and checks it against the file's size, before memory is allocated
+ * for it. */
 static bool header_length(Reading *r, size_t *length) {
   uint64_t size, n = 0;
   uint8_t b[8];
@@ -358,7 +358,8 @@ typedef struct Output {
   uint64_t begin, end;
 } Output;
 
-/* Wide elements first, so that each tensor is aligned for its dtype; then by name. */
+/* Orders tensors by element size, the largest first, so that each is aligned for its dtype; then by
+ * name. */
 static int by_alignment(const void *a, const void *b) {
   const Output *x = a, *y = b;
   size_t m = lt_dtype_size(x->tensor->dtype), n = lt_dtype_size(y->tensor->dtype);
@@ -391,7 +392,7 @@ static bool check_outputs(const Output *o, int n) {
   return true;
 }
 
-/* Each name once: a file that says one twice could not be read again. */
+/* Checks that no name is given twice: such a file could not be read again. */
 static bool check_once(const char *what, int n, const char *const *given) {
   const char **names = malloc(((size_t)n + 1) * sizeof *names);
   if (!names) return lt_error_set(WRITER ": out of memory"), false;
@@ -406,7 +407,7 @@ static bool check_once(const char *what, int n, const char *const *given) {
   return good;
 }
 
-/* A text that grows at its end; NULL text with a size counts only. */
+/* A string that is appended to. If `text` is NULL, only the size is counted. */
 typedef struct Text {
   char *text;
   size_t size;
