@@ -115,7 +115,7 @@ bool lt_form_by_parts(lt_Call *c) {
   lt_Arg args[LT_MAX_ARGS];
   memcpy(args, c->arg, sizeof *args * (size_t)c->nargs);
   if (!check_parts(c, args) || !lt_autograd_check_complex(c)) return false;
-  if (!lt_dtype_is_complex(args[0].tensor->dtype)) /* bool was asked for */
+  if (!lt_dtype_is_complex(args[0].tensor->dtype)) /* the argument dtype is bool */
     return lt_result_set(c, lt_do_(c->op, false, args, c->nargs, 0));
   int ndim = args[0].tensor->ndim;
   if (c->info->kind == LT_KIND_REDUCE && ndim > 0 && ndim < LT_MAX_DIMS) {

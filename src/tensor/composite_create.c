@@ -56,7 +56,7 @@ bool lt_composite_ones(lt_Call *c) {
   return filled(c, c->arg[0], lt_dtype_default(), lt_scalar_int(1));
 }
 
-/* full (size, fill_value): the value's kind gives the dtype */
+/* full (size, fill_value): without a dtype, the value's kind determines it. */
 bool lt_composite_full(lt_Call *c) {
   lt_Scalar value = c->arg[1].scalar;
   lt_Dtype natural = lt_result_type((lt_Arg[]){LT_ARG(value)}, 1);
@@ -184,7 +184,7 @@ bool lt_composite_randint_like(lt_Call *c) {
   return random_integers(c, shape_of(c), c->arg[1], c->arg[2], LT_NIL, lt_in(c, 0)->dtype);
 }
 
-/* bernoulli (self, p?, generator?): self holds the probabilities where p does not say them */
+/* bernoulli (self, p?, generator?): without p, self holds the probabilities. */
 bool lt_composite_bernoulli(lt_Call *c) {
   lt_Arg p = lt_given(c, 1) ? c->arg[1] : LT_ARG(0.5);
   if (c->in_place) return lt_result_set(c, lt_do_in_place(_bernoulli, c->arg[0], p, c->arg[2]));

@@ -3,6 +3,7 @@
 
 /* ---- max and min ----------------------------------------------------------------------------- */
 
+/* The ops that max or min are computed by, for each form of the call. */
 typedef struct Extreme {
   lt_OpId all, along, pairs;
 } Extreme;

@@ -166,7 +166,7 @@ struct lt_Signature {
       non_blocking_param; /* 0-based indices of the parameters of these names, or -1 */
 };
 
-/* What an op's row in ops.def says. */
+/* The contents of an op's row in ops.def. */
 struct lt_OpInfo {
   const char *name; /* without the `_` of internal ops' in-place variants */
   lt_Kind kind;

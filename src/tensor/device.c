@@ -54,7 +54,7 @@ static void export_core(void) {
     dlopen(here.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
 }
 
-/* ---- what a backend must have ---------------------------------------------------------------- */
+/* ---- checking and loading a backend ---------------------------------------------------------- */
 
 bool lt_op_is_core(lt_OpId op) {
   return lt_ops[op].kind == LT_KIND_ELEMENTWISE || (lt_ops[op].traits & LT_TRAIT_CORE) != 0;

@@ -62,6 +62,7 @@ bool lt_wait_event(lt_Event *event) {
          wait_until(event_is_done, event, event->backend, event->index);
 }
 
+/* A device, as the argument of device_is_done. */
 typedef struct Whole {
   const lt_Backend *backend;
   int index;

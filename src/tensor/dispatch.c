@@ -14,6 +14,7 @@ static const char *const kind_names[] = {
     "nil",      "a tensor", "a list of tensors", "a number", "an int",     "a float", "a bool",
     "a string", "ints",     "a dtype",           "a device", "a Generator"};
 
+/* Returns true when no number of a list is below the minimum. */
 static bool are_at_least(const lt_Arg *list, double least) {
   for (int k = 0; k < list->count; k++)
     if ((double)list->ints[k] < least) return false;
@@ -487,6 +488,7 @@ static bool run_elementwise(lt_Call *c, lt_Tensor *out) {
 
 /* ---- running --------------------------------------------------------------------------------- */
 
+/* Releases the results of a call that has failed. */
 static void drop_outputs(lt_Call *c) {
   for (int i = 0; i < c->nout; i++) {
     lt_release(c->out[i]);
@@ -744,7 +746,7 @@ static bool call_composite(lt_Call *c, bool (*composite)(lt_Call *)) {
   return ok;
 }
 
-/* ---- the short way --------------------------------------------------------------------------- */
+/* ---- the fast path --------------------------------------------------------------------------- */
 
 /* Returns true when the op's result and compute dtype follow from d alone. */
 static bool quick_dtype(lt_Rule rule, lt_Dtype d) {

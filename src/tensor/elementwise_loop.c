@@ -116,6 +116,7 @@ static bool inside(const Dims *d, int i, int j) {
   return false;
 }
 
+/* Swaps two dimensions in the shape and in all operands. */
 static void swap_dims(const Dims *d, int i, int j) {
   int64_t n = d->shape[i];
   d->shape[i] = d->shape[j];
@@ -127,6 +128,7 @@ static void swap_dims(const Dims *d, int i, int j) {
   }
 }
 
+/* Overwrites dimension `to` by dimension `from`. */
 static void move_dim(const Dims *d, int from, int to) {
   d->shape[to] = d->shape[from];
   for (int k = 0; k < d->count; k++) d->operand[k].strides[to] = d->operand[k].strides[from];

@@ -104,7 +104,7 @@ bool lt_error_tensors(const lt_Tensor *tensor[2], const lt_Storage *memory[2]) {
   return true;
 }
 
-/* Sets the slot's text to an error about two devices. */
+/* Writes the message about two tensors on different devices. */
 static void write_mismatch(const char *format, ...) { WRITE_SLOT(LT_ERROR_DEVICES, NULL, format); }
 
 bool lt_error_device_mismatch(const lt_DeviceMismatch *mismatch) {

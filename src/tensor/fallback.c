@@ -31,7 +31,7 @@ void lt_fallback_set_enabled(bool on) {
     atomic_store(&process_mode, mode);
 }
 
-/* ---- what is reported ------------------------------------------------------------------------ */
+/* ---- errors and warnings --------------------------------------------------------------------- */
 
 /* Reports the missing kernel: of the op itself, or, when the user called another op, of the op that
  * it runs. */

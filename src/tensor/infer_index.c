@@ -79,7 +79,7 @@ bool lt_infer_index_update(lt_Call *c) {
   memcpy(shape, self->shape, sizeof shape);
   shape[dim] = count;
   int ndim = self->ndim ? self->ndim : 1;
-  bool one = source->ndim == 0 && count == 1 && ndim == 1; /* a number for a single place */
+  bool one = source->ndim == 0 && count == 1 && ndim == 1; /* a 0-d source for one index */
   bool same = lt_shape_equal(source->ndim, source->shape, ndim, shape);
   if (!one && !same)
     return lt_fail("source wants %s (%lld positions in dim %d of %s), got %s",

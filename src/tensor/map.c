@@ -213,6 +213,7 @@ static void touch(lt_Tensor *t, void *context) {
 
 void lt_map_touch(const lt_Call *c) { each_written(c, touch, (void *)c); }
 
+/* Adds the bytes of a tensor to *context. */
 static void add_bytes(lt_Tensor *t, void *context) {
   *(int64_t *)context += t->numel * (int64_t)lt_dtype_size(t->dtype);
 }

@@ -2,7 +2,7 @@
 #include "program.h"
 #include "recorder.h"
 
-/* ---- making ---------------------------------------------------------------------------------- */
+/* ---- building -------------------------------------------------------------------------------- */
 
 /* A value of the record: whether the outputs depend on it, and which value of the program it is. */
 typedef struct ValueInfo {
@@ -11,6 +11,7 @@ typedef struct ValueInfo {
   lt_Dtype dtype;
 } ValueInfo;
 
+/* The state while a program is built from a record. */
 typedef struct Builder {
   const lt_Recorder *r;
   int strict;

@@ -61,6 +61,7 @@ static int *slot_of(const lt_Recorder *r, const lt_Storage *s) {
   return &r->slot[at];
 }
 
+/* Doubles the hash table, and enters the last value of each storage. */
 static bool rehash(lt_Recorder *r) {
   int slots = r->slots ? 2 * r->slots : 64, *slot = calloc((size_t)slots, sizeof *slot);
   if (!slot) return lt_fail_memory();

@@ -198,7 +198,7 @@ void lt_storage_release(lt_Storage *s) {
   storage_free(s);
 }
 
-/* ---- memory of the host that devices copy by themselves -------------------------------------- */
+/* ---- pinned host memory ---------------------------------------------------------------------- */
 
 /* Allocates pinned memory; tries once more after the host has freed memory. */
 static void *pinned_alloc(const lt_Backend *b, size_t nbytes) {
@@ -238,7 +238,7 @@ lt_Storage *lt_storage_new_pinned(int device_type, size_t nbytes) {
   return s;
 }
 
-/* ---- copies that are under way --------------------------------------------------------------- */
+/* ---- pending copies -------------------------------------------------------------------------- */
 
 /* Returns one of 16 locks, by the storage's address. It protects `pending`: of two threads that
  * synchronize with the same copy, neither destroys the event while the other uses it. */

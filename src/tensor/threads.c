@@ -82,6 +82,7 @@ static bool can_allocate(size_t bytes) {
   return memory != NULL;
 }
 
+/* The body of a thread that can_create starts: it ends when the mutex is unlocked. */
 static void *wait_for(void *mutex) {
   pthread_mutex_lock(mutex);
   pthread_mutex_unlock(mutex);

@@ -66,8 +66,8 @@ void lt_trace_cancel(lt_TraceSpan *span) {
   if (*place) *place = span->around;
 }
 
-/* The time that tracers take is counted as `inside` of the outer span, so it is nobody's own
- * time. */
+/* The time that tracers take is counted as `inside` of the outer span, so that no event includes it
+ * in its own time. */
 bool lt_trace_end(lt_TraceSpan *span, bool ok) {
   lt_Thread *th = lt_thread();
   lt_TraceEvent *e = &span->event;

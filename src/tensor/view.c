@@ -13,6 +13,7 @@ static bool set_view_as(lt_Call *c, lt_Dtype dtype, int64_t offset, int ndim, co
   return c->out[0] != NULL;
 }
 
+/* Sets the result with self's dtype. */
 static bool set_view(lt_Call *c, int64_t offset, int ndim, const int64_t *shape,
                      const int64_t *strides) {
   return set_view_as(c, lt_in(c, 0)->dtype, offset, ndim, shape, strides);
@@ -25,6 +26,7 @@ typedef struct Geometry {
   int64_t shape[LT_MAX_DIMS], strides[LT_MAX_DIMS];
 } Geometry;
 
+/* Returns t's geometry. */
 static Geometry geometry_of(const lt_Tensor *t) {
   Geometry g = {.ndim = t->ndim, .offset = t->offset};
   memcpy(g.shape, t->shape, sizeof g.shape);
@@ -50,6 +52,7 @@ static void widen(Geometry *g, int dim, int64_t step) {
     g->strides[dim] = wide;
 }
 
+/* Removes a dimension, whatever its size. */
 static void remove_dim(Geometry *g, int dim) {
   g->ndim--;
   for (int d = dim; d < g->ndim; d++) {

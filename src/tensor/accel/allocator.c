@@ -17,6 +17,7 @@
 
 /* ---- statistics ------------------------------------------------------------------------------ */
 
+/* Adds n, which may be negative, to a quantity. */
 static void move_stat(lt_Stat *s, int64_t n) {
   s->current += n;
   if (n > 0) s->allocated += n;
@@ -24,6 +25,7 @@ static void move_stat(lt_Stat *s, int64_t n) {
   if (s->current > s->peak) s->peak = s->current;
 }
 
+/* Adds n to a quantity, in the pool and in the total. */
 static void count_stat(lt_Stat *stat, bool small, int64_t n) {
   move_stat(&stat[LT_POOL_ALL], n);
   move_stat(&stat[small ? LT_SMALL_POOL : LT_LARGE_POOL], n);
@@ -31,6 +33,7 @@ static void count_stat(lt_Stat *stat, bool small, int64_t n) {
 
 #define COUNT(a, field, small, n) count_stat((a)->stats.field, small, (int64_t)(n))
 
+/* Returns true when a block is only a part of its segment. */
 static bool is_split(const lt_Block *b) { return b->prev || b->next; }
 
 /* ---- structs --------------------------------------------------------------------------------- */
@@ -46,6 +49,7 @@ static lt_Block *block_new(lt_Allocator *a) {
   return b;
 }
 
+/* Keeps an unused struct for block_new, which then cannot fail. */
 static void block_drop(lt_Allocator *a, lt_Block *b) {
   b->chain = a->spare;
   a->spare = b;
@@ -67,6 +71,7 @@ lt_Allocator *lt_allocator_new(lt_Accel *accel, int index) {
   return a;
 }
 
+/* Returns the set of free blocks to which b belongs. */
 static lt_BlockSet *set_of(lt_Allocator *a, const lt_Block *b) {
   return &a->free_set[b->segment->small];
 }
@@ -151,7 +156,7 @@ static bool segment_delete(lt_Allocator *a, lt_Segment *s) {
   return ok;
 }
 
-/* ---- blocks that wait ------------------------------------------------------------------------ */
+/* ---- waiting blocks -------------------------------------------------------------------------- */
 
 /* Streams that have not reached a recorded use: then they have not reached later ones either, which
  * need no query. A query is slow, and there may be many blocks. */
@@ -172,6 +177,7 @@ static bool is_behind(const Behind *behind, const lt_BlockUse *use) {
   return false;
 }
 
+/* Notes that a use is not done. */
 static void note_behind(Behind *behind, const lt_BlockUse *use) {
   int room = sizeof behind->at / sizeof *behind->at;
   if (behind->count == room) return;
@@ -466,7 +472,7 @@ void lt_allocator_adopt(lt_Allocator *a, lt_AccelStream *ending) {
   pthread_mutex_unlock(&a->lock);
 }
 
-/* ---- giving back ----------------------------------------------------------------------------- */
+/* ---- returning memory to the driver ---------------------------------------------------------- */
 
 /* Returns true when a segment is one free block. */
 static bool is_whole(const lt_Segment *s) {

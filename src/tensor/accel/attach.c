@@ -1,5 +1,5 @@
-/* attach.c: the state of a vendor. A device is made ready when it is first used, once; until then
- * the driver is asked nothing but how many there are. */
+/* attach.c: the state of a vendor's accelerators, and the backend's functions for memory. A device
+ * is initialized when it is first used; before that only the number of devices is queried. */
 #include "allocator.h"
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -30,7 +30,7 @@ bool lt_accel_usable(const lt_Accel *accel) {
   return !atomic_load_explicit(&accel->shut, memory_order_relaxed) && accel->driver->alive();
 }
 
-/* ---- getting ready --------------------------------------------------------------------------- */
+/* ---- initializing devices -------------------------------------------------------------------- */
 
 bool lt_accel_is_ready(const lt_Backend *b, int index) {
   return index >= 0 && index < LT_ACCEL_MAX &&
@@ -66,6 +66,7 @@ bool lt_accel_ready(const lt_Backend *b, int index) {
 
 /* ---- the backend's members ------------------------------------------------------------------- */
 
+/* Initializes the device on its first allocation. The stream must belong to the device. */
 static void *alloc(const lt_Backend *self, int index, size_t nbytes, lt_Stream *stream) {
   lt_Accel *accel = lt_accel_of(self);
   if (!lt_accel_ready(self, index)) return NULL;
@@ -86,6 +87,7 @@ static void release(const lt_Backend *self, int index, void *memory, size_t nbyt
     lt_allocator_free(accel->allocator[index], memory);
 }
 
+/* A device that was never initialized has nothing to release. */
 static bool memory_release(const lt_Backend *self, int index) {
   return !lt_accel_is_ready(self, index) ||
          lt_allocator_release(lt_accel_of(self)->allocator[index], false);

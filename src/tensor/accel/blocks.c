@@ -86,6 +86,8 @@ void lt_block_map_close(lt_BlockMap *map) {
   map->bucket = NULL;
 }
 
+/* Returns the bucket of an address. Blocks are multiples of 512 bytes, so the low 9 bits are
+ * dropped. */
 static lt_Block **bucket_of(lt_Block **bucket, size_t room, const void *address) {
   return &bucket[(uint64_t)((uintptr_t)address >> 9) * 0x9E3779B97F4A7C15u >> 32 & (room - 1)];
 }

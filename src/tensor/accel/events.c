@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 
+/* An event of the host: a driver's event, and whether it was ever recorded. */
 typedef struct Event {
   lt_Event base;
   void *native;
@@ -74,6 +75,7 @@ static lt_Event *event_new(const lt_Backend *self, int index, bool timing) {
   return NULL;
 }
 
+/* Events without timing return to the cache, even before they are done. */
 static void event_free(lt_Event *event) {
   if (!event) return;
   Event *e = (Event *)event;
@@ -139,6 +141,7 @@ static bool stream_wait_event(lt_Stream *stream, lt_Event *event) {
   return true;
 }
 
+/* Both events must have been created with timing, recorded, and done. */
 static bool event_elapsed(lt_Event *from, lt_Event *to, double *milliseconds) {
   const char *const names[] = {"first", "second"};
   Event *const both[] = {(Event *)from, (Event *)to};

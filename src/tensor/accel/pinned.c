@@ -8,6 +8,7 @@
 enum { CLASSES = 48, SMALLEST = 9 }; /* powers of two */
 enum { ASKED = 4 };                  /* blocks that still wait, before the rest is left alone */
 
+/* A block of pinned memory of 1 << power bytes. */
 typedef struct Pinned {
   struct Pinned *next; /* in the one list that it is in */
   void *memory;
@@ -103,6 +104,8 @@ static bool some_ready(const lt_Backend *b) {
   return lt_accel_ready(b, b->index_current(b));
 }
 
+/* Returns the smallest free block that fits, or a new one. It may be much larger than the
+ * request. */
 static void *host_alloc(const lt_Backend *self, size_t nbytes) {
   lt_Accel *accel = lt_accel_of(self);
   lt_PinnedCache *p = accel->pinned;
@@ -124,6 +127,7 @@ static void *host_alloc(const lt_Backend *self, size_t nbytes) {
   return b ? b->memory : NULL;
 }
 
+/* `pending`: a copy that still uses the memory. The block waits for it. */
 static void host_free(const lt_Backend *self, void *memory, size_t nbytes, lt_Event *pending) {
   (void)nbytes;
   lt_Accel *accel = lt_accel_of(self);

@@ -108,6 +108,7 @@ static int largest_tensors(Line *lines, int64_t n, Line *top[TOP]) {
   return found;
 }
 
+/* A message that is appended to; what does not fit is cut off. */
 typedef struct Text {
   char *start;
   size_t size, length;
@@ -155,6 +156,8 @@ static void append_tensors(Text *t, lt_Allocator *a) {
   free(lines);
 }
 
+/* Describes why an allocation failed: free, reserved and cached memory, fragmentation, and the
+ * largest tensors with the lines of the program that allocated them. */
 static void memory_report(const lt_Backend *self, int index, size_t nbytes, int64_t collected,
                           char *text, size_t size) {
   lt_Accel *accel = lt_accel_of(self);

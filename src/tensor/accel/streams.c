@@ -8,7 +8,7 @@
 
 static _Atomic uint64_t last_id;
 
-/* ---- what is current ------------------------------------------------------------------------- */
+/* ---- the current device and stream ----------------------------------------------------------- */
 
 /* The current device and streams of a thread, for one vendor. */
 typedef struct Current {
@@ -44,8 +44,9 @@ static void forget_current(void *unused) {
 
 static void make_key(void) { pthread_key_create(&thread_end, forget_current); }
 
-/* ---- lives ----------------------------------------------------------------------------------- */
+/* ---- lifetime -------------------------------------------------------------------------------- */
 
+/* Returns true for the default stream of a device, which has no counts: it is never destroyed. */
 static bool is_default(const lt_AccelStream *s) { return s->id == 0; }
 
 void lt_accel_stream_retain(lt_AccelStream *s) {
@@ -57,6 +58,7 @@ void lt_accel_stream_release(lt_AccelStream *s) {
   if (atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) == 1) free(s);
 }
 
+/* Adds a stream to the vendor's list. */
 static void enlist(lt_Accel *accel, lt_AccelStream *s) {
   pthread_mutex_lock(&accel->streams_lock);
   s->next = accel->streams;
@@ -117,6 +119,8 @@ static lt_Stream *stream_current(const lt_Backend *self, int index) {
   return s ? &s->base : stream_default(self, index);
 }
 
+/* Makes a stream the current one of this thread, which then counts as one of its users. NULL means
+ * the default stream. */
 static bool stream_set_current(const lt_Backend *self, int index, lt_Stream *stream) {
   lt_Accel *accel = lt_accel_of(self);
   if (index < 0 || index >= LT_ACCEL_MAX)
@@ -139,6 +143,7 @@ static bool stream_set_current(const lt_Backend *self, int index, lt_Stream *str
 
 static int index_current(const lt_Backend *self) { return current_of(lt_accel_of(self))->device; }
 
+/* Sets the current device of this thread. Does not initialize it. */
 static bool index_set_current(const lt_Backend *self, int index) {
   char why[256] = "";
   int n = self->count(why, sizeof why);

@@ -4,7 +4,7 @@
 #include "autograd.h"
 #include "../opids.h"
 
-/* ---- saved values ---------------------------------------------------------------------------- */
+/* ---- saved tensors --------------------------------------------------------------------------- */
 
 /* Names a saved tensor in an error: "result", or the argument. */
 static const char *saved_name(const lt_Node *n, int what, char *text, size_t room) {
@@ -85,7 +85,7 @@ static bool unpack_all(lt_Grad *g, lt_Tensor **list) {
   return true;
 }
 
-/* ---- the form of an input -------------------------------------------------------------------- */
+/* ---- fitting a gradient to its input --------------------------------------------------------- */
 
 /* Sums a gradient over the dimensions in which its input was broadcast. */
 static lt_Tensor *sum_to(lt_Tensor *grad, const lt_Input *in, const char *op) {

@@ -43,6 +43,7 @@ typedef struct Commit { /* a grad to be set when the pass has succeeded */
   lt_Tensor *had; /* the present grad, to which it is added in place; NULL: none */
 } Commit;
 
+/* The state of one pass. */
 typedef struct Pass {
   Task *task;
   int ntasks, task_room;
@@ -72,6 +73,7 @@ static bool grow(void *array, int count, int *room, size_t item) {
 
 /* ---- tasks by node --------------------------------------------------------------------------- */
 
+/* Returns the slot of an address; `slots` is a power of two. */
 static size_t hash(const void *key, size_t slots) {
   uint64_t h = (uint64_t)(uintptr_t)key * 0x9e3779b97f4a7c15u;
   return (size_t)(h >> 20) & (slots - 1);
@@ -129,6 +131,8 @@ static int task_add(Pass *p, const lt_Edge *e) {
   return p->ntasks++;
 }
 
+/* Returns the gradients of a task, one for each output. Most nodes have one output, which needs no
+ * allocation. */
 static lt_Tensor **task_grads(Task *t) { return t->nout > 1 ? t->many : &t->one; }
 
 /* Releases the gradients of a task. */
@@ -142,6 +146,7 @@ static void task_drop_grads(Task *t) {
 
 /* ---- discovering ----------------------------------------------------------------------------- */
 
+/* A node whose inputs are being visited, from `next` on. */
 typedef struct Frame {
   int task, next;
 } Frame;
@@ -209,6 +214,7 @@ static bool discover_from(Pass *p, int root, Frame **stack, int *room) {
 /* Returns true when task a runs before task b. */
 static bool before(const Pass *p, int a, int b) { return p->task[a].order > p->task[b].order; }
 
+/* Adds a task to the heap. */
 static bool push(Pass *p, int task) {
   if (!grow(&p->heap, p->nheap, &p->heap_room, sizeof *p->heap)) return false;
   int i = p->nheap++;
@@ -220,6 +226,7 @@ static bool push(Pass *p, int task) {
   return true;
 }
 
+/* Removes the task with the latest node from the heap. */
 static int pop(Pass *p) {
   int top = p->heap[0], last = p->heap[--p->nheap], i = 0;
   for (;;) {
@@ -236,9 +243,9 @@ static int pop(Pass *p) {
 
 /* ---- streams --------------------------------------------------------------------------------- */
 
-/* Each gradient runs on the stream of its op, and leaves are added to on the caller's. Where a
- * gradient goes from one stream to another, the second waits for the first at that point; the
- * memory's lifetime is dispatch's business. */
+/* A gradient function runs on the stream of its op; gradients of leaves are added up on the
+ * caller's stream. When a gradient is passed from one stream to another, the second is made to wait
+ * for the first. Dispatch keeps the memory from being reused too early (note_streams). */
 
 /* Makes s the current stream of its device. Returns the previous one, or NULL when nothing
  * changed. */
@@ -249,6 +256,7 @@ static lt_Stream *enter_stream(lt_Stream *s) {
   return old;
 }
 
+/* Makes `old`, unless it is NULL, the current stream again. */
 static void leave_stream(lt_Stream *old) {
   if (old) old->backend->streams.set_current(old->backend, old->index, old);
 }
@@ -438,7 +446,7 @@ static bool run_all(Pass *p) {
   return true;
 }
 
-/* ---- what the caller gave -------------------------------------------------------------------- */
+/* ---- the arguments of the call --------------------------------------------------------------- */
 
 /* Checks tensor i of the call and the gradient given for it. */
 static bool check_root(int n, int i, lt_Tensor *t, lt_Tensor *grad) {
@@ -527,6 +535,7 @@ static bool prepare(Pass *p, int n, lt_Tensor *const *tensors, lt_Tensor *const 
   return ok;
 }
 
+/* Frees the state. Gradients and nodes are released here, after success and failure alike. */
 static void pass_free(Pass *p) {
   for (int i = 0; i < p->ntasks; i++) {
     task_drop_grads(&p->task[i]);
@@ -627,7 +636,7 @@ static bool commit_captures(Pass *p, lt_Tensor *const *inputs) {
   return true;
 }
 
-/* ---- the two entrances ----------------------------------------------------------------------- */
+/* ---- lt_backward and lt_grad ----------------------------------------------------------------- */
 
 /* The thread's modes, which a pass changes and restores: gradients are on only with create_graph,
  * and errors start with the name of the pass. The tensors of the call are in use, because hooks may
@@ -642,6 +651,7 @@ typedef struct Entry {
   lt_TraceSpan span;
 } Entry;
 
+/* Starts a pass: sets the thread's modes. `leave` must follow, also after a failure. */
 static bool enter(Entry *e, const char *name, bool create, int n, lt_Tensor *const *tensors,
                   lt_Tensor *const *grads, int ninputs, lt_Tensor *const *inputs) {
   lt_Thread *th = e->thread = lt_thread();
@@ -661,6 +671,7 @@ static bool enter(Entry *e, const char *name, bool create, int n, lt_Tensor *con
          lt_arg_usable(&e->operand[2], "inputs");
 }
 
+/* Ends a pass: restores the thread's modes, then reports the region to tracers. */
 static void leave(Entry *e, bool ok) {
   lt_use_leave(e->thread, &e->use);
   if (e->traced) lt_trace_end(&e->span, ok);

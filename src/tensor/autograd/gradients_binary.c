@@ -6,9 +6,11 @@
 
 #define DY g->grad
 
+/* Returns a and b. */
 static lt_Tensor *both(lt_Tensor *a, lt_Tensor *b) {
   return lt_do(logical_and, LT_ARG(a), LT_ARG(b));
 }
+/* Returns a or b. */
 static lt_Tensor *either(lt_Tensor *a, lt_Tensor *b) {
   return lt_do(logical_or, LT_ARG(a), LT_ARG(b));
 }
@@ -67,6 +69,7 @@ static void larger(lt_Grad *g, int i) {
   if (needs_grad(g, i)) set_grad(g, i, FILL(shared, lt_do(gt, x, y), 0.0));
 }
 
+/* Does the same for the smaller of arguments 0 and i. */
 static void smaller(lt_Grad *g, int i) {
   lt_Arg x = g->arg[0], y = g->arg[i];
   lt_Tensor *shared = shared_with(g, i);

@@ -19,11 +19,13 @@ static lt_Tensor *left_gradient(bool batch, const lt_Input *a, lt_Tensor *dc, lt
   return flipped(LT_ARG(matmul(batch, b, LT_ARG(flipped(LT_ARG(dc))))));
 }
 
+/* Computes dL/db in the same way. */
 static lt_Tensor *right_gradient(bool batch, const lt_Input *b, lt_Tensor *dc, lt_Arg a) {
   if (!b->transposed) return matmul(batch, LT_ARG(flipped(a)), LT_ARG(dc));
   return flipped(LT_ARG(matmul(batch, LT_ARG(flipped(LT_ARG(dc))), a)));
 }
 
+/* The gradients of a matrix product: d/da = dc b^T, d/db = a^T dc. */
 static void product(lt_Grad *g, bool batch) {
   if (needs_grad(g, 0)) set_grad(g, 0, left_gradient(batch, input(g, 0), DY, g->arg[1]));
   if (needs_grad(g, 1)) set_grad(g, 1, right_gradient(batch, input(g, 1), DY, g->arg[0]));
@@ -42,6 +44,7 @@ void lt_grad_addmm(lt_Grad *g) {
 
 /* ---- softmax --------------------------------------------------------------------------------- */
 
+/* Sums along dim, which stays as a size of 1. */
 static lt_Tensor *sum_along(lt_Tensor *t, lt_Arg dim) {
   return lt_do(sum, LT_ARG(t), LT_INTS(&dim.i, 1), YES);
 }

@@ -86,7 +86,7 @@ void lt_grad_prod(lt_Grad *g) {
     }
   for (int i = 0; i < ndim; i++) back[order[i]] = i;
   shape[lead] = n;
-  if (n == 0) return; /* nothing to give a gradient to */
+  if (n == 0) return; /* no elements: the gradient is zeros */
   lt_Tensor *permuted = lt_do(permute, g->arg[0], LT_INTS(order, ndim));
   lt_Tensor *x = lt_do(reshape, LT_ARG(permuted), LT_INTS(shape, lead + 1));
   lt_Tensor *left = product_before(g, x);

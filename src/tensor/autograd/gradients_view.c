@@ -43,6 +43,7 @@ void lt_grad_diagonal(lt_Grad *g) {
 
 /* ---- any geometry ---------------------------------------------------------------------------- */
 
+/* A geometry in memory; `first` is the offset of its first element. */
 typedef struct Geometry {
   int ndim;
   const int64_t *shape, *strides;
@@ -114,6 +115,7 @@ static bool shares(const Geometry *v) {
   return false;
 }
 
+/* The strides may make elements overlap, in the input and in the result. */
 void lt_grad_as_strided(lt_Grad *g) {
   if (!needs_grad(g, 0)) return;
   const lt_Input *i = input(g, 0);
@@ -125,6 +127,7 @@ void lt_grad_as_strided(lt_Grad *g) {
   set_grad(g, 0, scatter_back(g, &in, &out, shares(&in)));
 }
 
+/* Windows may overlap: an element gets the sum of the gradients of all windows that contain it. */
 void lt_grad_unfold(lt_Grad *g) {
   if (!needs_grad(g, 0) || DY->numel == 0) return;
   const lt_Input *i = input(g, 0);
@@ -148,7 +151,7 @@ void lt_grad_cat(lt_Grad *g) {
   int64_t dim = g->arg[1].i, first = 0;
   for (int k = 0; k < g->arg[0].count; k++) {
     const lt_Input *in = &g->node->input[g->node->slot[0] + k];
-    if (in->ndim != DY->ndim) continue; /* an empty {0}, which may stand beside any shape */
+    if (in->ndim != DY->ndim) continue; /* shape {0}, which cat accepts with any other shape */
     int64_t size = in->shape[dim < 0 ? dim + in->ndim : dim];
     if (needs_grad_of(g, 0, k))
       set_grad_of(g, 0, k,
@@ -157,6 +160,7 @@ void lt_grad_cat(lt_Grad *g) {
   }
 }
 
+/* Rolls back. */
 void lt_grad_roll(lt_Grad *g) {
   int64_t back[LT_MAX_DIMS];
   int n = g->arg[1].count;

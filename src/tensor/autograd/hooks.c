@@ -37,6 +37,7 @@ static void hook_forget(lt_Hook *h) {
   if (forget) forget(h->context);
 }
 
+/* A hook has a reference from each list that contains it. */
 static void hook_release(lt_Hook *h) {
   if (atomic_fetch_sub(&h->refs, 1) != 1) return;
   hook_forget(h);
@@ -75,6 +76,7 @@ static bool is_held(const lt_Hook *h, bool node_held) {
   return !m || !m->hooks->owned || node_held || atomic_load(&m->self->refs) > 1;
 }
 
+/* Notifies the hooks of a list. */
 static void notify_all(lt_Hooks *hooks, bool node_held) {
   for (int i = 0; i < hooks->count; i++)
     notify(hooks->items[i], is_held(hooks->items[i], node_held));
@@ -229,8 +231,8 @@ static bool call_host(lt_Hook *h, lt_Tensor **grad) {
   return ok;
 }
 
-/* A hook may add and remove hooks, or let go of the tensor: those of the moment are held and
- * run. */
+/* A hook may add and remove hooks, or release the tensor. So the hooks that exist at the start are
+ * retained, and exactly these run. */
 bool lt_hooks_run(lt_Hooks *hooks, int output, lt_Tensor **grad) {
   int count = hooks->count;
   lt_Hook **held = malloc((size_t)(count ? count : 1) * sizeof(lt_Hook *));

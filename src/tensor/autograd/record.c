@@ -9,7 +9,7 @@ bool lt_op_has_gradient(lt_OpId op) {
   return lt_gradients[op].function && lt_gradients[op].kind != LT_ROW_NONE;
 }
 
-/* ---- is it recorded? ------------------------------------------------------------------------- */
+/* ---- whether a call is recorded -------------------------------------------------------------- */
 
 /* Returns true when a tensor of the argument requires grad. */
 static bool any_requires_grad(const lt_Arg *a) {
@@ -48,7 +48,7 @@ bool lt_autograd_check_complex(const lt_Call *c) {
   return true;
 }
 
-/* ---- making the node ------------------------------------------------------------------------- */
+/* ---- creating the node ----------------------------------------------------------------------- */
 
 /* The sizes of a call's node, and what it saves. */
 typedef struct Plan {

@@ -19,6 +19,7 @@ typedef struct Source {
   uint8_t in[1 << 15];
 } Source;
 
+/* Recognizes gzip by its first two bytes. */
 static bool source_open(Source *s, FILE *file, const char *path) {
   uint8_t first[2];
   size_t n = fread(first, 1, 2, file);
@@ -46,6 +47,7 @@ static void source_close(Source *s) {
   if (s->packed) inflateEnd(&s->z);
 }
 
+/* Reads more compressed bytes; false at the end of the file. */
 static bool refill(Source *s) {
   s->z.next_in = s->in;
   s->z.avail_in = (uInt)fread(s->in, 1, sizeof s->in, s->file);
@@ -92,6 +94,7 @@ static bool source_read(Source *s, void *to, size_t n, size_t *got) {
 
 /* ---- the format ------------------------------------------------------------------------------ */
 
+/* The header of an IDX file. */
 typedef struct Header {
   lt_Dtype dtype;
   int ndim;
@@ -99,6 +102,7 @@ typedef struct Header {
   uint64_t bytes; /* of the elements */
 } Header;
 
+/* Returns the dtype of the format's type code; LT_DTYPE_NONE when there is none. */
 static lt_Dtype dtype_of(uint8_t code) {
   switch (code) {
   case 0x08:
@@ -118,6 +122,7 @@ static lt_Dtype dtype_of(uint8_t code) {
   }
 }
 
+/* Reads and checks the header. */
 static bool read_header(Source *s, Header *h) {
   uint8_t b[4 + 4 * 8];
   size_t got;
@@ -185,6 +190,7 @@ static bool read_elements(Source *s, const Header *h, lt_Tensor *t) {
   return true;
 }
 
+/* Reads the tensor of an open source. `size`: of the file. */
 static lt_Tensor *read_all(Source *s, uint64_t size) {
   Header h;
   if (!read_header(s, &h) || !check_size(s, &h, size)) return NULL;

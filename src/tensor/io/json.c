@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Stores the first error; returns false. */
 static bool fail(lt_Json *j, const char *why) {
   if (!j->wrong) j->wrong = why;
   return false;
@@ -52,6 +53,7 @@ const char *lt_json_show(const char *name) {
   return text;
 }
 
+/* Skips white space. */
 static void blanks(lt_Json *j) {
   while (j->at < j->end && (*j->at == ' ' || *j->at == '\t' || *j->at == '\n' || *j->at == '\r'))
     j->at++;
@@ -87,6 +89,7 @@ bool lt_json_done(lt_Json *j) {
   return !j->wrong && j->at == j->end;
 }
 
+/* Reads four hexadecimal digits. */
 static bool hex4(lt_Json *j, uint32_t *code) {
   *code = 0;
   if (j->end - j->at < 4) return fail(j, "a string has a bad escape");
@@ -136,6 +139,7 @@ static bool unicode(lt_Json *j, char **out) {
   return true;
 }
 
+/* Reads what follows a backslash in a string, and writes the character. */
 static bool escape(lt_Json *j, char **out) {
   static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
   if (j->at == j->end) return fail(j, "a string does not end");

@@ -8,6 +8,7 @@
 #define WRITER     "save_npy"
 #define MAX_HEADER 10000 /* NumPy's own limit */
 
+/* The header of a file, and the position of its parser. */
 typedef struct Header {
   const char *path;
   const char *at, *end;
@@ -18,6 +19,7 @@ typedef struct Header {
   unsigned seen;
 } Header;
 
+/* Reports an error of the file. */
 static bool wrong(const char *path, const char *what) {
   lt_error_set(READER ": %s: %s", path, what);
   return false;
@@ -27,10 +29,12 @@ static bool damaged(const Header *h) { return wrong(h->path, "its header is dama
 
 /* ---- the dict -------------------------------------------------------------------------------- */
 
+/* Skips white space. */
 static void blanks(Header *h) {
   while (h->at < h->end && (*h->at == ' ' || *h->at == '\n' || *h->at == '\t')) h->at++;
 }
 
+/* Skips blanks, and reads a word if it comes next; otherwise returns false and stays. */
 static bool next_is(Header *h, const char *word) {
   blanks(h);
   size_t n = strlen(word);
@@ -55,6 +59,7 @@ static bool quoted(Header *h, char *out, size_t room) {
   return true;
 }
 
+/* Reads the dtype and byte order, "<f4". Record and object arrays are refused. */
 static bool read_descr(Header *h) {
   static const struct {
     const char *code;
@@ -81,6 +86,7 @@ static bool read_descr(Header *h) {
   return false;
 }
 
+/* Reads a tuple of integers; a tuple of one has a comma after it, as in Python. */
 static bool read_shape(Header *h) {
   if (!next_is(h, "(")) return damaged(h);
   while (!next_is(h, ")")) {
@@ -101,11 +107,13 @@ static bool read_shape(Header *h) {
   return true;
 }
 
+/* Reads the value of fortran_order. */
 static bool read_flag(Header *h) {
   h->fortran = next_is(h, "True");
   return h->fortran || next_is(h, "False") || damaged(h);
 }
 
+/* Parses the dict, which must have each of the three keys exactly once, and nothing after it. */
 static bool read_dict(Header *h) {
   static const char *const keys[] = {"descr", "fortran_order", "shape"};
   char key[32];
@@ -164,6 +172,8 @@ static lt_Tensor *from_fortran(const Header *h, lt_Tensor *t) {
   return ordered;
 }
 
+/* Reads the elements, of which `left` bytes are in the file. The size is checked before memory is
+ * allocated. */
 static lt_Tensor *read_elements(FILE *file, const Header *h, uint64_t left) {
   uint64_t bytes;
   bool fits = lt_file_nbytes(h->dtype, h->ndim, h->shape, &bytes);
@@ -204,6 +214,7 @@ lt_Tensor *lt_npy_load(const char *path) {
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
+/* Returns NumPy's code of a dtype, without the byte order; NULL when it has none. */
 static const char *code_of(lt_Dtype d) {
   switch (d) {
   case LT_bool:
@@ -254,6 +265,7 @@ static size_t put_header(char out[1024], const lt_Tensor *t) {
   return n;
 }
 
+/* Writes the file atomically. */
 static bool save(const char *path, const lt_Tensor *t) {
   char header[1024];
   if (!code_of(t->dtype))

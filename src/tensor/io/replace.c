@@ -22,15 +22,16 @@
 #include <unistd.h>
 
 enum {
-  MOST_LINKS = 40,     /* as Linux */
-  LONGEST_LINK = 4096, /* bytes of what a link says */
-  LONGEST_BASE = 200,  /* bytes of the target's name in that of a temporary, of 255 */
-  SUFFIX = 64,         /* room for what is behind it */
-  ATTEMPTS = 100,      /* to find a name that is free */
-  MOST_NAMES = 4096,   /* of a folder that are looked at for old temporaries */
+  MOST_LINKS = 40,     /* in a chain, as in Linux */
+  LONGEST_LINK = 4096, /* bytes of the path in a link */
+  LONGEST_BASE = 200,  /* bytes of the target's name in the temporary's, which has at most 255 */
+  SUFFIX = 64,         /* bytes for the rest of that name */
+  ATTEMPTS = 100,      /* to find an unused name */
+  MOST_NAMES = 4096,   /* in a folder that are checked for old temporaries */
   FOREIGN_AGE = 86400  /* seconds without a write until another machine's temporary counts as old */
 };
 
+/* Sets the error "<writer>: <path>: <why>". */
 static bool fail(const lt_Replacement *r, const char *why) {
   const char *writer = r->writer ? r->writer : "";
   return lt_error_set("%s%s%s: %s", writer, *writer ? ": " : "", r->path, why), false;
@@ -38,6 +39,7 @@ static bool fail(const lt_Replacement *r, const char *why) {
 
 /* ---- what a path means ----------------------------------------------------------------------- */
 
+/* Returns the last component of a path. */
 static const char *base_of(const char *path) {
   const char *slash = strrchr(path, '/');
   return slash ? slash + 1 : path;
@@ -83,6 +85,7 @@ typedef struct Found {
   struct stat stat;   /* where it exists */
 } Found;
 
+/* Frees the strings of a replacement. */
 static void forget(lt_Replacement *r) {
   free(r->path);
   free(r->target);
@@ -201,6 +204,8 @@ static void inherit(int fd, const struct stat *old) {
   if (fchmod(fd, mode) != 0) errno = 0; /* a strange file system: the usual permissions */
 }
 
+/* Creates the temporary file in the target's folder, so that the rename stays on one file
+ * system. */
 static bool open_beside(lt_Replacement *r, const Found *f) {
   size_t room = strlen(r->target) + SUFFIX;
   int fd = -1;
@@ -236,6 +241,7 @@ static int open_for_reader(const char *path, bool is_pipe) {
   }
 }
 
+/* Opens a pipe or character device for writing. */
 static bool open_directly(lt_Replacement *r, const Found *f) {
   struct stat s;
   int fd = open_for_reader(r->path, S_ISFIFO(f->stat.st_mode));
@@ -257,6 +263,7 @@ typedef struct Held {
   bool held, pending;
 } Held;
 
+/* Returns true when a SIGPIPE is pending. */
 static bool is_pending(void) {
   sigset_t waiting;
   return sigpending(&waiting) == 0 && sigismember(&waiting, SIGPIPE) == 1;

@@ -13,6 +13,7 @@
 #define MAX_HEADER 100000000u
 #define METADATA   "__metadata__"
 
+/* A tensor in the header of a file that is read. */
 typedef struct Entry {
   char *name;
   lt_Dtype dtype;
@@ -22,6 +23,7 @@ typedef struct Entry {
   int place; /* in the header */
 } Entry;
 
+/* A file that is being read; owns the entries, their names and the metadata. */
 typedef struct Reading {
   FILE *file;
   const char *path;
@@ -32,6 +34,7 @@ typedef struct Reading {
   int count, room, notes, note_room;
 } Reading;
 
+/* Reports an error of the file. */
 static bool wrong(const Reading *r, const char *what) {
   lt_error_set(READER ": %s: %s", r->path, what);
   return false;
@@ -45,6 +48,7 @@ static bool bad_json(const Reading *r) {
   return false;
 }
 
+/* Reports an error of one tensor. */
 static bool bad_entry(const Reading *r, const Entry *e, const char *what) {
   lt_error_set(READER ": %s: tensor %s %s", r->path, lt_json_show(e->name), what);
   return false;
@@ -65,6 +69,7 @@ static bool grow(const Reading *r, void *list, int n, int *room, size_t size) {
 
 /* ---- the header ------------------------------------------------------------------------------ */
 
+/* Reads the object "__metadata__", whose values must be strings. */
 static bool read_metadata(Reading *r) {
   lt_Json *j = &r->json;
   if (!lt_json_take(j, '{')) return bad_json(r);
@@ -81,6 +86,7 @@ static bool read_metadata(Reading *r) {
   return lt_json_take(j, '}') || bad_json(r);
 }
 
+/* Reads a dtype; an unknown one is an error, never skipped. */
 static bool read_dtype(Reading *r, Entry *e) {
   char *code = lt_json_string(&r->json);
   if (!code) return bad_json(r);
@@ -95,6 +101,7 @@ static bool read_dtype(Reading *r, Entry *e) {
   return known;
 }
 
+/* Reads a shape. Its product is checked later, in check_layout. */
 static bool read_shape(Reading *r, Entry *e) {
   lt_Json *j = &r->json;
   if (!lt_json_take(j, '[')) return bad_json(r);
@@ -109,6 +116,7 @@ static bool read_shape(Reading *r, Entry *e) {
   return lt_json_take(j, ']') || bad_json(r);
 }
 
+/* Reads where a tensor's bytes begin and end. They are checked in check_layout. */
 static bool read_offsets(Reading *r, Entry *e) {
   lt_Json *j = &r->json;
   return (lt_json_take(j, '[') && lt_json_number(j, &e->begin) && lt_json_take(j, ',') &&
@@ -116,6 +124,8 @@ static bool read_offsets(Reading *r, Entry *e) {
          bad_json(r);
 }
 
+/* Reads one field of an entry; unknown and repeated fields are errors. `seen` has a bit for each
+ * field. */
 static bool read_field(Reading *r, Entry *e, const char *field, unsigned *seen) {
   static const char *const names[] = {"dtype", "shape", "data_offsets"};
   for (unsigned i = 0; i < 3; i++) {
@@ -127,6 +137,7 @@ static bool read_field(Reading *r, Entry *e, const char *field, unsigned *seen) 
   return bad_entry(r, e, "has a field that the format does not know");
 }
 
+/* Reads the object of one tensor, which must have all three fields. */
 static bool read_entry(Reading *r, Entry *e) {
   lt_Json *j = &r->json;
   unsigned seen = 0;
@@ -143,6 +154,7 @@ static bool read_entry(Reading *r, Entry *e) {
   return seen == 7 || bad_entry(r, e, "lacks its dtype, shape or data_offsets");
 }
 
+/* Parses the whole header. On failure the entries read so far are freed by close_reading. */
 static bool read_header(Reading *r) {
   lt_Json *j = &r->json;
   bool metadata = false;
@@ -176,6 +188,7 @@ static bool read_header(Reading *r) {
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
+/* Compares names for qsort. */
 static int by_name(const void *a, const void *b) {
   return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -200,6 +213,7 @@ static bool check_unique(const Reading *r, const void *first, int n, size_t stri
   return good;
 }
 
+/* Orders entries by offset, for qsort. */
 static int by_offset(const void *a, const void *b) {
   const Entry *x = a, *y = b;
   if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
@@ -230,6 +244,7 @@ static bool check_layout(Reading *r) {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
+/* Reads the bytes of one tensor, and converts them from little-endian. NULL with an error. */
 static lt_Tensor *read_tensor(const Reading *r, const Entry *e) {
   lt_Tensor *t = lt_file_empty(READER, r->path, e->dtype, e->ndim, e->shape);
   size_t size = (size_t)(e->end - e->begin);
@@ -272,6 +287,7 @@ static lt_Archive *read_tensors(Reading *r) {
   return a;
 }
 
+/* Parses and checks the header, then reads the tensors. */
 static lt_Archive *read_all(Reading *r, const char *header, size_t length) {
   if (!lt_utf8_valid(header, length)) {
     wrong(r, "its header is not UTF-8");
@@ -284,6 +300,7 @@ static lt_Archive *read_all(Reading *r, const char *header, size_t length) {
   return read_tensors(r);
 }
 
+/* Frees everything that was not moved to the archive. */
 static void close_reading(Reading *r) {
   for (int i = 0; i < r->count; i++) free(r->entry[i].name);
   for (int i = 0; i < r->notes; i++) {
@@ -352,6 +369,7 @@ void lt_archive_free(lt_Archive *a) {
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
+/* A tensor that is written, and the range of its bytes after the header. */
 typedef struct Output {
   const char *name;
   const lt_Tensor *tensor;
@@ -366,11 +384,13 @@ static int by_alignment(const void *a, const void *b) {
   return m != n ? (m > n ? -1 : 1) : strcmp(x->name, y->name);
 }
 
+/* Checks that a string is UTF-8, as the format requires. */
 static bool check_text(const char *what, const char *s) {
   if (lt_utf8_valid(s, strlen(s))) return true;
   return lt_error_set(WRITER ": %s %s is not UTF-8", what, lt_json_show(s)), false;
 }
 
+/* Checks that every tensor can be written, before the file is touched. */
 static bool check_outputs(const Output *o, int n) {
   for (int i = 0; i < n; i++) {
     if (!check_text("the name", o[i].name)) return false;
@@ -413,16 +433,20 @@ typedef struct Text {
   size_t size;
 } Text;
 
+/* Appends a string. */
 static void put(Text *t, const char *s) {
   size_t n = strlen(s);
   if (t->text) memcpy(t->text + t->size, s, n);
   t->size += n;
 }
 
+/* Appends a JSON string. */
 static void put_quoted(Text *t, const char *s) {
   t->size += lt_json_quote(t->text ? t->text + t->size : NULL, s);
 }
 
+/* Appends the header, padded with spaces to a multiple of 8 bytes, so that the tensors are aligned.
+ * Called twice: to compute the size, then to write. */
 static void put_header(Text *t, const Output *o, int n, int notes, const char *const *keys,
                        const char *const *values) {
   char number[64];
@@ -455,6 +479,8 @@ static void put_header(Text *t, const Output *o, int n, int notes, const char *c
   while (t->size % 8) put(t, " ");
 }
 
+/* Writes the bytes of one tensor as little-endian. At most one tensor of a device is copied to the
+ * host at a time. */
 static bool write_tensor(lt_Replacement *r, const lt_Tensor *t) {
   lt_Tensor *bytes = lt_file_bytes(WRITER, t);
   if (!bytes) return false;
@@ -473,6 +499,7 @@ static bool write_tensor(lt_Replacement *r, const lt_Tensor *t) {
   return true;
 }
 
+/* Writes the length of the header, the header, and the tensors. */
 static bool write_all(lt_Replacement *r, const Text *header, const Output *o, int n) {
   uint8_t length[8];
   for (int i = 0; i < 8; i++) length[i] = (uint8_t)((uint64_t)header->size >> (8 * i));
@@ -483,6 +510,7 @@ static bool write_all(lt_Replacement *r, const Text *header, const Output *o, in
   return true;
 }
 
+/* Checks everything, computes the layout, and writes the file. */
 static bool save(const char *path, Output *o, int n, int notes, const char *const *keys,
                  const char *const *values) {
   uint64_t at = 0;
