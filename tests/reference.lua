@@ -177,6 +177,14 @@ for path in output("find examples docs/reference -name '*.lua'"):gmatch "[^\n]+"
   end
 end
 
+-- `lutra --stubs` writes them.
+local program = arg[-1] and arg[-1]:find "lutra$" and arg[-1] or "build/lutra"
+local target = os.tmpname()
+os.remove(target)
+check(os.execute(("%s --stubs %s"):format(program, target)), "lutra --stubs failed")
+check(documents.read(target .. "/library/lutra.lua") == text, "lutra --stubs writes another text")
+os.execute("rm -r " .. target)
+
 -- The language server's own checker, where it is installed.
 if os.execute "command -v lua-language-server >/dev/null 2>&1" then
   local folder = os.tmpname()
@@ -196,7 +204,6 @@ end
 
 -- ---- the manual page ---------------------------------------------------------------------------
 
-local program = arg[-1] and arg[-1]:find "lutra$" and arg[-1] or "build/lutra"
 local help, man = output(program .. " --help"), documents.read "docs/lutra.1"
 local plain = man:gsub("\\%-", "-"):gsub("\\f.", "")
 for line in help:gmatch "\n  (%-[^\n]*)" do
