@@ -312,10 +312,14 @@ function Function:extend(name)
   return class
 end
 
+--- Exp.forward(ctx, ...): computes the results; every class defines its own. Raises an error in a
+-- class without one.
 function Function.forward()
   fail("forward: cannot call the autograd.Function: it has no function forward(ctx, ...)")
 end
 
+--- Exp.backward(ctx, grad, ...): returns one gradient (or nil) for each argument of forward; every
+-- class defines its own. Raises an error in a class without one.
 function Function.backward()
   fail("backward: cannot compute gradients of the autograd.Function: it has no function "
     .. "backward(ctx, ...)")

@@ -58,12 +58,14 @@ local function distribute(arena, node, f)
   end
 end
 
+--- Returns the node of -x.
 function Arena:neg(x)
   if x.f == "neg" then return x[1] end
   if x.f == "number" then return self:number(-x.value) end
   return distribute(self, x, function(part) return self:neg(part) end) or self:call("neg", x)
 end
 
+--- Returns the node of x + y.
 function Arena:add(x, y)
   if is(x, 0) then return y end
   if is(y, 0) then return x end
@@ -75,12 +77,14 @@ function Arena:add(x, y)
   return fold(self, x, y, function(a, b) return a + b end) or self:call("add", x, y)
 end
 
+--- Returns the node of x - y.
 function Arena:sub(x, y)
   if is(y, 0) then return x end
   if is(x, 0) then return self:neg(y) end
   return fold(self, x, y, function(a, b) return a - b end) or self:call("sub", x, y)
 end
 
+--- Returns the node of x * y; 0 when a factor is 0, whatever the other is.
 function Arena:mul(x, y)
   if is(x, 0) or is(y, 0) then return self:number(0) end
   if is(x, 1) then return y end
@@ -93,17 +97,20 @@ function Arena:mul(x, y)
     or self:call("mul", x, y)
 end
 
+--- Returns the node of x / y; 0 when x is 0, whatever y is.
 function Arena:div(x, y)
   if is(x, 0) then return self:number(0) end
   if is(y, 1) then return x end
   return distribute(self, x, function(part) return self:div(part, y) end) or self:call("div", x, y)
 end
 
+--- Returns the node of x ^ y.
 function Arena:pow(x, y)
   if is(y, 1) then return x end
   return self:call("pow", x, y)
 end
 
+--- Returns the node of where(condition, x, y).
 function Arena:where(condition, x, y)
   if x == y then return x end
   return self:call("where", condition, x, y)

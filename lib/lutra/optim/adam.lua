@@ -19,6 +19,7 @@ local Adam = Optimizer:extend("Adam",
 --- True when weight decay acts on the weights instead of the gradient, as in AdamW.
 Adam.decoupled = false
 
+--- Raises an error unless betas are two numbers from 0 to below 1.
 function Adam.check_group(self, group)
   local betas = group.betas
   args.check(#betas == 2 and betas[1] < 1 and betas[2] < 1,
@@ -28,10 +29,12 @@ end
 
 Adam.counts = true
 
+--- Returns the names of the state tensors; see lutra.optim.optimizer.
 function Adam.buffers(_, group)
   return {"exp_avg", "exp_avg_sq", group.amsgrad and "max_exp_avg_sq" or nil}
 end
 
+--- Updates lists of parameters in place; see lutra.optim.optimizer.
 function Adam:apply(params, grads, buffers, group, step)
   local b1, b2 = group.betas[1], group.betas[2]
   local m, v, top = buffers.exp_avg, buffers.exp_avg_sq, buffers.max_exp_avg_sq

@@ -17,6 +17,7 @@ local RMSprop = Optimizer:extend("RMSprop",
 
 RMSprop.counts = true
 
+--- Returns the names of the state tensors; see lutra.optim.optimizer.
 function RMSprop.buffers(_, group)
   local names = {"square_avg"}
   if group.centered then names[#names + 1] = "grad_avg" end
@@ -24,6 +25,7 @@ function RMSprop.buffers(_, group)
   return names
 end
 
+--- Updates lists of parameters in place; see lutra.optim.optimizer.
 function RMSprop.apply(_, params, grads, buffers, group)
   core._ops._rmsprop_step(params, grads, buffers.square_avg, buffers.grad_avg,
     buffers.momentum_buffer, group.lr, group.alpha, group.eps, group.weight_decay, group.momentum,

@@ -15,16 +15,19 @@ local SGD = Optimizer:extend("SGD",
   .. "float(>=0) weight_decay = 0, bool nesterov = false, bool maximize = false, "
   .. "bool? foreach = nil, bool differentiable = false, bool? fused = nil")
 
+--- Raises an error when nesterov is set without momentum, or with dampening.
 function SGD.check_group(_, group)
   args.check(not group.nesterov or (group.momentum > 0 and group.dampening == 0),
     "SGD: expected momentum > 0 and dampening = 0 for nesterov, got momentum = %g, dampening = %g",
     group.momentum, group.dampening)
 end
 
+--- Returns the names of the state tensors; see lutra.optim.optimizer.
 function SGD.buffers(_, group)
   return {group.momentum ~= 0 and "momentum_buffer" or nil}
 end
 
+--- Updates lists of parameters in place; see lutra.optim.optimizer.
 function SGD.apply(_, params, grads, buffers, group, _, fresh)
   core._ops._sgd_step(params, grads, buffers.momentum_buffer, group.lr, group.momentum,
     group.dampening, group.weight_decay, group.nesterov, group.maximize, fresh)

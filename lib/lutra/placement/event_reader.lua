@@ -26,6 +26,7 @@ function EventReader.new(limit)
   return self
 end
 
+--- Stops recording and frees the events. May be called again.
 function EventReader:close()
   self.recorder:release()
   open[self.number] = nil

@@ -84,6 +84,7 @@ function LintSession.new(limit)
   return self
 end
 
+--- Stops observing and restores the replaced functions. May be called again.
 function LintSession:close()
   for i = #self.undo, 1, -1 do self.undo[i]() end
   self.undo = {}

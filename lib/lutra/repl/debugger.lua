@@ -55,6 +55,7 @@ function debugger:enter()
   self.session.debugger = self
 end
 
+--- Returns the selected frame.
 function debugger:frame() return self.frames[self.selected] end
 
 -- ---- names

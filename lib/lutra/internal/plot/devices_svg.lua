@@ -55,6 +55,7 @@ function Crowd:put(block, width)
   if self.width >= NARROW then self:end_cell() end
 end
 
+-- Ends the pending cell and adds it to the pending box.
 function Crowd:end_cell()
   if self.count == 0 then return end
   local kind, box = kind_of(self.used, self.cached), self.box
@@ -69,6 +70,7 @@ function Crowd:end_cell()
   self.used, self.cached, self.count, self.width = 0, 0, 0, 0
 end
 
+-- Draws the pending box.
 function Crowd:draw()
   local box = self.box
   if not box then return end

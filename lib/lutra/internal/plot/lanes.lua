@@ -31,6 +31,7 @@ end
 local Reader = {}
 Reader.__index = Reader
 
+-- Adds a span to a lane.
 function Reader:put(lane, kind, e, begin, finish)
   begin, finish = begin or e.begin, finish or e.finish
   lane.spans[#lane.spans + 1] = {kind = kind, begin = begin, finish = finish, event = e}
@@ -64,6 +65,7 @@ function Reader:launch(e)
   end
 end
 
+-- Adds a copy to the lanes of its streams, and to the host's lane when it blocks or occupies it.
 function Reader:copy(e)
   local kind = copy_kind(e)
   self:launch(e)
@@ -84,6 +86,7 @@ local function is_copy(e, copied)
   return copied and e.begin <= copied.begin and copied.finish <= e.finish
 end
 
+-- Adds an op to the lane of its stream, or to the host's.
 function Reader:op(e)
   if e.to == "meta" or is_copy(e, self.copied) then return end
   if e.to == "cpu" then return self:put(self.host, "work", e) end

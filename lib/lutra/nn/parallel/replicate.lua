@@ -27,12 +27,14 @@ end
 
 local Broadcast = lt.autograd.Function:extend "Broadcast"
 
+-- Returns a copy of x for each device.
 function Broadcast.forward(ctx, x, devices)
   ctx.home = x.device
   ctx:set_materialize_grads(false)
   return table.unpack(send(x, devices))
 end
 
+-- Sums the gradients of the copies on the device of x, in the order of the devices.
 function Broadcast.backward(ctx, ...)
   local total
   for i = 1, select("#", ...) do

@@ -104,6 +104,7 @@ function Scope:replaced() -- luacheck: ignore self
   return names
 end
 
+--- Restores the session's state. May be called again.
 function Scope:close()
   each_replaced(function(_, t, name, own) rawset(t, name, own) end)
   for i = #self.undo, 1, -1 do self.undo[i]() end

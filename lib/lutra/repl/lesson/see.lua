@@ -152,8 +152,10 @@ function see.first(x)
   return numbers.text(value, "%.4f")
 end
 
+--- Returns a count as text: "once", "twice", "3 times".
 function see.times(n) return n == 1 and "once" or n == 2 and "twice" or n .. " times" end
 
+--- Returns a number of copies as text: "1 copy", "2 copies".
 function see.copies(n) return n == 1 and "1 copy" or n .. " copies" end
 
 return see
