@@ -25,13 +25,14 @@ local types = {
   table = "table", ["Tensor[]"] = "lt.Tensor[]", ["Index[]"] = "lt.Tensor[]",
 }
 -- Types of arguments that may be given as several arguments: zeros(2, 3).
-local spread = {sizes = true, ints = true, dims = true, floats = true}
+local spread = {sizes = true, ints = true, dims = true}
 
 local keywords = {}
 for word in ("and break do else elseif end false for function goto if in local nil not or repeat "
   .. "return then true until while"):gmatch "%a+" do keywords[word] = true end
 
 local function type_of(param)
+  if param.name == "params" then return "lt.Tensor[]|table|function" end -- of optimizers
   if param.choices then
     local words = {}
     for i, choice in ipairs(param.choices) do words[i] = ("%q"):format(choice) end
