@@ -67,9 +67,8 @@ function scopes.with_device(device, f, ...)
   return f(...)
 end
 
---- lt.accelerator.with_stream(stream, f, ...), lt.cuda.with_stream: calls f(...) with `stream` as
--- the current stream of its device, and its device as the current device, and restores both;
--- returns what f returns. With a nil stream it only calls f.
+--- Calls f(...) with `stream` as the current stream of its device, and its device as the current
+-- device, and restores both; returns what f returns. With a nil stream it only calls f.
 function scopes.with_stream(stream, f, ...)
   check_function("with_stream", f)
   if stream == nil then return f(...) end

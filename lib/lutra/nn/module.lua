@@ -121,9 +121,9 @@ function Module:register_buffer(...)
   state_of(self).transient[name] = not persistent or nil
 end
 
---- m:register_module(name, module), m:add_module(name, module): registers a child; the same as
--- `m[name] = module`. Raises an error for a value that is no module, for a module that contains
--- this one, for a name with a dot, and for the name of a method.
+--- Registers a child, which becomes the field `name`; the same as `m[name] = module`. m:add_module
+-- is another name. Raises an error for a value that is no module, for a module that contains this
+-- one, for a name with a dot, and for the name of a method.
 function Module:register_module(name, module)
   if not is_module(module) then
     fail("register_module: expected a module for argument 'module', got %s", args.show(module))

@@ -63,10 +63,10 @@ function utils.clip_grad_value_(...)
   end
 end
 
---- nn.skip_init(class, ...), nn.utils.skip_init: makes a module of `class` without initializing its
--- parameters: builds it on "meta" with the other arguments, then gives it uninitialized memory on
--- the device among them (or the default one): `nn.skip_init(nn.Linear, 4096, 4096, {device =
--- "cuda"})`. Raises an error when `class` is no module class.
+--- Makes a module of `class` without initializing its parameters: builds it on "meta" with the
+-- other arguments, then gives it uninitialized memory on the device among them (or the default
+-- one): `nn.skip_init(nn.Linear, 4096, 4096, {device = "cuda"})`. Raises an error when `class` is
+-- no module class.
 function utils.skip_init(class, ...)
   args.expect(type(class) == "table" and args.is_callable(class), "skip_init",
     "a class of modules", "class", class)
