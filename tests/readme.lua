@@ -6,18 +6,14 @@ local lt = require "lutra"
 local checks = dofile "tests/checks.lua"
 local check = checks.check
 
-local PATH = "docs/pytorch.md"
-local file <close> = assert(io.open(PATH))
-local text = file:read "a"
+local documents = dofile "tests/documents.lua"
 
--- The Lua blocks are one script.
-local script = {}
-for code in text:gmatch "\n```lua\n(.-)\n```" do script[#script + 1] = code end
-local chunk, problem = load(table.concat(script, "\n"), "=" .. PATH, "t")
-local ok = chunk ~= nil
-if ok then ok, problem = xpcall(chunk, debug.traceback) end
+local PATH = "docs/pytorch.md"
+local text = documents.read(PATH)
+
+local ok, problem, blocks = documents.run(PATH)
 check(ok, "the Lua code: " .. tostring(problem))
-check(#script > 0, "no Lua code found")
+check(blocks > 0, "no Lua code found")
 
 -- The last column of the table: each piece is an expression or a statement that does not fail.
 local function names()
