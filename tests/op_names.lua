@@ -32,6 +32,9 @@ local except = {
   ["lib/lutra/repl/complete/tokens.lua"] = {t = "a letter behind a backslash"},
   ["lib/lutra/repl/workspace/format.lua"] = {view = "a field of a saved tensor"},
   ["lib/lutra/internal/summary.lua"] = {mean = "a heading"},
+  ["lib/lutra/repl/help/ops.lua"] = {any = "a type of an argument"},
+  ["lib/lutra/repl/stubs.lua"] = {add = "an operator of Lua", sub = "an operator of Lua",
+    mul = "an operator of Lua", div = "an operator of Lua", pow = "an operator of Lua"},
   -- Teaching texts call ops by name, and see whether the reader's program does.
   ["lib/lutra/repl/lesson/see.lua"] = {linear = "what a lesson looks for"},
   -- A method of its own in C, whose arguments no row describes.
