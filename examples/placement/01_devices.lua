@@ -27,7 +27,7 @@ print("the best device of this machine: " .. device)
 assert(lt.device(device) == device and lt.device "cpu" == "cpu" and lt.device "meta" == "meta")
 local ok, why = pcall(lt.device, "gpu")
 print("an unknown name:\n  " .. why)
-assert(not ok and why:find("Devices here", 1, true))
+assert(not ok and why:find("Available devices", 1, true))
 
 -- PyTorch: with torch.device(device): ... Changes the default during one function call ...
 local there = lt.with_device(device, function() return lt.zeros(2) end)

@@ -40,7 +40,7 @@ assert(x.device == lt.device(device) and x.is_cuda == lt.cuda.is_available())
 -- A missing device is an error that gives the reason and lists the available devices.
 local ok, why = pcall(lt.zeros, {2, device = "cuda:99"})
 print("device cuda:99:\n  " .. why)
-assert(not ok and why:find("cuda:99", 1, true) and why:find("Devices here: cpu", 1, true))
+assert(not ok and why:find("cuda:99", 1, true) and why:find("Available devices: cpu", 1, true))
 
 -- PyTorch: torch.cuda.set_device(1). Changes the GPU that "cuda" without a number means.
 if count > 1 then

@@ -19,7 +19,8 @@ if device ~= "cpu" then
   local ok, message = pcall(function() return x + y end)
   print("x + y on " .. x.device .. " and " .. y.device .. ":\n  " .. message)
   assert(not ok)
-  for _, text in ipairs {"add", "x is on " .. device, "y is on cpu", "Write y:to(x.device)"} do
+  for _, text in ipairs {"add", ('x is on "%s"'):format(device), 'y is on "cpu"',
+    "hint: y:to(x.device)"} do
     assert(message:find(text, 1, true), text)
   end
 
@@ -29,7 +30,7 @@ if device ~= "cpu" then
     return x + stranger
   end)
   print("\nthe same in lt.placement.trace:\n  " .. traced)
-  assert(traced:find "stranger is on cpu %(made at [^\n]*05_mismatch.lua:%d+", traced)
+  assert(traced:find 'stranger is on "cpu" %(made at [^\n]*05_mismatch.lua:%d+', traced)
 else
   print "skipped: with one device there is no mismatch (--emulate cuda:2)"
 end
@@ -49,7 +50,7 @@ local scores, labels = lt.randn{4, 3, device = device}, lt.tensor{1, 3, 2, 1}
 if device ~= "cpu" then
   local ok, message = pcall(lt.F.cross_entropy, scores, labels)
   print("\nlabels on the CPU:\n  " .. message)
-  assert(not ok and message:find("is on cpu", 1, true), message)
+  assert(not ok and message:find('is on "cpu"', 1, true), message)
 end
 local loss = lt.F.cross_entropy(scores, labels:to(scores.device))
 assert(loss.device == device and loss:item() > 0)

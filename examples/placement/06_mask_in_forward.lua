@@ -38,7 +38,7 @@ if device == "cpu" then
   print "skipped: the wrong module fails only on a GPU (--emulate cuda:2)"
 else
   print("on " .. device .. ", the wrong module:\n  " .. message)
-  assert(not ok and message:find("mul", 1, true) and message:find("is on cpu", 1, true))
+  assert(not ok and message:find("mul", 1, true) and message:find('is on "cpu"', 1, true))
 end
 local result = Right()(there)
 print("on " .. device .. ", the right module:", result.shape, result.dtype, result.device)

@@ -30,8 +30,8 @@ local x = lt.randn(4, 128)
 if device ~= "cpu" then
   local ok, message = pcall(model, x)
   print("an input on the cpu:\n  " .. message)
-  assert(not ok and message:find("is on cpu", 1, true))
-  assert(message:find("is on " .. device, 1, true))
+  assert(not ok and message:find('is on "cpu"', 1, true))
+  assert(message:find(('is on "%s"'):format(device), 1, true))
 end
 local logits = model(x:to(device))
 print(("the output for x:to(device): %s on %s"):format(logits.shape, logits.device))

@@ -49,7 +49,7 @@ if device == "cpu" then
 else
   local ok, message = pcall(function() return scores:masked_fill(wrong(x), -lt.inf) end)
   print("\nwith the plain field:\n  " .. message)
-  assert(not ok and message:find("is on cpu", 1, true), message)
+  assert(not ok and message:find('is on "cpu"', 1, true), message)
 end
 
 -- A buffer is not a parameter, but it is listed and saved. PyTorch: model.named_buffers()

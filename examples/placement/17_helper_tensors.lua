@@ -63,7 +63,7 @@ if device == "cpu" then
 else
   local ok, message = pcall(function() return x + lt.zeros(4, 3) end)
   print("\nx + lt.zeros(4, 3) with x on " .. device .. ":\n  " .. message)
-  assert(not ok and message:find("is on cpu", 1, true))
+  assert(not ok and message:find('is on "cpu"', 1, true))
 end
 
 print "ok: numbers, new_* and *_like are never on the wrong device"

@@ -82,8 +82,8 @@ print "\nthe usual causes:"
 for i, cause in ipairs(causes) do
   local ok, message = pcall(cause[2])
   print(("%d. %-34s %s"):format(i, cause[1], ok and "works here"
-    or message:match "on different devices: (.-)%. " or message))
-  assert(ok == (device == "cpu") and (ok or message:find("on cpu", 1, true)), message)
+    or message:match "on different devices: ([^\n]*)" or message))
+  assert(ok == (device == "cpu") and (ok or message:find('on "cpu"', 1, true)), message)
 end
 
 if device == "cpu" then

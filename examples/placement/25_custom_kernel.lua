@@ -62,7 +62,7 @@ assert(lt.allclose(y, f(x)))
 -- Arguments are checked against the declaration.
 local ok, why = pcall(square_plus, {blocks, threads}, y, x:cpu(), 7, n)
 print("\na CPU tensor:\n  " .. why)
-assert(not ok and why:find("on cpu", 1, true))
+assert(not ok and why:find('on "cpu"', 1, true))
 ok, why = pcall(square_plus, {blocks, 4096}, y, x, 7, n)
 print("too many threads:\n  " .. why)
 assert(not ok and why:find("block", 1, true))

@@ -148,7 +148,7 @@ static void open_any(void) {
   restore("OPENBLAS_CORETYPE", core_before);
   if (blas.sgemm) atomic_store(&buffers.mapped, blas.threads = 1);
   if (!blas.sgemm)
-    snprintf(blas.name, sizeof blas.name, "none found: plain loops, much slower than OpenBLAS");
+    snprintf(blas.name, sizeof blas.name, "not found: plain loops, much slower than OpenBLAS");
 }
 
 /* ---- the library's memory -------------------------------------------------------------------- */
@@ -272,9 +272,9 @@ bool lt_cpu_check_blas(void) {
   size_t n = strlen(requested),
          m = strlen(blas.core); /* 0.3.21 swaps the names of the two Opterons */
   if (strncasecmp(requested, blas.core, n < m ? n : m) == 0) return true;
-  return lt_error_set("LUTRA_OPENBLAS_CORETYPE: cannot use \"%.40s\": %.*s does not have it, and "
-                      "uses %s",
-                      requested, (int)strcspn(blas.name, ","), blas.name, blas.core);
+  return lt_error_set(
+      "LUTRA_OPENBLAS_CORETYPE: cannot use \"%.40s\": %.*s does not support it and uses %s",
+      requested, (int)strcspn(blas.name, ","), blas.name, blas.core);
 }
 
 /* ---- plain loops ----------------------------------------------------------------------------- */

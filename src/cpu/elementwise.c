@@ -234,7 +234,8 @@ static bool run_loop(const lt_Loop *l, lt_Dtype compute, bool gives_bool) {
   p.out = isa->vectors[result];
   p.fn = op == LT_OP_copy ? NULL : p.in->op[op];
   if (!p.fn && op != LT_OP_copy)
-    return lt_fail("not made for %s on the CPU", lt_dtype_name(compute));
+    return lt_fail("cannot run with dtype \"%s\" on the CPU: no kernel for it",
+                   lt_dtype_name(compute));
   lt_cpu_numbers(&p.numbers, compute, l->operand[0].dtype, &l->a, &l->b);
   if (dense && p.fn) return run_all(&p, run_dense);
   p.rows = l->shape[p.last] >= ROW_LIMIT;

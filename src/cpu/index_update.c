@@ -229,8 +229,9 @@ bool lt_cpu_masked_scatter(lt_Call *c) {
     for (int64_t i = 0, end; (end = lt_next_chunk(i, mask->numel)) > i;)
       for (; i < end; i++) count += take[i];
     if (count > from->numel) {
-      ok = lt_fail("the mask is true %lld times, but source has only %lld element%s",
-                   (long long)count, (long long)from->numel, from->numel == 1 ? "" : "s");
+      ok = lt_fail("expected at least %lld elements for argument 'source', one for each true "
+                   "element of the mask, got %lld",
+                   (long long)count, (long long)from->numel);
     } else {
       size_t size = lt_dtype_size(out->dtype);
       const char *next = lt_tensor_data(from);

@@ -136,7 +136,7 @@ __attribute__((destructor)) static void empty_at_exit(void) { empty_cache(); }
 
 void *lt_cpu_alloc(const lt_Backend *self, int index, size_t nbytes, lt_Stream *stream) {
   (void)self, (void)index, (void)stream;
-  if (nbytes > SIZE_MAX / 2) return lt_error_set("no address space is that large");
+  if (nbytes > SIZE_MAX / 2) return lt_error_set("the size is larger than the address space");
   bool cacheable = nbytes >= CACHED_FROM && nbytes <= CACHE_LIMIT;
   void *memory = cacheable ? take_cached(nbytes) : NULL;
   if (memory) return memory;
@@ -149,7 +149,7 @@ void *lt_cpu_alloc(const lt_Backend *self, int index, size_t nbytes, lt_Stream *
   if (memory) return memory;
   empty_cache();
   memory = block_new(nbytes);
-  return memory ? memory : lt_error_set("the system has no more memory");
+  return memory ? memory : lt_error_set("the system is out of memory");
 }
 
 void lt_cpu_free(const lt_Backend *self, int index, void *memory, size_t nbytes,

@@ -90,8 +90,9 @@ static Port port_of(const Plan *p, int k) {
 
 static int new_register(Plan *p, lt_Dtype type, bool fixed) {
   if (lt_dtype_is_complex(type)) /* some of their ops have results of another size: abs, tests */
-    p->ok =
-        lt_error_set("program: complex numbers are not yet supported, got %s", lt_dtype_name(type));
+    p->ok = lt_error_set(
+        "program: expected a real dtype, got \"%s\": complex numbers are not yet supported",
+        lt_dtype_name(type));
   p->reg[p->nregisters] = (Register){type, fixed, -1, -1, -1};
   return p->nregisters++;
 }
@@ -166,7 +167,8 @@ static void add_call(Plan *p, const lt_Step *s, int dst, const int *src, int inp
   lt_cpu_numbers(&i->numbers, s->compute, s->result, &s->a, &s->b);
   if (!fn)
     p->ok =
-        lt_error_set("elementwise: an op is not made for %s on the CPU", lt_dtype_name(s->compute));
+        lt_error_set("elementwise: cannot run with dtype \"%s\" on the CPU: no kernel for an op",
+                     lt_dtype_name(s->compute));
 }
 
 /* Wraps a value to a narrow integer dtype after it was computed in int32. */

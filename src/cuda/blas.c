@@ -92,9 +92,9 @@ static void find_library(void) {
                                        path, sizeof path);
   if (!library) {
     snprintf(blas.why, sizeof blas.why,
-             "cannot multiply matrices: NVIDIA's library cuBLAS (libcublas.so.%d) was not found\n"
-             "hint: pip install nvidia-cublas, or set CUDA_HOME to the toolkit's folder, or "
-             "LD_LIBRARY_PATH to the library's",
+             "cannot multiply matrices: NVIDIA's library cuBLAS (libcublas.so.%d) was not "
+             "found\nhint: pip install nvidia-cublas, or set CUDA_HOME to the folder of the "
+             "toolkit or LD_LIBRARY_PATH to that of the library",
              CUDART_VERSION / 1000);
     return;
   }
@@ -128,19 +128,19 @@ const char *lt_cuda_blas_name(void) {
 static const char *status_text(cublasStatus_t status) {
   switch (status) {
   case CUBLAS_STATUS_NOT_INITIALIZED:
-    return "it could not start";
+    return "initialization failed";
   case CUBLAS_STATUS_ALLOC_FAILED:
-    return "no memory is left for its workspace";
+    return "out of memory for its workspace";
   case CUBLAS_STATUS_INVALID_VALUE:
-    return "a value that it does not take";
+    return "invalid value";
   case CUBLAS_STATUS_ARCH_MISMATCH:
-    return "this GPU is too old for it";
+    return "the GPU is not supported";
   case CUBLAS_STATUS_EXECUTION_FAILED:
-    return "its kernel could not be run";
+    return "a kernel failed";
   case CUBLAS_STATUS_NOT_SUPPORTED:
-    return "it does not support this";
+    return "not supported";
   default:
-    return "an internal error";
+    return "internal error";
   }
 }
 
@@ -148,8 +148,8 @@ static const char *status_text(cublasStatus_t status) {
  * more. */
 static bool check_status(cublasStatus_t status) {
   if (status == CUBLAS_STATUS_SUCCESS) return true;
-  if (!lt_cuda_ok(cudaGetLastError(), "multiplying matrices")) return false;
-  lt_fail("cuBLAS error %d, %s", (int)status, status_text(status));
+  if (!lt_cuda_ok(cudaGetLastError(), "multiply matrices")) return false;
+  lt_fail("cannot multiply matrices: cuBLAS error %d, %s", (int)status, status_text(status));
   return false;
 }
 

@@ -28,12 +28,12 @@ static bool queue_copy(void *target, const void *source, size_t nbytes, enum cud
                        lt_Stream *stream) {
   return lt_cuda_ok(
       cudaMemcpyAsync(target, source, nbytes, kind, (cudaStream_t)lt_accel_native(stream)),
-      kind == cudaMemcpyHostToDevice ? "copying to the device" : "copying to the host");
+      kind == cudaMemcpyHostToDevice ? "copy to the device" : "copy to the host");
 }
 
 static bool wait_for(int index, lt_Stream *stream) {
   cudaStream_t native = (cudaStream_t)lt_accel_native(stream);
-  if (!lt_cuda_ok(cudaStreamSynchronize(native), "waiting for a copy")) return false;
+  if (!lt_cuda_ok(cudaStreamSynchronize(native), "wait for a copy")) return false;
   lt_cuda_note_completed(index, native, false);
   return true;
 }
@@ -126,11 +126,10 @@ static void enable_peer_access(int device, int other) {
 static bool order(int of, cudaStream_t sooner, int at, cudaStream_t later) {
   cudaEvent_t event;
   if (!lt_cuda_select(of) ||
-      !lt_cuda_ok(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "making an event"))
+      !lt_cuda_ok(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "create an event"))
     return false;
-  bool ok = lt_cuda_ok(cudaEventRecord(event, sooner), "recording an event") &&
-            lt_cuda_select(at) &&
-            lt_cuda_ok(cudaStreamWaitEvent(later, event, 0), "making a stream wait for an event");
+  bool ok = lt_cuda_ok(cudaEventRecord(event, sooner), "record an event") && lt_cuda_select(at) &&
+            lt_cuda_ok(cudaStreamWaitEvent(later, event, 0), "make a stream wait for an event");
   cudaEventDestroy(event); /* the driver frees it once it has completed */
   return ok;
 }
@@ -144,7 +143,7 @@ static bool copy_between(int to, void *target, int from, const void *source, siz
   if (!order(from, other, to, stream) || !lt_cuda_select(to)) return false;
   enable_peer_access(to, from);
   return lt_cuda_ok(cudaMemcpyPeerAsync(target, to, source, from, nbytes, stream),
-                    "copying between devices") &&
+                    "copy between devices") &&
          order(to, stream, from, other) && lt_cuda_select(to);
 }
 
@@ -180,11 +179,11 @@ bool lt_cuda_copy(lt_Device to, void *target, lt_Device from, const void *source
   if (to.index != from.index)
     return copy_between(to.index, target, from.index, source, nbytes, native);
   return lt_cuda_ok(cudaMemcpyAsync(target, source, nbytes, cudaMemcpyDeviceToDevice, native),
-                    "copying memory");
+                    "copy memory");
 }
 
 bool lt_cuda_fill_zero(int index, void *memory, size_t nbytes, lt_Stream *stream) {
   cudaStream_t native = (cudaStream_t)lt_accel_native(stream);
   return lt_cuda_select(index) &&
-         lt_cuda_ok(cudaMemsetAsync(memory, 0, nbytes, native), "filling memory");
+         lt_cuda_ok(cudaMemsetAsync(memory, 0, nbytes, native), "fill memory");
 }

@@ -38,20 +38,19 @@ static void explain_none(cudaError_t status) {
   if (cudaRuntimeGetVersion(&runtime) != cudaSuccess) runtime = CUDART_VERSION;
   cudaGetLastError();
   if (driver == 0)
-    snprintf(found.why, sizeof found.why, "no NVIDIA driver is running on this machine");
+    snprintf(found.why, sizeof found.why, "no NVIDIA driver found");
   else if (status == cudaErrorInsufficientDriver)
     snprintf(found.why, sizeof found.why,
-             "the NVIDIA driver is too old: it knows CUDA %s, this Lutra was built with CUDA %s. "
-             "Update the driver",
+             "the NVIDIA driver is too old: it supports CUDA %s, this Lutra was built with CUDA "
+             "%s. Update the driver",
              version_text(driver, installed), version_text(runtime, required));
   else if ((status == cudaErrorNoDevice || status == cudaSuccess) && visible)
     snprintf(found.why, sizeof found.why,
-             "CUDA_VISIBLE_DEVICES is \"%.60s\" in the environment, which hides every GPU",
-             visible);
+             "CUDA_VISIBLE_DEVICES=\"%.60s\" in the environment hides every GPU", visible);
   else if (status == cudaErrorNoDevice || status == cudaSuccess)
     snprintf(found.why, sizeof found.why, "the NVIDIA driver finds no GPU");
   else
-    snprintf(found.why, sizeof found.why, "the NVIDIA driver does not start: CUDA error %d, %s",
+    snprintf(found.why, sizeof found.why, "the NVIDIA driver failed to start: CUDA error %d, %s",
              (int)status, cudaGetErrorString(status));
 }
 
@@ -77,7 +76,7 @@ const lt_CudaFacts *lt_cuda_facts(int index) { return &facts[index]; }
 
 /* Reads the hardware's properties without creating a context. */
 static bool query_properties(int index, struct cudaDeviceProp *p) {
-  return lt_cuda_ok(cudaGetDeviceProperties(p, index), "asking for its properties");
+  return lt_cuda_ok(cudaGetDeviceProperties(p, index), "read its properties");
 }
 
 /* Returns true when this build has code for the GPU; otherwise fails with a hint how to build
@@ -88,10 +87,9 @@ static bool has_code(int index, const struct cudaDeviceProp *p) {
   char text[300];
   if (!*archs || lt_cuda_code_for(archs, sm) != LT_CODE_NONE) return true;
   lt_cuda_describe_code(archs, text, sizeof text);
-  return lt_fail("cannot use %s, %.100s (sm_%d): this build has code for %s\n"
-                 "hint: build Lutra with make CUDA_ARCHS=%d",
-                 lt_device_name((lt_Device){LT_DEVICE_cuda, (uint8_t)index}), p->name, sm, text,
-                 sm);
+  return lt_fail(
+      "cannot use \"%s\", %.100s (sm_%d): this build has code for %s\nhint: make CUDA_ARCHS=%d",
+      lt_device_name((lt_Device){LT_DEVICE_cuda, (uint8_t)index}), p->name, sm, text, sm);
 }
 
 /* The device that was selected before stays selected: a device may be initialized in the middle of
@@ -118,8 +116,7 @@ static bool properties(int index, lt_DeviceProperties *out) {
   struct cudaDeviceProp p;
   size_t left = 0, total = 0;
   if (!lt_accel_ready(&lt_cuda_backend, index) || !lt_cuda_select(index) ||
-      !query_properties(index, &p) ||
-      !lt_cuda_ok(cudaMemGetInfo(&left, &total), "asking for its memory"))
+      !query_properties(index, &p) || !lt_cuda_ok(cudaMemGetInfo(&left, &total), "read its memory"))
     return false;
   *out = (lt_DeviceProperties){.total_memory = (int64_t)p.totalGlobalMem,
                                .free_memory = (int64_t)left,

@@ -47,40 +47,38 @@ static lt_DriverStatus finish(int before, cudaError_t status, const char *doing)
 static lt_DriverStatus memory_new(int index, size_t nbytes, void **out) {
   int before;
   if (!enter(index, &before)) return LT_DRIVER_FAILED;
-  return finish(before, cudaMalloc(out, nbytes), "allocating memory");
+  return finish(before, cudaMalloc(out, nbytes), "allocate memory");
 }
 
 static lt_DriverStatus memory_free(int index, void *memory) {
   if (lt_cuda_is_lost(index)) return LT_DRIVER_OK;
   int before;
   if (!enter(index, &before)) return LT_DRIVER_FAILED;
-  return finish(before, cudaFree(memory), "freeing memory");
+  return finish(before, cudaFree(memory), "free memory");
 }
 
 static lt_DriverStatus memory_info(int index, size_t *left, size_t *total) {
   int before;
   if (!enter(index, &before)) return LT_DRIVER_FAILED;
-  return finish(before, cudaMemGetInfo(left, total), "asking for its memory");
+  return finish(before, cudaMemGetInfo(left, total), "read its memory");
 }
 
 static lt_DriverStatus memory_fill(int index, void *memory, int byte, size_t nbytes, void *stream) {
   int before;
   if (!enter(index, &before)) return LT_DRIVER_FAILED;
-  return finish(before, cudaMemsetAsync(memory, byte, nbytes, (cudaStream_t)stream),
-                "filling memory");
+  return finish(before, cudaMemsetAsync(memory, byte, nbytes, (cudaStream_t)stream), "fill memory");
 }
 
 /* Portable: every device can copy from and to it. */
 static lt_DriverStatus host_new(size_t nbytes, void **out) {
   if (lt_cuda_selected(true) < 0) return LT_DRIVER_FAILED;
-  return driver_status(cudaHostAlloc(out, nbytes, cudaHostAllocPortable),
-                       "allocating pinned memory");
+  return driver_status(cudaHostAlloc(out, nbytes, cudaHostAllocPortable), "allocate pinned memory");
 }
 
 static lt_DriverStatus host_free(void *memory) {
   int index = lt_cuda_selected(true);
   if (index < 0 || lt_cuda_is_lost(index)) return LT_DRIVER_OK;
-  return driver_status(cudaFreeHost(memory), "freeing pinned memory");
+  return driver_status(cudaFreeHost(memory), "free pinned memory");
 }
 
 /* ---- streams --------------------------------------------------------------------------------- */
@@ -97,27 +95,27 @@ static lt_DriverStatus stream_new(int index, int priority, void **out, int *give
   if (status == cudaSuccess)
     status = cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, *given);
   *out = stream;
-  return finish(before, status, "making a stream");
+  return finish(before, status, "create a stream");
 }
 
 static lt_DriverStatus stream_free(int index, void *stream) {
   if (lt_cuda_is_lost(index)) return LT_DRIVER_OK;
   int before;
   if (!enter(index, &before)) return LT_DRIVER_FAILED;
-  return finish(before, cudaStreamDestroy((cudaStream_t)stream), "ending a stream");
+  return finish(before, cudaStreamDestroy((cudaStream_t)stream), "destroy a stream");
 }
 
 static lt_DriverStatus stream_query(int index, void *stream) {
   int before;
   if (!enter(index, &before)) return LT_DRIVER_FAILED;
-  return finish(before, cudaStreamQuery((cudaStream_t)stream), "looking at a stream");
+  return finish(before, cudaStreamQuery((cudaStream_t)stream), "query a stream");
 }
 
 static lt_DriverStatus stream_synchronize(int index, void *stream) {
   int before;
   if (!enter(index, &before)) return LT_DRIVER_FAILED;
   lt_DriverStatus s =
-      finish(before, cudaStreamSynchronize((cudaStream_t)stream), "waiting for a stream");
+      finish(before, cudaStreamSynchronize((cudaStream_t)stream), "synchronize a stream");
   if (s == LT_DRIVER_OK) lt_cuda_note_completed(index, (cudaStream_t)stream, false);
   return s;
 }
@@ -126,13 +124,13 @@ static lt_DriverStatus stream_wait_event(int index, void *stream, void *event) {
   int before;
   if (!enter(index, &before)) return LT_DRIVER_FAILED;
   return finish(before, cudaStreamWaitEvent((cudaStream_t)stream, (cudaEvent_t)event, 0),
-                "making a stream wait for an event");
+                "make a stream wait for an event");
 }
 
 static lt_DriverStatus synchronize(int index) {
   int before;
   if (!enter(index, &before)) return LT_DRIVER_FAILED;
-  lt_DriverStatus s = finish(before, cudaDeviceSynchronize(), "waiting for the device");
+  lt_DriverStatus s = finish(before, cudaDeviceSynchronize(), "synchronize the device");
   if (s == LT_DRIVER_OK) lt_cuda_note_completed(index, NULL, true);
   return s;
 }
@@ -146,39 +144,39 @@ static lt_DriverStatus event_new(int index, bool timing, void **out) {
   cudaError_t status =
       cudaEventCreateWithFlags(&event, timing ? cudaEventDefault : cudaEventDisableTiming);
   *out = event;
-  return finish(before, status, "making an event");
+  return finish(before, status, "create an event");
 }
 
 static lt_DriverStatus event_free(int index, void *event) {
   if (lt_cuda_is_lost(index)) return LT_DRIVER_OK;
   int before;
   if (!enter(index, &before)) return LT_DRIVER_FAILED;
-  return finish(before, cudaEventDestroy((cudaEvent_t)event), "ending an event");
+  return finish(before, cudaEventDestroy((cudaEvent_t)event), "destroy an event");
 }
 
 static lt_DriverStatus event_record(int index, void *event, void *stream) {
   int before;
   if (!enter(index, &before)) return LT_DRIVER_FAILED;
   return finish(before, cudaEventRecord((cudaEvent_t)event, (cudaStream_t)stream),
-                "recording an event");
+                "record an event");
 }
 
 static lt_DriverStatus event_query(int index, void *event) {
   int before;
   if (!enter(index, &before)) return LT_DRIVER_FAILED;
-  return finish(before, cudaEventQuery((cudaEvent_t)event), "looking at an event");
+  return finish(before, cudaEventQuery((cudaEvent_t)event), "query an event");
 }
 
 static lt_DriverStatus event_synchronize(int index, void *event) {
   int before;
   if (!enter(index, &before)) return LT_DRIVER_FAILED;
-  return finish(before, cudaEventSynchronize((cudaEvent_t)event), "waiting for an event");
+  return finish(before, cudaEventSynchronize((cudaEvent_t)event), "synchronize an event");
 }
 
 static lt_DriverStatus event_elapsed(void *from, void *to, double *milliseconds) {
   float ms = 0;
   lt_DriverStatus s = driver_status(cudaEventElapsedTime(&ms, (cudaEvent_t)from, (cudaEvent_t)to),
-                                    "reading the time between events");
+                                    "read the time between events");
   *milliseconds = (double)ms;
   return s;
 }

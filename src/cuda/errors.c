@@ -146,17 +146,18 @@ static bool mark_lost(int index, cudaError_t status, const char *doing, const ch
   if (!atomic_load(&w->lost)) {
     launches_text(w, launches, sizeof launches);
     if (kernel && blocking)
-      snprintf(where, sizeof where, " in the kernel %s", launches);
+      snprintf(where, sizeof where, " in kernel %s", launches);
     else if (launches[0])
       snprintf(where, sizeof where,
-               ". It was found while %s; at fault is one of the kernels launched since the last "
-               "wait: %s (CUDA_LAUNCH_BLOCKING=1 in the environment finds out which)",
+               ". It was reported by an attempt to %s; one of the kernels launched since the last "
+               "synchronization caused it: %s\nhint: CUDA_LAUNCH_BLOCKING=1 in the environment "
+               "finds out which",
                doing, launches);
     else
-      snprintf(where, sizeof where, ". It was found while %s", doing);
+      snprintf(where, sizeof where, ". It was reported by an attempt to %s", doing);
     snprintf(w->message, sizeof w->message,
-             "%s failed: CUDA error %d, %s%s. What the device held is lost; it needs a restart of "
-             "the program",
+             "cannot use \"%s\" anymore, its memory is lost until the program restarts: CUDA error "
+             "%d, %s%s",
              name_of(index), (int)status, cudaGetErrorString(status), where);
     atomic_store(&w->lost, true);
   }
@@ -174,7 +175,7 @@ bool lt_cuda_ok(cudaError_t status, const char *doing) {
   int index = selected < 0 ? 0 : selected;
   if (is_fatal(status)) return mark_lost(index, status, doing, NULL);
   cudaGetLastError(); /* clear it: a later, unrelated call must not report it */
-  return lt_fail("CUDA error %d while %s on %s: %s", (int)status, doing, name_of(index),
+  return lt_fail("cannot %s on \"%s\": CUDA error %d, %s", doing, name_of(index), (int)status,
                  cudaGetErrorString(status));
 }
 
@@ -185,14 +186,14 @@ bool lt_cuda_is_blocking(void) {
 
 bool lt_cuda_launch_ok(cudaError_t status) {
   if (status == cudaSuccess) return !blocking || lt_cuda_fault_check(selected < 0 ? 0 : selected);
-  const char *kernel = failing ? failing : "that was to be launched";
+  const char *kernel = failing ? failing : "(unknown)";
   int index = selected < 0 ? 0 : selected;
   char doing[128];
-  snprintf(doing, sizeof doing, "launching the kernel %s", kernel);
+  snprintf(doing, sizeof doing, "launch kernel %s", kernel);
   if (is_fatal(status)) return mark_lost(index, status, doing, failing);
   cudaGetLastError();
-  return lt_fail("the kernel %s could not be launched on %s: CUDA error %d, %s", kernel,
-                 name_of(index), (int)status, cudaGetErrorString(status));
+  return lt_fail("cannot launch kernel %s on \"%s\": CUDA error %d, %s", kernel, name_of(index),
+                 (int)status, cudaGetErrorString(status));
 }
 
 /* ---- selecting ------------------------------------------------------------------------------- */
@@ -204,10 +205,10 @@ bool lt_cuda_select(int index) {
   if (is_fatal(status)) { /* an error of this device or of the one selected before? */
     selected = index;
     status = cudaStreamQuery(NULL);
-    if (is_fatal(status)) return mark_lost(index, status, "selecting it", NULL);
+    if (is_fatal(status)) return mark_lost(index, status, "select the device", NULL);
   } else if (status != cudaSuccess) {
     cudaGetLastError();
-    return lt_fail("cannot use %s: CUDA error %d, %s", name_of(index), (int)status,
+    return lt_fail("cannot use \"%s\": CUDA error %d, %s", name_of(index), (int)status,
                    cudaGetErrorString(status));
   }
   selected = index;

@@ -42,8 +42,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* Clears report and `bad`. The host blocks, because other streams are not ordered with the NULL
  * stream. */
 static bool clear(Faults *f) {
-  return lt_cuda_ok(cudaMemsetAsync(f->report, 0, ROOM, NULL), "clearing what was wrong") &&
-         lt_cuda_ok(cudaStreamSynchronize(NULL), "clearing what was wrong");
+  return lt_cuda_ok(cudaMemsetAsync(f->report, 0, ROOM, NULL), "clear the error report") &&
+         lt_cuda_ok(cudaStreamSynchronize(NULL), "clear the error report");
 }
 
 /* Frees the unused memory of the caching allocator when the device is out of memory. */
@@ -60,13 +60,13 @@ static bool make(Faults *f) {
   if (!f->tickets) f->tickets = calloc(TICKETS, sizeof *f->tickets);
   if (!f->tickets) return lt_fail_memory();
   if (!lt_cuda_ok(cudaHostAlloc(&raised, sizeof(int), cudaHostAllocPortable | cudaHostAllocMapped),
-                  "allocating pinned memory"))
+                  "allocate pinned memory"))
     return false;
   *(int *)raised = 0;
   cudaError_t status = allocate(&scratch);
   f->report = scratch;
   if (status == cudaSuccess) f->bad = (int *)(f->report + 1);
-  if (!lt_cuda_ok(status, "allocating memory") || !clear(f)) {
+  if (!lt_cuda_ok(status, "allocate memory") || !clear(f)) {
     cudaFree(scratch);
     cudaFreeHost(raised);
     return false;
@@ -131,10 +131,11 @@ static bool raise_report(int index, const Ticket *ticket, const lt_CudaReport *r
     set_message(&ticket->note, r);
     lt_user_op_set(now);
   } else {
-    lt_fail("a value of an earlier call is out of range, too many calls ago to say which");
+    lt_fail("cannot continue: a value of an earlier call is out of range, too many calls ago to "
+            "say which");
   }
   if (lt_cuda_is_blocking()) return false;
-  lt_error_append(" (found on %s, whose work runs later than the calls)",
+  lt_error_append(" (reported later by \"%s\", which runs asynchronously)",
                   lt_device_name((lt_Device){LT_DEVICE_cuda, (uint8_t)index}));
   if (ticket->number == r->ticket && ticket->where[0])
     lt_error_append("; the call was at %s", ticket->where);
@@ -146,11 +147,11 @@ static bool raise_report(int index, const Ticket *ticket, const lt_CudaReport *r
 static bool take_report(int index, Faults *f, lt_CudaReport *report) {
   volatile int *raised = atomic_load(&f->raised);
   if (!lt_wait_device(&lt_cuda_backend, index)) return false;
-  if (!lt_cuda_ok(cudaDeviceSynchronize(), "waiting for the device")) return false;
+  if (!lt_cuda_ok(cudaDeviceSynchronize(), "synchronize the device")) return false;
   lt_cuda_note_completed(index, NULL, true);
   *raised = 0;
   bool ok = lt_cuda_ok(cudaMemcpy(report, f->report, sizeof *report, cudaMemcpyDeviceToHost),
-                       "reading what was wrong") &&
+                       "read the error report") &&
             clear(f);
   if (!ok) *raised = 1;
   return ok;

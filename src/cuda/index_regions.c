@@ -86,8 +86,7 @@ static bool sum_indices(lt_Call *c, lt_Indexed *x, const lt_Tensor *self, const 
   if (!x->flag) return false;
   x->bad = lt_tensor_data(x->flag);
   x->n = 1;
-  if (!lt_cuda_ok(cudaMemsetAsync(lt_tensor_data(x->flag), 0, sizeof(int), stream),
-                  "clearing a flag"))
+  if (!lt_cuda_ok(cudaMemsetAsync(lt_tensor_data(x->flag), 0, sizeof(int), stream), "clear a flag"))
     return false;
   for (int k = 0; k < indices->count; k++) {
     lt_Tensor *index = indices->tensors[k];

@@ -68,7 +68,7 @@ static bool keep_noted(lt_Call *c, const lt_CudaLines *l, uint8_t *keep) {
   bool ok = notes &&
             lt_cuda_ok(cudaMemsetAsync(lt_tensor_data(notes), 0, notes->storage->nbytes,
                                        lt_cuda_stream(c)),
-                       "clearing notes") &&
+                       "clear flags") &&
             lt_cuda_launch_ok(
                 lt_cuda_launch_keep_noted(l, lt_tensor_data(notes), keep, lt_cuda_stream(c)));
   lt_release(notes);
@@ -279,7 +279,7 @@ bool lt_cuda__embedding_backward(lt_Call *c) {
       rows &&
       lt_cuda_ok(cudaMemsetAsync(lt_tensor_data(out), 0,
                                  (size_t)out->numel * lt_dtype_size(out->dtype), lt_cuda_stream(c)),
-                 "clearing the gradient") &&
+                 "clear the gradient") &&
       lt_cuda_index_add_to(c, &x, out, rows, lt_scalar_int(1), c->arg[3].i - LT_INDEX_BASE);
   lt_release(rows);
   lt_release(dense);

@@ -83,7 +83,7 @@ lt_UserKernel *lt_cuda_kernel_new(int index, const lt_KernelSource *source, char
     lt_cuda_image_free(&image);
     if (lt_cuda_compile(index, source, &image, log)) {
       if (key) lt_cuda_cache_keep(key, key_size, &image);
-      loaded = lt_cuda_ok(load(&image, &function), "loading a kernel");
+      loaded = lt_cuda_ok(load(&image, &function), "load a kernel");
     }
   }
   lt_cuda_image_free(&image);
@@ -105,8 +105,7 @@ static const Limits *limits_of(int index) {
   if (l->threads) return l;
   bool ok = true;
 #define ASK(what, attribute)                                                                       \
-  (ok = ok &&                                                                                      \
-        lt_cuda_ok(cudaDeviceGetAttribute(&(what), attribute, index), "asking what it can do"))
+  (ok = ok && lt_cuda_ok(cudaDeviceGetAttribute(&(what), attribute, index), "read its limits"))
   for (int i = 0; i < 3; i++) {
     ASK(l->grid[i], (enum cudaDeviceAttr)(cudaDevAttrMaxGridDimX + i));
     ASK(l->block[i], (enum cudaDeviceAttr)(cudaDevAttrMaxBlockDimX + i));
@@ -121,26 +120,26 @@ static const Limits *limits_of(int index) {
 static bool check_axes(const char *what, const int64_t size[3], const int limit[3]) {
   for (int i = 0; i < 3; i++)
     if (size[i] < 1 || size[i] > limit[i])
-      return lt_fail("%s: %lld in %c, it wants 1 to %d", what, (long long)size[i], "xyz"[i],
-                     limit[i]);
+      return lt_fail("expected 1 to %d in %c for argument '%s', got %lld", limit[i], "xyz"[i], what,
+                     (long long)size[i]);
   return true;
 }
 
 /* Checks a launch against the limits of the device. */
 static bool check(const lt_UserKernel *k, const lt_KernelLaunch *l) {
   const Limits *limits = limits_of(k->index);
-  if (!limits || !check_axes("argument \"grid\"", l->grid, limits->grid) ||
-      !check_axes("argument \"block\"", l->block, limits->block))
+  if (!limits || !check_axes("grid", l->grid, limits->grid) ||
+      !check_axes("block", l->block, limits->block))
     return false;
   int64_t threads = l->block[0] * l->block[1] * l->block[2];
   if (threads > limits->threads)
-    return lt_fail("argument \"block\": %lld x %lld x %lld are %lld threads, a block of this "
-                   "device has at most %d. Use more blocks",
-                   (long long)l->block[0], (long long)l->block[1], (long long)l->block[2],
-                   (long long)threads, limits->threads);
+    return lt_fail("expected at most %d threads in a block for argument 'block', got %lld x %lld x "
+                   "%lld = %lld\nhint: use more blocks",
+                   limits->threads, (long long)l->block[0], (long long)l->block[1],
+                   (long long)l->block[2], (long long)threads);
   if (l->shared < 0 || l->shared > limits->shared)
-    return lt_fail("argument \"shared_bytes\" is %lld, a block of this device has 0 to %d",
-                   (long long)l->shared, limits->shared);
+    return lt_fail("expected 0 to %d for argument 'shared_bytes', got %lld", limits->shared,
+                   (long long)l->shared);
   return true;
 }
 
@@ -152,7 +151,7 @@ static bool launch_kernel(lt_UserKernel *k, const lt_KernelLaunch *launch, lt_St
   enum { DEFAULT_LIMIT = 48 << 10 };
   if (launch->shared > DEFAULT_LIMIT && launch->shared > k->shared) {
     if (!lt_cuda_ok(lt_cuda_allow_shared(k->function, (size_t)launch->shared),
-                    "asking for shared memory"))
+                    "reserve shared memory"))
       return false;
     k->shared = launch->shared;
   }

@@ -118,8 +118,9 @@ bool lt_cuda_masked_scatter(lt_Call *c) {
   if (!lt_cuda_begin(c) || !open_mask(c, &m, lt_in(c, 1), out->ndim, out->shape)) return false;
   bool ok = true;
   if (m.count > source->numel) {
-    ok = lt_fail("the mask is true %lld times, but source has only %lld element%s",
-                 (long long)m.count, (long long)source->numel, source->numel == 1 ? "" : "s");
+    ok = lt_fail("expected at least %lld elements for argument 'source', one for each true element "
+                 "of the mask, got %lld",
+                 (long long)m.count, (long long)source->numel);
   } else if (m.count > 0) {
     lt_CudaLayout layout = lt_cuda_layout(source, source->ndim, source->shape);
     lt_CudaMask words = packed(&m);

@@ -77,7 +77,9 @@ static void find(void) {
   DRIVER(X)
 #undef X
   ok = set_function(&f.stop, lt_emulated_symbol("lt_emulated_stop")) && ok;
-  if (!ok) snprintf(why, sizeof why, "this build has no compiler for emulated devices");
+  if (!ok)
+    snprintf(why, sizeof why,
+             "the kernel compiler of emulated devices is not available in this build");
   lt_emulated_set_stop_callback(stopped);
 }
 
@@ -90,14 +92,15 @@ static void find(void) {
   const char *missing = NULL;
   if (!compiler) {
     snprintf(why, sizeof why,
-             "NVIDIA's compiler for kernels is not on this machine: libnvrtc.so.13 or .12. It "
-             "comes with the CUDA toolkit; set CUDA_HOME to the toolkit's folder, or "
-             "LD_LIBRARY_PATH to the library's; or pip install nvidia-cuda-nvrtc");
+             "NVIDIA's kernel compiler (libnvrtc.so.13 or .12, part of the CUDA toolkit) was not "
+             "found on this machine\nhint: pip install nvidia-cuda-nvrtc, or set CUDA_HOME to the "
+             "folder of the "
+             "toolkit or LD_LIBRARY_PATH to that of the library");
     return;
   }
   lt_cuda_include_folder(path, headers, sizeof headers);
   if (!driver) {
-    snprintf(why, sizeof why, "NVIDIA's driver is not on this machine: libcuda.so.1");
+    snprintf(why, sizeof why, "NVIDIA's driver (libcuda.so.1) was not found on this machine");
     return;
   }
 #define X(name, parameters)                                                                        \
@@ -109,7 +112,7 @@ static void find(void) {
   DRIVER(X)
 #undef X
   if (missing)
-    snprintf(why, sizeof why, "libnvrtc or libcuda is too old: it has no function %s", missing);
+    snprintf(why, sizeof why, "libnvrtc or libcuda is too old: it lacks the function %s", missing);
 }
 
 #endif
@@ -174,13 +177,13 @@ static bool read_code(void *program, bool exact, const char *expression, lt_Cuda
   size_t size = 0;
   int status = exact ? f.nvrtcGetCUBINSize(program, &size) : f.nvrtcGetPTXSize(program, &size);
   char *code = status == 0 ? malloc(size ? size : 1) : NULL;
-  if (!code) return lt_error_set("the compiler gave no code (NVRTC error %d)", status);
+  if (!code) return lt_error_set("the compiler returned no code (NVRTC error %d)", status);
   status = exact ? f.nvrtcGetCUBIN(program, code) : f.nvrtcGetPTX(program, code);
   if (status == 0) status = f.nvrtcGetLoweredName(program, expression, &symbol);
   *out = (lt_CudaImage){status == 0 ? strdup(symbol) : NULL, code, size};
   if (out->symbol) return true;
   lt_cuda_image_free(out);
-  return lt_error_set("the compiler gave no code (NVRTC error %d)", status);
+  return lt_error_set("the compiler returned no code (NVRTC error %d)", status);
 }
 
 bool lt_cuda_compile(int index, const lt_KernelSource *source, lt_CudaImage *out, char **log) {

@@ -68,7 +68,7 @@ static bool open_radix(lt_Call *c, Radix *r, int64_t n) {
   r->numbers_out = r->keys_out ? bytes(c, size) : NULL;
   if (!r->numbers_out ||
       !lt_cuda_ok(sort_pairs(r, NULL, &r->scratch_size, n, r->wide ? 64 : 32, lt_cuda_stream(c)),
-                  "preparing a sort"))
+                  "prepare a sort"))
     return false;
   r->scratch = bytes(c, (int64_t)r->scratch_size);
   return r->scratch != NULL;

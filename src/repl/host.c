@@ -110,7 +110,7 @@ static int host_token(lua_State *L) {
   size_t size;
   const char *text = luaL_checklstring(L, 1, &size);
   lua_Integer at = luaL_checkinteger(L, 2);
-  luaL_argcheck(L, at >= 1, 2, "a position from 1 wanted");
+  luaL_argcheck(L, at >= 1, 2, "expected a 1-based position");
   if ((size_t)at > size) return 0;
   struct lt_token t = lt_lexer_next(text, size, (size_t)at - 1);
   lua_pushstring(L, lt_token_names[t.kind]);

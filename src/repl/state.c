@@ -163,7 +163,7 @@ static void warn(void *on, const char *message, int more) {
 
 static int panic(lua_State *L) {
   const char *message = lua_tostring(L, -1);
-  fprintf(stderr, "lutra: an error outside of any call: %s\n", message ? message : "no message");
+  fprintf(stderr, "lutra: unprotected error: %s\n", message ? message : "no message");
   return 0;
 }
 

@@ -59,7 +59,7 @@ static int system_character(lua_State *L) {
   size_t size;
   const char *text = luaL_checklstring(L, 1, &size);
   lua_Integer at = luaL_checkinteger(L, 2);
-  luaL_argcheck(L, at >= 1 && (size_t)at <= size, 2, "no character is there");
+  luaL_argcheck(L, at >= 1 && (size_t)at <= size, 2, "expected the position of a character");
   if (!known) lt_width_locale();
   known = true;
   int columns;

@@ -31,7 +31,7 @@ static lt_Tensor *put_part(lt_Tensor *z, int part, lt_Arg value) {
 bool lt_composite_complex(lt_Call *c) {
   lt_Dtype dtype = lt_result_type(c->arg, 2);
   if (lt_dtype_is_complex(dtype))
-    return lt_fail("expected real tensors or numbers for arguments '%s' and '%s', got %s",
+    return lt_fail("expected real tensors or numbers for arguments '%s' and '%s', got \"%s\"",
                    lt_arg_name(c, 0), lt_arg_name(c, 1), lt_dtype_name(dtype));
   if (!lt_autograd_check_complex(c)) return false;
   int ndim = 0;
@@ -39,7 +39,7 @@ bool lt_composite_complex(lt_Call *c) {
   for (int i = 0; i < 2; i++) {
     const lt_Tensor *t = lt_in(c, i);
     if (t && !lt_shape_broadcast(&ndim, shape, t->ndim, t->shape))
-      return lt_fail("the shapes %s and %s cannot be broadcast together", lt_text(lt_in(c, 0)),
+      return lt_fail("cannot broadcast the shapes %s and %s together", lt_text(lt_in(c, 0)),
                      lt_text(lt_in(c, 1)));
   }
   lt_Tensor *z =
@@ -71,7 +71,7 @@ static bool check_parts(const lt_Call *c, lt_Arg *args) {
     if (is_value(c, i) && !lt_check_same_dtype(c, 0, i)) return false;
     if (args[i].kind == LT_ARG_TENSOR && !is_value(c, i) &&
         lt_dtype_is_complex(args[i].tensor->dtype))
-      return lt_fail("expected a real tensor for argument '%s', got %s", lt_arg_name(c, i),
+      return lt_fail("expected a real tensor for argument '%s', got \"%s\"", lt_arg_name(c, i),
                      lt_dtype_name(args[i].tensor->dtype));
     if (args[i].kind == LT_ARG_SCALAR && !lt_check_real_number(c, i)) return false;
   }

@@ -27,7 +27,7 @@ static bool made(lt_Call *c, lt_Tensor *t) {
   if (!t) return false;
   if (c->arg[options(c) + 2].b) {
     if (!lt_dtype_is_float(t->dtype))
-      return lt_fail("only float tensors can require grad, this one is %s",
+      return lt_fail("cannot require grad: expected a float dtype, got \"%s\"",
                      lt_dtype_name(t->dtype));
     if (!lt_tensor_set_requires_grad(t, true)) return false;
   }
@@ -121,7 +121,7 @@ bool lt_composite_logspace(lt_Call *c) {
 static bool check_float_option(const lt_Call *c, lt_Dtype otherwise) {
   lt_Dtype d = dtype_option(c, otherwise);
   return lt_dtype_is_float(d) || lt_dtype_is_complex(d) ||
-         lt_fail("wants a float dtype, got %s", lt_dtype_name(d));
+         lt_fail("expected a float dtype, got \"%s\"", lt_dtype_name(d));
 }
 
 /* Returns t, or a real view of a complex t: both parts are random numbers, of which each has half
@@ -175,7 +175,9 @@ bool lt_composite__normal(lt_Call *c) {
 
 /* randint (low, high?, size?, generator?): random_ reads one end as 1..low */
 bool lt_composite_randint(lt_Call *c) {
-  if (!lt_given(c, 2)) return lt_fail("wants a size after the ends, as in randint(6, {100})");
+  if (!lt_given(c, 2))
+    return lt_fail(
+        "expected sizes (integers) for argument 'size', got no value\nhint: lt.randint(6, {100})");
   return random_integers(c, c->arg[2], c->arg[0], c->arg[1], c->arg[3], LT_int64);
 }
 
@@ -198,7 +200,8 @@ bool lt_composite_bernoulli(lt_Call *c) {
 bool lt_composite_dropout(lt_Call *c) {
   double p = c->arg[1].f;
   if (!(p >= 0 && p <= 1))
-    return lt_fail("p is %s, wants a probability from 0 to 1", lt_number_text(p));
+    return lt_fail("expected a probability from 0 to 1 for argument 'p', got %s",
+                   lt_number_text(p));
   if (!lt_check_float(c, 0)) return false;
   if (!c->arg[2].b || p == 0) return lt_result_set(c, lt_in(c, 0));
   lt_Tensor *kept = lt_do(empty_like, c->arg[0]);

@@ -25,10 +25,12 @@ bool lt_composite_layer_norm(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
   int n = c->arg[1].count, lead = self->ndim - n;
   if (n == 0)
-    return lt_fail("normalized_shape is empty, wants the sizes of the last dimensions of self");
+    return lt_fail("expected the sizes of the last dimensions of self for argument "
+                   "'normalized_shape', got none");
   if (lead < 0 || !lt_shape_equal(n, c->arg[1].ints, n, self->shape + lead))
-    return lt_fail("self is %s, whose last dimensions are not normalized_shape %s", lt_text(self),
-                   lt_shape_text(n < LT_MAX_DIMS ? n : LT_MAX_DIMS, c->arg[1].ints));
+    return lt_fail(
+        "expected last dimensions %s (normalized_shape) for argument 'self', got shape %s",
+        lt_shape_text(n < LT_MAX_DIMS ? n : LT_MAX_DIMS, c->arg[1].ints), lt_text(self));
   return lt_result_set(c,
                        lt_do(_layer_norm, c->arg[0], LT_ARG(n), c->arg[2], c->arg[3], c->arg[4]));
 }
@@ -79,11 +81,11 @@ static lt_Tensor *rows_of(lt_Tensor *self) {
 static bool check_classes(const lt_Tensor *self, const lt_Tensor *target) {
   int64_t shape[LT_MAX_DIMS];
   if (self->ndim == 0)
-    return lt_fail("self has no dimension of classes, wants {C}, {N, C} or {N, C, ...}");
+    return lt_fail("expected shape {C}, {N, C} or {N, C, ...} for argument 'self', got {}");
   int ndim = places(self, shape);
   if (lt_shape_equal(ndim, shape, target->ndim, target->shape)) return true;
-  return lt_fail("self is %s, so target wants %s: a class for each place, got %s", lt_text(self),
-                 lt_shape_text(ndim, shape), lt_text(target));
+  return lt_fail("expected shape %s for argument 'target', a class for each row of self %s, got %s",
+                 lt_shape_text(ndim, shape), lt_text(self), lt_text(target));
 }
 
 /* Reshapes scores and targets. */
@@ -147,14 +149,13 @@ static bool cross_entropy_of_probabilities(lt_Call *c, double smoothing) {
   lt_Tensor *self = lt_in(c, 0), *target = lt_in(c, 1);
   const char *reduction = c->arg[6].string;
   if (!lt_shape_equal(self->ndim, self->shape, target->ndim, target->shape))
-    return lt_fail("a float target holds a probability for each class and wants self's shape %s, "
-                   "got %s; classes want "
-                   "dtype int64",
+    return lt_fail("expected self's shape %s for argument 'target' of a float dtype "
+                   "(probabilities), got %s\nhint: target:to(\"int64\") if it holds classes",
                    lt_text(self), lt_text(target));
   if (self->ndim == 0)
-    return lt_fail("self has no dimension of classes, wants {C}, {N, C} or {N, C, ...}");
+    return lt_fail("expected shape {C}, {N, C} or {N, C, ...} for argument 'self', got {}");
   if (c->arg[4].i >= 0)
-    return lt_fail("ignore_index is %lld, but a target of probabilities names no class to ignore",
+    return lt_fail("expected no ignore_index with a target of probabilities, got %lld",
                    (long long)c->arg[4].i);
   int64_t classes = self->shape[class_dim(self)];
   lt_Tensor *logp = lt_do(log_softmax, LT_ARG(rows_of(self)), LT_ARG(1));
@@ -177,10 +178,11 @@ bool lt_composite_cross_entropy(lt_Call *c) {
   resolve_reduction(c, 3, 5, 6);
   if (!lt_check_float(c, 0)) return false;
   if (!(smoothing >= 0 && smoothing <= 1))
-    return lt_fail("label_smoothing is %s, wants 0 to 1", lt_number_text(smoothing));
+    return lt_fail("expected a number from 0 to 1 for argument 'label_smoothing', got %s",
+                   lt_number_text(smoothing));
   if (weight && self->ndim &&
       (weight->ndim != 1 || weight->shape[0] != self->shape[class_dim(self)]))
-    return lt_fail("weight wants one number per class, {%lld}, got %s",
+    return lt_fail("expected shape {%lld} for argument 'weight', one number for each class, got %s",
                    (long long)self->shape[class_dim(self)], lt_text(weight));
   return lt_dtype_is_float(target->dtype) ? cross_entropy_of_probabilities(c, smoothing)
                                           : cross_entropy_of_classes(c, smoothing);

@@ -39,11 +39,13 @@ bool lt_composite_zero_(lt_Call *c) {
 static bool check_stack(const lt_Call *c) {
   int n = c->arg[0].count;
   lt_Tensor *const *list = c->arg[0].tensors;
-  if (n == 0) return lt_fail("wants at least one tensor, got an empty list");
+  if (n == 0)
+    return lt_fail("expected at least one tensor for argument 'tensors', got an empty list");
   for (int k = 1; k < n; k++)
     if (!lt_shape_equal(list[0]->ndim, list[0]->shape, list[k]->ndim, list[k]->shape))
-      return lt_fail("tensor %d is %s, wants %s as the first is", k + 1, lt_text(list[k]),
-                     lt_text(list[0]));
+      return lt_fail(
+          "expected shape %s, that of the first tensor, for argument 'tensors[%d]', got %s",
+          lt_text(list[0]), k + 1, lt_text(list[k]));
   return lt_check_rank(list[0]->ndim + 1);
 }
 
@@ -87,7 +89,7 @@ static lt_Arg no_bound(lt_Dtype dtype, bool upper) {
  * gradients, an infinite bound means that there is none. */
 bool lt_composite_clamp(lt_Call *c) {
   lt_Arg low = c->arg[1], high = c->arg[2];
-  if (!lt_given(c, 1) && !lt_given(c, 2)) return lt_fail("wants min, max or both");
+  if (!lt_given(c, 1) && !lt_given(c, 2)) return lt_fail("expected min, max or both, got neither");
   if (!lt_given(c, 1)) low = no_bound(lt_result_type((lt_Arg[]){c->arg[0], high}, 2), false);
   if (!lt_given(c, 2)) high = no_bound(lt_result_type((lt_Arg[]){c->arg[0], low}, 2), true);
   return lt_result_set(c, lt_do_(LT_OP__clamp, c->in_place, LT_ARGS_(c->arg[0], low, high), 0));
@@ -109,7 +111,7 @@ static bool indices_of_true(lt_Call *c) {
 bool lt_composite_where(lt_Call *c) {
   if (!lt_given(c, 1) && !lt_given(c, 2)) return indices_of_true(c);
   if (!lt_given(c, 1) || !lt_given(c, 2))
-    return lt_fail("wants self and other, or the condition alone");
+    return lt_fail("expected self and other, or the condition alone, got one of the two");
   lt_Arg condition = c->arg[0];
   if (lt_in(c, 0)->dtype == LT_uint8) condition = LT_ARG(lt_do(ne, condition, LT_ARG(0)));
   return lt_result_set(c, lt_do(_where, condition, c->arg[1], c->arg[2]));
@@ -128,9 +130,11 @@ bool lt_composite_tile(lt_Call *c) {
   for (int d = 0; d < ndim; d++) {
     int64_t times = d < ndim - n ? 1 : c->arg[1].ints[d - (ndim - n)];
     int64_t size = d < ndim - self->ndim ? 1 : self->shape[d - (ndim - self->ndim)];
-    if (times < 0) return lt_fail("dims wants 0 or more, got %lld", (long long)times);
+    if (times < 0)
+      return lt_fail("expected integers of at least 0 for argument 'dims', got %lld",
+                     (long long)times);
     if (__builtin_mul_overflow(size, times, &shape[d]))
-      return lt_fail("dim %d of the result is past int64", d + 1);
+      return lt_fail("cannot repeat: dim %d of the result does not fit int64", d + 1);
     if (times != 1 && size != 1) {
       wide[room] = 1;
       repeated[room++] = times;
@@ -167,7 +171,9 @@ bool lt_composite_repeat_interleave(lt_Call *c) {
  * a diagonal are size + 1 apart. */
 static lt_Tensor *diagonal_matrix(lt_Tensor *vector, int64_t diagonal) {
   if (diagonal > INT32_MAX || diagonal < -(int64_t)INT32_MAX)
-    return lt_fail("diagonal is %lld, which is too far out", (long long)diagonal), NULL;
+    return lt_fail("expected a diagonal that fits 32 bits for argument 'diagonal', got %lld",
+                   (long long)diagonal),
+           NULL;
   int64_t n = vector->shape[0], out = diagonal < 0 ? -diagonal : diagonal, size = n + out;
   lt_Arg device = LT_ARG(lt_tensor_device(vector));
   lt_Tensor *matrix =
@@ -200,8 +206,9 @@ bool lt_composite_trace(lt_Call *c) {
 static bool count_classes(lt_Tensor *self, int64_t *classes) {
   lt_Scalar largest;
   if (lt_tensor_is_meta(self))
-    return lt_fail("num_classes depends on the data; a meta tensor has none: pass it");
-  if (self->numel == 0) return lt_fail("self is empty, so num_classes is not known: pass it");
+    return lt_fail("cannot compute num_classes: a meta tensor has no data\nhint: pass num_classes");
+  if (self->numel == 0)
+    return lt_fail("cannot compute num_classes: self is empty\nhint: pass num_classes");
   lt_Tensor *t = lt_do(amax, LT_ARG(self));
   if (!t || !lt_tensor_item(t, &largest)) return false;
   *classes = largest.i < 1 ? 1 : largest.i;
@@ -214,7 +221,9 @@ bool lt_composite_one_hot(lt_Call *c) {
   int64_t classes = c->arg[1].i, shape[LT_MAX_DIMS];
   if (!lt_check_index(c, 0) || !lt_check_rank(self->ndim + 1)) return false;
   if (classes == -1 && !count_classes(self, &classes)) return false;
-  if (classes < 1) return lt_fail("num_classes is %lld, wants 1 or more", (long long)classes);
+  if (classes < 1)
+    return lt_fail("expected an integer of at least 1 for argument 'num_classes', got %lld",
+                   (long long)classes);
   memcpy(shape, self->shape, sizeof(int64_t) * (size_t)self->ndim);
   shape[self->ndim] = classes;
   lt_Tensor *zeros = lt_do(zeros, LT_INTS(shape, self->ndim + 1), lt_arg_dtype(LT_int64),

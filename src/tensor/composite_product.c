@@ -57,7 +57,7 @@ bool lt_composite_baddbmm(lt_Call *c) {
 /* Checks that the sizes of a and b allow a product. */
 static bool check_matmul(const lt_Tensor *a, const lt_Tensor *b) {
   if (a->ndim == 0 || b->ndim == 0)
-    return lt_fail("cannot multiply %s by %s: wants at least one dimension on both sides, use mul",
+    return lt_fail("cannot multiply %s by %s: both need at least one dimension\nhint: a:mul(b)",
                    lt_text(a), lt_text(b));
   int64_t k = a->shape[a->ndim - 1], k2 = b->shape[b->ndim > 1 ? b->ndim - 2 : 0];
   if (k != k2)
@@ -95,9 +95,10 @@ static lt_Tensor *batched(lt_Tensor *a, lt_Tensor *b) {
   int64_t shape[LT_MAX_DIMS], count = 1;
   memcpy(shape, a->shape, sizeof(int64_t) * (size_t)a->ndim);
   if (!lt_shape_broadcast(&ndim, shape, b->ndim - 2, b->shape))
-    return lt_fail("cannot multiply %s by %s: the batch sizes %s and %s do not broadcast",
-                   lt_text(a), lt_text(b), lt_shape_text(a->ndim - 2, a->shape),
-                   lt_shape_text(b->ndim - 2, b->shape)),
+    return lt_fail(
+               "cannot multiply %s by %s: the batch sizes %s and %s cannot be broadcast together",
+               lt_text(a), lt_text(b), lt_shape_text(a->ndim - 2, a->shape),
+               lt_shape_text(b->ndim - 2, b->shape)),
            NULL;
   if (!lt_shape_numel(lt_user_op(), ndim, shape, &count)) return NULL;
   lt_Tensor *product =
@@ -136,11 +137,12 @@ static bool check_linear(const lt_Call *c) {
   if (!lt_check_ndim(c, 0, 1, LT_MAX_DIMS) || !lt_check_ndim(c, 1, 2, 2)) return false;
   int64_t in = input->shape[input->ndim - 1];
   if (in != weight->shape[1])
-    return lt_fail("input %s has %lld features, weight %s wants %lld", lt_text(input),
-                   (long long)in, lt_text(weight), (long long)weight->shape[1]);
+    return lt_fail("expected %lld features for argument 'input' (weight is %s), got %lld: %s",
+                   (long long)weight->shape[1], lt_text(weight), (long long)in, lt_text(input));
   if (bias && (bias->ndim > 1 || (bias->ndim == 1 && bias->shape[0] != weight->shape[0])))
-    return lt_fail("bias wants {%lld}, one number for each row of weight %s, got %s",
-                   (long long)weight->shape[0], lt_text(weight), lt_text(bias));
+    return lt_fail(
+        "expected shape {%lld} for argument 'bias', one number for each row of weight %s, got %s",
+        (long long)weight->shape[0], lt_text(weight), lt_text(bias));
   return lt_check_same_dtype(c, 0, 1) && (!bias || lt_check_same_dtype(c, 0, 2));
 }
 
@@ -205,11 +207,12 @@ static bool check_attention(const lt_Call *c) {
         !lt_check_same_dtype(c, 0, i))
       return false;
   if (q->shape[q->ndim - 1] != k->shape[k->ndim - 1])
-    return lt_fail("query is %s and key is %s, wants the same last size", lt_text(q), lt_text(k));
+    return lt_fail("expected the same last size for query and key, got %s and %s", lt_text(q),
+                   lt_text(k));
   if (k->shape[k->ndim - 2] != v->shape[v->ndim - 2])
-    return lt_fail("key is %s and value is %s, wants the same size before the last", lt_text(k),
-                   lt_text(v));
-  if (lt_in(c, 3) && c->arg[5].b) return lt_fail("got attn_mask and is_causal, wants one of them");
+    return lt_fail("expected the same second-to-last size for key and value, got %s and %s",
+                   lt_text(k), lt_text(v));
+  if (lt_in(c, 3) && c->arg[5].b) return lt_fail("expected attn_mask or is_causal, got both");
   return true;
 }
 

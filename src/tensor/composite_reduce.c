@@ -10,7 +10,9 @@ typedef struct Extreme {
 
 /* Converts a 1-based dim to a 0-based one. */
 static bool dim_from_one(int64_t *dim) {
-  if (*dim == 0) return lt_fail("dim is 0: dims count from 1");
+  if (*dim == 0)
+    return lt_fail("expected a 1-based dim for argument 'dim', got 0\nhint: dims count from 1 (-1 "
+                   "is the last)");
   if (*dim > 0) *dim -= LT_INDEX_BASE;
   return true;
 }
@@ -75,7 +77,7 @@ bool lt_composite_norm(lt_Call *c) {
 static bool set_truth(lt_Call *c, lt_Tensor *t) {
   lt_Scalar truth;
   if (!t) return false;
-  if (lt_tensor_is_meta(t)) return lt_fail("a meta tensor has no data to compare");
+  if (lt_tensor_is_meta(t)) return lt_fail("cannot compare meta tensors: they have no data");
   return lt_tensor_item(t, &truth) && lt_result_set_flag(c, lt_scalar_to_int(truth) != 0);
 }
 
@@ -90,8 +92,14 @@ bool lt_composite_equal(lt_Call *c) {
  * themselves. */
 static lt_Tensor *closeness(const lt_Call *c) {
   double rtol = c->arg[2].f, atol = c->arg[3].f;
-  if (!(rtol >= 0)) return lt_fail("rtol is %s, wants 0 or more", lt_number_text(rtol)), NULL;
-  if (!(atol >= 0)) return lt_fail("atol is %s, wants 0 or more", lt_number_text(atol)), NULL;
+  if (!(rtol >= 0))
+    return lt_fail("expected a number of at least 0 for argument 'rtol', got %s",
+                   lt_number_text(rtol)),
+           NULL;
+  if (!(atol >= 0))
+    return lt_fail("expected a number of at least 0 for argument 'atol', got %s",
+                   lt_number_text(atol)),
+           NULL;
   lt_Arg self = c->arg[0], other = c->arg[1];
   lt_Tensor *near = lt_do(eq, self, other);
   bool floats = lt_dtype_category(self.tensor->dtype) >= LT_FLOATING &&

@@ -18,7 +18,7 @@ bool lt_result_set_two(lt_Call *c, lt_Tensor *a, lt_Tensor *b) {
 
 bool lt_result_list_open(lt_Call *c, int64_t n) {
   lt_Results *r = c->results;
-  if (n > INT32_MAX) return lt_fail("%lld tensors are too many for a list", (long long)n);
+  if (n > INT32_MAX) return lt_fail("cannot return %lld tensors in a list: too many", (long long)n);
   r->many = calloc(n ? (size_t)n : 1, sizeof(lt_Tensor *));
   if (!r->many) return lt_fail_memory();
   r->is_list = true;

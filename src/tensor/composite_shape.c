@@ -17,7 +17,8 @@ bool lt_composite_flatten(lt_Call *c) {
   int first = lt_dim(c->arg[1].i, self->ndim),
       last = first < 0 ? -1 : lt_dim(c->arg[2].i, self->ndim);
   if (first < 0 || last < 0) return false;
-  if (first > last) return lt_fail("start_dim %d comes after end_dim %d", first + 1, last + 1);
+  if (first > last)
+    return lt_fail("expected a start_dim of at most end_dim (%d), got %d", last + 1, first + 1);
   if (self->ndim == 0) return lt_result_set(c, lt_do_view(self, 1, (int64_t[]){1}));
   if (first == last) return lt_result_set(c, self);
   int64_t shape[LT_MAX_DIMS], merged;
@@ -35,7 +36,8 @@ bool lt_composite_unflatten(lt_Call *c) {
   int64_t parts[LT_MAX_DIMS], shape[LT_MAX_DIMS], size = dim < 0 ? 0 : lt_size_at(self, dim);
   if (dim < 0) return false;
   if (c->arg[2].count == 0)
-    return lt_fail("sizes is empty, wants the sizes that dim %d falls into", dim + 1);
+    return lt_fail("expected the sizes to split dim %d into for argument 'sizes', got none",
+                   dim + 1);
   if (!lt_view_shape(size, lt_shape_text(1, &size), &c->arg[2], &n, parts)) return false;
   if (!lt_check_rank(self->ndim - 1 + n)) return false;
   int ndim = 0;
@@ -64,8 +66,8 @@ bool lt_composite_movedim(lt_Call *c) {
   int n = c->arg[1].count, ndim = self->ndim;
   unsigned taken, placed;
   if (c->arg[2].count != n)
-    return lt_fail("got %d dim%s to move and %d place%s, wants as many", n, n == 1 ? "" : "s",
-                   c->arg[2].count, c->arg[2].count == 1 ? "" : "s");
+    return lt_fail("expected as many dims for argument 'destination' as for 'source' (%d), got %d",
+                   n, c->arg[2].count);
   if (n == 0 || ndim == 0) return lt_result_set(c, lt_in(c, 0));
   if (!lt_dims(&c->arg[1], ndim, &taken) || !lt_dims(&c->arg[2], ndim, &placed)) return false;
   int64_t order[LT_MAX_DIMS] = {0};
@@ -102,7 +104,7 @@ bool lt_composite_broadcast_to(lt_Call *c) {
 static int divided_dim(const lt_Call *c, int i) {
   const lt_Tensor *self = lt_in(c, 0);
   if (self->ndim) return lt_dim(c->arg[i].i, self->ndim);
-  lt_fail("self has no dimensions to take apart");
+  lt_fail("expected a tensor of at least 1 dim for argument 'self', got 0 dims");
   return -1;
 }
 
@@ -114,8 +116,9 @@ bool lt_composite_narrow(lt_Call *c) {
   int64_t start = c->arg[2].i, length = c->arg[3].i, size = self->shape[dim];
   int64_t first = start < 0 ? start + size : start;
   if (first < 0 || first > size || length > size - first)
-    return lt_fail("%lld position%s from %lld go past dim %d of %s", (long long)length,
-                   length == 1 ? "" : "s", lt_dim_shown(start), dim + 1, lt_text(self));
+    return lt_fail("cannot narrow dim %d of %s to %lld element%s from index %lld: out of range",
+                   dim + 1, lt_text(self), (long long)length, length == 1 ? "" : "s",
+                   lt_dim_shown(start));
   return lt_result_set(c, lt_do_slice(lt_in(c, 0), dim, first, length));
 }
 
@@ -126,7 +129,8 @@ static bool split_by_sizes(lt_Call *c, int dim) {
   for (int k = 0; k < c->arg[1].count; k++) {
     int64_t part = c->arg[1].ints[k];
     if (part < 0)
-      return lt_fail("piece %d wants a size of 0 or more, got %lld", k + 1, (long long)part);
+      return lt_fail("expected an integer of at least 0 for argument 'split_size[%d]', got %lld",
+                     k + 1, (long long)part);
     if (part > size - sum) sum = INT64_MAX; /* past the end, whatever follows */
     if (sum != INT64_MAX)
       sum += part;
@@ -134,8 +138,9 @@ static bool split_by_sizes(lt_Call *c, int dim) {
       break;
   }
   if (sum != size)
-    return lt_fail("the sizes of the pieces do not add up to %lld, the size of dim %d of %s",
-                   (long long)size, dim + 1, lt_text(self));
+    return lt_fail(
+        "expected sizes that add up to %lld, the size of dim %d of %s, for argument 'split_size'",
+        (long long)size, dim + 1, lt_text(self));
   return lt_result_set_pieces(c, lt_in(c, 0), dim, c->arg[1].count, c->arg[1].ints, 0);
 }
 
@@ -147,7 +152,8 @@ bool lt_composite_split(lt_Call *c) {
   if (c->arg[1].count != 1) return split_by_sizes(c, dim);
   int64_t each = c->arg[1].ints[0], size = lt_in(c, 0)->shape[dim];
   if (each < 0 || (each == 0 && size != 0))
-    return lt_fail("split_size is %lld, wants 1 or more", (long long)each);
+    return lt_fail("expected an integer of at least 1 for argument 'split_size', got %lld",
+                   (long long)each);
   int64_t n = size == 0 ? 1 : (size - 1) / each + 1;
   return lt_result_set_pieces(c, lt_in(c, 0), dim, n, NULL, each);
 }
@@ -157,7 +163,9 @@ bool lt_composite_chunk(lt_Call *c) {
   int64_t chunks = c->arg[1].i;
   int dim = divided_dim(c, 2);
   if (dim < 0) return false;
-  if (chunks < 1) return lt_fail("chunks is %lld, wants 1 or more", (long long)chunks);
+  if (chunks < 1)
+    return lt_fail("expected an integer of at least 1 for argument 'chunks', got %lld",
+                   (long long)chunks);
   int64_t size = lt_in(c, 0)->shape[dim];
   if (size == 0) return lt_result_set_pieces(c, lt_in(c, 0), dim, chunks, NULL, 0);
   int64_t each = (size - 1) / chunks + 1;

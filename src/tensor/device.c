@@ -88,7 +88,8 @@ static const lt_Backend *open_backend(const char *path) {
   const lt_Backend *b = get ? get() : NULL;
   if (!b || b->abi != LT_BACKEND_ABI) {
     dlclose(library);
-    return lt_error_set("%s is not a device backend for this version of Lutra", path);
+    return lt_error_set("cannot use %s: it is not a device backend for this version of Lutra",
+                        path);
   }
   return b;
 }
@@ -152,7 +153,7 @@ static bool check_link(const char *name, size_t n) {
     size_t used = strlen(known);
     snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", links[i]);
   }
-  return lt_error_set("emulate: no link is called \"%.*s\". There are: %s", (int)n, name, known);
+  return lt_error_set("emulate: expected a link (%s), got \"%.*s\"", known, (int)n, name);
 }
 
 /* Checks the value of the option memory: a number and a unit, "256MiB". */
@@ -163,10 +164,9 @@ static bool check_size(const char *text, size_t n) {
     p += strncmp(p + 1, "iB", 2) == 0 ? 3 : 1;
   else
     p += *p == 'B';
-  return (number && p == text + n) ||
-         lt_error_set("emulate: \"memory=%.*s\" wants a number with KiB, MiB or GiB, as "
-                      "memory=256MiB",
-                      (int)n, text);
+  return (number && p == text + n) || lt_error_set("emulate: expected a size in KiB, MiB or GiB, "
+                                                   "such as memory=256MiB, got \"memory=%.*s\"",
+                                                   (int)n, text);
 }
 
 /* Checks an option, "memory=1GiB", "peer=off" or "link=pcie4". */
@@ -175,7 +175,8 @@ static bool check_option(const char *item, size_t n) {
   if (strncmp(item, "memory=", 7) == 0) return check_size(item + 7, n - 7);
   if ((n == 7 && memcmp(item, "peer=on", n) == 0) || (n == 8 && memcmp(item, "peer=off", n) == 0))
     return true;
-  return lt_error_set("emulate: cannot read \"%.*s\". There are: %s", (int)n, item, options);
+  return lt_error_set("emulate: expected an option such as %s, got \"%.*s\"", options, (int)n,
+                      item);
 }
 
 /* Formats the name of the variable that replaces a type's backend, "LUTRA_CUDA_BACKEND". */
@@ -191,8 +192,8 @@ static bool can_emulate(const DeviceType *type) {
   char path[4096], name[40], variable[64];
   snprintf(name, sizeof name, "%.16s_emulated", type->name);
   return getenv(backend_variable(type, variable)) || find_object(name, path, sizeof path) ||
-         lt_error_set("emulate: this Lutra has no emulated %s%s", type->name,
-                      type->driver[0] ? ": it was built without a C++ compiler" : "");
+         lt_error_set("emulate: cannot emulate \"%s\": not available in this build%s", type->name,
+                      type->driver[0] ? " (it was built without a C++ compiler)" : "");
 }
 
 /* Checks a device item, "cuda:2". `first`: the type must not have been used yet. */
@@ -206,25 +207,28 @@ static bool check_device(const char *item, size_t n, bool first) {
     known = true;
     if (!can_emulate(&types[t])) return false;
     if (first && (atomic_load(&types[t].backend) || types[t].why[0]))
-      return lt_error_set(
-          "emulate: %s has been asked for already; emulation is chosen at the start",
-          types[t].name);
+      return lt_error_set("emulate: cannot emulate \"%s\": the device type is already in "
+                          "use\nhint: call it first, or lutra --emulate",
+                          types[t].name);
   }
   if (!known)
-    return lt_error_set("emulate: no device is called \"%.*s\"; write cuda:2 for two GPUs, and "
-                        "options behind it: %s",
+    return lt_error_set("emulate: expected a device type, got \"%.*s\"\nhint: cuda:2 for two GPUs, "
+                        "with options: %s",
                         (int)name, item, options);
   char *end;
   long count = colon ? strtol(colon + 1, &end, 10) : 1;
   if (colon && (end != item + n || colon[1] < '0' || colon[1] > '9' || count < 1 || count > 8))
-    return lt_error_set("emulate: \"%.*s\" wants a number of devices from 1 to 8, as cuda:2",
-                        (int)n, item);
+    return lt_error_set(
+        "emulate: expected a number of devices from 1 to 8, such as cuda:2, got \"%.*s\"", (int)n,
+        item);
   return true;
 }
 
 /* Checks a whole request for emulation. */
 static bool check_emulation(const char *what, bool first) {
-  if (!*what) return lt_error_set("emulate: wants a device type and a number, as \"cuda:2\"");
+  if (!*what)
+    return lt_error_set(
+        "emulate: expected a device type and a number, such as \"cuda:2\", got \"\"");
   bool names_device = false;
   for (const char *p = what;;) {
     const char *comma = strchr(p, ',');
@@ -236,7 +240,8 @@ static bool check_emulation(const char *what, bool first) {
     p = comma + 1;
   }
   return names_device ||
-         lt_error_set("emulate: \"%s\" names no device; write it first, as cuda:2,%s", what, what);
+         lt_error_set("emulate: expected a device type first, got \"%s\"\nhint: cuda:2,%s", what,
+                      what);
 }
 
 bool lt_device_emulate(const char *what) {
@@ -270,13 +275,13 @@ static const lt_Backend *find_backend(DeviceType *type) {
   if (is_emulated(type->name)) {
     snprintf(emulated, sizeof emulated, "%.16s_emulated", type->name);
     if (find_object(emulated, path, sizeof path)) return open_backend(path);
-    return lt_error_set("this Lutra was built without its emulation%s",
+    return lt_error_set("its emulation is not available in this build%s",
                         type->driver[0] ? " (it needs a C++ compiler)" : "");
   }
   if (type->driver[0] && !has_library(type->driver))
-    return lt_error_set("the driver library %s was not found", type->driver);
+    return lt_error_set("driver library %s not found", type->driver);
   if (find_object(type->name, path, sizeof path)) return open_backend(path);
-  return lt_error_set("this Lutra was built without it (it needs %s)", type->hint);
+  return lt_error_set("not available in this build (it requires %s)", type->hint);
 }
 
 const lt_Backend *lt_device_backend(int number) {
@@ -316,7 +321,9 @@ lt_Stream *lt_stream_of(const lt_Tensor *t) { return lt_stream_current(t->storag
 
 int lt_device_register(const lt_Backend *backend) {
   if (backend->abi != LT_BACKEND_ABI) {
-    lt_error_set("device_register: %s was made for another version of Lutra", backend->name);
+    lt_error_set(
+        "device_register: cannot register \"%s\": it was built for another version of Lutra",
+        backend->name);
     return -1;
   }
   if (!check_core("device_register", backend)) return -1;
@@ -325,10 +332,11 @@ int lt_device_register(const lt_Backend *backend) {
   for (int i = 0; i < n; i++)
     if (strcmp(types[i].name, backend->name) == 0) number = i;
   if (number >= 0 && atomic_load(&types[number].backend)) {
-    lt_error_set("device_register: there is a device \"%s\" already", backend->name);
+    lt_error_set("device_register: cannot register \"%s\": the device type exists already",
+                 backend->name);
     number = -1;
   } else if (number < 0 && n == LT_MAX_DEVICE_TYPES) {
-    lt_error_set("device_register: no room for another device type, there are %d", n);
+    lt_error_set("device_register: cannot register another device type: the limit is %d", n);
   } else {
     if (number < 0) {
       number = n;
@@ -376,9 +384,9 @@ const char *lt_device_name(lt_Device d) {
   return full[0] ? full : types[d.type].name;
 }
 
-/* Formats the devices of this machine for an error, "Devices here: cpu, cuda:0, meta". */
+/* Formats the devices of this machine for an error, "Available devices: cpu, cuda:0, meta". */
 static void list_devices(char *text, size_t size) {
-  size_t at = (size_t)snprintf(text, size, "Devices here: ");
+  size_t at = (size_t)snprintf(text, size, "Available devices: ");
   const char *comma = "";
   for (int t = 0; t < lt_device_type_count(); t++) {
     int n = lt_device_count(t, NULL, 0);
@@ -394,8 +402,8 @@ static bool parse_failed(const char *name, const char *why) {
   snprintf(reason, sizeof reason, "%s", why);
   list_devices(here, sizeof here);
   bool cuda = strncmp(name, "cuda", 4) == 0 && !is_emulated("cuda");
-  lt_error_set("no device \"%.40s\"%s%s. %s%s", name, reason[0] ? ": " : "", reason, here,
-               cuda ? " (try --emulate cuda:2 to practise without a GPU)" : "");
+  lt_error_set("expected an available device, got \"%.40s\"%s%s. %s%s", name, reason[0] ? ": " : "",
+               reason, here, cuda ? "\nhint: lutra --emulate cuda:2 emulates two GPUs" : "");
   return false;
 }
 

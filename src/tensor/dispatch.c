@@ -92,11 +92,12 @@ static bool fail_argument(const lt_Call *c, int i) {
     return lt_fail("expected %.*s for argument '%s', got \"%s\"", p->spelling_length, p->spelling,
                    p->name, lt_dtype_name(a->dtype));
   if (p->has_least && (a->kind == LT_ARG_INT || a->kind == LT_ARG_FLOAT || a->kind == LT_ARG_INTS))
-    return lt_fail("expected at least %g for argument '%s'", p->least, p->name);
+    return lt_fail("expected a number of at least %g for argument '%s'", p->least, p->name);
   if (p->type == LT_PARAM_UNION)
     return lt_fail("expected %.*s for argument '%s', got %s", p->spelling_length, p->spelling,
                    p->name, kind_names[a->kind]);
-  return lt_fail("argument %s cannot be %s", p->name, kind_names[a->kind]);
+  return lt_fail("expected %.*s for argument '%s', got %s", p->spelling_length, p->spelling,
+                 p->name, kind_names[a->kind]);
 }
 
 /* Fills in the call's arguments: checks their types, inserts defaults, and refuses freed tensors.
@@ -106,12 +107,12 @@ static bool read_args(lt_Call *c, const lt_Arg *args, int nargs) {
   const lt_Signature *g = c->signature;
   for (int i = 0; i < nargs; i++)
     if (args[i].kind == LT_ARG_TENSOR && !args[i].tensor) return false;
-  if (nargs > g->count) return lt_fail("wants at most %d arguments, got %d", g->count, nargs);
+  if (nargs > g->count) return lt_fail("expected at most %d arguments, got %d", g->count, nargs);
   for (int i = 0; i < g->count; i++) {
     const lt_Param *p = &g->param[i];
     c->arg[i] = i < nargs && args[i].kind != LT_ARG_NIL ? args[i] : p->value;
     if (c->arg[i].kind == LT_ARG_NIL) {
-      if (!p->optional) return lt_fail("argument %s is missing", p->name);
+      if (!p->optional) return lt_fail("expected a value for argument '%s', got no value", p->name);
     } else if (!coerce(c, i, p, p->type) && !coerce_any(c, i, p)) {
       return fail_argument(c, i);
     }
@@ -198,7 +199,8 @@ static bool copy_lent_args(lt_Call *c, lt_Tensor **list, int room) {
     for (int k = 0; k < n; k++) {
       lt_Tensor *t = tensors[k];
       if (!t || lt_device_equal(lt_tensor_device(t), c->device)) continue;
-      if (n > room) return lt_fail("at most %d tensors may come from other devices", room);
+      if (n > room)
+        return lt_fail("expected at most %d tensors from other devices, got more", room);
       t = lt_do(to, LT_ARG(t), LT_ARG(c->device));
       if (!t) return false;
       if (a->kind == LT_ARG_TENSOR) {
@@ -258,7 +260,7 @@ static bool choose_device(lt_Call *c) {
 static bool check_bool(const lt_Call *c, int i) {
   const lt_Tensor *t = c->arg[i].tensor;
   if (t->dtype == LT_bool) return true;
-  return lt_fail("%s must be a bool tensor, got %s. Compare it first: %s:ne(0)",
+  return lt_fail("expected dtype \"bool\" for argument '%s', got \"%s\"\nhint: %s:ne(0)",
                  c->signature->param[i].name, lt_dtype_name(t->dtype), c->signature->param[i].name);
 }
 
@@ -292,11 +294,11 @@ static bool refuse_complex(const lt_Call *c) {
     return lt_fail("expected a real number for argument '%s', got %s", name,
                    lt_scalar_text(c->arg[i].scalar));
   if (c->arg[i].kind == LT_ARG_DTYPE)
-    return lt_fail("expected a real dtype for argument '%s', got %s", name,
+    return lt_fail("expected a real dtype for argument '%s', got \"%s\"", name,
                    lt_dtype_name(c->arg[i].dtype));
-  return lt_fail("expected a real tensor for argument '%s', got %s\nhint: take its parts, %s.real "
-                 "and %s.imag, or %s:abs()",
-                 name, lt_dtype_name(t->dtype), name, name, name);
+  return lt_fail(
+      "expected a real tensor for argument '%s', got \"%s\"\nhint: %s.real, %s.imag or %s:abs()",
+      name, lt_dtype_name(t->dtype), name, name, name);
 }
 
 /* Computes the dtype of the result, and c->compute, by the rule of the op. Refuses dtypes that the
@@ -329,7 +331,8 @@ static bool elementwise_dtype(lt_Call *c, lt_Dtype *result) {
   case LT_RULE_NUMBER:
   case LT_RULE_DIVIDE:
   case LT_RULE_POWER:
-    if (k == LT_BOOL) return lt_fail("wants numbers, got bool. Cast first: x:to \"float32\"");
+    if (k == LT_BOOL)
+      return lt_fail("expected a number dtype, got \"bool\"\nhint: x:to(\"float32\")");
     break;
   case LT_RULE_FLOAT:
   case LT_RULE_REAL_FLOAT:
@@ -337,10 +340,12 @@ static bool elementwise_dtype(lt_Call *c, lt_Dtype *result) {
     break;
   case LT_RULE_FLOATING:
     if (k < LT_FLOATING)
-      return lt_fail("wants a float dtype, got %s. Cast first: x:to \"float32\"", lt_dtype_name(d));
+      return lt_fail("expected a float dtype, got \"%s\"\nhint: x:to(\"float32\")",
+                     lt_dtype_name(d));
     break;
   case LT_RULE_INTEGRAL:
-    if (k == LT_FLOATING) return lt_fail("wants integers or bool, got %s", lt_dtype_name(d));
+    if (k == LT_FLOATING)
+      return lt_fail("expected an integer dtype or \"bool\", got \"%s\"", lt_dtype_name(d));
     break;
   case LT_RULE_SELECT:
     if (!check_bool(c, 0)) return false;
@@ -364,7 +369,7 @@ static bool broadcast_failed(const lt_Spec *s, const lt_Tensor *t) {
   while (s->shape[s->ndim - i] == t->shape[t->ndim - i] || s->shape[s->ndim - i] == 1 ||
          t->shape[t->ndim - i] == 1)
     i++;
-  return lt_fail("the shapes %s and %s cannot be broadcast together: at dim -%d the sizes %lld and "
+  return lt_fail("cannot broadcast the shapes %s and %s together: at dim -%d the sizes %lld and "
                  "%lld differ, and neither is 1",
                  lt_shape_text(s->ndim, s->shape), lt_shape_text(t->ndim, t->shape), i,
                  (long long)s->shape[s->ndim - i], (long long)t->shape[t->ndim - i]);
@@ -405,15 +410,15 @@ static bool elementwise_numbers(const lt_Call *c) {
     if (lt_dtype_category(c->compute) != LT_INTEGER || c->arg[1].kind != LT_ARG_SCALAR ||
         lt_scalar_to_int(c->arg[1].scalar) >= 0)
       return true;
-    return lt_fail(
-        "integers to a negative power are not integers. Use a float: self:to \"float32\"");
+    return lt_fail("cannot raise integers to a negative power: the result is not an integer\nhint: "
+                   "self:to(\"float32\")");
   default:
     break;
   }
   if (lt_dtype_category(c->compute) != LT_INTEGER || c->info->inputs < 2) return true;
   for (int i = c->info->inputs; i < c->nargs; i++) /* alpha, value */
     if (c->arg[i].kind == LT_ARG_SCALAR && !isfinite(lt_scalar_to_double(c->arg[i].scalar)))
-      return lt_fail("expected a finite number for argument '%s', got %s: the result is %s",
+      return lt_fail("expected a finite number for argument '%s', got %s: the result is \"%s\"",
                      c->signature->param[i].name, lt_scalar_text(c->arg[i].scalar),
                      lt_dtype_name(c->compute));
   return true;
@@ -562,7 +567,9 @@ static bool run_kernel(lt_Call *c) {
   if (has_trait(c, LT_TRAIT_BUILTIN)) return run_builtin(c);
   if (!b->has_data) {
     if (c->nout) return true;
-    return lt_fail("the result's shape depends on the data, and a %s tensor has none", b->name);
+    return lt_fail("cannot infer the shape of the result: it depends on the data, and a \"%s\" "
+                   "tensor has none",
+                   b->name);
   }
   if (!b->kernels.table[c->op]) return lt_fallback_run(c, run_kernel);
   c->stream = b->streams.current ? b->streams.current(b, c->device.index) : NULL;
@@ -651,25 +658,25 @@ static bool run_in_place(lt_Call *c) {
 static bool check_in_place(const lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
   const lt_Spec *s = &c->spec[0];
-  if (!self) return lt_fail("self must be a tensor: it is written in place");
+  if (!self) return lt_fail("expected a tensor for argument 'self', which is changed in place");
   if (!(c->info->variants & LT_VARIANT_IN_PLACE) && c->info->kind != LT_KIND_UPDATE)
-    return lt_fail("has no in-place variant");
+    return lt_fail("cannot run in place: the op has no in-place variant");
   if (!lt_shape_equal(self->ndim, self->shape, s->ndim, s->shape))
-    return lt_fail("the result has the shape %s and cannot be stored in self, which has %s",
+    return lt_fail("cannot store the result in self: the result has the shape %s, self has %s",
                    lt_shape_text(s->ndim, s->shape), lt_shape_text(self->ndim, self->shape));
   if (lt_dtype_category(s->dtype) > lt_dtype_category(self->dtype))
-    return lt_fail("the result is %s and cannot be stored in self, which is %s",
+    return lt_fail("cannot store the result in self: the result is \"%s\", self is \"%s\"",
                    lt_dtype_name(s->dtype), lt_dtype_name(self->dtype));
   if (lt_dtype_is_complex(self->dtype) && !lt_dtype_is_complex(s->dtype) && s->dtype != LT_bool)
-    return lt_fail("expected a real tensor for argument '%s', got %s: the result is %s",
+    return lt_fail("expected a real tensor for argument '%s', got \"%s\": the result is \"%s\"",
                    c->signature->param[0].name, lt_dtype_name(self->dtype),
                    lt_dtype_name(s->dtype));
   if (!lt_device_equal(lt_tensor_device(self), s->device))
-    return lt_fail("the result is on %s and cannot be stored in self, which is on %s",
+    return lt_fail("cannot store the result in self: the result is on \"%s\", self is on \"%s\"",
                    lt_device_name(s->device), lt_device_name(lt_tensor_device(self)));
   if (lt_tensor_overlaps_itself(self))
-    return lt_fail(
-        "self has elements that share memory (it was expanded). Write to a copy: self:clone()");
+    return lt_fail("cannot change self in place: its elements share memory (it was "
+                   "expanded)\nhint: self:clone()");
   return lt_autograd_check_in_place(c);
 }
 
@@ -715,7 +722,7 @@ static bool call_fresh(lt_Call *c) {
 /* Runs a map, which writes tensors of its lists and has no results. */
 static bool call_map(lt_Call *c) {
   c->nout = 0;
-  if (c->in_place) return lt_fail("has no in-place variant");
+  if (c->in_place) return lt_fail("cannot run in place: the op has no in-place variant");
   if (!c->info->infer(c)) return false;
   const lt_Backend *b = lt_device_backend(c->device.type);
   if (!b || (b->has_data && !run_kernel(c)) || !note_call(c)) return false;
@@ -1008,7 +1015,7 @@ lt_Tensor *lt_op1(lt_OpId op, const lt_Arg *args, int nargs) {
   if (!lt_call(op, false, args, nargs, &r)) return NULL;
   if (r.is_list || r.count == 0) {
     lt_results_release(&r);
-    return lt_error_set("%s: does not give one tensor", lt_ops[op].name);
+    return lt_error_set("%s: expected an op with one result", lt_ops[op].name);
   }
   for (int i = 1; i < r.count; i++) lt_release(r.few[i]);
   return r.few[0];

@@ -44,7 +44,8 @@ lt_Dtype lt_dtype_default(void) {
 
 bool lt_dtype_set_default(lt_Dtype d) {
   if (!lt_dtype_is_float(d)) {
-    lt_error_set("set_default_dtype: wants a float dtype, got %s", lt_dtype_name(d));
+    lt_error_set("set_default_dtype: expected a float dtype for argument 'dtype', got \"%s\"",
+                 lt_dtype_name(d));
     return false;
   }
   lt_Thread *th = lt_thread();
@@ -115,11 +116,10 @@ lt_Dtype lt_dtype_from_name(const char *name) {
     strcat(strcat(all, d ? ", " : ""), table[d].name);
   }
   if (is_device(name))
-    lt_error_set("no dtype \"%.40s\": it is a device, which is given by its name, as in "
-                 "{device = \"%.40s\"}",
-                 name, name);
+    lt_error_set("expected a dtype, got the device \"%.40s\"\nhint: {device = \"%.40s\"}", name,
+                 name);
   else
-    lt_error_set("no dtype \"%.40s\". Dtypes: %s", name, all);
+    lt_error_set("expected a dtype (%s), got \"%.40s\"", all, name);
   return LT_DTYPE_NONE;
 }
 
@@ -189,7 +189,7 @@ static bool fits(int64_t v, lt_Dtype d) {
 bool lt_scalar_store(lt_Scalar s, lt_Dtype d, void *element) {
   double f = lt_scalar_to_double(s);
   if (s.im != 0 && d != LT_bool && !lt_dtype_is_complex(d))
-    return lt_fail("the number %s does not fit dtype %s, which is real", lt_scalar_text(s),
+    return lt_fail("cannot convert the number %s to \"%s\": the dtype is real", lt_scalar_text(s),
                    table[d].name);
   switch (d) {
   case LT_bool:
@@ -219,7 +219,8 @@ bool lt_scalar_store(lt_Scalar s, lt_Dtype d, void *element) {
   int64_t v = lt_scalar_to_int(s);
   bool whole = s.kind < LT_FLOATING || (f >= -9223372036854775808.0 && f < 9223372036854775808.0);
   if (!whole || !fits(v, d)) {
-    return lt_fail("the number %s does not fit dtype %s", lt_scalar_text(s), table[d].name);
+    return lt_fail("cannot convert the number %s to \"%s\": it does not fit", lt_scalar_text(s),
+                   table[d].name);
   }
   switch (table[d].size) {
   case 1:

@@ -353,7 +353,8 @@ static bool copy_bytes(lt_Tensor *out, const lt_Tensor *source, bool non_blockin
   lt_Device to = lt_tensor_device(out), from = lt_tensor_device(source);
   const lt_Backend *target = lt_backend_of(out), *origin = lt_backend_of(source);
   size_t n = (size_t)out->numel * lt_dtype_size(out->dtype);
-  if (!origin->has_data) return lt_fail("a %s tensor has no data to copy", origin->name);
+  if (!origin->has_data)
+    return lt_fail("cannot copy a tensor on \"%s\": it has no data", origin->name);
   if (!target->has_data || n == 0) return true;
   bool ok;
   if (to.type == from.type || from.type == LT_DEVICE_cpu) {
@@ -389,8 +390,8 @@ static bool copy_across(lt_Tensor *out, const lt_Tensor *source, bool non_blocki
 
 bool lt_check_conversion(lt_Dtype to, lt_Dtype from) {
   if (!lt_dtype_is_complex(from) || lt_dtype_is_complex(to) || to == LT_bool) return true;
-  return lt_fail("cannot convert %s to %s: that would discard the imaginary parts\n"
-                 "hint: x.real, x.imag or x:abs()",
+  return lt_fail("cannot convert \"%s\" to \"%s\": this would discard the imaginary parts\nhint: "
+                 "x.real, x.imag or x:abs()",
                  lt_dtype_name(from), lt_dtype_name(to));
 }
 

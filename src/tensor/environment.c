@@ -15,7 +15,8 @@ static bool check_switch(const char *variable) {
 static bool check_threads(void) {
   int n = omp_get_max_threads();
   return n <= LT_MAX_THREADS ||
-         lt_error_set("OMP_NUM_THREADS: expected 1 to %d, got %d", LT_MAX_THREADS, n);
+         lt_error_set("OMP_NUM_THREADS: expected an integer from 1 to %d, got %d", LT_MAX_THREADS,
+                      n);
 }
 
 /* Opens the backends that are part of the library: each checks its own variables. */

@@ -127,14 +127,13 @@ void lt_error_name(const lt_TensorLabel known[2]) {
   }
   const lt_TensorLabel *stays = &known[1 - p->moved];
   snprintf(quoted, sizeof quoted, "\"%s\"", device[1 - p->moved]);
-  const char *fix = known[0].name || known[1].name ? "Write" : "Move one:";
-  write_mismatch(
-      "%s: tensors are on different devices: %s is on %s%s, %s is on %s%s. %s %s:to(%s)\n"
-      "  %s has the shape %s, %s %s",
-      p->op, name[0], device[0], note[0], name[1], device[1], note[1], fix,
-      known[p->moved].move ? known[p->moved].move : name[p->moved],
-      stays->device ? stays->device : quoted, name[0], lt_shape_text(p->ndim[0], p->shape[0]),
-      name[1], lt_shape_text(p->ndim[1], p->shape[1]));
+  write_mismatch("%s: cannot use tensors on different devices: %s is on \"%s\"%s, %s is on "
+                 "\"%s\"%s\nhint: %s:to(%s)\n  %s has the shape %s, %s %s",
+                 p->op, name[0], device[0], note[0], name[1], device[1], note[1],
+                 known[p->moved].move ? known[p->moved].move : name[p->moved],
+                 stays->device ? stays->device : quoted, name[0],
+                 lt_shape_text(p->ndim[0], p->shape[0]), name[1],
+                 lt_shape_text(p->ndim[1], p->shape[1]));
 }
 
 /* ---- the running op -------------------------------------------------------------------------- */

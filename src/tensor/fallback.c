@@ -37,11 +37,11 @@ void lt_fallback_set_enabled(bool on) {
  * it runs. */
 static bool fail_missing(const lt_Call *c) {
   const char *device = lt_device_name(c->device), *op = c->info->name;
-  const char *hint = "hint: run it on the CPU: x:to \"cpu\", or allow that for every such op: "
-                     "lt.set_fallback(true), or LUTRA_FALLBACK=1 in the environment";
+  const char *hint = "hint: x:to(\"cpu\") runs it on the CPU, lt.set_fallback(true) (or "
+                     "LUTRA_FALLBACK=1 in the environment) every such op";
   if (strcmp(lt_thread()->user_op, op) == 0)
-    return lt_fail("no kernel on device '%s'\n%s", device, hint);
-  return lt_fail("no kernel for its op '%s' on device '%s'\n%s", op, device, hint);
+    return lt_fail("cannot run on device \"%s\": it has no kernel for this op\n%s", device, hint);
+  return lt_fail("cannot run: no kernel for its op '%s' on device \"%s\"\n%s", op, device, hint);
 }
 
 /* Warns on stderr, once for each op in a process. */
@@ -50,7 +50,7 @@ static void warn(const lt_Call *c) {
   char where[64];
   if (atomic_exchange(&warned[c->op], true)) return;
   lt_memory_where(where, sizeof where);
-  fprintf(stderr, "lutra: warning: %s%s%s: no kernel on device '%s': it runs on the CPU\n", where,
+  fprintf(stderr, "lutra: warning: %s%s%s: no kernel on device \"%s\", running on the CPU\n", where,
           *where ? ": " : "", c->info->name, lt_device_name(c->device));
 }
 

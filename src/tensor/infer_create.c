@@ -15,7 +15,7 @@ static bool arange_numbers_are_finite(const lt_Call *c) {
   for (int i = 0; i < 3; i++) {
     lt_Scalar s = c->arg[i].scalar;
     if (s.kind == LT_FLOATING && !isfinite(s.f))
-      return lt_fail("wants finite numbers, got %s", lt_number_text(s.f));
+      return lt_fail("expected finite numbers, got %s", lt_number_text(s.f));
   }
   return true;
 }
@@ -50,8 +50,8 @@ static bool arange_fits(const lt_Call *c, lt_Dtype dtype, int64_t count) {
   int64_t last = (int64_t)((uint64_t)start + (uint64_t)(count - 1) * (uint64_t)c->arg[2].scalar.i);
   int64_t worst = start < low || start > high ? start : last;
   if (worst >= low && worst <= high) return true;
-  return lt_fail("%lld does not fit %s (%lld to %lld)", (long long)worst, lt_dtype_name(dtype),
-                 (long long)low, (long long)high);
+  return lt_fail("cannot store %lld in \"%s\": it holds %lld to %lld", (long long)worst,
+                 lt_dtype_name(dtype), (long long)low, (long long)high);
 }
 
 /* _arange (start, stop, step, dtype?, ...) */
@@ -60,7 +60,8 @@ bool lt_infer_arange(lt_Call *c) {
   for (int i = 0; i < 3; i++) whole = whole && c->arg[i].scalar.kind != LT_FLOATING;
   if (!arange_numbers_are_finite(c)) return false;
   lt_Dtype dtype = lt_dtype_or(c, 3, whole ? LT_int64 : lt_dtype_default());
-  if (dtype == LT_bool) return lt_fail("wants a number dtype, got bool");
+  if (dtype == LT_bool)
+    return lt_fail("expected a number dtype for argument 'dtype', got \"bool\"");
   if (!lt_dtype_is_float(dtype)) {
     for (int i = 0; i < 3; i++)
       c->arg[i].scalar = lt_scalar_int(lt_scalar_to_int(c->arg[i].scalar));
@@ -68,12 +69,12 @@ bool lt_infer_arange(lt_Call *c) {
   }
   lt_Scalar start = c->arg[0].scalar, stop = c->arg[1].scalar, step = c->arg[2].scalar;
   if (lt_scalar_to_double(step) == 0)
-    return lt_fail("step is 0, wants a number that leads from start to stop");
+    return lt_fail("expected a nonzero number for argument 'step', got 0");
   int64_t count = whole ? whole_steps(start.i, stop.i, step.i)
                         : float_steps(lt_scalar_to_double(start), lt_scalar_to_double(stop),
                                       lt_scalar_to_double(step));
   if (count < 0)
-    return lt_fail("from %s to %s by %s are more numbers than a tensor can hold",
+    return lt_fail("cannot create a tensor from %s to %s by %s: it has too many elements",
                    lt_number_text(lt_scalar_to_double(start)),
                    lt_number_text(lt_scalar_to_double(stop)),
                    lt_number_text(lt_scalar_to_double(step)));
@@ -97,14 +98,15 @@ static bool end_fits(const lt_Call *c, int i, lt_Dtype dtype) {
     fits = s.kind == LT_FLOATING ? trunc(v) >= (double)low && trunc(v) <= (double)high
                                  : s.i >= low && s.i <= high;
   }
-  return fits || lt_fail("expected a number that fits %s for argument '%s', got %s",
+  return fits || lt_fail("expected a number that fits \"%s\" for argument '%s', got %s",
                          lt_dtype_name(dtype), lt_arg_name(c, i), lt_number_text(v));
 }
 
 /* linspace (start, stop, steps, dtype?, ...) */
 bool lt_infer_linspace(lt_Call *c) {
   lt_Dtype dtype = lt_dtype_or(c, 3, lt_dtype_default());
-  if (dtype == LT_bool) return lt_fail("wants a number dtype, got bool");
+  if (dtype == LT_bool)
+    return lt_fail("expected a number dtype for argument 'dtype', got \"bool\"");
   if (!lt_check_count(c, 2) || !end_fits(c, 0, dtype) || !end_fits(c, 1, dtype)) return false;
   lt_spec(c, 0, dtype, 1, &c->arg[2].i);
   return true;
@@ -133,12 +135,13 @@ bool lt_infer_randperm(lt_Call *c) {
   int64_t low, high, n = c->arg[0].i;
   lt_Dtype dtype = lt_dtype_or(c, 2, LT_int64);
   if (!lt_check_count(c, 0)) return false;
-  if (dtype == LT_bool) return lt_fail("wants a number dtype, got bool");
+  if (dtype == LT_bool)
+    return lt_fail("expected a number dtype for argument 'dtype', got \"bool\"");
   if (!lt_dtype_is_float(dtype)) {
     lt_dtype_range(dtype, &low, &high);
     if (n > high)
-      return lt_fail("%lld does not fit %s (%lld to %lld)", (long long)n, lt_dtype_name(dtype),
-                     (long long)low, (long long)high);
+      return lt_fail("cannot store %lld in \"%s\": it holds %lld to %lld", (long long)n,
+                     lt_dtype_name(dtype), (long long)low, (long long)high);
   }
   lt_spec(c, 0, dtype, 1, &n);
   return true;
@@ -151,10 +154,10 @@ bool lt_infer_randperm(lt_Call *c) {
 static bool uniform_fits(double from, double to, lt_Dtype d) {
   double largest = lt_dtype_largest(d);
   if (!(isfinite(from) && isfinite(to) && from <= to))
-    return lt_fail("wants finite from <= to, got from %s to %s", lt_number_text(from),
+    return lt_fail("expected finite numbers from <= to, got from %s to %s", lt_number_text(from),
                    lt_number_text(to));
   if (fabs(from) <= largest && fabs(to) <= largest && to - from <= largest) return true;
-  return lt_fail("expected from, to and to - from of at most %s (%s), got from %s to %s",
+  return lt_fail("expected from, to and to - from of at most %s (\"%s\"), got from %s to %s",
                  lt_number_text(largest), lt_dtype_name(d), lt_number_text(from),
                  lt_number_text(to));
 }
@@ -171,7 +174,8 @@ bool lt_infer_uniform(lt_Call *c) {
 bool lt_infer_normal(lt_Call *c) {
   if (!lt_check_float(c, 0)) return false;
   if (!(c->arg[2].f >= 0))
-    return lt_fail("std is %s, wants 0 or more", lt_number_text(c->arg[2].f));
+    return lt_fail("expected a number of at least 0 for argument 'std', got %s",
+                   lt_number_text(c->arg[2].f));
   lt_spec_like(c, 0, lt_in(c, 0));
   return true;
 }
@@ -180,7 +184,8 @@ bool lt_infer_normal(lt_Call *c) {
 bool lt_infer_exponential(lt_Call *c) {
   if (!lt_check_float(c, 0)) return false;
   if (!(c->arg[1].f > 0))
-    return lt_fail("lambd is %s, wants more than 0", lt_number_text(c->arg[1].f));
+    return lt_fail("expected a number greater than 0 for argument 'lambd', got %s",
+                   lt_number_text(c->arg[1].f));
   lt_spec_like(c, 0, lt_in(c, 0));
   return true;
 }
@@ -198,18 +203,19 @@ bool lt_infer_fill_number(lt_Call *c) {
   if (!lt_given(c, 1)) return true;
   int64_t from = c->arg[1].i, to = c->arg[2].i, low, high;
   if (from > to)
-    return lt_fail("no whole number lies from %lld to %lld", (long long)from, (long long)to);
+    return lt_fail("expected from <= to, got from %lld to %lld", (long long)from, (long long)to);
   if (lt_dtype_is_float(self->dtype)) {
     double largest = lt_dtype_largest(self->dtype);
     return (fabs((double)from) <= largest && fabs((double)to) <= largest) ||
-           lt_fail("expected from and to of at most %s (%s), got from %lld to %lld",
+           lt_fail("expected from and to of at most %s (\"%s\"), got from %lld to %lld",
                    lt_number_text(largest), lt_dtype_name(self->dtype), (long long)from,
                    (long long)to);
   }
   lt_dtype_range(self->dtype, &low, &high);
   if (from >= low && to <= high) return true;
-  return lt_fail("%lld does not fit %s (%lld to %lld)", (long long)(from < low ? from : to),
-                 lt_dtype_name(self->dtype), (long long)low, (long long)high);
+  return lt_fail("cannot store %lld in \"%s\": it holds %lld to %lld",
+                 (long long)(from < low ? from : to), lt_dtype_name(self->dtype), (long long)low,
+                 (long long)high);
 }
 
 /* bernoulli_ (self, p) */
@@ -220,7 +226,8 @@ bool lt_infer_bernoulli(lt_Call *c) {
   if (!p) {
     double chance = lt_scalar_to_double(c->arg[1].scalar);
     if (!(chance >= 0 && chance <= 1))
-      return lt_fail("p is %s, wants a probability from 0 to 1", lt_number_text(chance));
+      return lt_fail("expected a probability from 0 to 1 for argument 'p', got %s",
+                     lt_number_text(chance));
   }
   lt_spec_like(c, 0, self);
   return true;
@@ -239,10 +246,12 @@ bool lt_infer_multinomial(lt_Call *c) {
   int64_t samples = c->arg[1].i;
   if (!lt_check_float(c, 0) || !lt_check_ndim(c, 0, 1, 2)) return false;
   int64_t kinds = self->shape[self->ndim - 1];
-  if (samples < 1) return lt_fail("num_samples is %lld, wants 1 or more", (long long)samples);
-  if (kinds == 0) return lt_fail("self is %s: there is nothing to draw from", lt_text(self));
+  if (samples < 1)
+    return lt_fail("expected an integer of at least 1 for argument 'num_samples', got %lld",
+                   (long long)samples);
+  if (kinds == 0) return lt_fail("cannot draw from an empty tensor: self is %s", lt_text(self));
   if (!c->arg[2].b && samples > kinds)
-    return lt_fail("cannot draw %lld of %lld without replacement: pass replacement = true",
+    return lt_fail("cannot draw %lld of %lld without replacement\nhint: replacement = true",
                    (long long)samples, (long long)kinds);
   int64_t shape[2] = {self->shape[0], samples};
   lt_spec(c, 0, LT_int64, self->ndim, self->ndim == 2 ? shape : shape + 1);

@@ -18,7 +18,7 @@ bool lt_infer_index_select(lt_Call *c) {
   int dim = lt_dim(c->arg[1].i, self->ndim);
   if (dim < 0 || !check_index_vector(c, 2, &count)) return false;
   if (self->ndim == 0 && count != 1)
-    return lt_fail("self has no dimensions, so index wants one position, got %lld",
+    return lt_fail("expected one index for argument 'index', as self has no dimensions, got %lld",
                    (long long)count);
   memcpy(shape, self->shape, sizeof shape);
   if (self->ndim) shape[dim] = count;
@@ -31,12 +31,13 @@ static bool check_index_inside(const lt_Tensor *index, const lt_Tensor *t, const
                                int dim) {
   int n = index->ndim ? index->ndim : 1, m = t->ndim ? t->ndim : 1;
   if (n != m)
-    return lt_fail("index is %s and %s is %s, wants the same number of dimensions", lt_text(index),
-                   who, lt_text(t));
+    return lt_fail("expected the same number of dimensions for index and %s, got %s and %s", who,
+                   lt_text(index), lt_text(t));
   for (int d = 0; d < n; d++)
     if (d != dim && lt_size_at(index, d) > lt_size_at(t, d))
-      return lt_fail("index is %s and %s is %s: dim %d of index is larger", lt_text(index), who,
-                     lt_text(t), d + 1);
+      return lt_fail(
+          "expected an index no larger than %s %s for argument 'index', got %s: dim %d is larger",
+          who, lt_text(t), lt_text(index), d + 1);
   return true;
 }
 
@@ -82,7 +83,7 @@ bool lt_infer_index_update(lt_Call *c) {
   bool one = source->ndim == 0 && count == 1 && ndim == 1; /* a 0-d source for one index */
   bool same = lt_shape_equal(source->ndim, source->shape, ndim, shape);
   if (!one && !same)
-    return lt_fail("source wants %s (%lld positions in dim %d of %s), got %s",
+    return lt_fail("expected shape %s for argument 'source' (%lld indices in dim %d of %s), got %s",
                    lt_shape_text(ndim, shape), (long long)count, dim + 1, lt_text(self),
                    lt_text(source));
   lt_spec_like(c, 0, self);
@@ -107,9 +108,10 @@ static bool broadcast_indices(const lt_Call *c, int *ndim, int64_t *shape) {
   for (int k = 0; k < c->arg[1].count; k++) {
     const lt_Tensor *t = c->arg[1].tensors[k];
     if (lt_dtype_category(t->dtype) != LT_INTEGER || t->dtype == LT_uint8)
-      return lt_fail("index %d is %s, wants bool or int64", k + 1, lt_dtype_name(t->dtype));
+      return lt_fail("expected dtype \"bool\" or \"int64\" for index %d, got \"%s\"", k + 1,
+                     lt_dtype_name(t->dtype));
     if (!lt_shape_broadcast(ndim, shape, t->ndim, t->shape))
-      return lt_fail("index %d of shape %s does not broadcast with the ones before it, %s", k + 1,
+      return lt_fail("cannot broadcast index %d of shape %s with the ones before it, %s", k + 1,
                      lt_text(t), lt_shape_text(*ndim, shape));
   }
   return true;
@@ -120,14 +122,14 @@ static bool check_indexed_dims(const lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
   int n = c->arg[1].count;
   if (n == 0 || n != c->arg[2].count)
-    return lt_fail("got %d index tensors for %d dims, wants one for each", n, c->arg[2].count);
+    return lt_fail("expected %d index tensors, one for each dim, got %d", c->arg[2].count, n);
   for (int k = 0; k < n; k++) {
     int64_t d = c->arg[2].ints[k];
     if (d < 0 || d >= self->ndim)
       return lt_fail("expected the dims of self, 0 to %d, for argument 'dims', got %lld",
                      self->ndim - 1, (long long)d);
     if (k > 0 && d <= c->arg[2].ints[k - 1])
-      return lt_fail("wants the indexed dims in ascending order, dim %lld is not",
+      return lt_fail("expected the indexed dims in ascending order, got dim %lld out of order",
                      (long long)d + 1);
   }
   return true;
@@ -152,7 +154,7 @@ static bool indexed_shape(const lt_Call *c, int *ndim, int64_t *shape) {
     if (d == self->ndim) break;
     if (k < n && dims[k] == d) {
       if (some && self->shape[d] == 0)
-        return lt_fail("dim %d of %s has no positions", d + 1, lt_text(self));
+        return lt_fail("cannot index dim %d of %s: it is empty", d + 1, lt_text(self));
       k++;
     } else {
       shape[out++] = self->shape[d];
@@ -177,11 +179,11 @@ bool lt_infer_index_put(lt_Call *c) {
   int ndim;
   int64_t shape[LT_MAX_DIMS];
   if (!indexed_shape(c, &ndim, shape)) return false;
-  if (!lt_check_expands("values", values->ndim, values->shape, "the positions", ndim, shape))
+  if (!lt_check_expands("values", values->ndim, values->shape, "the indices", ndim, shape))
     return false;
   if (!lt_check_same_dtype(c, 0, 3)) return false;
   if (c->arg[4].b && lt_dtype_is_complex(self->dtype))
-    return lt_fail("cannot accumulate in a %s tensor: not yet supported",
+    return lt_fail("cannot accumulate in a tensor of dtype \"%s\": not yet supported",
                    lt_dtype_name(self->dtype));
   lt_spec_like(c, 0, self);
   return true;
@@ -192,7 +194,8 @@ bool lt_infer_index_put(lt_Call *c) {
 /* Prepares a result whose shape depends on the data: the kernel allocates it. */
 static bool shape_is_data(lt_Call *c, lt_Dtype dtype) {
   if (lt_tensor_is_meta(lt_in(c, 0)))
-    return lt_fail("the shape depends on the data; a meta tensor has none");
+    return lt_fail(
+        "cannot infer the shape of the result: it depends on the data, and a meta tensor has none");
   c->spec[0].dtype = dtype;
   c->spec[0].device = c->device;
   c->nout = 0;
@@ -207,8 +210,7 @@ bool lt_infer_masked_select(lt_Call *c) {
   int64_t shape[LT_MAX_DIMS];
   memcpy(shape, self->shape, sizeof shape);
   if (!lt_shape_broadcast(&ndim, shape, mask->ndim, mask->shape))
-    return lt_fail("self %s and mask %s cannot be broadcast together", lt_text(self),
-                   lt_text(mask));
+    return lt_fail("cannot broadcast self %s and mask %s together", lt_text(self), lt_text(mask));
   return shape_is_data(c, self->dtype);
 }
 
@@ -223,7 +225,7 @@ bool lt_infer_masked_scatter(lt_Call *c) {
   int64_t shape[LT_MAX_DIMS];
   memcpy(shape, self->shape, sizeof(int64_t) * (size_t)ndim);
   if (!lt_shape_broadcast(&ndim, shape, mask->ndim, mask->shape))
-    return lt_fail("mask %s and self %s cannot be broadcast to one shape",
+    return lt_fail("cannot broadcast mask %s and self %s to one shape",
                    lt_shape_text(mask->ndim, mask->shape), lt_shape_text(self->ndim, self->shape));
   lt_spec(c, 0, self->dtype, ndim, shape);
   return true;
@@ -238,8 +240,9 @@ bool lt_infer_embedding(lt_Call *c) {
     return false;
   int64_t rows = weight->shape[0], *padding = &c->arg[2].i;
   if (*padding < -rows || *padding > rows)
-    return lt_fail("padding_idx is %lld, the weight has rows 1 to %lld", (long long)*padding,
-                   (long long)rows);
+    return lt_fail(
+        "expected an index from 1 to %lld, a row of weight, for argument 'padding_idx', got %lld",
+        (long long)rows, (long long)*padding);
   if (*padding < 0) *padding += rows + LT_INDEX_BASE;
   int64_t shape[LT_MAX_DIMS];
   memcpy(shape, input->shape, sizeof shape);
@@ -254,8 +257,8 @@ bool lt_infer_embedding_backward(lt_Call *c) {
   if (!lt_check_float(c, 0) || !lt_check_index(c, 1) || !lt_check_count(c, 2)) return false;
   if (grad->ndim != input->ndim + 1 ||
       !lt_shape_equal(input->ndim, grad->shape, input->ndim, input->shape))
-    return lt_fail("grad is %s, wants one row for each position of input %s", lt_text(grad),
-                   lt_text(input));
+    return lt_fail("expected one row for each index in input %s for argument 'grad', got %s",
+                   lt_text(input), lt_text(grad));
   int64_t shape[2] = {c->arg[2].i, grad->shape[grad->ndim - 1]};
   lt_spec(c, 0, grad->dtype, 2, shape);
   return true;

@@ -8,12 +8,13 @@ static bool is_empty_list(const lt_Tensor *t) { return t->ndim == 1 && t->shape[
 /* Checks that `t`, tensor k (0-based) of the list, has the sizes of `first` except in dim. */
 static bool check_sizes_match(const lt_Tensor *first, const lt_Tensor *t, int k, int dim) {
   if (t->ndim != first->ndim)
-    return lt_fail("tensor %d is %s, wants %d dimension%s as %s has", k + 1, lt_text(t),
-                   first->ndim, first->ndim == 1 ? "" : "s", lt_text(first));
+    return lt_fail("expected %d dimension%s for argument 'tensors[%d]', as in %s, got %s",
+                   first->ndim, first->ndim == 1 ? "" : "s", k + 1, lt_text(first), lt_text(t));
   for (int d = 0; d < t->ndim; d++)
     if (d != dim && t->shape[d] != first->shape[d])
-      return lt_fail("tensor %d is %s: except in dim %d it wants the sizes of %s, dim %d differs",
-                     k + 1, lt_text(t), dim + 1, lt_text(first), d + 1);
+      return lt_fail("expected the sizes of %s except in dim %d for argument 'tensors[%d]', got "
+                     "%s: dim %d differs",
+                     lt_text(first), dim + 1, k + 1, lt_text(t), d + 1);
   return true;
 }
 
@@ -21,12 +22,15 @@ static bool check_sizes_match(const lt_Tensor *first, const lt_Tensor *t, int k,
 bool lt_infer_cat(lt_Call *c) {
   int n = c->arg[0].count;
   lt_Tensor *const *list = c->arg[0].tensors;
-  if (n == 0) return lt_fail("wants at least one tensor, got an empty list");
+  if (n == 0)
+    return lt_fail("expected at least one tensor for argument 'tensors', got an empty list");
   const lt_Tensor *first = NULL;
   lt_Dtype dtype = list[0]->dtype;
   for (int k = 0; k < n; k++) {
     if (list[k]->ndim == 0)
-      return lt_fail("tensor %d has no dimension to join along: use stack", k + 1);
+      return lt_fail("expected at least 1 dimension for argument 'tensors[%d]', got 0\nhint: "
+                     "lt.stack(tensors)",
+                     k + 1);
     if (!first && !is_empty_list(list[k])) first = list[k];
     dtype = lt_dtype_promote(dtype, list[k]->dtype);
   }
@@ -40,7 +44,7 @@ bool lt_infer_cat(lt_Call *c) {
     if (is_empty_list(list[k])) continue;
     if (!check_sizes_match(first, list[k], k, dim)) return false;
     if (__builtin_add_overflow(shape[dim], list[k]->shape[dim], &shape[dim]))
-      return lt_fail("dim %d of the result would be past int64", dim + 1);
+      return lt_fail("cannot join: dim %d of the result does not fit int64", dim + 1);
   }
   if (!lt_shape_numel(lt_user_op(), first->ndim, shape, &numel)) return false;
   lt_spec(c, 0, dtype, first->ndim, shape);
@@ -87,10 +91,9 @@ bool lt_infer_roll(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
   int shifts = c->arg[1].count, dims = c->arg[2].count;
   if (dims == 0 && shifts != 1)
-    return lt_fail("got %d shifts, wants one shift, or dims for each of them", shifts);
+    return lt_fail("expected one shift, or as many dims as shifts, got %d shifts", shifts);
   if (dims != 0 && dims != shifts)
-    return lt_fail("got %d shift%s for %d dim%s, wants one for each", shifts,
-                   shifts == 1 ? "" : "s", dims, dims == 1 ? "" : "s");
+    return lt_fail("expected as many shifts as dims (%d), got %d", dims, shifts);
   for (int i = 0; i < dims; i++)
     if (lt_dim(c->arg[2].ints[i], self->ndim) < 0) return false;
   lt_spec_like(c, 0, self);

@@ -8,17 +8,17 @@ static bool check_affine(const lt_Call *c, int i, const lt_Tensor *self, int n) 
   if (!t) return true;
   const int64_t *tail = self->shape + self->ndim - n;
   if (!lt_shape_equal(t->ndim, t->shape, n, tail))
-    return lt_fail("%s is %s, wants %s: the dimensions that are normalised", lt_arg_name(c, i),
-                   lt_text(t), lt_shape_text(n, tail));
+    return lt_fail("expected shape %s, the normalized dimensions, for argument '%s', got %s",
+                   lt_shape_text(n, tail), lt_arg_name(c, i), lt_text(t));
   if (t->dtype == self->dtype) return true;
-  return lt_fail("self is %s and %s is %s, wants one dtype", lt_dtype_name(self->dtype),
-                 lt_arg_name(c, i), lt_dtype_name(t->dtype));
+  return lt_fail("expected self's dtype \"%s\" for argument '%s', got \"%s\"",
+                 lt_dtype_name(self->dtype), lt_arg_name(c, i), lt_dtype_name(t->dtype));
 }
 
 /* Checks the number of normalized dimensions. */
 static bool check_normalized(const lt_Tensor *self, int64_t n) {
   if (n >= 1 && n <= self->ndim) return true;
-  return lt_fail("cannot normalise the last %lld dimensions of %s", (long long)n, lt_text(self));
+  return lt_fail("cannot normalize the last %lld dimensions of %s", (long long)n, lt_text(self));
 }
 
 /* Computes the shape of the statistics: normalized dimensions have size 1, so that the statistics
@@ -68,11 +68,11 @@ static bool check_nll(const lt_Call *c, int first) {
   if (!lt_check_float(c, first) || !lt_check_index(c, first + 1) || !lt_check_ndim(c, first, 2, 2))
     return false;
   if (target->ndim != 1 || target->shape[0] != self->shape[0])
-    return lt_fail("self is %s, so target wants {%lld}, got %s", lt_text(self),
-                   (long long)self->shape[0], lt_text(target));
+    return lt_fail("expected shape {%lld} for argument 'target', as self is %s, got %s",
+                   (long long)self->shape[0], lt_text(self), lt_text(target));
   if (weight && (weight->ndim != 1 || weight->shape[0] != self->shape[1]))
-    return lt_fail("weight wants one number per class, {%lld}, got %s", (long long)self->shape[1],
-                   lt_text(weight));
+    return lt_fail("expected shape {%lld} for argument 'weight', one number for each class, got %s",
+                   (long long)self->shape[1], lt_text(weight));
   if (weight && !lt_check_same_dtype(c, first, first + 2)) return false;
   return true;
 }

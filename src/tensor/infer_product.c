@@ -4,8 +4,7 @@
 bool lt_check_factors(const lt_Call *c, int i, int j) {
   if (!lt_check_same_dtype(c, i, j)) return false;
   if (lt_in(c, i)->dtype != LT_bool) return true;
-  return lt_fail(
-      "bool tensors cannot be multiplied as matrices: convert them with :to \"float32\"");
+  return lt_fail("cannot multiply matrices of dtype \"bool\"\nhint: x:to(\"float32\")");
 }
 
 /* Checks that the last two dimensions of a and b are {n, k} and {k, m}. */
@@ -30,8 +29,8 @@ bool lt_infer_bmm(lt_Call *c) {
   const lt_Tensor *a = lt_in(c, 0), *b = lt_in(c, 1);
   if (!lt_check_ndim(c, 0, 3, 3) || !lt_check_ndim(c, 1, 3, 3)) return false;
   if (a->shape[0] != b->shape[0])
-    return lt_fail("cannot multiply %s by %s: the numbers of matrices, %lld and %lld, differ",
-                   lt_text(a), lt_text(b), (long long)a->shape[0], (long long)b->shape[0]);
+    return lt_fail("cannot multiply %s by %s: the batch sizes %lld and %lld differ", lt_text(a),
+                   lt_text(b), (long long)a->shape[0], (long long)b->shape[0]);
   if (!check_inner(a, b) || !lt_check_factors(c, 0, 1)) return false;
   lt_spec(c, 0, a->dtype, 3, (int64_t[]){a->shape[0], a->shape[1], b->shape[2]});
   return true;
@@ -49,8 +48,9 @@ bool lt_infer_addmm(lt_Call *c) {
   if (!lt_dtype_is_float(a->dtype))
     for (int i = 3; i < 5; i++)
       if (c->arg[i].scalar.kind == LT_FLOATING)
-        return lt_fail("%s is %s, wants an integer for %s tensors", lt_arg_name(c, i),
-                       lt_number_text(c->arg[i].scalar.f), lt_dtype_name(a->dtype));
+        return lt_fail("expected an integer for argument '%s' of tensors of dtype \"%s\", got %s",
+                       lt_arg_name(c, i), lt_dtype_name(a->dtype),
+                       lt_number_text(c->arg[i].scalar.f));
   lt_spec(c, 0, a->dtype, 2, shape);
   return true;
 }

@@ -23,9 +23,10 @@ static int dtype_argument(const lt_Call *c) {
 /* Reports a dtype that is not a float. */
 static bool refuse_numbers(const lt_Call *c, lt_Dtype got) {
   if (dtype_argument(c) >= 0)
-    return lt_fail("wants a float dtype, got %s: pass dtype = \"float32\" or x:to \"float32\"",
-                   lt_dtype_name(got));
-  return lt_fail("wants a float dtype, got %s: x:to \"float32\"", lt_dtype_name(got));
+    return lt_fail(
+        "expected a float dtype, got \"%s\"\nhint: dtype = \"float32\", or x:to(\"float32\")",
+        lt_dtype_name(got));
+  return lt_fail("expected a float dtype, got \"%s\"\nhint: x:to(\"float32\")", lt_dtype_name(got));
 }
 
 /* Computes the dtype in which the reduction is computed. */
@@ -70,8 +71,7 @@ static bool check_not_empty(const lt_Call *c, unsigned mask) {
   const lt_Tensor *self = lt_in(c, 0);
   for (int d = 0; d < self->ndim; d++)
     if ((mask >> d & 1) && self->shape[d] == 0)
-      return lt_fail("self is %s: over dim %d, of size 0, there is nothing to choose from",
-                     lt_text(self), d + 1);
+      return lt_fail("cannot reduce dim %d of %s: its size is 0", d + 1, lt_text(self));
   return true;
 }
 
@@ -150,8 +150,8 @@ bool lt_infer_topk(lt_Call *c) {
   int dim = lt_dim(c->arg[2].i, self->ndim);
   if (dim < 0 || !lt_check_count(c, 1)) return false;
   if (k > lt_size_at(self, dim))
-    return lt_fail("k is %lld, but dim %d of %s has only %lld elements", (long long)k, dim + 1,
-                   lt_text(self), (long long)lt_size_at(self, dim));
+    return lt_fail("expected at most %lld, the size of dim %d of %s, for argument 'k', got %lld",
+                   (long long)lt_size_at(self, dim), dim + 1, lt_text(self), (long long)k);
   int64_t shape[LT_MAX_DIMS];
   memcpy(shape, self->shape, sizeof shape);
   if (self->ndim) shape[dim] = k;

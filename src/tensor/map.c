@@ -109,7 +109,7 @@ static bool check_like(const lt_Call *c, int k, int i, const lt_Tensor *first) {
   const lt_Tensor *t = lt_map_tensor(c, k, i);
   if (!t) return lt_fail("expected a tensor for argument '%s', got nil", name_of(c, k, i).text);
   if (!lt_device_equal(lt_tensor_device(t), c->device))
-    return lt_fail("expected a tensor on device '%s' for argument '%s', got one on '%s'",
+    return lt_fail("expected a tensor on \"%s\" for argument '%s', got one on \"%s\"",
                    lt_device_name(c->device), name_of(c, k, i).text,
                    lt_device_name(lt_tensor_device(t)));
   if (!lt_dtype_is_float(t->dtype))
@@ -125,10 +125,11 @@ static bool check_like(const lt_Call *c, int k, int i, const lt_Tensor *first) {
                    name_of(c, 0, i).text, lt_shape_text(t->ndim, t->shape));
   if (!lt_call_writes(c, k)) return true;
   if (lt_tensor_overlaps_itself(t))
-    return lt_fail("%s has elements that share memory: it was expanded\nhint: use a clone of it",
-                   name_of(c, k, i).text);
+    return lt_fail(
+        "cannot change '%s' in place: its elements share memory (it was expanded)\nhint: x:clone()",
+        name_of(c, k, i).text);
   const char *reason = lt_autograd_refuses(t);
-  return !reason || lt_fail("%s %s", name_of(c, k, i).text, reason);
+  return !reason || lt_fail("cannot change '%s' in place: %s", name_of(c, k, i).text, reason);
 }
 
 /* ---- memory in common ---- */
@@ -160,7 +161,7 @@ static bool add_place(Places *p, int k, int i) {
   for (; p->slot[at]; at = (at + 1) & p->mask) {
     int j = (int)(p->slot[at] - 1) / p->lists, l = (int)(p->slot[at] - 1) % p->lists;
     if (lt_map_tensor(p->call, l, j)->storage == s && clash(p, k, i, l, j))
-      return lt_fail("%s and %s may share memory, and one of them is written",
+      return lt_fail("cannot write to one of '%s' and '%s': they may share memory",
                      name_of(p->call, l, j).text, name_of(p->call, k, i).text);
   }
   p->slot[at] = 1 + (uint32_t)i * (uint32_t)p->lists + (uint32_t)k;

@@ -199,7 +199,7 @@ static bool make(Builder *m, int nout, lt_Tensor *const *out) {
   if (!begin(m)) return false;
   for (int i = 0; i < nout; i++) {
     int value = lt_recorder_value(m->r, out[i]);
-    if (value < 0) return lt_error_set("an output is no value of the record");
+    if (value < 0) return lt_error_set("program: expected outputs that were recorded");
     m->known[value].needed = true;
   }
   if (!mark(m)) return false;
@@ -231,12 +231,12 @@ static bool broadcast(const lt_Program *p, lt_Tensor *const *inputs, int *ndim, 
   for (int i = 0; i < p->ninputs; i++) {
     const lt_Tensor *t = inputs[i];
     if (t->dtype != p->dtype[i])
-      return lt_error_set("program: expected %s for input %d, got %s", lt_dtype_name(p->dtype[i]),
-                          i + 1, lt_dtype_name(t->dtype));
+      return lt_error_set("program: expected dtype \"%s\" for input %d, got \"%s\"",
+                          lt_dtype_name(p->dtype[i]), i + 1, lt_dtype_name(t->dtype));
     if (!lt_device_equal(lt_tensor_device(t), lt_tensor_device(inputs[0])))
-      return lt_error_set("program: inputs 1 and %d are on different devices", i + 1);
+      return lt_error_set("program: cannot run: inputs 1 and %d are on different devices", i + 1);
     if (!lt_shape_broadcast(ndim, shape, t->ndim, t->shape))
-      return lt_error_set("program: the inputs' shapes cannot be broadcast together");
+      return lt_error_set("program: cannot broadcast the shapes of the inputs together");
   }
   return true;
 }
@@ -257,7 +257,8 @@ static bool run(lt_ProgramLoop *l, lt_Tensor *const *inputs, lt_Tensor *const *o
   const lt_Backend *b = lt_backend_of(out[0]);
   if (!b->has_data || !l->numel) return true;
   if (!b->kernels.program)
-    return lt_error_set("program: device '%s' runs no elementwise programs", b->name);
+    return lt_error_set(
+        "program: cannot run on device \"%s\": it does not support elementwise programs", b->name);
   l->operand = calloc((size_t)(p->nout + p->ninputs), sizeof *l->operand);
   if (!l->operand) return lt_fail_memory();
   for (int i = 0; i < p->nout; i++) set_operand(l, &l->operand[i], out[i]);
@@ -271,7 +272,7 @@ static bool run(lt_ProgramLoop *l, lt_Tensor *const *inputs, lt_Tensor *const *o
 bool lt_program_run(const lt_Program *p, lt_Tensor *const *inputs, lt_Tensor **out, bool *refused) {
   lt_ProgramLoop l = {.program = p};
   *refused = false;
-  if (!p->ninputs) return lt_error_set("program: it has no input, which would give it a device");
+  if (!p->ninputs) return lt_error_set("program: expected at least one input, got none");
   if (!broadcast(p, inputs, &l.ndim, l.shape) ||
       !lt_shape_numel("program", l.ndim, l.shape, &l.numel))
     return false;

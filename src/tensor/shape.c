@@ -18,13 +18,13 @@ bool lt_shape_numel(const char *op, int ndim, const int64_t *shape, int64_t *num
   int64_t n = 1;
   bool empty = false;
   if (ndim > LT_MAX_DIMS) {
-    lt_error_set("%s: %d dimensions are more than the %d a tensor can have", op, ndim, LT_MAX_DIMS);
+    lt_error_set("%s: expected at most %d dimensions, got %d", op, LT_MAX_DIMS, ndim);
     return false;
   }
   for (int i = 0; i < ndim; i++) {
     if (shape[i] < 0) {
-      lt_error_set("%s: size %d is negative in the shape %s", op, i + 1,
-                   lt_shape_text(ndim, shape));
+      lt_error_set("%s: expected sizes of at least 0, got a negative size %d in the shape %s", op,
+                   i + 1, lt_shape_text(ndim, shape));
       return false;
     }
     empty |= shape[i] == 0;
@@ -32,7 +32,7 @@ bool lt_shape_numel(const char *op, int ndim, const int64_t *shape, int64_t *num
   for (int i = 0; i < ndim && !empty; i++) {
     /* the number of bytes must fit int64, too; an element has at most 16 */
     if (__builtin_mul_overflow(n, shape[i], &n) || n > INT64_MAX / 16) {
-      lt_error_set("%s: the shape %s has more elements than can be counted", op,
+      lt_error_set("%s: cannot create a tensor of shape %s: its number of elements overflows", op,
                    lt_shape_text(ndim, shape));
       return false;
     }
@@ -79,8 +79,8 @@ int lt_dim(int64_t dim, int ndim) {
   int n = ndim ? ndim : 1;
   if (dim >= 0 && dim < n) return (int)dim;
   if (dim < 0 && dim >= -n) return (int)dim + n;
-  lt_fail("dim %lld is out of range: the tensor has %d dimension%s", lt_dim_shown(dim), ndim,
-          ndim == 1 ? "" : "s");
+  lt_fail("cannot use dim %lld: it is out of range, the tensor has %d dimension%s",
+          lt_dim_shown(dim), ndim, ndim == 1 ? "" : "s");
   return -1;
 }
 
@@ -99,7 +99,7 @@ bool lt_dims(const lt_Arg *arg, int ndim, unsigned *mask) {
   for (int i = 0; i < arg->count; i++) {
     int d = lt_dim(arg->ints[i], ndim);
     if (d < 0) return false;
-    if (*mask & (1u << d)) return lt_fail("dim %d is named twice", d + 1);
+    if (*mask & (1u << d)) return lt_fail("expected each dim once, got dim %d twice", d + 1);
     *mask |= 1u << d;
   }
   return true;

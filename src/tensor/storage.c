@@ -62,10 +62,10 @@ static void *no_memory(lt_Device device, size_t nbytes, int64_t collected) {
   snprintf(reason, sizeof reason, "%s", lt_error());
   if (b->memory.report) b->memory.report(b, device.index, nbytes, collected, report, sizeof report);
   if (report[0])
-    return lt_error_memory("%s: out of memory on %s: tried to allocate %.2f MiB\n%s", lt_user_op(),
-                           lt_device_name(device), (double)nbytes / MiB, report);
+    return lt_error_memory("%s: out of memory on \"%s\": cannot allocate %.2f MiB\n%s",
+                           lt_user_op(), lt_device_name(device), (double)nbytes / MiB, report);
   return lt_error_memory(
-      "%s: out of memory on %s: tried to allocate %.2f MiB; %.2f MiB are held by tensors%s%s",
+      "%s: out of memory on \"%s\": cannot allocate %.2f MiB; tensors hold %.2f MiB%s%s",
       lt_user_op(), lt_device_name(device), (double)nbytes / MiB, (double)lt_memory_live() / MiB,
       reason[0] ? "; " : "", reason);
 }
@@ -216,7 +216,7 @@ lt_Storage *lt_storage_new_pinned(int device_type, size_t nbytes) {
   const lt_Backend *b = lt_device_backend(device_type);
   if (!b) return NULL;
   if (!b->memory.host_alloc)
-    return lt_error_set("%s: %s has no pinned memory", lt_user_op(),
+    return lt_error_set("%s: cannot pin memory for \"%s\": it has no pinned memory", lt_user_op(),
                         lt_device_type_name(device_type));
   lt_Storage *s = malloc(sizeof *s);
   if (!s) return no_memory(lt_cpu(), nbytes, 0);

@@ -97,13 +97,13 @@ bool lt_tensor_item(const lt_Tensor *t, lt_Scalar *out) {
   char element[16];
   if (!lt_tensor_usable(t, "item", "self")) return false;
   if (t->numel != 1) {
-    lt_error_set("item: wants a tensor of one element, got the shape %s",
+    lt_error_set("item: expected a tensor of one element for argument 'self', got shape %s",
                  lt_shape_text(t->ndim, t->shape));
     return false;
   }
   const lt_Backend *b = lt_backend_of(t);
   if (!b->has_data) {
-    lt_error_set("item: a %s tensor has no data", b->name);
+    lt_error_set("item: cannot read a tensor on \"%s\": it has no data", b->name);
     return false;
   }
   if (b->host_memory) {
@@ -218,7 +218,8 @@ bool lt_tensor_free(lt_Tensor *t) {
 
 bool lt_tensor_usable(const lt_Tensor *t, const char *op, const char *argument) {
   if (!t || t->freed != LT_FREED) return true;
-  lt_error_set("%s: argument '%s' was freed (x:free())", op ? op : lt_user_op(), argument);
+  lt_error_set("%s: expected a tensor for argument '%s', got a tensor that was freed (x:free())",
+               op ? op : lt_user_op(), argument);
   return false;
 }
 
@@ -226,7 +227,9 @@ bool lt_arg_usable(const lt_Arg *a, const char *name) {
   if (a->kind == LT_ARG_TENSOR) return lt_tensor_usable(a->tensor, NULL, name);
   for (int k = 0; a->kind == LT_ARG_TENSORS && k < a->count; k++)
     if (a->tensors[k] && a->tensors[k]->freed == LT_FREED)
-      return lt_fail("element %d of argument '%s' was freed (x:free())", k + 1, name);
+      return lt_fail(
+          "expected a tensor for argument '%s[%d]', got a tensor that was freed (x:free())", name,
+          k + 1);
   return true;
 }
 
@@ -234,16 +237,18 @@ bool lt_tensor_set_data(lt_Tensor *t, lt_Tensor *data) {
   if (!lt_tensor_usable(t, "set_data", "self") || !lt_tensor_usable(data, "set_data", "data"))
     return false;
   if (lt_tensor_in_use(t)) {
-    lt_error_set("set_data: cannot replace the data of a tensor that a running call uses");
+    lt_error_set("set_data: cannot replace the data: a running call uses the tensor");
     return false;
   }
   if (t->meta && !lt_tensor_is_leaf(t)) {
-    lt_error_set("set_data: the tensor is a result of %s: only leaves can be given other data",
-                 lt_tensor_grad_fn_name(t));
+    lt_error_set(
+        "set_data: cannot replace the data: the tensor is not a leaf, it is a result of %s",
+        lt_tensor_grad_fn_name(t));
     return false;
   }
   if (t->requires_grad && !lt_dtype_is_float(data->dtype)) {
-    lt_error_set("set_data: the tensor requires grad, so its data must be floats, got %s",
+    lt_error_set("set_data: expected a float dtype for argument 'data', as the tensor requires "
+                 "grad, got \"%s\"",
                  lt_dtype_name(data->dtype));
     return false;
   }

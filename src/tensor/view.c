@@ -66,13 +66,14 @@ static void remove_dim(Geometry *g, int dim) {
 bool lt_view_shape(int64_t numel, const char *said, const lt_Arg *sizes, int *ndim,
                    int64_t *shape) {
   if (sizes->count > LT_MAX_DIMS)
-    return lt_fail("got %d sizes, a tensor has at most %d dimensions", sizes->count, LT_MAX_DIMS);
+    return lt_fail("expected at most %d sizes, got %d", LT_MAX_DIMS, sizes->count);
   int n = *ndim = sizes->count, open = -1;
   int64_t known = 1;
   for (int d = 0; d < n; d++) shape[d] = sizes->ints[d];
   const char *target = lt_shape_text(n, shape);
   for (int d = 0; d < n; d++) {
-    if (shape[d] == -1 && open >= 0) return lt_fail("only one size may be -1, got %s", target);
+    if (shape[d] == -1 && open >= 0)
+      return lt_fail("expected at most one size of -1, got %s", target);
     if (shape[d] == -1) {
       open = d;
       shape[d] = 1;
@@ -80,10 +81,10 @@ bool lt_view_shape(int64_t numel, const char *said, const lt_Arg *sizes, int *nd
   }
   if (!lt_shape_numel(lt_user_op(), n, shape, &known)) return false;
   if (open >= 0 && known == 0)
-    return lt_fail("the -1 in %s could be any size: write it out", target);
+    return lt_fail("cannot infer the size -1 in %s: any size fits", target);
   if (open >= 0 ? numel % known != 0 : numel != known)
-    return lt_fail("%s has %lld element%s, which do not fill %s", said, (long long)numel,
-                   numel == 1 ? "" : "s", target);
+    return lt_fail("cannot view %s of %lld element%s as %s: the number of elements differs", said,
+                   (long long)numel, numel == 1 ? "" : "s", target);
   if (open >= 0) shape[open] = numel / known;
   return true;
 }
@@ -120,7 +121,7 @@ bool lt_view_view(lt_Call *c) {
   int64_t shape[LT_MAX_DIMS], strides[LT_MAX_DIMS];
   if (!lt_view_shape(self->numel, lt_text(self), &c->arg[1], &ndim, shape)) return false;
   if (!lt_view_strides(self, ndim, shape, strides))
-    return lt_fail("the elements of %s lie in memory so that %s would need a copy: use reshape",
+    return lt_fail("cannot view %s as %s: its strides require a copy\nhint: x:reshape(...)",
                    lt_text(self), lt_shape_text(ndim, shape));
   return set_view(c, self->offset, ndim, shape, strides);
 }
@@ -132,18 +133,18 @@ bool lt_view_expand(lt_Call *c) {
   const int64_t *sizes = c->arg[1].ints;
   if (!lt_check_rank(ndim)) return false;
   if (lead < 0)
-    return lt_fail("%s has more dimensions than the %d sizes of %s", lt_text(self), ndim,
-                   lt_shape_text(ndim, sizes));
+    return lt_fail("cannot expand %s to %s: it has more than %d dimension%s", lt_text(self),
+                   lt_shape_text(ndim, sizes), ndim, ndim == 1 ? "" : "s");
   int64_t shape[LT_MAX_DIMS], strides[LT_MAX_DIMS], numel;
   for (int d = 0; d < ndim; d++) {
     int64_t old = d < lead ? 1 : self->shape[d - lead];
     if (d < lead && sizes[d] == -1)
-      return lt_fail("-1 keeps a size, but dim %d of %s is new", d + 1, lt_shape_text(ndim, sizes));
+      return lt_fail("cannot keep the size of dim %d of %s (-1): the dimension is new", d + 1,
+                     lt_shape_text(ndim, sizes));
     shape[d] = sizes[d] == -1 ? old : sizes[d];
     if (shape[d] != old && old != 1)
-      return lt_fail(
-          "%s cannot be expanded to %s: dim %d has size %lld, only size 1 can be repeated",
-          lt_text(self), lt_shape_text(ndim, sizes), d - lead + 1, (long long)old);
+      return lt_fail("cannot expand %s to %s: dim %d has size %lld, only size 1 can be repeated",
+                     lt_text(self), lt_shape_text(ndim, sizes), d - lead + 1, (long long)old);
     strides[d] = d < lead || shape[d] != old ? 0 : self->strides[d - lead];
   }
   if (!lt_shape_numel(lt_user_op(), ndim, shape, &numel)) return false;
@@ -159,27 +160,29 @@ bool lt_view_as_strided(lt_Call *c) {
   bool empty = false;
   if (!lt_check_sizes(&c->arg[1], &ndim, shape)) return false;
   if (c->arg[2].count != ndim)
-    return lt_fail("got %d sizes and %d strides, wants one stride for each size", ndim,
-                   c->arg[2].count);
-  if (offset < 0) return lt_fail("storage_offset is %lld, wants 0 or more", (long long)offset);
+    return lt_fail("expected one stride for each size (%d), got %d", ndim, c->arg[2].count);
+  if (offset < 0)
+    return lt_fail("expected an integer of at least 0 for argument 'storage_offset', got %lld",
+                   (long long)offset);
   last = offset;
   for (int d = 0; d < ndim; d++) {
     int64_t reach;
     if (strides[d] < 0)
-      return lt_fail("stride %d is %lld, wants 0 or more", d + 1, (long long)strides[d]);
+      return lt_fail("expected an integer of at least 0 for argument 'stride[%d]', got %lld", d + 1,
+                     (long long)strides[d]);
     if (shape[d] == 0) empty = true;
     if (strides[d] > INT64_MAX / 16 ||
         (shape[d] > 1 && (__builtin_mul_overflow(shape[d] - 1, strides[d], &reach) ||
                           __builtin_add_overflow(last, reach, &last))))
-      return lt_fail("sizes %s with strides %s reach past int64", lt_shape_text(ndim, shape),
-                     lt_shape_text(ndim, strides));
+      return lt_fail("cannot view the storage: sizes %s with strides %s overflow int64",
+                     lt_shape_text(ndim, shape), lt_shape_text(ndim, strides));
   }
   int64_t room = (int64_t)(self->storage->nbytes / lt_dtype_size(self->dtype));
   if (!empty && last >= room)
-    return lt_fail(
-        "sizes %s with strides %s from offset %lld reach element %llu, the storage has %lld",
-        lt_shape_text(ndim, shape), lt_shape_text(ndim, strides), (long long)offset,
-        (unsigned long long)last + 1, (long long)room);
+    return lt_fail("cannot view the storage: sizes %s with strides %s from offset %lld reach "
+                   "element %llu, the storage has %lld",
+                   lt_shape_text(ndim, shape), lt_shape_text(ndim, strides), (long long)offset,
+                   (unsigned long long)last + 1, (long long)room);
   return set_view(c, offset, ndim, shape, strides);
 }
 
@@ -202,8 +205,8 @@ bool lt_view_permute(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
   int n = lt_given(c, 1) ? c->arg[1].count : 0;
   if (n != self->ndim)
-    return lt_fail("got %d dim%s for %s, wants each of its %d dimension%s once", n,
-                   n == 1 ? "" : "s", lt_text(self), self->ndim, self->ndim == 1 ? "" : "s");
+    return lt_fail("expected each of the %d dimension%s of %s once, got %d dim%s", self->ndim,
+                   self->ndim == 1 ? "" : "s", lt_text(self), n, n == 1 ? "" : "s");
   Geometry g = geometry_of(self);
   unsigned seen;
   if (n && !lt_dims(&c->arg[1], n, &seen)) return false;
@@ -248,14 +251,15 @@ bool lt_view_unsqueeze(lt_Call *c) {
 /* select (self, dim, index): the index is 0-based here, or negative. */
 bool lt_view_select(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
-  if (self->ndim == 0) return lt_fail("self has no dimensions to select from");
+  if (self->ndim == 0) return lt_fail("expected at least 1 dimension for argument 'self', got 0");
   Geometry g = geometry_of(self);
   int dim = lt_dim(c->arg[1].i, g.ndim);
   if (dim < 0) return false;
   int64_t at = c->arg[2].i, size = g.shape[dim];
   if (at < -size || at >= size)
-    return lt_fail("position %lld is outside dim %d of %s, which has %lld", lt_dim_shown(at),
-                   dim + 1, lt_text(self), (long long)size);
+    return lt_fail(
+        "cannot index dim %d of %s with %lld: the index is out of range, the size is %lld", dim + 1,
+        lt_text(self), lt_dim_shown(at), (long long)size);
   advance(&g, self, at < 0 ? at + size : at, g.strides[dim]);
   remove_dim(&g, dim);
   return set_geometry(c, &g);
@@ -264,18 +268,21 @@ bool lt_view_select(lt_Call *c) {
 /* _slice (self, dim, first, count, step): first is 0-based. */
 bool lt_view__slice(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
-  if (self->ndim == 0) return lt_fail("self has no dimensions to take a range of");
+  if (self->ndim == 0) return lt_fail("expected at least 1 dimension for argument 'self', got 0");
   Geometry g = geometry_of(self);
   int dim = lt_dim(c->arg[1].i, g.ndim);
   if (dim < 0) return false;
   int64_t first = c->arg[2].i, count = c->arg[3].i, step = c->arg[4].i, size = g.shape[dim];
-  if (step < 1) return lt_fail("step is %lld, wants 1 or more", (long long)step);
+  if (step < 1)
+    return lt_fail("expected an integer of at least 1 for argument 'step', got %lld",
+                   (long long)step);
   bool inside = first >= 0 && count >= 0 && first <= size &&
                 (count == 0 || (first < size && (count - 1) <= (size - 1 - first) / step));
   if (!inside)
-    return lt_fail("%lld positions from %lld, %lld apart, are outside dim %d of %s",
-                   (long long)count, (long long)((uint64_t)first + 1), (long long)step, dim + 1,
-                   lt_text(self));
+    return lt_fail(
+        "cannot take %lld elements from index %lld, %lld apart, of dim %d of %s: out of range",
+        (long long)count, (long long)((uint64_t)first + 1), (long long)step, dim + 1,
+        lt_text(self));
   if (count > 0) advance(&g, self, first, g.strides[dim]);
   g.shape[dim] = count;
   widen(&g, dim, step);
@@ -289,7 +296,8 @@ bool lt_view_diagonal(lt_Call *c) {
   int64_t offset = c->arg[1].i;
   int a = lt_dim(c->arg[2].i, self->ndim), b = a < 0 ? -1 : lt_dim(c->arg[3].i, self->ndim);
   if (a < 0 || b < 0) return false;
-  if (a == b) return lt_fail("dim1 and dim2 are both dim %d, wants two dimensions", a + 1);
+  if (a == b)
+    return lt_fail("expected two different dims for dim1 and dim2, got dim %d twice", a + 1);
   Geometry g = geometry_of(self);
   int64_t rows = g.shape[a], columns = g.shape[b], stride = g.strides[a] + g.strides[b];
   bool outside = offset >= columns || offset <= -rows;
@@ -311,11 +319,13 @@ bool lt_view_unfold(lt_Call *c) {
   int dim = lt_dim(c->arg[1].i, g.ndim);
   int64_t size = c->arg[2].i, step = c->arg[3].i;
   if (dim < 0 || !lt_check_count(c, 2) || !lt_check_rank(g.ndim + 1)) return false;
-  if (step < 1) return lt_fail("step is %lld, wants 1 or more", (long long)step);
+  if (step < 1)
+    return lt_fail("expected an integer of at least 1 for argument 'step', got %lld",
+                   (long long)step);
   int64_t room = lt_size_at(self, dim), stride = g.ndim ? g.strides[dim] : 1;
   if (size > room)
-    return lt_fail("a window of %lld does not fit dim %d of %s", (long long)size, dim + 1,
-                   lt_text(self));
+    return lt_fail("expected at most the size of dim %d of %s for argument 'size', got %lld",
+                   dim + 1, lt_text(self), (long long)size);
   if (g.ndim > 0) {
     g.shape[dim] = (room - size) / step + 1;
     widen(&g, dim, step);
@@ -351,7 +361,7 @@ bool lt_view_view_as_real(lt_Call *c) {
 bool lt_view_view_as_complex(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
   if (self->dtype != LT_float32 && self->dtype != LT_float64)
-    return lt_fail("expected dtype float32 or float64 for argument 'self', got %s",
+    return lt_fail("expected dtype \"float32\" or \"float64\" for argument 'self', got \"%s\"",
                    lt_dtype_name(self->dtype));
   int last = self->ndim - 1;
   if (last < 0 || self->shape[last] != 2)
@@ -364,8 +374,8 @@ bool lt_view_view_as_complex(lt_Call *c) {
     g.strides[d] /= 2;
   }
   if (!pairs && self->numel)
-    return lt_fail("expected pairs that lie together in memory for argument 'self', got strides %s "
-                   "and offset %lld\nhint: self:contiguous()",
+    return lt_fail("expected pairs that are contiguous in memory for argument 'self', got strides "
+                   "%s and offset %lld\nhint: self:contiguous()",
                    lt_shape_text(self->ndim, self->strides), (long long)self->offset);
   lt_Dtype dtype = lt_dtype_complex(self->dtype);
   return lt_autograd_check_complex(c) &&

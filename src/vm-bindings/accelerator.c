@@ -32,13 +32,12 @@ bool lt_lua_device(lua_State *L, int i, int type, lt_Device *out) {
                         lt_lua_describe(L, i));
   if (lua_type(L, i) == LUA_TSTRING) return lt_device_parse(lua_tostring(L, i), out);
   if (!lt_lua_whole(L, i, &number))
-    return lt_error_set(
-        "argument \"device\" is %s, it wants a device: a name such as \"cuda:0\", a "
-        "number, or a tensor that is there",
-        lt_lua_describe(L, i));
+    return lt_error_set("expected a device such as \"cuda:0\", an integer or a tensor for argument "
+                        "'device', got %s",
+                        lt_lua_describe(L, i));
   if (type < 0) type = lt_lua_accelerator();
   if (number < 0)
-    return lt_error_set("argument \"device\" is %lld: devices are counted from 0",
+    return lt_error_set("expected a device index of at least 0 for argument 'device', got %lld",
                         (long long)number);
   snprintf(full, sizeof full, "%s:%lld", lt_device_type_name(type < 0 ? LT_DEVICE_cuda : type),
            (long long)number);
@@ -49,7 +48,7 @@ int lt_lua_device_type(lua_State *L, int i) {
   const char *name = lt_lua_text(L, i, "device", "kind");
   for (int t = 0; t < lt_device_type_count(); t++)
     if (strcmp(lt_device_type_name(t), name) == 0) return t;
-  return lt_lua_error(L, "no type of device is called \"%s\"", name);
+  return lt_lua_error(L, "device: expected a device type for argument 'kind', got \"%s\"", name);
 }
 
 lt_Device lt_lua_full_device(lua_State *L, int i) {
@@ -86,9 +85,10 @@ static int device(lua_State *L) {
                 : lt_lua_device(L, 2, expected, &d);
   if (!ok) lt_lua_error(L, "%s: %s", name, lt_error());
   if (expected >= 0 ? d.type != expected : !lt_lua_is_accelerator(d.type))
-    lt_lua_error(L, "%s: argument \"device\" is %s, it wants %s%s", name, lt_device_name(d),
-                 expected >= 0 ? "a device of type " : "an accelerator",
-                 expected >= 0 ? lt_device_type_name(expected) : "");
+    lt_lua_error(L, "%s: expected %s%s%s for argument 'device', got \"%s\"", name,
+                 expected >= 0 ? "a device of type \"" : "an accelerator",
+                 expected >= 0 ? lt_device_type_name(expected) : "", expected >= 0 ? "\"" : "",
+                 lt_device_name(d));
   lua_pushstring(L, lt_device_name(d));
   return 1;
 }
@@ -102,7 +102,10 @@ static int device_index(lua_State *L) {
 static void set_index(lua_State *L, lt_Device d) {
   const lt_Backend *b = lt_device_backend(d.type);
   if (!b->index_set_current) {
-    if (d.index) lt_lua_error(L, "set_device: %s has one current device, its first", b->name);
+    if (d.index)
+      lt_lua_error(
+          L, "set_device: cannot change the current device of \"%s\": it is always the first one",
+          b->name);
   } else if (!b->index_set_current(b, d.index)) {
     lt_lua_fail(L, "set_device");
   }
@@ -189,10 +192,11 @@ static void *object_at(lua_State *L, int i, const void *meta) {
 static StreamBox *stream_at(lua_State *L, int i, const char *function, const char *argument) {
   StreamBox *box = object_at(L, i, lt_lua_state(L)->stream_meta);
   if (!box)
-    lt_lua_error(L, "%s: %s%s%s is %s, it wants a Stream", function,
-                 strcmp(argument, "self") ? "argument \"" : "", argument,
-                 strcmp(argument, "self") ? "\"" : "", lt_lua_describe(L, i));
-  if (!box->stream) lt_lua_error(L, "%s: the stream was closed", function);
+    lt_lua_error(L, "%s: expected a Stream for argument '%s', got %s", function, argument,
+                 lt_lua_describe(L, i));
+  if (!box->stream)
+    lt_lua_error(L, "%s: expected an open Stream for argument '%s', got a closed one", function,
+                 argument);
   return box;
 }
 
@@ -234,7 +238,8 @@ static void push_stream(lua_State *L, lt_Stream *s) {
 static const lt_Backend *streams_of(lua_State *L, lt_Device d, const char *function) {
   const lt_Backend *b = lt_device_backend(d.type);
   if (!b->streams.create)
-    lt_lua_error(L, "%s: %s has one stream, which needs no name", function, lt_device_name(d));
+    lt_lua_error(L, "%s: cannot create a stream on \"%s\": the device has only its default stream",
+                 function, lt_device_name(d));
   return b;
 }
 
@@ -366,8 +371,10 @@ static int stream_wait_stream(lua_State *L) {
   lt_Stream *other = stream_at(L, 2, "wait_stream", "stream")->stream;
   const lt_Backend *b = other->backend;
   if (b != s->backend)
-    lt_lua_error(L, "wait_stream: self is a stream of %s, it cannot wait for one of %s",
-                 stream_device(s), stream_device(other));
+    lt_lua_error(L,
+                 "wait_stream: expected a Stream of the same device type for argument 'stream', "
+                 "got one of \"%s\": self is on \"%s\"",
+                 stream_device(other), stream_device(s));
   if (s == other) return 0;
   lt_Event *e = b->streams.event_create(b, other->index, false);
   bool ok = e && b->streams.event_record(e, other) && b->streams.wait_event(s, e);
@@ -429,10 +436,11 @@ typedef struct EventBox {
 static EventBox *event_at(lua_State *L, int i, const char *function, const char *argument) {
   EventBox *box = object_at(L, i, lt_lua_state(L)->event_meta);
   if (!box)
-    lt_lua_error(L, "%s: %s%s%s is %s, it wants an Event", function,
-                 strcmp(argument, "self") ? "argument \"" : "", argument,
-                 strcmp(argument, "self") ? "\"" : "", lt_lua_describe(L, i));
-  if (box->closed) lt_lua_error(L, "%s: the event was closed", function);
+    lt_lua_error(L, "%s: expected an Event for argument '%s', got %s", function, argument,
+                 lt_lua_describe(L, i));
+  if (box->closed)
+    lt_lua_error(L, "%s: expected an open Event for argument '%s', got a closed one", function,
+                 argument);
   return box;
 }
 
@@ -446,7 +454,8 @@ static EventBox *push_event(lua_State *L, const lt_Backend *b, bool timing) {
 /* event(kind, timing) -> a new event, not recorded */
 static int event_new(lua_State *L) {
   const lt_Backend *b = backend_at(L, 1);
-  if (!b->streams.event_create) lt_lua_error(L, "Event: %s has no events", b->name);
+  if (!b->streams.event_create)
+    lt_lua_error(L, "Event: cannot create an event: device type \"%s\" has no events", b->name);
   push_event(L, b, lua_toboolean(L, 2));
   return 1;
 }
@@ -457,8 +466,9 @@ static lt_Stream *stream_or_current(lua_State *L, int i, const lt_Backend *b,
   if (!lua_isnoneornil(L, i)) {
     lt_Stream *s = stream_at(L, i, function, "stream")->stream;
     if (s->backend != b)
-      lt_lua_error(L, "%s: self is an event of %s, the stream is of %s", function, b->name,
-                   stream_device(s));
+      lt_lua_error(
+          L, "%s: expected a Stream of device type \"%s\" for argument 'stream', got one of \"%s\"",
+          function, b->name, stream_device(s));
     return s;
   }
   lt_Stream *s = b->streams.current(b, b->index_current ? b->index_current(b) : 0);
@@ -469,8 +479,9 @@ static lt_Stream *stream_or_current(lua_State *L, int i, const lt_Backend *b,
 static void record(lua_State *L, EventBox *box, lt_Stream *s, const char *function) {
   const lt_Backend *b = box->backend;
   if (box->event && box->event->index != s->index)
-    lt_lua_error(L, "%s: the event is of %s, where it was first recorded, the stream is of %s",
-                 function, lt_device_name(device_of(b, box->event->index)), stream_device(s));
+    lt_lua_error(
+        L, "%s: expected a Stream of \"%s\", where the event was first recorded, got one of \"%s\"",
+        function, lt_device_name(device_of(b, box->event->index)), stream_device(s));
   if (!box->event) box->event = b->streams.event_create(b, s->index, box->timing);
   if (!box->event || !b->streams.event_record(box->event, s)) lt_lua_fail(L, function);
 }
@@ -492,8 +503,10 @@ static int stream_record_event(lua_State *L) {
   }
   EventBox *box = event_at(L, 2, "record_event", "event");
   if (box->backend != s->backend)
-    lt_lua_error(L, "record_event: the event is of %s, self is a stream of %s", box->backend->name,
-                 stream_device(s));
+    lt_lua_error(L,
+                 "record_event: expected an Event of the stream's device, \"%s\", for argument "
+                 "'event', got one of type \"%s\"",
+                 stream_device(s), box->backend->name);
   record(L, box, s, "record_event");
   lua_settop(L, 2);
   return 1;
@@ -501,8 +514,8 @@ static int stream_record_event(lua_State *L) {
 
 static void wait_event(lua_State *L, lt_Stream *s, EventBox *box, const char *function) {
   if (box->backend != s->backend)
-    lt_lua_error(L, "%s: a stream of %s cannot wait for an event of %s", function, stream_device(s),
-                 box->backend->name);
+    lt_lua_error(L, "%s: expected an Event of the stream's device, \"%s\", got one of type \"%s\"",
+                 function, stream_device(s), box->backend->name);
   if (box->event && !s->backend->streams.wait_event(s, box->event)) lt_lua_fail(L, function);
 }
 
@@ -539,11 +552,17 @@ static int event_synchronize(lua_State *L) {
 static lt_Event *timed_event(lua_State *L, int i, const char *argument) {
   EventBox *box = event_at(L, i, "elapsed_time", argument);
   if (!box->timing)
-    lt_lua_error(L, "elapsed_time: %s was made without timing: use Event{enable_timing = true}",
+    lt_lua_error(L,
+                 "elapsed_time: cannot read the time of '%s': the event was created without "
+                 "timing\nhint: lt.Event{enable_timing = true}",
                  argument);
-  if (!box->event) lt_lua_error(L, "elapsed_time: %s was never recorded", argument);
+  if (!box->event)
+    lt_lua_error(L, "elapsed_time: cannot read the time of '%s': the event was never recorded",
+                 argument);
   if (!box->backend->streams.event_query(box->event))
-    lt_lua_error(L, "elapsed_time: %s has not happened yet: wait for it, as by %s:synchronize()",
+    lt_lua_error(L,
+                 "elapsed_time: cannot read the time of '%s': the event has not completed\nhint: "
+                 "%s:synchronize()",
                  argument, argument);
   return box->event;
 }
@@ -554,8 +573,8 @@ static int event_elapsed_time(lua_State *L) {
   lt_Event *from = timed_event(L, 1, "self"), *to = timed_event(L, 2, "end_event");
   if (from->backend != to->backend || from->index != to->index)
     lt_lua_error(L,
-                 "elapsed_time: self is an event of %s, end_event of %s: there is no time "
-                 "between devices",
+                 "elapsed_time: cannot measure between two devices: self is an event of \"%s\", "
+                 "end_event of \"%s\"",
                  lt_device_name(device_of(from->backend, from->index)),
                  lt_device_name(device_of(to->backend, to->index)));
   if (!from->backend->streams.event_elapsed(from, to, &milliseconds))
@@ -632,7 +651,8 @@ static int method_pin_memory(lua_State *L) {
   lt_Device d;
   lt_Tensor *t = lt_lua_check(L, 1, "pin_memory", "self");
   if (lt_tensor_device(t).type != LT_DEVICE_cpu)
-    lt_lua_error(L, "pin_memory: only tensors on the cpu can be pinned, self is on %s",
+    lt_lua_error(L,
+                 "pin_memory: expected a tensor on \"cpu\" for argument 'self', got one on \"%s\"",
                  lt_device_name(lt_tensor_device(t)));
   bool ok =
       lua_isnoneornil(L, 2)
@@ -642,7 +662,7 @@ static int method_pin_memory(lua_State *L) {
           : lt_lua_device(L, 2, -1, &d);
   if (!ok) lt_lua_error(L, "pin_memory: %s", lt_error());
   if (!lt_lua_is_accelerator(d.type))
-    lt_lua_error(L, "pin_memory: argument \"device\" is %s, it wants an accelerator",
+    lt_lua_error(L, "pin_memory: expected an accelerator for argument 'device', got \"%s\"",
                  lt_device_name(d));
   if (t->storage->pinned) {
     lua_settop(L, 1);
@@ -672,8 +692,8 @@ static int method_record_stream(lua_State *L) {
   lt_Stream *s = stream_at(L, 2, "record_stream", "stream")->stream;
   lt_Device d = lt_tensor_device(t);
   if (lt_backend_of(t) != s->backend || d.index != s->index)
-    lt_lua_error(L, "record_stream: self is on %s, the stream is of %s", lt_device_name(d),
-                 stream_device(s));
+    lt_lua_error(L, "record_stream: expected a Stream of \"%s\", where self is, got one of \"%s\"",
+                 lt_device_name(d), stream_device(s));
   if (t->storage->data && s->backend->memory.record_stream &&
       !s->backend->memory.record_stream(t->storage, s))
     lt_lua_fail(L, "record_stream");

@@ -20,20 +20,20 @@ static const char *const expected_types[LT_PARAM_TYPE_COUNT] = {
     [LT_PARAM_TENSOR] = "a tensor",
     [LT_PARAM_TENSORS] = "a list of tensors",
     [LT_PARAM_OPERAND] = "a tensor or a number",
-    [LT_PARAM_INDEX] = "a tensor of positions",
+    [LT_PARAM_INDEX] = "an index tensor",
     [LT_PARAM_SCALAR] = "a number",
-    [LT_PARAM_INT] = "a whole number",
+    [LT_PARAM_INT] = "an integer",
     [LT_PARAM_FLOAT] = "a number",
-    [LT_PARAM_BOOL] = "true or false",
+    [LT_PARAM_BOOL] = "a boolean",
     [LT_PARAM_STRING] = "a string",
-    [LT_PARAM_DTYPE] = "a dtype, as \"float32\"",
-    [LT_PARAM_DEVICE] = "a device, as \"cpu\"",
+    [LT_PARAM_DTYPE] = "a dtype such as \"float32\"",
+    [LT_PARAM_DEVICE] = "a device such as \"cpu\"",
     [LT_PARAM_GENERATOR] = "a Generator",
-    [LT_PARAM_SIZES] = "sizes: whole numbers",
-    [LT_PARAM_INTS] = "whole numbers",
-    [LT_PARAM_DIM] = "a dim: a whole number",
-    [LT_PARAM_DIMS] = "dims: whole numbers",
-    [LT_PARAM_POSITION] = "a position: a whole number",
+    [LT_PARAM_SIZES] = "sizes (integers)",
+    [LT_PARAM_INTS] = "integers",
+    [LT_PARAM_DIM] = "a dim (an integer)",
+    [LT_PARAM_DIMS] = "dims (integers)",
+    [LT_PARAM_POSITION] = "an index (an integer)",
     [LT_PARAM_ANY] = "a value",
     [LT_PARAM_DATA] = "a value",
     [LT_PARAM_LIST] = "a list",
@@ -69,6 +69,8 @@ static bool may_spread(const lt_Signature *g, int p) {
 }
 
 static void fail_too_many(lua_State *L, const lt_LuaArgs *a, int count) {
+  if (a->signature->count == 0)
+    lt_lua_error(L, "%s: expected no arguments, got %d", a->name, count);
   luaL_Buffer b;
   luaL_buffinit(L, &b);
   for (int i = 0; i < a->signature->count; i++) {
@@ -76,8 +78,8 @@ static void fail_too_many(lua_State *L, const lt_LuaArgs *a, int count) {
     luaL_addstring(&b, a->signature->param[i].name);
   }
   luaL_pushresult(&b);
-  lt_lua_error(L, "%s: %d arguments given, it takes at most %d: %s", a->name, count,
-               a->signature->count, lua_tostring(L, -1));
+  lt_lua_error(L, "%s: expected at most %d argument%s (%s), got %d", a->name, a->signature->count,
+               a->signature->count == 1 ? "" : "s", lua_tostring(L, -1), count);
 }
 
 const char *lt_lua_push_expected(lua_State *L, const lt_Param *p) {
@@ -102,20 +104,11 @@ const char *lt_lua_push_expected(lua_State *L, const lt_Param *p) {
   return lua_tostring(L, -1);
 }
 
-/* Messages of all other types have the words of before, which programs may look for. */
-static bool says_expected(const lt_Param *p) {
-  return p->has_choices || p->dtypes || is(p, LISTS_OF_LISTS);
-}
-
 static void fail_type(lua_State *L, const lt_LuaArgs *a, int p, int i) {
   const lt_Param *param = &a->signature->param[p];
   lt_lua_refuse_freed(L, i, a->name, param->name);
-  const char *expected = lt_lua_push_expected(L, param);
-  if (says_expected(param))
-    lt_lua_error(L, "%s: expected %s for argument '%s', got %s", a->name, expected, param->name,
-                 lt_lua_describe(L, i));
-  lt_lua_error(L, "%s: argument \"%s\" is %s, it wants %s", a->name, param->name,
-               lt_lua_describe(L, i), expected);
+  lt_lua_error(L, "%s: expected %s for argument '%s', got %s", a->name,
+               lt_lua_push_expected(L, param), param->name, lt_lua_describe(L, i));
 }
 
 /* ---- slots ----------------------------------------------------------------------------------- */
@@ -161,10 +154,10 @@ static void fail_unknown(lua_State *L, const lt_LuaArgs *a, const char *name, bo
   }
   luaL_pushresult(&b);
   if (g->count == method)
-    lt_lua_error(L, "%s: no argument is called \"%s\": it takes none", a->name, name);
-  lt_lua_error(L, "%s: no argument is called \"%s\"%s%s%s. It takes: %s", a->name, name,
-               n.best[0] ? " (did you mean \"" : "", n.best, n.best[0] ? "\"?)" : "",
-               lua_tostring(L, -1));
+    lt_lua_error(L, "%s: expected no named arguments, got '%s'", a->name, name);
+  lt_lua_error(L, "%s: expected an argument name (%s), got '%s'%s%s%s", a->name,
+               lua_tostring(L, -1), name, n.best[0] ? "\nhint: did you mean '" : "", n.best,
+               n.best[0] ? "'?" : "");
 }
 
 /* Assigns the named arguments of the table at t; leaves their values on the stack. */
@@ -173,19 +166,22 @@ static void assign_named(lua_State *L, lt_LuaArgs *a, int t, bool method) {
   while (lua_next(L, t)) {
     if (lua_type(L, -2) != LUA_TSTRING) {
       if (!lua_isinteger(L, -2))
-        lt_lua_error(L, "%s: a key of the table of arguments is %s, names are strings", a->name,
+        lt_lua_error(L, "%s: expected strings as names of arguments, got %s", a->name,
                      lt_lua_describe(L, -2));
       if (lua_tointeger(L, -2) < 1 || lua_tointeger(L, -2) > (lua_Integer)lua_rawlen(L, t))
-        lt_lua_error(L, "%s: the table of arguments has an entry at %lld after a gap", a->name,
-                     (long long)lua_tointeger(L, -2));
+        lt_lua_error(
+            L,
+            "%s: expected a table of arguments without gaps, got an entry at index %lld behind one",
+            a->name, (long long)lua_tointeger(L, -2));
       lua_pop(L, 1);
       continue;
     }
     int p = lt_lua_is_text(L, -2) ? find_param(a->signature, lua_tostring(L, -2)) : -1;
     if (p < method) fail_unknown(L, a, lt_lua_quote(L, -2), method);
     if (a->slot[p])
-      lt_lua_error(L, "%s: argument \"%s\" is given twice, by position and by name", a->name,
-                   a->signature->param[p].name);
+      lt_lua_error(
+          L, "%s: expected one value for argument '%s', got two: one by position, one by name",
+          a->name, a->signature->param[p].name);
     luaL_checkstack(L, STACK_RESERVE, "too many arguments");
     lua_insert(L, -2); /* the value stays under the key */
     fill_slot(a, p, lua_gettop(L) - 1, 1);
@@ -290,11 +286,15 @@ bool lt_lua_scalar(lua_State *L, int i, lt_Scalar *out) {
 static int64_t from_one(lua_State *L, const lt_LuaArgs *a, int p, int64_t value) {
   const lt_Param *param = &a->signature->param[p];
   if (value == 0 && param->type == LT_PARAM_POSITION)
-    lt_lua_error(L, "%s: argument \"%s\" is 0: positions count from 1 (-1 is the last)", a->name,
-                 param->name);
+    lt_lua_error(L,
+                 "%s: expected a 1-based index for argument '%s', got 0\nhint: indices count from "
+                 "1 (-1 is the last)",
+                 a->name, param->name);
   if (value == 0)
-    lt_lua_error(L, "%s: argument \"%s\" is 0: dims count from 1 (-1 is the last)", a->name,
-                 param->name);
+    lt_lua_error(L,
+                 "%s: expected a 1-based dim for argument '%s', got 0\nhint: dims count from 1 (-1 "
+                 "is the last)",
+                 a->name, param->name);
   return value > 0 ? value - 1 : value;
 }
 
@@ -320,8 +320,8 @@ const int64_t *lt_lua_ints(lua_State *L, lt_LuaArgs *a, int p, int i, int *n) {
     for (int k = 0; k < *n; k++) {
       lua_rawgeti(L, i, k + 1);
       if (!lt_lua_whole(L, -1, &out[k]))
-        lt_lua_error(L, "%s: element %d of argument \"%s\" is %s, it wants a whole number", a->name,
-                     k + 1, a->signature->param[p].name, lt_lua_describe(L, -1));
+        lt_lua_error(L, "%s: expected an integer for argument '%s[%d]', got %s", a->name,
+                     a->signature->param[p].name, k + 1, lt_lua_describe(L, -1));
       if (counted) out[k] = from_one(L, a, p, out[k]);
       lua_pop(L, 1);
     }
@@ -368,10 +368,12 @@ lt_Tensor **lt_lua_tensors(lua_State *L, const char *function, const char *argum
     out[k] = lt_lua_to_tensor(L, -1);
     if (!out[k] && !(gaps && !lua_toboolean(L, -1))) {
       if (lt_lua_to_box(L, -1))
-        lt_lua_error(L, "%s: element %d of argument '%s' was freed (x:free())", function, k + 1,
-                     argument);
-      lt_lua_error(L, "%s: element %d of argument \"%s\" is %s, it wants a tensor", function, k + 1,
-                   argument, lt_lua_describe(L, -1));
+        lt_lua_error(
+            L,
+            "%s: expected a tensor for argument '%s[%d]', got a tensor that was freed (x:free())",
+            function, argument, k + 1);
+      lt_lua_error(L, "%s: expected a tensor for argument '%s[%d]', got %s", function, argument,
+                   k + 1, lt_lua_describe(L, -1));
     }
     if (few)
       lua_setiuservalue(L, own, k + 1);
@@ -511,8 +513,7 @@ static bool fits_in_lists(lua_State *L, const lt_Param *param, lt_ParamType type
 static void fail_in_lists(lua_State *L, const lt_LuaArgs *a, int p, lt_ParamType type, int k,
                           int e) {
   static const char *const elements[LT_PARAM_TYPE_COUNT] = {[LT_PARAM_INT_LISTS] = "an integer",
-                                                            [LT_PARAM_DIM_LISTS] =
-                                                                "a dim, counted from 1 or from -1",
+                                                            [LT_PARAM_DIM_LISTS] = "a 1-based dim",
                                                             [LT_PARAM_FLOAT_LISTS] = "a number",
                                                             [LT_PARAM_TENSOR_LISTS] = "a tensor"};
   const lt_Param *param = &a->signature->param[p];
@@ -649,11 +650,11 @@ static lt_Arg read_value(lua_State *L, lt_LuaArgs *a, int p) {
 static void fail_missing(lua_State *L, const lt_LuaArgs *a, int p, bool method) {
   const lt_Param *param = &a->signature->param[p];
   if (p == 0 && method)
-    lt_lua_error(L, "%s: self is missing: call it as x:%s(...)", a->name, a->name);
-  const char *expected = lt_lua_push_expected(L, param);
-  if (says_expected(param))
-    lt_lua_error(L, "%s: expected %s for argument '%s', got nil", a->name, expected, param->name);
-  lt_lua_error(L, "%s: argument \"%s\" is missing: it wants %s", a->name, param->name, expected);
+    lt_lua_error(
+        L, "%s: expected a tensor for argument 'self', got no value\nhint: call it as x:%s(...)",
+        a->name, a->name);
+  lt_lua_error(L, "%s: expected %s for argument '%s', got no value", a->name,
+               lt_lua_push_expected(L, param), param->name);
 }
 
 void lt_lua_arguments(lua_State *L, lt_LuaArgs *a, const char *name, const lt_Signature *signature,

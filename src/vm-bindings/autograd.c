@@ -15,7 +15,7 @@ lt_Tensor **lt_lua_tensor_list(lua_State *L, const char *name, const char *argum
     return out;
   }
   if (lua_type(L, i) != LUA_TTABLE)
-    lt_lua_error(L, "%s: argument \"%s\" is %s, it wants a tensor or a list of tensors", name,
+    lt_lua_error(L, "%s: expected a tensor or a list of tensors for argument '%s', got %s", name,
                  argument, lt_lua_describe(L, i));
   return lt_lua_tensors(L, name, argument, i, gaps, n);
 }
@@ -26,8 +26,8 @@ static lt_Tensor **read_grads(lua_State *L, const char *name, const char *argume
   int given;
   lt_Tensor **grads = lt_lua_tensor_list(L, name, argument, i, true, &given);
   if (grads && given != n)
-    lt_lua_error(L, "%s: argument \"%s\" has %d gradients for %d tensors", name, argument, given,
-                 n);
+    lt_lua_error(L, "%s: expected %d gradient%s for argument '%s', one for each tensor, got %d",
+                 name, n, n == 1 ? "" : "s", argument, given);
   return grads;
 }
 
@@ -134,8 +134,8 @@ static int retain_grad(lua_State *L) {
 static int detach_(lua_State *L) {
   lt_Tensor *t = lt_lua_check(L, 1, "detach_", "self");
   if (lt_view_base(t))
-    lt_lua_error(
-        L, "detach_: the tensor is a view, which belongs to its base's graph. Use x:detach()");
+    lt_lua_error(L, "detach_: cannot detach a view in place: it belongs to the graph of its "
+                    "base\nhint: x:detach()");
   if (t->meta) lt_meta_set_edge(t->meta, (lt_Edge){0});
   if (!lt_tensor_set_requires_grad(t, false)) lt_lua_fail(L, "detach_");
   lua_settop(L, 1);

@@ -23,9 +23,10 @@ lt_Tensor *lt_lua_check(lua_State *L, int i, const char *function, const char *a
   lt_Tensor *t = lt_lua_to_tensor(L, i);
   if (t) return t;
   if (lua_isnoneornil(L, i) && strcmp(argument, "self") == 0)
-    lt_lua_error(L, "%s: self is missing: call it as x:%s(...)", function, function);
+    lt_lua_error(L, "%s: expected a tensor for argument 'self', got %s\nhint: call it as x:%s(...)",
+                 function, lt_lua_describe(L, i), function);
   lt_lua_refuse_freed(L, i, function, argument);
-  lt_lua_error(L, "%s: argument \"%s\" is %s, it wants a tensor", function, argument,
+  lt_lua_error(L, "%s: expected a tensor for argument '%s', got %s", function, argument,
                lt_lua_describe(L, i));
 }
 
@@ -33,11 +34,13 @@ void lt_lua_refuse_freed(lua_State *L, int i, const char *function, const char *
   const lt_Box *box = lt_lua_to_box(L, i);
   if (box && !box->tensor)
     lt_lua_error(L,
-                 "%s: argument '%s' was freed: the collector finalized it before the object whose "
-                 "finalizer uses it",
+                 "%s: expected a tensor for argument '%s', got a tensor that was freed: the "
+                 "collector finalized it before the object whose finalizer uses it",
                  function, argument);
   if (box && box->tensor->freed)
-    lt_lua_error(L, "%s: argument '%s' was freed (x:free())", function, argument);
+    lt_lua_error(L,
+                 "%s: expected a tensor for argument '%s', got a tensor that was freed (x:free())",
+                 function, argument);
 }
 
 lt_Tensor *lt_lua_push_alias(lua_State *L, int i, const char *function, const char *argument) {
@@ -239,7 +242,7 @@ static int push_field(lua_State *L, lt_Tensor *t, int field) {
     push_reversed(L, t);
     break;
   case FIELD_mT:
-    if (t->ndim < 2) lt_lua_error(L, "mT: wants a tensor of at least 2 dims, got %d", t->ndim);
+    if (t->ndim < 2) lt_lua_error(L, "mT: expected a tensor of at least 2 dims, got %d", t->ndim);
     lt_lua_op1(L, "mT", LT_OP_transpose, (lt_Arg[]){LT_ARG(t), LT_ARG(-2), LT_ARG(-1)}, 3);
     break;
   case FIELD_real:
@@ -304,20 +307,19 @@ static void set_field(lua_State *L, const char *key) {
     if (ok && grad) lt_lua_remember(L, 3);
   } else if (strcmp(key, "requires_grad") == 0) {
     if (!lua_isboolean(L, 3))
-      lt_lua_error(L, "requires_grad: the value is %s, it wants true or false",
-                   lt_lua_describe(L, 3));
+      lt_lua_error(L, "requires_grad: expected a boolean, got %s", lt_lua_describe(L, 3));
     ok = lt_tensor_set_requires_grad(t, lua_toboolean(L, 3));
   } else if (strcmp(key, "data") == 0) {
     ok = lt_tensor_set_data(t, lt_lua_check(L, 3, "data", "value"));
   } else {
     lua_pushvalue(L, 2);
     if (lua_rawget(L, lua_upvalueindex(LT_UP_OWN)) != LUA_TNIL)
-      lt_lua_error(L, "a tensor's method \"%s\" cannot be assigned", key);
+      lt_lua_error(L, "%s: cannot assign a tensor's method", key);
     lua_pushvalue(L, 2);
     if (lua_rawget(L, lua_upvalueindex(LT_UP_OWN + 1)) != LUA_TNIL) {
       bool can_convert = strcmp(key, "device") == 0 || strcmp(key, "dtype") == 0;
-      lt_lua_error(L, "a tensor's field \"%s\" cannot be assigned%s%s%s", key,
-                   can_convert ? "; write x = x:to(" : "", can_convert ? key : "",
+      lt_lua_error(L, "%s: cannot assign this field of a tensor%s%s%s", key,
+                   can_convert ? "\nhint: x = x:to(" : "", can_convert ? key : "",
                    can_convert ? ")" : "");
     }
     unknown_field(L, key);
@@ -375,7 +377,7 @@ static int box_eq(lua_State *L) {
 
 static int box_len(lua_State *L) {
   lt_Tensor *t = lt_lua_check(L, 1, "#", "self");
-  if (t->ndim == 0) lt_lua_error(L, "#: a tensor of 0 dims has no length");
+  if (t->ndim == 0) lt_lua_error(L, "#: cannot take the length of a tensor of 0 dims");
   lua_pushinteger(L, t->shape[0]);
   return 1;
 }

@@ -251,7 +251,7 @@ void lt_lua_open_ops(lua_State *L, int functions, int methods, int internal) {
 static _Noreturn void refuse_operand(lua_State *L, lt_OpId op, int i) {
   const char *argument = lt_op_signature(op)->param[i - 1].name;
   lt_lua_refuse_freed(L, i, lt_ops[op].name, argument);
-  lt_lua_error(L, "%s: argument \"%s\" is %s, it wants a tensor or a number", lt_ops[op].name,
+  lt_lua_error(L, "%s: expected a tensor or a number for argument '%s', got %s", lt_ops[op].name,
                argument, lt_lua_describe(L, i));
 }
 
@@ -315,9 +315,8 @@ static int compare(lua_State *L, lt_OpId op, const char *sign) {
     take_operand(L, S, op, i + 1, &args[i]);
     if (args[i].kind == LT_ARG_TENSOR && args[i].tensor->numel != 1)
       lt_lua_error(L,
-                   "%s: a %s b gives one boolean in Lua, and a tensor of shape %s has %lld "
-                   "elements. Element by "
-                   "element: a:%s(b)",
+                   "%s: cannot compare with %s: it gives one boolean in Lua, a tensor of shape %s "
+                   "has %lld elements\nhint: a:%s(b) compares element by element",
                    lt_ops[op].name, sign,
                    lt_shape_text(args[i].tensor->ndim, args[i].tensor->shape),
                    (long long)args[i].tensor->numel, lt_ops[op].name);

@@ -160,16 +160,17 @@ static int number_index(lua_State *L) {
     lua_pushvalue(L, 2);
     lua_rawget(L, -2);
     if (lua_isnil(L, -1))
-      lt_lua_error(L,
-                   "complex: a complex number has no field %s; it has re, im, abs(), angle() "
-                   "and conj()",
-                   lt_lua_describe(L, 2));
+      lt_lua_error(
+          L,
+          "complex: expected a field of a complex number (re, im, abs(), angle(), conj()), got %s",
+          lt_lua_describe(L, 2));
   }
   return 1;
 }
 
 static int number_newindex(lua_State *L) {
-  lt_lua_error(L, "complex: a complex number cannot be changed: make another, lt.complex(re, im)");
+  lt_lua_error(
+      L, "complex: cannot assign to a complex number: it is immutable\nhint: lt.complex(re, im)");
 }
 
 /* ---- lt.complex, lt.is_complex --------------------------------------------------------------- */

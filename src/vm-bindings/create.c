@@ -30,13 +30,16 @@ static void check_leaf(lua_State *L, Walk *w, int i, int depth) {
   lt_Scalar s = {0};
   lt_Tensor *t = lt_lua_to_tensor(L, i);
   if (lua_type(L, i) == LUA_TNIL)
-    lt_lua_error(L, "%s: %s is nil", w->name, element_name(L, w, depth));
+    lt_lua_error(L, "%s: expected a number or a boolean for %s, got nil", w->name,
+                 element_name(L, w, depth));
   if (t && t->numel != 1)
-    lt_lua_error(L, "%s: %s is a tensor of shape %s; a list of tensors is joined by lt.stack",
+    lt_lua_error(L,
+                 "%s: expected a number or a boolean for %s, got a tensor of shape %s\nhint: "
+                 "lt.stack{a, b} joins a list of tensors",
                  w->name, element_name(L, w, depth), lt_shape_text(t->ndim, t->shape));
   if (!lt_lua_scalar(L, i, &s)) {
     if (t) lt_lua_fail(L, w->name);
-    lt_lua_error(L, "%s: %s is %s, it wants a number, true or false", w->name,
+    lt_lua_error(L, "%s: expected a number or a boolean for %s, got %s", w->name,
                  element_name(L, w, depth), lt_lua_describe(L, i));
   }
   if (t)
@@ -47,7 +50,9 @@ static void check_leaf(lua_State *L, Walk *w, int i, int depth) {
 }
 
 static void fail_ragged(lua_State *L, const Walk *w, int depth, int64_t n) {
-  lt_lua_error(L, "%s: the table is ragged: %s has %lld elements, the ones before it have %lld",
+  lt_lua_error(L,
+               "%s: expected lists of one length, got a ragged table: %s has %lld elements, the "
+               "ones before it have %lld",
                w->name, element_name(L, w, depth), (long long)n, (long long)w->shape[depth]);
 }
 
@@ -58,20 +63,25 @@ static void walk(lua_State *L, Walk *w, int i, int depth, bool first) {
   if (first) w->ndim = depth + (table && 1);
   if (!table) {
     if (depth != w->ndim)
-      lt_lua_error(L, "%s: the table is mixed: %s is %s, where others are tables", w->name,
-                   element_name(L, w, depth), lt_lua_describe(L, i));
+      lt_lua_error(
+          L, "%s: expected tables of one depth, got a mixed table: %s is %s, others are tables",
+          w->name, element_name(L, w, depth), lt_lua_describe(L, i));
     check_leaf(L, w, i, depth);
     return;
   }
   if (depth >= w->ndim)
-    lt_lua_error(L, "%s: the table is mixed: %s is a table, where others are numbers", w->name,
-                 element_name(L, w, depth));
+    lt_lua_error(
+        L, "%s: expected tables of one depth, got a mixed table: %s is a table, others are numbers",
+        w->name, element_name(L, w, depth));
   const void *self = lua_topointer(L, i);
   for (int k = 0; k < depth; k++)
     if (w->open[k] == self)
-      lt_lua_error(L, "%s: the table is cyclic: %s holds itself", w->name, element_name(L, w, k));
+      lt_lua_error(L, "%s: cannot read a cyclic table: %s contains itself", w->name,
+                   element_name(L, w, k));
   if (depth == LT_MAX_DIMS)
-    lt_lua_error(L, "%s: the table is nested deeper than %d", w->name, LT_MAX_DIMS);
+    lt_lua_error(
+        L, "%s: cannot read a table of more than %d nested levels: a tensor has at most %d dims",
+        w->name, LT_MAX_DIMS, LT_MAX_DIMS);
   int64_t n = (int64_t)lua_rawlen(L, i);
   if (first) w->shape[depth] = n;
   if (n != w->shape[depth]) fail_ragged(L, w, depth, n);
@@ -88,11 +98,12 @@ static void walk(lua_State *L, Walk *w, int i, int depth, bool first) {
 
 static void fail_store(lua_State *L, const Walk *w) {
   const char *reason = lt_error(), *colon = strstr(reason, ": ");
-  lt_lua_error(L, "%s: %s: %s", w->name, element_name(L, w, w->ndim), colon ? colon + 2 : reason);
+  lt_lua_error(L, "%s: cannot store %s: %s", w->name, element_name(L, w, w->ndim),
+               colon ? colon + 2 : reason);
 }
 
 static void fail_changed(lua_State *L, const Walk *w) {
-  lt_lua_error(L, "%s: the table changed while it was read", w->name);
+  lt_lua_error(L, "%s: cannot read the table: it changed while it was read", w->name);
 }
 
 /* Writes the elements of the table at i to `out`, in order; returns the end. */
@@ -241,7 +252,8 @@ static void push_level(lua_State *L, const lt_Tensor *t, int dim, const char *da
 static int create_totable(lua_State *L) {
   lt_Tensor *t = lt_lua_push_alias(L, 1, "totable", "self");
   const lt_Backend *b = lt_backend_of(t);
-  if (!b->has_data) lt_lua_error(L, "totable: a %s tensor has no data", b->name);
+  if (!b->has_data)
+    lt_lua_error(L, "totable: cannot read a tensor on \"%s\": it has no data", b->name);
   if (!b->host_memory) {
     lt_Box *box = lt_lua_box(L);
     bool grad = lt_grad_enabled();

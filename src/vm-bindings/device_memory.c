@@ -11,7 +11,8 @@
   lt_Device d = lt_lua_full_device(L, 1);                                                          \
   const lt_Backend *b = lt_device_backend(d.type);                                                 \
   if (!b->memory.member)                                                                           \
-  lt_lua_error(L, "%s: %s has no allocator of its own", what, lt_device_name(d))
+  lt_lua_error(L, "%s: expected a device with its own allocator, got \"%s\"", what,                \
+               lt_device_name(d))
 
 /* info(device) -> free bytes, total bytes */
 static int info(lua_State *L) {
@@ -84,7 +85,7 @@ static int stat(lua_State *L) {
   }
   LT_MEMORY_STATS(ROW)
 #undef ROW
-  return lt_lua_error(L, "memory_stats: there is no quantity \"%s\"", name);
+  return lt_lua_error(L, "memory_stats: expected the name of a quantity, got \"%s\"", name);
 }
 
 static int reset_peak(lua_State *L) {

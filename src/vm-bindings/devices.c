@@ -17,7 +17,7 @@ static lt_Device device_at(lua_State *L, int i, const char *name) {
 
 static lt_Dtype dtype_at(lua_State *L, int i, const char *name) {
   if (lua_type(L, i) != LUA_TSTRING)
-    lt_lua_error(L, "%s: argument \"dtype\" is %s, it wants a dtype, as \"float32\"", name,
+    lt_lua_error(L, "%s: expected a dtype such as \"float32\" for argument 'dtype', got %s", name,
                  lt_lua_describe(L, i));
   lt_Dtype d = lt_dtype_from_name(lt_lua_text(L, i, name, "dtype"));
   if (d == LT_DTYPE_NONE) lt_lua_error(L, "%s: %s", name, lt_error());

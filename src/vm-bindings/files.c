@@ -5,7 +5,8 @@
 
 static const char *path_at(lua_State *L, const char *name) {
   if (lua_type(L, 1) != LUA_TSTRING)
-    lt_lua_error(L, "%s: argument \"path\" is %s, it wants a string", name, lt_lua_describe(L, 1));
+    lt_lua_error(L, "%s: expected a string for argument 'path', got %s", name,
+                 lt_lua_describe(L, 1));
   const char *path = lt_lua_to_path(L, 1);
   if (!path)
     lt_lua_error(L, "%s: expected a path without NUL bytes for argument 'path', got %s", name,
@@ -88,12 +89,13 @@ static const char **read_strings(lua_State *L, int i, int *n) {
   const char **out = lua_newuserdatauv(L, (size_t)*n * sizeof *out + 1, 0);
   for (int k = 0; k < *n; k++) {
     if (lua_rawgeti(L, i, k + 1) != LUA_TSTRING)
-      lt_lua_error(L,
-                   "save_safetensors: a name or a value of the metadata is %s, it wants a string",
-                   lt_lua_describe(L, -1));
+      lt_lua_error(
+          L, "save_safetensors: expected strings as keys and values of argument 'metadata', got %s",
+          lt_lua_describe(L, -1));
     out[k] = lua_tostring(L, -1);
     if (strlen(out[k]) != lua_rawlen(L, -1))
-      lt_lua_error(L, "save_safetensors: a string holds a zero byte");
+      lt_lua_error(L,
+                   "save_safetensors: expected strings without NUL bytes, got one with a NUL byte");
     lua_rawseti(L, own, k + 1);
   }
   return out;
@@ -113,7 +115,7 @@ static int save_safetensors(lua_State *L) {
     lua_rawgeti(L, 3, i + 1);
     tensors[i] = lt_lua_to_tensor(L, -1);
     if (!tensors[i])
-      lt_lua_error(L, "save_safetensors: \"%s\" is %s, it wants a tensor", name[i],
+      lt_lua_error(L, "save_safetensors: expected a tensor for \"%s\", got %s", name[i],
                    lt_lua_describe(L, -1));
     lua_rawseti(L, own, i + 1);
   }

@@ -82,12 +82,13 @@ typedef struct Guard {
 /* Returns the suggestion that a message about a refused copy ends with. */
 static const char *advice(int direction, bool explicit) {
   if (explicit && direction == DEVICE_TO_HOST)
-    return "Add up on the device and read once, outside of the guard";
-  if (explicit) return "Copy once, before the guard, and keep the result";
-  if (direction == DEVICE_TO_HOST) return "Say that the copy is meant: x:cpu(), or x:item()";
+    return "add up on the device and read once, outside the guard";
+  if (explicit) return "copy once, before the guard, and keep the result";
+  if (direction == DEVICE_TO_HOST) return "write the copy explicitly: x:cpu() or x:item()";
   if (direction == HOST_TO_DEVICE)
-    return "Make the tensor on the device: {device = x.device}, or say that it is meant: x:to(...)";
-  return "Say that the copy is meant: x:to(device)";
+    return "create the tensor on the device, {device = x.device}, or write the copy explicitly, "
+           "x:to(...)";
+  return "write the copy explicitly: x:to(device)";
 }
 
 /* Registry key of a table with weak values: address of a guard -> its coroutine. */
@@ -122,16 +123,15 @@ static lt_TraceAnswer may_copy(void *context, const lt_TraceEvent *e) {
     char where[64] = "";
     lt_lua_where((void *)g->lua, where, sizeof where);
     fflush(stdout);
-    fprintf(stderr, "%s%s%s copies %lld byte%s from %s to %s%s\n", where, *where ? ": " : "", name,
-            (long long)e->bytes, plural, from, lt_device_name(e->device),
-            explicit ? "" : ", without being asked to");
+    fprintf(stderr, "%s%s%s copies %lld byte%s from \"%s\" to \"%s\"%s\n", where,
+            *where ? ": " : "", name, (long long)e->bytes, plural, from, lt_device_name(e->device),
+            explicit ? "" : " implicitly");
     return LT_TRACE_MAY;
   }
-  lt_error_set("%s: would copy %lld byte%s from %s to %s%s, which placement.guard(\"%s\") forbids. "
-               "%s, or allow it: placement.guard(\"allow\", fn)",
+  lt_error_set("%s: cannot copy %lld byte%s from \"%s\" to \"%s\"%s: placement.guard(\"%s\") "
+               "forbids it\nhint: %s, or allow it: placement.guard(\"allow\", fn)",
                name, (long long)e->bytes, plural, from, lt_device_name(e->device),
-               explicit ? "" : " without being asked to", g->level->name,
-               advice(direction, explicit));
+               explicit ? "" : " implicitly", g->level->name, advice(direction, explicit));
   return LT_TRACE_MAY_NOT;
 }
 

@@ -165,12 +165,15 @@ static void push_gradient(lua_State *L, lt_Tensor *t) {
 static lt_Tensor *take_gradient(lua_State *L, int i, int number) {
   lt_Tensor *t = lt_lua_to_tensor(L, i);
   if (!t && lua_toboolean(L, i) && number && lt_lua_to_box(L, i))
-    lt_lua_error(L, "backward: gradient %d was freed (x:free())", number);
+    lt_lua_error(L,
+                 "backward: expected a tensor or nil for gradient %d, got a tensor that was freed "
+                 "(x:free())",
+                 number);
   if (!t && lua_toboolean(L, i) && number)
-    lt_lua_error(L, "backward: gradient %d is %s, it wants a tensor or nil", number,
+    lt_lua_error(L, "backward: expected a tensor or nil for gradient %d, got %s", number,
                  lt_lua_describe(L, i));
   if (!t && lua_toboolean(L, i))
-    lt_lua_error(L, "register_hook: the hook gave %s, it wants a tensor or nil",
+    lt_lua_error(L, "register_hook: expected the hook to return a tensor or nil, got %s",
                  lt_lua_describe(L, i));
   return lt_retain(t);
 }
@@ -186,7 +189,7 @@ static void run_list(lua_State *L, Job *job) {
   }
   lua_call(L, 1, 1);
   if (job->nout && !lua_istable(L, -1))
-    lt_lua_error(L, "backward: the gradients are %s, it wants a list", lt_lua_describe(L, -1));
+    lt_lua_error(L, "backward: expected a list of gradients, got %s", lt_lua_describe(L, -1));
   for (int i = 0; i < job->nout; i++) {
     lua_rawgeti(L, -1, i + 1);
     job->out[i] = take_gradient(L, -1, i + 1);
@@ -215,8 +218,10 @@ static int run_job(lua_State *L) {
  * results are released then. */
 static bool run_protected(lt_Lua *S, Job *job) {
   lua_State *L = S->L;
-  if (!lt_lua_is_running(S)) return lt_error_set("backward: its Lua state does not run");
-  if (!lua_checkstack(L, 8)) return lt_error_set("backward: out of Lua's stack");
+  if (!lt_lua_is_running(S))
+    return lt_error_set("backward: cannot call a Lua function: its Lua state is not running");
+  if (!lua_checkstack(L, 8))
+    return lt_error_set("backward: cannot call a Lua function: Lua's stack is full");
   lua_rawgeti(L, LUA_REGISTRYINDEX, S->runner_ref);
   S->job = job;
   int status = lua_pcall(L, 0, 0, 0);
@@ -229,7 +234,7 @@ static bool run_protected(lt_Lua *S, Job *job) {
   }
   if (S->pending_ref != LUA_NOREF) luaL_unref(L, LUA_REGISTRYINDEX, S->pending_ref);
   S->pending_ref = luaL_ref(L, LUA_REGISTRYINDEX);
-  lt_error_set("backward: a Lua function failed");
+  lt_error_set("backward: cannot continue: a Lua function failed");
   return false;
 }
 

@@ -41,7 +41,8 @@ typedef struct {
 
 /* Appends an item, by default the whole dimension, and returns it. */
 static Item *add_item(lua_State *L, Key *key, ItemKind kind) {
-  if (key->count == MAX_ITEMS) lt_lua_error(L, "index: more than %d entries", MAX_ITEMS);
+  if (key->count == MAX_ITEMS)
+    lt_lua_error(L, "index: expected at most %d entries, got more", MAX_ITEMS);
   Item *item = &key->item[key->count++];
   *item = (Item){.kind = kind, .first = 1, .last = -1, .step = 1};
   return item;
@@ -50,19 +51,23 @@ static Item *add_item(lua_State *L, Key *key, ItemKind kind) {
 static int64_t read_whole(lua_State *L, int i, const char *what) {
   int64_t n;
   if (!lt_lua_whole(L, i, &n))
-    lt_lua_error(L, "index: %s is %s, it wants a whole number", what, lt_lua_describe(L, i));
+    lt_lua_error(L, "index: expected an integer for %s, got %s", what, lt_lua_describe(L, i));
   return n;
 }
 
 static void check_position(lua_State *L, int64_t n) {
-  if (n == 0) lt_lua_error(L, "index: 0 is no position: positions count from 1 (-1 is the last)");
+  if (n == 0)
+    lt_lua_error(
+        L, "index: expected a 1-based index, got 0\nhint: indices count from 1 (-1 is the last)");
 }
 
 static void check_range(lua_State *L, const Item *item) {
-  if (item->first == 0) lt_lua_error(L, "index: a range starts at 0: positions count from 1");
+  if (item->first == 0)
+    lt_lua_error(L, "index: expected a 1-based index as the start of a range, got 0\nhint: indices "
+                    "count from 1");
   if (item->step < 1)
     lt_lua_error(
-        L, "index: the step of a range is %lld, it wants at least 1 (flip turns the order around)",
+        L, "index: expected a step of at least 1, got %lld\nhint: x:flip(1) reverses the order",
         (long long)item->step);
 }
 
@@ -73,18 +78,18 @@ static void read_range(lua_State *L, Key *key, int t) {
   int64_t *const part[3] = {&item->first, &item->last, &item->step};
   if (n > 3)
     lt_lua_error(L,
-                 "index: a range of %d entries; it wants {first, last, step}. Positions in a list: "
-                 "lt.tensor{...}",
+                 "index: expected a range {first, last, step}, got a list of %d entries\nhint: "
+                 "x[lt.tensor{...}] indexes by a list",
                  (int)n);
   if (n == 0) {
     lua_pushnil(L);
     if (lua_next(L, t))
-      lt_lua_error(L, "index: a range has a field %s; it wants {first, last, step}",
+      lt_lua_error(L, "index: expected a range {first, last, step}, got the field %s",
                    lt_lua_describe(L, -2));
   }
   for (int i = 0; i < (int)n; i++) {
     lua_rawgeti(L, t, i + 1);
-    *part[i] = read_whole(L, -1, "an end of a range");
+    *part[i] = read_whole(L, -1, "a bound of a range");
     lua_pop(L, 1);
   }
   if (n == 1) item->last = item->first;
@@ -95,13 +100,14 @@ static void read_range(lua_State *L, Key *key, int t) {
  * indices. */
 static void read_tensor(lua_State *L, Key *key, lt_Tensor *t) {
   if (t->dtype == LT_uint8)
-    lt_lua_error(L, "index: a uint8 tensor may be meant as a mask or as positions. Say which: "
-                    "index:to(\"bool\") or "
-                    "index:to(\"int64\")");
+    lt_lua_error(L, "index: expected a tensor of dtype \"bool\" (a mask) or \"int64\" (indices), "
+                    "got \"uint8\"\nhint: index:to(\"bool\") or index:to(\"int64\")");
   if (lt_dtype_is_float(t->dtype) || lt_dtype_is_complex(t->dtype))
-    lt_lua_error(L, "index: a tensor of %s, it wants bool (a mask) or int64 (positions)",
-                 lt_dtype_name(t->dtype));
-  if (t->dtype == LT_bool && t->ndim == 0) lt_lua_error(L, "index: a mask of 0 dims");
+    lt_lua_error(
+        L, "index: expected a tensor of dtype \"bool\" (a mask) or \"int64\" (indices), got \"%s\"",
+        lt_dtype_name(t->dtype));
+  if (t->dtype == LT_bool && t->ndim == 0)
+    lt_lua_error(L, "index: expected a mask of at least 1 dim, got 0 dims");
   add_item(L, key, ITEM_TENSOR)->tensor = t;
 }
 
@@ -112,8 +118,8 @@ static const char *skip_space(const char *s) {
 
 static void fail_text(lua_State *L, const char *text) {
   lt_lua_error(L,
-               "index: cannot read \"%s\"; it wants entries as 2, -1, 2:5, ::2, :, ..., newaxis "
-               "with commas between",
+               "index: expected entries such as 2, -1, 2:5, ::2, :, ..., newaxis, separated by "
+               "commas, got \"%s\"",
                text);
 }
 
@@ -183,7 +189,7 @@ static void read_entry(lua_State *L, Key *key, int i) {
   lt_Tensor *t = lt_lua_to_tensor(L, i);
   switch (lua_type(L, i)) {
   case LUA_TNUMBER: {
-    int64_t n = read_whole(L, i, "an entry");
+    int64_t n = read_whole(L, i, "an index");
     check_position(L, n);
     add_item(L, key, ITEM_POSITION)->first = n;
     return;
@@ -198,9 +204,10 @@ static void read_entry(lua_State *L, Key *key, int i) {
     break;
   }
   if (!t)
-    lt_lua_error(
-        L, "index: %s; it wants a position, {first, last}, a tensor or a string as \"2:5, :\"",
-        lt_lua_describe(L, i));
+    lt_lua_error(L,
+                 "index: expected an integer, a range {first, last}, a tensor or a string such as "
+                 "\"2:5, :\", got %s",
+                 lt_lua_describe(L, i));
   read_tensor(L, key, t);
 }
 
@@ -214,8 +221,8 @@ static void read_key(lua_State *L, Key *key) {
   int n = lt_lua_length(L, "index", NULL, 2), seen = 0;
   for (lua_pushnil(L); lua_next(L, 2); lua_pop(L, 1)) seen++;
   if (seen != n)
-    lt_lua_error(L, "index: the table has %s among its entries",
-                 seen > n ? "a name or a gap" : "nil");
+    lt_lua_error(L, "index: expected a list of indices, got a table with %s",
+                 seen > n ? "a named or missing entry" : "nil");
   luaL_checkstack(L, MAX_ITEMS + 8, "too many entries");
   for (int i = 1; i <= n; i++) {
     lua_rawgeti(L, 2, i);
@@ -269,8 +276,9 @@ static int item_dims(const Item *item) {
 static lt_Tensor *apply_position(lt_Tensor *t, int dim, int user_dim, int64_t i) {
   int64_t n = t->shape[dim];
   if (i > n || i < -n)
-    return lt_error_set("index: position %lld is out of range: dim %d has %lld", (long long)i,
-                        user_dim, (long long)n);
+    return lt_error_set(
+        "index: cannot index dim %d with %lld: the index is out of range, the size is %lld",
+        user_dim, (long long)i, (long long)n);
   return lt_do(select, LT_ARG(t), LT_ARG(dim), LT_ARG(i > 0 ? i - 1 : i));
 }
 
@@ -297,10 +305,11 @@ static lt_Tensor *to_device_of(lt_Tensor *t, lt_Tensor *like) {
 static lt_Tensor *index_on(lt_Tensor *index, lt_Tensor *like) {
   lt_Device from = lt_tensor_device(index), to = lt_tensor_device(like);
   if (lt_device_equal(from, to) || from.type == LT_DEVICE_cpu) return to_device_of(index, like);
-  lt_error_set("index: the tensor is on %s, its %s on %s. Give %s there%s: index:to(\"%s\")",
-               lt_device_name(to), index->dtype == LT_bool ? "mask" : "positions",
-               lt_device_name(from), index->dtype == LT_bool ? "it" : "them",
-               to.type == LT_DEVICE_cpu ? "" : ", or on the CPU", lt_device_name(to));
+  lt_error_set("index: expected %s on \"%s\", where the tensor is%s, got one on \"%s\"\nhint: "
+               "index:to(\"%s\")",
+               index->dtype == LT_bool ? "a mask" : "an index tensor", lt_device_name(to),
+               to.type == LT_DEVICE_cpu ? "" : ", or on \"cpu\"", lt_device_name(from),
+               lt_device_name(to));
   return NULL;
 }
 
@@ -308,7 +317,7 @@ static lt_Tensor *index_on(lt_Tensor *index, lt_Tensor *like) {
 static bool plan_mask(Plan *p, int dim, int user_dim, lt_Tensor *mask) {
   for (int i = 0; i < mask->ndim; i++) {
     if (mask->shape[i] == p->view->shape[dim + i]) continue;
-    lt_error_set("index: the mask of shape %s does not fit the tensor of shape %s: dim %d has "
+    lt_error_set("index: cannot apply a mask of shape %s to a tensor of shape %s: dim %d has size "
                  "%lld, the mask's %lld",
                  lt_shape_text(mask->ndim, mask->shape),
                  lt_shape_text(p->view->ndim, p->view->shape), user_dim + i,
@@ -355,10 +364,11 @@ static bool make_plan(Plan *p, lt_Tensor *t, const Key *key) {
     dims += item_dims(&key->item[i]);
     ellipses += key->item[i].kind == ITEM_ELLIPSIS;
   }
-  if (ellipses > 1) return lt_error_set("index: more than one \"...\"");
+  if (ellipses > 1) return lt_error_set("index: expected at most one \"...\", got more");
   if (dims > t->ndim)
-    return lt_error_set("index: %d dims are named, the tensor of shape %s has %d", dims,
-                        lt_shape_text(t->ndim, t->shape), t->ndim);
+    return lt_error_set("index: expected at most %d ind%s for a tensor of shape %s, got %d",
+                        t->ndim, t->ndim == 1 ? "ex" : "ices", lt_shape_text(t->ndim, t->shape),
+                        dims);
   for (int i = 0; i < key->count && p->view; i++) {
     const Item *item = &key->item[i];
     switch (item->kind) {
@@ -410,16 +420,16 @@ static bool called_by_ipairs(lua_State *L) {
 /* Pushes t[i], the most frequent form, without parsing a key. */
 static int get_position(lua_State *L, lt_Tensor *t, int64_t i) {
   check_position(L, i);
-  if (t->ndim == 0)
-    lt_lua_error(L, "index: a tensor of 0 dims has no positions; its value is x:item()");
+  if (t->ndim == 0) lt_lua_error(L, "index: cannot index a tensor of 0 dims\nhint: x:item()");
   int64_t n = t->shape[0];
   if (i == n + 1 && called_by_ipairs(L)) {
     lua_pushnil(L);
     return 1;
   }
   if (i > n || i < -n)
-    lt_lua_error(L, "index: position %lld is out of range: dim 1 has %lld", (long long)i,
-                 (long long)n);
+    lt_lua_error(L,
+                 "index: cannot index dim 1 with %lld: the index is out of range, the size is %lld",
+                 (long long)i, (long long)n);
   lt_lua_op1(L, "index", LT_OP_select, (lt_Arg[]){LT_ARG(t), LT_ARG(0), LT_ARG(i > 0 ? i - 1 : i)},
              3);
   return 1;
@@ -481,7 +491,7 @@ int lt_lua_index_set(lua_State *L, lt_Tensor *t) {
   if (lua_type(L, 3) == LUA_TTABLE) {
     value = lt_lua_from_value(L, "index", 3, t->dtype, lt_tensor_is_meta(t) ? lt_meta() : lt_cpu());
   } else if (!value && !lt_lua_scalar(L, 3, &s)) {
-    lt_lua_error(L, "index: the value is %s, it wants a number, a tensor or a table of numbers",
+    lt_lua_error(L, "index: expected a number, a tensor or a table of numbers as the value, got %s",
                  lt_lua_describe(L, 3));
   }
   lt_lua_enter(L, lt_lua_state(L));

@@ -88,10 +88,11 @@ static int kernel_new(lua_State *L) {
   int options = lt_lua_length(L, "cuda.kernel", NULL, 3);
   int count = lt_lua_length(L, "cuda.kernel", NULL, 4);
   if (options > MAX_OPTIONS)
-    return lt_lua_error(L, "cuda.kernel: %d options, it takes at most %d", options, MAX_OPTIONS);
+    return lt_lua_error(L, "cuda.kernel: expected at most %d options, got %d", MAX_OPTIONS,
+                        options);
   if (count > MAX_PARAMS)
-    return lt_lua_error(L, "cuda.kernel: %s has %d parameters, it may have at most %d",
-                        lua_tostring(L, 2), count, MAX_PARAMS);
+    return lt_lua_error(L, "cuda.kernel: expected at most %d parameters for the kernel %s, got %d",
+                        MAX_PARAMS, lua_tostring(L, 2), count);
   const char *source = lt_lua_text(L, 1, "cuda.kernel", "source"),
              *name = lt_lua_text(L, 2, "cuda.kernel", "name"),
              *expression = lt_lua_text(L, 6, "cuda.kernel", "name");
@@ -130,8 +131,9 @@ static bool build(lua_State *L, Kernel *k, lt_Device d) {
   const lt_Backend *b = lt_device_backend(d.type);
   if (k->built[d.index]) return true;
   if (!b || !b->kernels.user_create)
-    lt_lua_error(L, "%s: %s compiles no kernels, CUDA devices do", k->source.name,
-                 lt_device_name(d));
+    lt_lua_error(
+        L, "%s: cannot compile a kernel for \"%s\": only CUDA devices run kernels from source",
+        k->source.name, lt_device_name(d));
   char *log = NULL;
   lt_lua_enter(L, lt_lua_state(L));
   k->built[d.index] = b->kernels.user_create(d.index, &k->source, &log);
@@ -167,9 +169,9 @@ enum { FIRST = 3 };
 /* Raises the error that argument i + 1 has the wrong type. */
 static void refuse(lua_State *L, const Kernel *k, int i, const char *expected) {
   bool read_it = !k->param[i].pointer && lt_lua_to_tensor(L, FIRST + i);
-  lt_lua_error(L, "%s: argument %d \"%s\" (%s) is %s, it wants %s%s", k->source.name, i + 1,
-               k->param[i].name, k->param[i].type, lt_lua_describe(L, FIRST + i), expected,
-               read_it ? ": x:item()" : "");
+  lt_lua_error(L, "%s: expected %s for argument '%s' (#%d, %s), got %s%s", k->source.name, expected,
+               k->param[i].name, i + 1, k->param[i].type, lt_lua_describe(L, FIRST + i),
+               read_it ? "\nhint: x:item()" : "");
 }
 
 /* Returns the dtype of tensors for this parameter. There are no dtypes for the wide unsigned types;
@@ -187,8 +189,8 @@ static void *pack_integer(lua_State *L, const Kernel *k, int i, void *slot) {
   static const struct {
     int64_t from, to;
     const char *expected;
-  } range[] = {[E_UINT16] = {0, 65535, "an integer of 0 to 65535"},
-               [E_UINT32] = {0, 4294967295, "an integer of 0 to 4294967295"},
+  } range[] = {[E_UINT16] = {0, 65535, "an integer from 0 to 65535"},
+               [E_UINT32] = {0, 4294967295, "an integer from 0 to 4294967295"},
                [E_UINT64] = {0, INT64_MAX, "an integer of at least 0"}};
   int64_t n;
   if (!lt_lua_whole(L, FIRST + i, &n) || n < range[p->element].from || n > range[p->element].to)
@@ -203,7 +205,7 @@ static void *pack_number(lua_State *L, const Kernel *k, int i, void *slot) {
   int64_t n;
   if (p->element != E_DTYPE) return pack_integer(L, k, i, slot);
   if (p->dtype == LT_bool) {
-    if (!lua_isboolean(L, FIRST + i)) refuse(L, k, i, "true or false");
+    if (!lua_isboolean(L, FIRST + i)) refuse(L, k, i, "a boolean");
     *(uint8_t *)slot = (uint8_t)lua_toboolean(L, FIRST + i);
     return slot;
   }
@@ -212,9 +214,9 @@ static void *pack_number(lua_State *L, const Kernel *k, int i, void *slot) {
     refuse(L, k, i, is_float ? "a number" : "an integer");
   lt_Scalar s = is_float ? lt_scalar_float(lua_tonumber(L, FIRST + i)) : lt_scalar_int(n);
   if (!lt_scalar_store(s, p->dtype, slot))
-    refuse(L, k, i, lua_pushfstring(L, "a number that fits %s", lt_dtype_name(p->dtype)));
+    refuse(L, k, i, lua_pushfstring(L, "a number that fits \"%s\"", lt_dtype_name(p->dtype)));
   if (is_float && isfinite(s.f) && !isfinite(lt_scalar_load(p->dtype, slot).f))
-    refuse(L, k, i, lua_pushfstring(L, "a number that fits %s", lt_dtype_name(p->dtype)));
+    refuse(L, k, i, lua_pushfstring(L, "a number that fits \"%s\"", lt_dtype_name(p->dtype)));
   return slot;
 }
 
@@ -229,14 +231,14 @@ static void check_vectors(lua_State *L, const Kernel *k, int i, const lt_Tensor 
   int64_t off = (int64_t)((uintptr_t)lt_tensor_place(t) % (uintptr_t)align);
   if (n % p->lanes)
     lt_lua_error(L,
-                 "%s: argument %d \"%s\" has %lld elements, the kernel's parameter %s wants a "
-                 "multiple of %d. Pad it, or read single elements",
-                 name, i + 1, p->name, (long long)n, p->type, p->lanes);
+                 "%s: expected a multiple of %d elements for argument '%s' (#%d, %s), got "
+                 "%lld\nhint: pad the tensor, or read single elements in the kernel",
+                 name, p->lanes, p->name, i + 1, p->type, (long long)n);
   if (n && off)
     lt_lua_error(L,
-                 "%s: argument %d \"%s\" begins %d bytes behind a multiple of %d bytes, where the "
-                 "kernel's parameter %s cannot begin. Copy it: x:clone()",
-                 name, i + 1, p->name, (int)off, (int)align, p->type);
+                 "%s: expected memory aligned to %d bytes for argument '%s' (#%d, %s), got an "
+                 "address %d bytes past a multiple\nhint: x:clone()",
+                 name, (int)align, p->name, i + 1, p->type, (int)off);
 }
 
 /* Raises an error unless argument i + 1 is a tensor that the kernel may access through this
@@ -247,37 +249,38 @@ static void check_tensor(lua_State *L, const Kernel *k, int i, lt_Device device)
   const char *name = k->source.name;
   lt_Dtype expected = element_dtype(p);
   if (!t && p->element == E_ANY) refuse(L, k, i, "a tensor");
-  if (!t) refuse(L, k, i, lua_pushfstring(L, "a tensor of dtype %s", lt_dtype_name(expected)));
+  if (!t) refuse(L, k, i, lua_pushfstring(L, "a tensor of dtype \"%s\"", lt_dtype_name(expected)));
   bool fits =
       p->element == E_ANY || t->dtype == expected || (expected == LT_uint8 && t->dtype == LT_bool);
   if (!fits && lt_dtype_is_complex(t->dtype))
-    lt_lua_error(
-        L,
-        "%s: argument %d \"%s\" is %s, the kernel's parameter is %s\nhint: pass its parts, "
-        "lt.view_as_real(x), to a pointer to %s",
-        name, i + 1, p->name, lt_dtype_name(t->dtype), p->type,
-        t->dtype == LT_complex64 ? "float or float2" : "double or double2");
-  if (!fits)
     lt_lua_error(L,
-                 "%s: argument %d \"%s\" is %s, the kernel's parameter is %s. Convert it: "
-                 "x:to \"%s\"",
-                 name, i + 1, p->name, lt_dtype_name(t->dtype), p->type, lt_dtype_name(expected));
+                 "%s: expected a real tensor for argument '%s' (#%d, %s), got dtype \"%s\"\nhint: "
+                 "pass its parts, lt.view_as_real(x), to a pointer to %s",
+                 name, p->name, i + 1, p->type, lt_dtype_name(t->dtype),
+                 t->dtype == LT_complex64 ? "float or float2" : "double or double2");
+  if (!fits)
+    lt_lua_error(
+        L, "%s: expected dtype \"%s\" for argument '%s' (#%d, %s), got \"%s\"\nhint: x:to(\"%s\")",
+        name, lt_dtype_name(expected), p->name, i + 1, p->type, lt_dtype_name(t->dtype),
+        lt_dtype_name(expected));
   if (!lt_device_equal(lt_tensor_device(t), device))
-    lt_lua_error(L, "%s: argument %d \"%s\" is on %s, the kernel runs on %s. Move it: x:to \"%s\"",
-                 name, i + 1, p->name, lt_device_name(lt_tensor_device(t)), lt_device_name(device),
-                 lt_device_name(device));
+    lt_lua_error(L,
+                 "%s: expected a tensor on \"%s\" for argument '%s' (#%d, %s), got one on "
+                 "\"%s\"\nhint: x:to(\"%s\")",
+                 name, lt_device_name(device), p->name, i + 1, p->type,
+                 lt_device_name(lt_tensor_device(t)), lt_device_name(device));
   if (!k->any_layout && !lt_tensor_is_contiguous(t))
     lt_lua_error(L,
-                 "%s: argument %d \"%s\" of shape %s is not contiguous, and a kernel sees only its "
-                 "memory. Use x:contiguous()",
-                 name, i + 1, p->name, lt_shape_text(t->ndim, t->shape));
+                 "%s: expected a contiguous tensor for argument '%s' (#%d, %s), got a strided one "
+                 "of shape %s: a kernel reads memory only\nhint: x:contiguous()",
+                 name, p->name, i + 1, p->type, lt_shape_text(t->ndim, t->shape));
   if (p->lanes > 1) check_vectors(L, k, i, t);
   if (p->written && lt_grad_enabled() && lt_tensor_requires_grad(t))
     lt_lua_error(L,
-                 "%s: argument %d \"%s\" requires grad, and what a kernel writes is not on the "
-                 "tape. Call it under lt.no_grad, or in an lt.autograd.Function; say const for "
-                 "what is only read",
-                 name, i + 1, p->name);
+                 "%s: cannot write to argument '%s' (#%d, %s): it requires grad, and autograd does "
+                 "not record kernels\nhint: call it under lt.no_grad or in an "
+                 "lt.autograd.Function; declare the parameter const if it is only read",
+                 name, p->name, i + 1, p->type);
 }
 
 /* Returns the device of the first tensor, which must be able to run kernels; without tensors the
@@ -291,9 +294,9 @@ static lt_Device place(lua_State *L, const Kernel *k) {
     const lt_Backend *b = lt_device_backend(d.type);
     if (b && b->kernels.user_create) return d;
     lt_lua_error(L,
-                 "%s: argument %d \"%s\" is on %s, a kernel runs on CUDA devices. Move it: "
-                 "x:to \"cuda\"",
-                 k->source.name, i + 1, k->param[i].name, lt_device_name(d));
+                 "%s: expected a tensor on a CUDA device for argument '%s' (#%d, %s), got one on "
+                 "\"%s\"\nhint: x:to(\"cuda\")",
+                 k->source.name, k->param[i].name, i + 1, k->param[i].type, lt_device_name(d));
   }
   if (!lt_device_parse("cuda", &d)) lt_lua_fail(L, k->source.name);
   return d;
@@ -311,8 +314,8 @@ static void check_count(lua_State *L, const Kernel *k) {
     luaL_addvalue(&list);
   }
   luaL_pushresult(&list);
-  lt_lua_error(L, "%s: %d argument%s given after grid and block, the kernel takes %d: %s",
-               k->source.name, given, given == 1 ? "" : "s", k->count, lua_tostring(L, -1));
+  lt_lua_error(L, "%s: expected %d argument%s after grid and block (%s), got %d", k->source.name,
+               k->count, k->count == 1 ? "" : "s", lua_tostring(L, -1), given);
 }
 
 /* ---- grid, block, shared_bytes --------------------------------------------------------------- */
@@ -323,7 +326,9 @@ static void push_setting(lua_State *L, const Kernel *k, int position, const char
   if (lua_rawgeti(L, 2, position) != LUA_TNIL) return;
   lua_pop(L, 1);
   if (lua_getfield(L, 2, name) == LUA_TNIL && position < 3)
-    lt_lua_error(L, "%s: argument \"%s\" is missing. Call k({grid, block}, arguments...)",
+    lt_lua_error(L,
+                 "%s: expected an integer or a list of up to 3 for argument '%s', got no "
+                 "value\nhint: k({grid, block}, arguments...)",
                  k->source.name, name);
 }
 
@@ -344,9 +349,9 @@ static void read_axes(lua_State *L, const Kernel *k, int position, const char *n
   }
   bool fraction = lua_type(L, -1) == LUA_TNUMBER;
   if (!ok)
-    lt_lua_error(L, "%s: argument \"%s\" is %s, it wants an integer or a list of up to 3%s",
+    lt_lua_error(L, "%s: expected an integer or a list of up to 3 for argument '%s', got %s%s",
                  k->source.name, name, lt_lua_describe(L, -1),
-                 fraction ? ". // gives integers: (n + 255) // 256" : "");
+                 fraction ? "\nhint: (n + 255) // 256 gives an integer" : "");
   lua_pop(L, 1);
 }
 
@@ -361,24 +366,24 @@ static void check_settings(lua_State *L, const Kernel *k) {
       known = strcmp(lua_tostring(L, -2), names[i]) == 0;
     if (known) continue;
     luaL_tolstring(L, -2, NULL);
-    lt_lua_error(L, "%s: the first argument has \"%s\", it may have grid, block and shared_bytes",
+    lt_lua_error(L, "%s: expected grid, block and shared_bytes in the first argument, got \"%s\"",
                  k->source.name, lua_tostring(L, -1));
   }
 }
 
 static void read_settings(lua_State *L, const Kernel *k, lt_KernelLaunch *out) {
   if (!lua_istable(L, 2))
-    lt_lua_error(L,
-                 "%s: the first argument is %s, it wants {grid, block} or {grid, block, "
-                 "shared_bytes}",
-                 k->source.name, lt_lua_describe(L, 2));
+    lt_lua_error(
+        L,
+        "%s: expected {grid, block} or {grid, block, shared_bytes} as the first argument, got %s",
+        k->source.name, lt_lua_describe(L, 2));
   check_settings(L, k);
   read_axes(L, k, 1, "grid", out->grid);
   read_axes(L, k, 2, "block", out->block);
   push_setting(L, k, 3, "shared_bytes");
   out->shared = 0;
   if (!lua_isnil(L, -1) && !lt_lua_whole(L, -1, &out->shared))
-    lt_lua_error(L, "%s: argument \"shared_bytes\" is %s, it wants an integer", k->source.name,
+    lt_lua_error(L, "%s: expected an integer for argument 'shared_bytes', got %s", k->source.name,
                  lt_lua_describe(L, -1));
   lua_pop(L, 1);
 }

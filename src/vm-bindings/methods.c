@@ -42,8 +42,9 @@ static lt_Tensor *self_and_dim(lua_State *L, const char *name, int *dim) {
   if (lua_isnoneornil(L, 2)) return t;
   lua_Integer d = lua_tointeger(L, 2);
   if (d > t->ndim || d < -t->ndim)
-    lt_lua_error(L, "%s: dim %lld is out of range: the tensor of shape %s has %d", name,
-                 (long long)d, lt_shape_text(t->ndim, t->shape), t->ndim);
+    lt_lua_error(
+        L, "%s: cannot use dim %lld: it is out of range, a tensor of shape %s has %d dim%s", name,
+        (long long)d, lt_shape_text(t->ndim, t->shape), t->ndim, t->ndim == 1 ? "" : "s");
   *dim = (int)(d > 0 ? d - 1 : d + t->ndim);
   return t;
 }
@@ -166,9 +167,9 @@ static void name_position(lua_State *L, int names, int i, int *flags) {
   else if (lua_isboolean(L, i) && *flags < 2)
     name = (*flags)++ ? "copy" : "non_blocking";
   if (!name)
-    lt_lua_error(L, "to: %s; it wants a device, a dtype or a tensor", lt_lua_describe(L, i));
+    lt_lua_error(L, "to: expected a device, a dtype or a tensor, got %s", lt_lua_describe(L, i));
   if (lua_getfield(L, names, name) != LUA_TNIL)
-    lt_lua_error(L, "to: argument \"%s\" is given twice", name);
+    lt_lua_error(L, "to: expected one value for argument '%s', got two", name);
   lua_pop(L, 1);
   lua_pushvalue(L, i);
   lua_setfield(L, names, name);
@@ -179,7 +180,7 @@ static void name_positions(lua_State *L) {
   int top = lua_gettop(L), flags = 0;
   bool table = top > 1 && lt_lua_is_plain(L, top);
   if (top == 1 || (top == 2 && lua_isnil(L, 2)) || lua_isboolean(L, 2))
-    lt_lua_error(L, "to: got %s, it wants a device, a dtype or a tensor, as in x:to \"cuda\"",
+    lt_lua_error(L, "to: expected a device, a dtype or a tensor, got %s\nhint: x:to(\"cuda\")",
                  top == 1 ? "no value" : luaL_tolstring(L, 2, NULL));
   lua_newtable(L);
   int names = lua_gettop(L);
@@ -259,8 +260,8 @@ static int method_device(lua_State *L) {
   else if (!lt_device_parse(name, &device))
     lt_lua_error(L, "%s: %s", name, lt_error());
   if (cuda && device.type != LT_DEVICE_cuda)
-    lt_lua_error(L, "%s: argument \"device\" is %s, it wants a device of type cuda", name,
-                 lt_device_name(device));
+    lt_lua_error(L, "%s: expected a device of type \"cuda\" for argument 'device', got \"%s\"",
+                 name, lt_device_name(device));
   const lt_Arg *flag = &a.arg[cuda ? 2 : 1];
   bool non_blocking = flag->kind == LT_ARG_BOOL && flag->b;
   return convert(L, &a, lt_arg_device(device), LT_NIL, non_blocking);

@@ -342,7 +342,8 @@ static int read_sci_mode(lua_State *L, const lt_LuaArgs *a, int p, int old) {
   if (i == 0 || lua_isnoneornil(L, i)) return old;
   if (lua_isboolean(L, i)) return lua_toboolean(L, i);
   if (lt_lua_is_text(L, i) && strcmp(lua_tostring(L, i), "auto") == 0) return -1;
-  lt_lua_error(L, "set_printoptions: argument \"sci_mode\" is %s, it wants true, false or \"auto\"",
+  lt_lua_error(L,
+               "set_printoptions: expected true, false or \"auto\" for argument 'sci_mode', got %s",
                lt_lua_describe(L, i));
 }
 
@@ -350,8 +351,9 @@ static int read_count(lua_State *L, const lt_LuaArgs *a, int p, int old, int lea
   if (a->arg[p].kind != LT_ARG_INT) return old;
   int64_t n = a->arg[p].i;
   if (n < least || n > 10000)
-    lt_lua_error(L, "set_printoptions: argument \"%s\" is %lld, it wants %d to 10000",
-                 a->signature->param[p].name, (long long)n, least);
+    lt_lua_error(
+        L, "set_printoptions: expected an integer from %d to 10000 for argument '%s', got %lld",
+        least, a->signature->param[p].name, (long long)n);
   return (int)n;
 }
 
@@ -363,13 +365,14 @@ static int set_print_options(lua_State *L) {
   lt_PrintOptions o = lt_lua_state(L)->print;
   if (a.arg[4].kind == LT_ARG_STRING && !set_profile(&o, a.arg[4].string))
     lt_lua_error(L,
-                 "set_printoptions: no profile is called \"%s\". There are: default, short, full, "
-                 "summary",
+                 "set_printoptions: expected \"default\", \"short\", \"full\" or \"summary\" for "
+                 "argument 'profile', got \"%s\"",
                  a.arg[4].string);
   o.precision = read_count(L, &a, 0, o.precision, 0);
   if (o.precision > 100)
-    lt_lua_error(L, "set_printoptions: argument \"precision\" is %d, it wants at most 100",
-                 o.precision);
+    lt_lua_error(
+        L, "set_printoptions: expected an integer of at most 100 for argument 'precision', got %d",
+        o.precision);
   if (a.arg[1].kind == LT_ARG_FLOAT) o.threshold = a.arg[1].f;
   o.edgeitems = read_count(L, &a, 2, o.edgeitems, 1);
   o.linewidth = read_count(L, &a, 3, o.linewidth, 10);

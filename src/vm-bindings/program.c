@@ -30,7 +30,7 @@ static int recorder_new(lua_State *L) {
 
 static lt_Recorder *recorder_at(lua_State *L) {
   lt_Recorder **r = luaL_checkudata(L, 1, RECORDER);
-  if (!*r) luaL_error(L, "the recorder was finalized");
+  if (!*r) luaL_error(L, "recorder: cannot use it: it was finalized");
   return *r;
 }
 
@@ -41,7 +41,8 @@ static int recorder_input(lua_State *L) {
   if (dtype == LT_DTYPE_NONE) lt_lua_fail(L, "recorder");
   luaL_checktype(L, 3, LUA_TTABLE);
   int ndim = lt_lua_length(L, "recorder", "shape", 3);
-  if (ndim > LT_MAX_DIMS) return luaL_error(L, "recorder: too many dimensions");
+  if (ndim > LT_MAX_DIMS)
+    return luaL_error(L, "recorder: expected at most %d dimensions", LT_MAX_DIMS);
   for (int i = 0; i < ndim; i++) {
     lua_rawgeti(L, 3, i + 1);
     shape[i] = luaL_checkinteger(L, -1);
@@ -91,7 +92,7 @@ static int recorder_program(lua_State *L) {
 
 static lt_Program *program_at(lua_State *L) {
   lt_Program **p = luaL_checkudata(L, 1, PROGRAM);
-  if (!*p) luaL_error(L, "the program was finalized");
+  if (!*p) luaL_error(L, "program: cannot run it: it was finalized");
   return *p;
 }
 
@@ -194,7 +195,7 @@ static int program_run(lua_State *L) {
   bool refused;
   lt_Tensor **in = lt_lua_tensors(L, "elementwise", "tensors", 2, false, &n);
   if (n != p->ninputs || p->nout > OUTPUTS)
-    return lt_lua_error(L, "elementwise: the program has %d inputs, got %d", p->ninputs, n);
+    return lt_lua_error(L, "elementwise: expected %d inputs, got %d", p->ninputs, n);
   lua_createtable(L, p->nout, 0);
   luaL_checkstack(L, 2, "elementwise");
   for (int i = 0; i < p->nout; i++) {

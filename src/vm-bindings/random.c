@@ -15,7 +15,8 @@ static lt_Generator *generator_at(lua_State *L, int i, const char *name) {
   if (g)
     lt_lua_error(L, "%s: expected a Generator for argument 'self', got one that was finalized",
                  name);
-  lt_lua_error(L, "%s: self is %s, it wants a Generator", name, lt_lua_describe(L, i));
+  lt_lua_error(L, "%s: expected a Generator for argument 'self', got %s", name,
+               lt_lua_describe(L, i));
 }
 
 static int push_state(lua_State *L, const lt_Generator *g) {
@@ -37,8 +38,8 @@ static void set_state(lua_State *L, lt_Generator *g, int i, const char *name) {
   lt_Tensor *t = lt_lua_check(L, i, name, "state");
   if (t->dtype != LT_int64 || t->numel != 2 || lt_tensor_device(t).type != LT_DEVICE_cpu ||
       !lt_tensor_is_contiguous(t))
-    lt_lua_error(L, "%s: argument \"state\" is %s, it wants what get_state gave", name,
-                 lt_lua_describe(L, i));
+    lt_lua_error(L, "%s: expected a state that get_state returned for argument 'state', got %s",
+                 name, lt_lua_describe(L, i));
   memcpy(state, lt_tensor_data(t), sizeof state);
   lt_generator_set_state(g, state);
 }

@@ -18,7 +18,8 @@ static const lt_Signature *find_signature(lua_State *L, const char *text, bool o
   }
   lua_pop(L, 1);
   lt_Signature *g = lua_newuserdatauv(L, sizeof *g, 0);
-  if (!lt_signature_parse(g, text)) lt_lua_error(L, "not a signature: %s", text);
+  if (!lt_signature_parse(g, text))
+    lt_lua_error(L, "signature: expected a signature, got \"%s\"", text);
   g->of_host = of_host;
   lua_rawsetp(L, LUA_REGISTRYINDEX, text);
   return g;
@@ -156,7 +157,7 @@ static int signature(lua_State *L) {
   Reader *r = lua_newuserdatauv(L, sizeof *r + n + 1, 0);
   memcpy(r->text, text, n + 1);
   if (!lt_signature_parse(&r->signature, r->text))
-    lt_lua_error(L, "%s: not a signature: %s", name, text);
+    lt_lua_error(L, "%s: expected a signature, got \"%s\"", name, text);
   r->signature.of_host = true;
   lua_pushstring(L, name);
   lua_pushcclosure(L, read_call, 4);

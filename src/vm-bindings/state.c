@@ -233,8 +233,7 @@ static void use_modes(lua_State *L, lt_Lua *S) {
 void lt_lua_switch(lua_State *L, lt_Lua *S) {
   lt_Thread *th = lt_thread();
   /* a finalizer of an object older than the module: new tensors would not be finalized */
-  if (S->closed)
-    luaL_error(L, "lutra: cannot call its functions any more: the Lua state is being closed");
+  if (S->closed) luaL_error(L, "lutra: cannot call a function: the Lua state is being closed");
   if (th->host == S)
     store_modes(S);
   else

@@ -129,7 +129,7 @@ static const char type_name[] = "lutra.replacement";
 
 static lt_Replacement *replacement_at_1(lua_State *L) {
   lt_Replacement *r = luaL_checkudata(L, 1, type_name);
-  luaL_argcheck(L, r->file, 1, "it has ended");
+  luaL_argcheck(L, r->file, 1, "the stream is closed");
   return r;
 }
 

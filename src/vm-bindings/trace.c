@@ -123,7 +123,7 @@ static void stop(Recorder *r) {
  * finalizer (no stack or memory), that memory leaks, but the core never points to freed memory. */
 static Recorder *recorder_at(lua_State *L) {
   Recorder **r = luaL_checkudata(L, 1, RECORDER);
-  if (!*r) luaL_error(L, "the recorder was finalized");
+  if (!*r) luaL_error(L, "record: cannot use the recorder: it was finalized");
   return *r;
 }
 
@@ -143,7 +143,7 @@ static int record(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   lua_getfield(L, 1, "limit");
   lua_Integer limit = luaL_optinteger(L, -1, 1000000);
-  luaL_argcheck(L, limit > 0, 1, "limit must be positive");
+  luaL_argcheck(L, limit > 0, 1, "expected a positive limit");
   bool wait = flag(L, "wait"), where = flag(L, "where");
   Recorder **handle = lua_newuserdatauv(L, sizeof *handle, 0), *r;
   *handle = NULL;
@@ -276,13 +276,13 @@ static const char *move_text(char **to, const char *text) {
  * recorder. */
 static const Record *push_copy(lua_State *L, lua_Integer i) {
   const Recorder *r = recorder_at(L);
-  luaL_argcheck(L, i >= 1 && (size_t)i <= r->count, 2, "there is no such event");
+  luaL_argcheck(L, i >= 1 && (size_t)i <= r->count, 2, "expected the number of an event");
   const Record *k = &r->event[i - 1];
   size_t size =
       sizeof *k + text_size(k->event.name) + text_size(k->event.where) + text_size(k->call);
   Record *copy = lua_newuserdatauv(L, size, 0);
   r = recorder_at(L);
-  luaL_argcheck(L, (size_t)i <= r->count, 2, "the recorder was released meanwhile");
+  luaL_argcheck(L, (size_t)i <= r->count, 2, "the recorder was closed meanwhile");
   char *texts = (char *)(copy + 1);
   *copy = r->event[i - 1];
   copy->event.name = move_text(&texts, copy->event.name);

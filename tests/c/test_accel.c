@@ -174,9 +174,9 @@ static void streams_of_other_devices_are_refused(void) {
   begin(64 * MiB);
   lt_Stream *s = fake.streams.create(&fake, 1, 0);
   CHECK(!fake.streams.set_current(&fake, 0, s));
-  CHECK_STR(lt_error(), "set_stream: the stream is one of fake:1, wanted one of fake:0");
+  CHECK_STR(lt_error(), "set_stream: expected a Stream of \"fake:0\", got one of \"fake:1\"");
   CHECK(!fake.memory.alloc(&fake, 0, 100, s));
-  CHECK_CONTAINS(lt_error(), "the stream is one of fake:1");
+  CHECK_CONTAINS(lt_error(), "the stream is on \"fake:1\"");
   fake.streams.destroy(s);
   fake.streams.destroy(main_stream(0)); /* is never destroyed */
   CHECK(fake.streams.query(main_stream(0)));
@@ -233,7 +233,8 @@ static void events_belong_to_a_device(void) {
   begin(64 * MiB);
   lt_Event *e = fake.streams.event_create(&fake, 0, false);
   CHECK(!fake.streams.event_record(e, main_stream(1)));
-  CHECK_STR(lt_error(), "record: the event is one of fake:0, the stream one of fake:1");
+  CHECK_STR(lt_error(),
+            "record: expected a Stream of \"fake:0\", where the event is, got one of \"fake:1\"");
   busy(main_stream(0));
   CHECK(fake.streams.event_record(e, main_stream(0)));
   CHECK(fake.streams.wait_event(main_stream(1), e)); /* streams of other devices may wait for it */
@@ -252,20 +253,20 @@ static void elapsed_time_requires_both_events(void) {
            *far = fake.streams.event_create(&fake, 1, true);
   double ms = -1;
   CHECK(!fake.streams.event_elapsed(a, b, &ms));
-  CHECK_CONTAINS(lt_error(), "the first event was never recorded");
+  CHECK_CONTAINS(lt_error(), "the time of the first event: it was never recorded");
   CHECK(fake.streams.event_record(a, NULL));
   CHECK(!fake.streams.event_elapsed(a, b, &ms));
-  CHECK_CONTAINS(lt_error(), "the first event has not happened yet");
+  CHECK_CONTAINS(lt_error(), "the time of the first event: it has not completed");
   busy(main_stream(0)); /* the fake's work takes half a millisecond for each piece */
   busy(main_stream(0));
   fake_finish(0);
   CHECK(!fake.streams.event_elapsed(a, b, &ms));
-  CHECK_CONTAINS(lt_error(), "the second event was never recorded");
+  CHECK_CONTAINS(lt_error(), "the time of the second event: it was never recorded");
   CHECK(fake.streams.event_record(b, NULL) && fake.streams.event_synchronize(b));
   CHECK(fake.streams.event_elapsed(a, b, &ms));
   CHECK_NEAR(ms, 1.5, 0);
   CHECK(!fake.streams.event_elapsed(a, plain, &ms));
-  CHECK_CONTAINS(lt_error(), "the second event was made without timing");
+  CHECK_CONTAINS(lt_error(), "the time of the second event: it was created without timing");
   CHECK(!fake.streams.event_elapsed(a, far, &ms));
   CHECK_CONTAINS(lt_error(), "fake:1");
   lt_Event *all[] = {a, b, plain, far};
@@ -417,7 +418,7 @@ static void storages_synchronize_at_once_without_an_event(void) {
   CHECK(empty && !empty->data && empty->pinned);
   lt_storage_release(empty);
   CHECK(!lt_storage_new_pinned(LT_DEVICE_cpu, 10));
-  CHECK_CONTAINS(lt_error(), "cpu has no pinned memory");
+  CHECK_CONTAINS(lt_error(), "\"cpu\": it has no pinned memory");
   end();
 }
 
@@ -561,12 +562,12 @@ static void the_message_of_out_of_memory(void) {
   garbage[1] = NULL;
   lt_Tensor *t = tensor(LT_float64, 2048, 4096);
   CHECK(!t && lt_error_is_memory());
-  CHECK_CONTAINS(lt_error(), "out of memory on fake:0: tried to allocate 64.00 MiB\n");
+  CHECK_CONTAINS(lt_error(), "out of memory on \"fake:0\": cannot allocate 64.00 MiB\n");
   CHECK_CONTAINS(lt_error(), "of the device's 32.00 MiB are free");
   CHECK_CONTAINS(lt_error(), "are cached, the largest free block is ");
   CHECK_CONTAINS(lt_error(), "fragmentation ");
-  CHECK_CONTAINS(lt_error(), "the collector freed 4.00 MiB before this");
-  CHECK_CONTAINS(lt_error(), "\n    262.00 KiB  float32 {256, 262}  made in train.lua:12");
+  CHECK_CONTAINS(lt_error(), "the garbage collector freed 4.00 MiB before this error");
+  CHECK_CONTAINS(lt_error(), "\n    262.00 KiB  float32 {256, 262}  allocated at train.lua:12");
   CHECK_CONTAINS(lt_error(), "float32 {256, 260}");
   CHECK_CONTAINS(lt_error(), "float16 {256, 261}");
   CHECK(!strstr(lt_error(), "int64") && !strstr(lt_error(), "{256, 257}")); /* only the five largest
@@ -671,7 +672,7 @@ static void frees_after_shutdown_do_nothing(void) {
   fake.streams.event_destroy(f);
   fake.streams.destroy(s);
   CHECK(!tensor(LT_float32, 3, 5));
-  CHECK_CONTAINS(lt_error(), "the program ends");
+  CHECK_CONTAINS(lt_error(), "the program is ending");
   CHECK(fake.memory.release(&fake, 0) && fake.memory.host_release(&fake));
   lt_accel_shutdown(&fake); /* may be called twice */
   lt_accel_detach(&fake);

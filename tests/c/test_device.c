@@ -46,7 +46,7 @@ static void is_registered(void) {
   CHECK_STR(lt_device_name(d), "toy:1");
   CHECK(!lt_device_parse("toy:2", &d));
   CHECK_CONTAINS(lt_error(), "toy:2");
-  CHECK_CONTAINS(lt_error(), "Devices here: cpu, meta, toy:0, toy:1");
+  CHECK_CONTAINS(lt_error(), "Available devices: cpu, meta, toy:0, toy:1");
   CHECK(!lt_device_parse("toy:", &d) && !lt_device_parse("toy:x", &d) &&
         !lt_device_parse("to", &d));
 }
@@ -66,9 +66,9 @@ static void bad_backends_are_refused(void) {
 static void missing_devices_report_the_reason(void) {
   lt_Device d;
   CHECK(!lt_device_parse("mps", &d));
-  CHECK_CONTAINS(lt_error(), "no device \"mps\"");
+  CHECK_CONTAINS(lt_error(), "expected an available device, got \"mps\"");
   CHECK(!lt_device_parse("gpu", &d));
-  CHECK_CONTAINS(lt_error(), "no device \"gpu\". Devices here: cpu");
+  CHECK_CONTAINS(lt_error(), "expected an available device, got \"gpu\". Available devices: cpu");
 }
 
 static void work_is_queued(void) {
@@ -127,24 +127,23 @@ static void mixed_devices_are_refused(void) {
   const float two[] = {2, 3};
   lt_Tensor *x = floats(2, two), *y = copied_to(x, toy(1));
   CHECK(!lt_op1(LT_OP_add, (lt_Arg[]){LT_ARG(y), LT_ARG(x)}, 2));
-  CHECK_STR(lt_error(), "add: tensors are on different devices: self is on toy:1, other is on cpu. "
-                        "Move one: other:to(\"toy:1\")\n"
-                        "  self has the shape {2}, other {2}");
+  CHECK_STR(lt_error(),
+            "add: cannot use tensors on different devices: self is on \"toy:1\", other is on "
+            "\"cpu\"\nhint: other:to(\"toy:1\")\n  self has the shape {2}, other {2}");
   const lt_Tensor *pair[2];
   const lt_Storage *memory[2];
   CHECK(lt_error_tensors(pair, memory));
   CHECK(pair[0] == y && pair[1] == x && memory[0] == y->storage && memory[1] == x->storage);
   lt_error_name((lt_TensorLabel[]){{"y", " (made by hand)", "y.device", NULL}, {0}});
   CHECK_STR(lt_error(),
-            "add: tensors are on different devices: y is on toy:1 (made by hand), other "
-            "is on cpu. Write other:to(y.device)\n"
-            "  y has the shape {2}, other {2}");
+            "add: cannot use tensors on different devices: y is on \"toy:1\" (made by hand), other "
+            "is on \"cpu\"\nhint: other:to(y.device)\n  y has the shape {2}, other {2}");
   lt_error_name((lt_TensorLabel[]){{0}, {.name = "net.x", .move = "net"}});
-  CHECK(strstr(lt_error(), "self is on toy:1, net.x is on cpu. Write net:to(\"toy:1\")\n"));
+  CHECK(strstr(lt_error(), "self is on \"toy:1\", net.x is on \"cpu\"\nhint: net:to(\"toy:1\")\n"));
   lt_Tensor *list[] = {x, y};
   CHECK(!lt_op1(LT_OP_cat, (lt_Arg[]){LT_TENSORS(list, 2), LT_ARG(0)}, 2));
   CHECK(strstr(lt_error(),
-               "tensors[1] is on cpu, tensors[2] is on toy:1. Move one: tensors[1]:to(\"toy"));
+               "tensors[1] is on \"cpu\", tensors[2] is on \"toy:1\"\nhint: tensors[1]:to(\"toy"));
   lt_error_set("another error");
   CHECK(!lt_error_tensors(pair, memory));
   lt_release(x);
@@ -161,9 +160,8 @@ static void supported_ops_can_be_queried(void) {
         !lt_op_supported(LT_OP_prod, type, LT_DTYPE_NONE));
   CHECK(lt_op_supported(LT_OP_addmm, type, LT_DTYPE_NONE)); /* by other ops */
   const char *missing =
-      "no kernel on device 'toy:0'\nhint: run it on the CPU: x:to \"cpu\", or allow "
-      "that for every such op: lt.set_fallback(true), or LUTRA_FALLBACK=1 in the "
-      "environment";
+      "cannot run on device \"toy:0\": it has no kernel for this op\nhint: x:to(\"cpu\") runs it "
+      "on the CPU, lt.set_fallback(true) (or LUTRA_FALLBACK=1 in the environment) every such op";
   CHECK(!lt_op1(LT_OP_prod, (lt_Arg[]){LT_ARG(y)}, 1));
   CHECK(strncmp(lt_error(), "prod: ", 6) == 0);
   CHECK_STR(lt_error() + 6, missing);
@@ -173,7 +171,8 @@ static void supported_ops_can_be_queried(void) {
   CHECK(!lt_op1(LT_OP_mul,
                 (lt_Arg[]){LT_ARG(y), LT_ARG(lt_op1(LT_OP_exp, (lt_Arg[]){LT_ARG(y)}, 1))}, 2));
   CHECK(!lt_op1(LT_OP_var, (lt_Arg[]){LT_ARG(y)}, 1));
-  CHECK_CONTAINS(lt_error(), "var: no kernel for its op '_var' on device 'toy:0'\nhint: ");
+  CHECK_CONTAINS(lt_error(),
+                 "var: cannot run: no kernel for its op '_var' on device \"toy:0\"\nhint: ");
   lt_release(x);
   lt_release(y);
 }
@@ -312,7 +311,7 @@ static void other_ops_fall_back_where_allowed(void) {
   unsetenv("LUTRA_FALLBACK");
   CHECK(lt_fallback_enabled());
   CHECK_STR(stderr_of(exp_twice),
-            "lutra: warning: exp: no kernel on device 'toy:0': it runs on the CPU\n");
+            "lutra: warning: exp: no kernel on device \"toy:0\", running on the CPU\n");
   CHECK_STR(stderr_of(exp_twice), "");
 }
 
@@ -469,7 +468,7 @@ static void allocations_are_retried(void) {
   toy_fail_next_alloc(1);
   lt_Tensor *x = lt_empty(LT_float32, toy(0), 1, (int64_t[]){10});
   CHECK(!x && lt_error_is_memory());
-  CHECK_CONTAINS(lt_error(), "out of memory on toy:0");
+  CHECK_CONTAINS(lt_error(), "out of memory on \"toy:0\"");
   CHECK_CONTAINS(lt_error(), "the toy box is full");
   lt_memory_on_pressure(make_room, NULL);
   toy_fail_next_alloc(1);
@@ -504,14 +503,14 @@ static void shared_objects_are_loaded(void) {
   REQUIRE(lt_device_parse("box", &d));
   CHECK_STR(lt_device_name(d), "box");
   CHECK_INT(lt_device_load(plugin), -1);
-  CHECK_CONTAINS(lt_error(), "there is a device \"box\" already");
+  CHECK_CONTAINS(lt_error(), "cannot register \"box\": the device type exists already");
   const float two[] = {2, 3}, twice[] = {4, 6};
   lt_Tensor *host = floats(2, two), *x = copied_to(host, d);
   lt_Tensor *y = lt_op1(LT_OP_add, (lt_Arg[]){LT_ARG(x), LT_ARG(x)}, 2);
   check_values(y, 2, twice);
   CHECK(!lt_op1(LT_OP_add, (lt_Arg[]){LT_ARG(x), LT_ARG(y)},
                 2)); /* its message is in the core's error slot */
-  CHECK_CONTAINS(lt_error(), "add: out of memory on box");
+  CHECK_CONTAINS(lt_error(), "add: out of memory on \"box\"");
   CHECK_CONTAINS(lt_error(), "both places in the box are taken");
   lt_release(x);
   lt_release(y);

@@ -620,7 +620,7 @@ static void interrupts_stop_a_loop(void) {
 static void too_large_allocations_are_refused(void) {
   CHECK(!lt_empty(LT_float32, lt_cpu(), 1, (int64_t[]){(int64_t)1 << 50}));
   CHECK(lt_error_is_memory());
-  CHECK_CONTAINS(lt_error(), "out of memory on cpu");
+  CHECK_CONTAINS(lt_error(), "out of memory on \"cpu\"");
 }
 
 /* Runs this program again, with fewer instructions than the CPU has. */

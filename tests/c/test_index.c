@@ -223,8 +223,9 @@ static void masks_select_and_scatter(void) {
   lt_Tensor *wide = from_list(LT_float32, (double[]){1, 2, 3, 4, 5, 6}, SHAPE(2, 3));
   REQUIRE(RUN_OP(y, masked_select, false, LT_ARG(wide), LT_ARG(row)));
   CHECK_TENSOR(y[0], 0, L(4), 1, 3, 4, 6);
-  CHECK_FAILS("the mask is true 2 times, but source has only 1 element", masked_scatter, true,
-              LT_ARG(x), LT_ARG(row), LT_ARG(V(float32, 9)));
+  CHECK_FAILS("expected at least 2 elements for argument 'source', one for each true element of "
+              "the mask, got 1",
+              masked_scatter, true, LT_ARG(x), LT_ARG(row), LT_ARG(V(float32, 9)));
   CHECK_TENSOR(x, 0, L(3), 1, 2, 3);
   REQUIRE(RUN_OP(y, nonzero, false, LT_ARG(V(int64, 0, 0))));
   CHECK_INT(y[0]->shape[0], 0);
@@ -256,32 +257,35 @@ static void embedding_reads_rows_and_sums_their_gradients(void) {
 
 static void bad_indices_are_reported_and_change_nothing(void) {
   lt_Tensor *x = from_list(LT_float32, (double[]){1, 2, 3, 4, 5, 6}, SHAPE(3, 2));
-  CHECK_FAILS("index_select: index is 4 at position {2}; the valid range is 1..3", index_select,
-              false, LT_ARG(x), LT_ARG(0), LT_ARG(V(int64, 1, 4)));
-  CHECK_FAILS("index is 0 at position {1}; positions count from 1: the valid range is 1..3",
+  CHECK_FAILS(
+      "index_select: expected an index from 1 to 3 for argument 'index', got 4 at index {2}",
+      index_select, false, LT_ARG(x), LT_ARG(0), LT_ARG(V(int64, 1, 4)));
+  CHECK_FAILS("expected an index from 1 to 3 for argument 'index', got 0 at index {1}\nhint: "
+              "indices count from 1",
               index_select, false, LT_ARG(x), LT_ARG(0), LT_ARG(V(int64, 0)));
-  CHECK_FAILS("index is -1 at position {1}; the valid range is 1..3 (negative", index_select, false,
-              LT_ARG(x), LT_ARG(0), LT_ARG(V(int64, -1)));
+  CHECK_FAILS("expected an index from 1 to 3 for argument 'index', got -1 at index {1}",
+              index_select, false, LT_ARG(x), LT_ARG(0), LT_ARG(V(int64, -1)));
   lt_Tensor *wrong = from_list(LT_int64, (double[]){1, 2, 1, 3}, SHAPE(2, 2));
-  CHECK_FAILS("gather: index is 3 at position {2, 2}; the valid range is 1..2", gather, false,
-              LT_ARG(x), LT_ARG(1), LT_ARG(wrong));
-  CHECK_FAILS("scatter_: index is 3 at position {2, 2}", scatter, true, LT_ARG(x), LT_ARG(1),
-              LT_ARG(wrong), LT_ARG(9));
-  CHECK_FAILS("index is 3", scatter_add, true, LT_ARG(x), LT_ARG(1), LT_ARG(wrong),
+  CHECK_FAILS("gather: expected an index from 1 to 2 for argument 'index', got 3 at index {2, 2}",
+              gather, false, LT_ARG(x), LT_ARG(1), LT_ARG(wrong));
+  CHECK_FAILS("scatter_: expected an index from 1 to 2 for argument 'index', got 3 at index {2, 2}",
+              scatter, true, LT_ARG(x), LT_ARG(1), LT_ARG(wrong), LT_ARG(9));
+  CHECK_FAILS("for argument 'index', got 3", scatter_add, true, LT_ARG(x), LT_ARG(1), LT_ARG(wrong),
               LT_ARG(noise(LT_float32, SHAPE(2, 2), 1)));
-  CHECK_FAILS("index is 9", index_fill, true, LT_ARG(x), LT_ARG(0), LT_ARG(V(int64, 1, 9)),
-              LT_ARG(7));
-  CHECK_FAILS("index is 9", index_copy, true, LT_ARG(x), LT_ARG(0), LT_ARG(V(int64, 1, 9)),
-              LT_ARG(noise(LT_float32, SHAPE(2, 2), 1)));
-  CHECK_FAILS("index is 9", index_add, true, LT_ARG(x), LT_ARG(0), LT_ARG(V(int64, 1, 9)),
-              LT_ARG(noise(LT_float32, SHAPE(2, 2), 1)));
-  CHECK_FAILS("index is -4 at position {2}; the valid range is 1..3, or negative from the end",
+  CHECK_FAILS("for argument 'index', got 9", index_fill, true, LT_ARG(x), LT_ARG(0),
+              LT_ARG(V(int64, 1, 9)), LT_ARG(7));
+  CHECK_FAILS("for argument 'index', got 9", index_copy, true, LT_ARG(x), LT_ARG(0),
+              LT_ARG(V(int64, 1, 9)), LT_ARG(noise(LT_float32, SHAPE(2, 2), 1)));
+  CHECK_FAILS("for argument 'index', got 9", index_add, true, LT_ARG(x), LT_ARG(0),
+              LT_ARG(V(int64, 1, 9)), LT_ARG(noise(LT_float32, SHAPE(2, 2), 1)));
+  CHECK_FAILS("expected an index from 1 to 3, or negative from the end, for argument 'index', got "
+              "-4 at index {2}",
               _index, false, LT_ARG(x), TL(V(int64, 1, -4)), L(0));
-  CHECK_FAILS("index is 0", _index_put, true, LT_ARG(x), TL(V(int64, 1, 0)), L(0),
+  CHECK_FAILS("for argument 'index', got 0", _index_put, true, LT_ARG(x), TL(V(int64, 1, 0)), L(0),
               LT_ARG(V(float32, 9)), LT_ARG((bool)false));
-  CHECK_FAILS("embedding: input is 7 at position {2}; the valid range is 1..3", embedding, false,
-              LT_ARG(x), LT_ARG(V(int64, 1, 7)));
-  CHECK_FAILS("the dimension it counts in is empty", index_select, false,
+  CHECK_FAILS("embedding: expected an index from 1 to 3 for argument 'input', got 7 at index {2}",
+              embedding, false, LT_ARG(x), LT_ARG(V(int64, 1, 7)));
+  CHECK_FAILS("cannot index an empty dimension", index_select, false,
               LT_ARG(noise(LT_float32, SHAPE(0, 2), 1)), LT_ARG(0), LT_ARG(V(int64, 1)));
   CHECK_TENSOR(x, 0, L(3, 2), 1, 2, 3, 4, 5, 6);
 }

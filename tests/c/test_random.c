@@ -228,9 +228,10 @@ static void bernoulli_takes_probabilities(void) {
   REQUIRE(RUN_OP(y, _bernoulli_of, false, LT_ARG(p)));
   CHECK_NEAR(number(y[0], 0), 0, 0);
   CHECK_NEAR(number(y[0], 1), 1, 0);
-  CHECK_FAILS("the probability 1.5 (element 2 of {2}) is not in 0..1", _bernoulli_of, false,
-              LT_ARG(V(float32, 1, 1.5)));
-  CHECK_FAILS("the probability nan", _bernoulli_of, false, LT_ARG(V(float32, NAN)));
+  CHECK_FAILS("expected probabilities from 0 to 1, got 1.5 (element 2 of {2})", _bernoulli_of,
+              false, LT_ARG(V(float32, 1, 1.5)));
+  CHECK_FAILS("expected probabilities from 0 to 1, got nan (element 1 of {1})", _bernoulli_of,
+              false, LT_ARG(V(float32, NAN)));
 }
 
 static void randperm_is_a_permutation(void) {
@@ -302,9 +303,11 @@ static void multinomial_draws_by_weight(void) {
   CHECK_NEAR((double)first[4], 2000, 159);
   CHECK_NEAR((double)pair, 1500, 154); /* 4/8 * 3/4 of 4000 */
   CHECK_FAILS("only 3 weights of row 1 are not 0", multinomial, false, LT_ARG(v), LT_ARG(4));
-  CHECK_FAILS("weight 2 of row 1 is -1", multinomial, false, LT_ARG(V(float32, 1, -1)), LT_ARG(1));
-  CHECK_FAILS("weight 1 of row 1 is nan", multinomial, false, LT_ARG(V(float32, NAN)), LT_ARG(1));
-  CHECK_FAILS("add up to 0", multinomial, false, LT_ARG(V(float32, 0, 0)), LT_ARG(1),
+  CHECK_FAILS("got -1 (weight 2 of row 1)", multinomial, false, LT_ARG(V(float32, 1, -1)),
+              LT_ARG(1));
+  CHECK_FAILS("got nan (weight 1 of row 1)", multinomial, false, LT_ARG(V(float32, NAN)),
+              LT_ARG(1));
+  CHECK_FAILS("got row 1 with the sum 0", multinomial, false, LT_ARG(V(float32, 0, 0)), LT_ARG(1),
               LT_ARG((bool)true));
   lt_generator_free(g);
 }

@@ -233,7 +233,7 @@ static void nothing_to_reduce(void) {
   CHECK_TENSOR(y[0], 0, L(2), 0, 0);
   REQUIRE(RUN_OP(y, sum, false, LT_ARG(x), L(0)));
   CHECK_INT(y[0]->numel, 0);
-  CHECK_FAILS("of size 0", amax, false, LT_ARG(x), L(1));
+  CHECK_FAILS("its size is 0", amax, false, LT_ARG(x), L(1));
 }
 
 static void sums_take_a_dtype(void) {

@@ -216,10 +216,11 @@ static void nll_loss_by_class(void) {
           }
       }
   lt_Tensor *x = noise(LT_float32, SHAPE(2, 3), 1), *y[LT_MAX_OUT];
-  CHECK_FAILS("target is 0 at position {2}; classes count from 1: the valid range is 1..3",
+  CHECK_FAILS("expected a class from 1 to 3 for argument 'target', got 0 at index {2}\nhint: "
+              "classes count from 1",
               _nll_loss, false, LT_ARG(x), LT_ARG(V(int64, 1, 0)), LT_NIL, S("mean"), LT_ARG(-100));
-  CHECK_FAILS("target is 4 at position {1}", _nll_loss, false, LT_ARG(x), LT_ARG(V(int64, 4, 1)),
-              LT_NIL, S("mean"), LT_ARG(-100));
+  CHECK_FAILS("for argument 'target', got 4 at index {1}", _nll_loss, false, LT_ARG(x),
+              LT_ARG(V(int64, 4, 1)), LT_NIL, S("mean"), LT_ARG(-100));
   REQUIRE(
       RUN_OP(y, _nll_loss, false, LT_ARG(x), LT_ARG(V(int64, 0, 0)), LT_NIL, S("mean"), LT_ARG(0)));
   CHECK(isnan(number(y[0], 0))); /* all are ignored: 0 / 0 */

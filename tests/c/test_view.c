@@ -290,7 +290,7 @@ static lt_Tensor *random_view(lt_Tensor *t, Dense *x) {
   lt_Tensor *seen = lt_do(view, LT_ARG(t), LT_INTS(shape, ndim));
   CHECK_INT(seen != NULL, can_be_viewed(t, ndim, shape));
   if (!seen) {
-    CHECK_CONTAINS(lt_error(), "would need a copy: use reshape");
+    CHECK_CONTAINS(lt_error(), "its strides require a copy\nhint: x:reshape(...)");
     return t;
   }
   reshape_dense(x, ndim, shape);

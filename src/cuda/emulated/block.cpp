@@ -77,7 +77,7 @@ bool make_fibers(Worker *w) {
  * worker_prepare. */
 Fiber *fresh(Worker *w) {
   if (!w->idle.head && (w->made == MAX_THREADS + SLAB || !make_fibers(w)))
-    fail_block(w, "the host has no memory for the stack of another thread", w->progress.started);
+    fail_block(w, "out of host memory for the stack of another thread", w->progress.started);
   Fiber *f = w->idle.pop();
   const Grid *g = w->grid;
   lt_EmulatedContext *c = f->context;
@@ -180,7 +180,7 @@ void complete(Worker *w, unsigned number, unsigned set, unsigned self) {
   unsigned what = q->what[__builtin_ctz(set)];
   EACH_LANE(lane, set) {
     if (q->what[lane] != what)
-      fail_block(w, "lanes of one warp meet in different warp functions", number * 32 + lane);
+      fail_block(w, "lanes of one warp call different warp functions", number * 32 + lane);
   }
   compute(q, (lt_EmulatedWarp)what, set);
   q->waiting &= ~set;
@@ -250,10 +250,9 @@ Fiber *resolve(Worker *w) {
   if (w->ready.head) return w->ready.pop();
   for (unsigned i = 0; i < warps; i++)
     if (w->warp[i].waiting)
-      fail_block(w,
-                 "a warp function that never completes: its mask names lanes that wait elsewhere",
+      fail_block(w, "a warp function never completes: its mask has lanes that wait elsewhere",
                  i * 32 + (unsigned)__builtin_ctz(w->warp[i].waiting));
-  fail_block(w, "a barrier that some threads of the block never reach",
+  fail_block(w, "some threads of the block never reach a barrier",
              w->barrier.head ? w->barrier.head->thread : 0);
 }
 
@@ -404,8 +403,7 @@ extern "C" unsigned long long lt_emulated_warp(unsigned mask, lt_EmulatedWarp wh
   unsigned thread = thread_number(here), number = thread / 32, lane = thread % 32;
   unsigned lanes = w->progress.threads - number * 32;
   if (lanes < 32) mask &= (1u << lanes) - 1;
-  if (!(mask >> lane & 1))
-    fail_block(w, "a warp function called by a lane outside its mask", thread);
+  if (!(mask >> lane & 1)) fail_block(w, "a lane outside its mask calls a warp function", thread);
   Warp *q = &w->warp[number];
   q->in[lane] = value;
   q->source[lane] = (unsigned char)source_of(what, lane, argument, width);

@@ -48,7 +48,7 @@ void on_fault(int number, siginfo_t *info, void *interrupted) {
   char text[256];
   if (number != SIGFPE && describe_address(info->si_addr, text, sizeof text)) {
     char line[320];
-    int n = snprintf(line, sizeof line, "host code touched %s\n", text);
+    int n = snprintf(line, sizeof line, "host code accessed %s\n", text);
     ssize_t written = write(2, line, (size_t)n);
     (void)written;
   }

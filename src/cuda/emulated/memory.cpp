@@ -169,7 +169,7 @@ bool describe_address(const void *address, char *text, size_t size) {
   auto a = entry_of(d->live, address);
   bool live = a != d->live.end() && (char *)address < a->first + a->second;
   snprintf(text, size, "memory of emulated device cuda:%d at %p (%s)", d->index, address,
-           live ? "a live allocation" : "no allocation is there");
+           live ? "a live allocation" : "no allocation");
   return true;
 }
 

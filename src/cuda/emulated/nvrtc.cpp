@@ -254,19 +254,20 @@ std::string undefined_symbol(const std::string &path) {
  * and code. */
 int compile_in(Program *p, const std::string &folder, const TranslatedOptions &translated) {
   if (!write_all(*p, translated.macros, folder)) {
-    p->log = "error: cannot write into the folder " + folder;
+    p->log = "error: cannot write to the directory " + folder;
     return COMPILATION;
   }
   CommandStatus status = compile(folder, translated.options);
   read_file(folder + "/log", &p->log);
   if (status == CommandStatus::NOT_FOUND)
-    p->log = "error: no C++ compiler is on this machine, which emulated devices need for a kernel "
-             "from source: c++, g++ or clang++, or the one that CXX names in the environment";
+    p->log = "error: no C++ compiler on this machine: emulated devices compile a kernel from "
+             "source with "
+             "c++, g++, clang++ or the one set in CXX";
   std::string code;
   if (status != CommandStatus::OK || !read_file(folder + "/kernel.so", &code)) return COMPILATION;
   std::string missing = undefined_symbol(folder + "/kernel.so");
   if (!missing.empty()) {
-    p->log = "error: " + missing + " is used and nowhere defined";
+    p->log = "error: " + missing + " is used but not defined";
     return COMPILATION;
   }
   CodeHeader m = code_header();
@@ -361,8 +362,8 @@ static int compile_program(void *program, int count, const char *const *given) {
   std::string folder = make_folder();
   if (folder.empty()) {
     const char *temporary = getenv("TMPDIR");
-    p->log = "error: cannot make a folder for temporary files in " +
-             std::string(temporary && *temporary ? temporary : "/tmp") + ", or where TMPDIR says";
+    p->log = "error: cannot create a directory for temporary files in " +
+             std::string(temporary && *temporary ? temporary : "/tmp") + " (set TMPDIR)";
     return COMPILATION;
   }
   int status = compile_in(p, folder, translated);

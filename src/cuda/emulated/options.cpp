@@ -27,8 +27,7 @@ const char *const fault_names[] = {"oom",  "load",  "launch", "illegal", "copy",
 static_assert(sizeof fault_names / sizeof *fault_names == (size_t)Fault::KINDS, "one name each");
 
 void report_invalid(const char *variable, const char *item, const char *expected) {
-  fprintf(stderr, "%s: cannot read \"%s\", which is ignored; wanted %s\n", variable, item,
-          expected);
+  fprintf(stderr, "%s: expected %s, got \"%s\", which is ignored\n", variable, expected, item);
 }
 
 /* Calls each(item) for the items of a comma-separated list, without the blanks around them. */
@@ -124,7 +123,7 @@ bool is_on(const char *variable) {
   const char *value = getenv(variable);
   bool on = value && *value && strcmp(value, "0") != 0;
   if (on && strcmp(value, "1") != 0)
-    fprintf(stderr, "%s: expected 0 or 1, got \"%.40s\", which is taken as 1\n", variable, value);
+    fprintf(stderr, "%s: expected 0 or 1, got \"%.40s\", read as 1\n", variable, value);
   return on;
 }
 

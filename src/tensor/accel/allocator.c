@@ -102,7 +102,7 @@ static bool no_memory(const lt_Allocator *a, const char *why) {
 static bool reserve(lt_Allocator *a, size_t size, void **memory) {
   size_t reserved = (size_t)a->stats.reserved_bytes[LT_POOL_ALL].current;
   if (size > a->limit || reserved > a->limit - size)
-    return no_memory(a, "the limit that was set for this process would be passed");
+    return no_memory(a, "the limit set for this process would be exceeded");
   switch (a->accel->driver->memory_new(a->index, size, memory)) {
   case LT_DRIVER_OK:
     return true;
@@ -125,7 +125,7 @@ static lt_Block *segment_new(lt_Allocator *a, uint32_t pool, size_t size, lt_Acc
     free(s);
     if (b) block_drop(a, b);
     a->accel->driver->memory_free(a->index, memory);
-    no_memory(a, "the host has no memory for the bookkeeping");
+    no_memory(a, "out of host memory");
     return NULL;
   }
   *s = (lt_Segment){memory, whole, size <= LT_SMALL_LIMIT, pool, stream, b, NULL, a->segments};
@@ -312,7 +312,7 @@ static void cut(lt_Allocator *a, lt_Block *b, size_t size, bool was_split) {
 static lt_Block *find_block(lt_Allocator *a, uint32_t pool, size_t nbytes, lt_AccelStream *stream) {
   if (!retire_waiting(a)) return NULL;
   if (nbytes > SIZE_MAX / 2) {
-    no_memory(a, "no device has as much memory");
+    no_memory(a, "the size is larger than any device's memory");
     return NULL;
   }
   size_t size = a->debug ? nbytes : (nbytes + LT_BLOCK_ROUND - 1) / LT_BLOCK_ROUND * LT_BLOCK_ROUND;
@@ -518,7 +518,8 @@ bool lt_allocator_release(lt_Allocator *a, bool wait) {
 bool lt_allocator_limit(lt_Allocator *a, double fraction) {
   size_t free_bytes, total;
   if (!(fraction >= 0 && fraction <= 1))
-    return lt_error_set("set_per_process_memory_fraction: wants a number from 0 to 1, got %s",
+    return lt_error_set("set_per_process_memory_fraction: expected a number from 0 to 1 for "
+                        "argument 'fraction', got %s",
                         lt_number_text(fraction));
   if (a->accel->driver->memory_info(a->index, &free_bytes, &total) != LT_DRIVER_OK) return false;
   pthread_mutex_lock(&a->lock);

@@ -43,8 +43,8 @@ static bool make_ready(lt_Accel *accel, int index) {
   char why[256] = "";
   int n = accel->driver->count(why, sizeof why);
   if (index < 0 || index >= n || index >= LT_ACCEL_MAX)
-    return lt_error_set("there is no device %s%s%s (%d here)", lt_accel_name(b, index),
-                        why[0] ? ": " : "", why, n);
+    return lt_error_set("expected a device that is available, got \"%s\" (%d available)%s%s",
+                        lt_accel_name(b, index), n, why[0] ? ": " : "", why);
   if (!accel->driver->initialize(index)) return false;
   accel->allocator[index] = lt_allocator_new(accel, index);
   if (!accel->allocator[index]) return false;
@@ -55,8 +55,9 @@ static bool make_ready(lt_Accel *accel, int index) {
 bool lt_accel_ready(const lt_Backend *b, int index) {
   lt_Accel *accel = lt_accel_of(b);
   if (atomic_load_explicit(&accel->shut, memory_order_relaxed))
-    return lt_error_set("%s: the program ends, its driver has been left already",
-                        lt_accel_name(b, index));
+    return lt_error_set(
+        "cannot use \"%s\": the program is ending and the driver is already shut down",
+        lt_accel_name(b, index));
   if (lt_accel_is_ready(b, index)) return true;
   pthread_mutex_lock(&ready_lock);
   bool ok = lt_accel_is_ready(b, index) || make_ready(accel, index);
@@ -71,8 +72,9 @@ static void *alloc(const lt_Backend *self, int index, size_t nbytes, lt_Stream *
   lt_Accel *accel = lt_accel_of(self);
   if (!lt_accel_ready(self, index)) return NULL;
   if (stream && (stream->backend != self || stream->index != index))
-    return lt_error_set("%s: the stream is one of %s, the memory is to be on %s", lt_user_op(),
-                        lt_accel_name(stream->backend, stream->index), lt_accel_name(self, index));
+    return lt_error_set("%s: cannot allocate: the stream is on \"%s\", the memory on \"%s\"",
+                        lt_user_op(), lt_accel_name(stream->backend, stream->index),
+                        lt_accel_name(self, index));
   return lt_allocator_alloc(accel->allocator[index], 0, nbytes,
                             lt_accel_stream(accel, index, stream));
 }
@@ -178,7 +180,7 @@ bool lt_accel_attach(lt_Backend *backend, const lt_AccelDriver *driver) {
   pthread_mutex_unlock(&table_lock);
   if (!ok) {
     accel_free(accel);
-    return lt_error_memory("%s: no room for another accelerator", backend->name);
+    return lt_error_memory("%s: cannot register another accelerator", backend->name);
   }
   backend->own = accel;
   fill(backend);

@@ -92,9 +92,9 @@ static void event_free(lt_Event *event) {
 static bool event_record(lt_Event *event, lt_Stream *stream) {
   Event *e = (Event *)event;
   if (stream && (stream->backend != event->backend || stream->index != event->index))
-    return lt_error_set("record: the event is one of %s, the stream one of %s",
-                        lt_accel_name(event->backend, event->index),
-                        lt_accel_name(stream->backend, stream->index));
+    return lt_error_set(
+        "record: expected a Stream of \"%s\", where the event is, got one of \"%s\"",
+        lt_accel_name(event->backend, event->index), lt_accel_name(stream->backend, stream->index));
   if (!lt_accel_ready(event->backend, event->index)) return false;
   if (lt_accel_of(event->backend)
           ->driver->event_record(event->index, e->native, lt_accel_native(stream)) != LT_DRIVER_OK)
@@ -128,9 +128,9 @@ static bool event_synchronize(lt_Event *event) {
 static bool stream_wait_event(lt_Stream *stream, lt_Event *event) {
   Event *e = (Event *)event;
   if (stream->backend != event->backend)
-    return lt_error_set("wait_event: the stream is one of %s, the event one of %s",
-                        lt_accel_name(stream->backend, stream->index),
-                        lt_accel_name(event->backend, event->index));
+    return lt_error_set(
+        "wait_event: expected an Event of the stream's device type (\"%s\"), got one of \"%s\"",
+        lt_accel_name(stream->backend, stream->index), lt_accel_name(event->backend, event->index));
   if (!atomic_load(&e->recorded)) return true;
   if (!lt_accel_ready(stream->backend, stream->index) ||
       lt_accel_of(stream->backend)
@@ -146,20 +146,23 @@ static bool event_elapsed(lt_Event *from, lt_Event *to, double *milliseconds) {
   const char *const names[] = {"first", "second"};
   Event *const both[] = {(Event *)from, (Event *)to};
   if (from->backend != to->backend || from->index != to->index)
-    return lt_error_set("elapsed_time: the first event is one of %s, the second one of %s",
+    return lt_error_set("elapsed_time: cannot measure between two devices: the first event is of "
+                        "\"%s\", the second of \"%s\"",
                         lt_accel_name(from->backend, from->index),
                         lt_accel_name(to->backend, to->index));
   const lt_AccelDriver *d = lt_accel_of(from->backend)->driver;
   for (int i = 0; i < 2; i++) {
     if (!both[i]->timing)
-      return lt_error_set("elapsed_time: the %s event was made without timing: make it with "
-                          "Event{enable_timing = true}",
+      return lt_error_set("elapsed_time: cannot read the time of the %s event: it was created "
+                          "without timing\nhint: lt.Event{enable_timing = true}",
                           names[i]);
     if (!atomic_load(&both[i]->recorded))
-      return lt_error_set("elapsed_time: the %s event was never recorded", names[i]);
+      return lt_error_set(
+          "elapsed_time: cannot read the time of the %s event: it was never recorded", names[i]);
     lt_DriverStatus status = d->event_query(from->index, both[i]->native);
     if (status == LT_DRIVER_NOT_READY)
-      return lt_error_set("elapsed_time: the %s event has not happened yet: synchronize it first",
+      return lt_error_set("elapsed_time: cannot read the time of the %s event: it has not "
+                          "completed\nhint: event:synchronize()",
                           names[i]);
     if (status != LT_DRIVER_OK) return false;
   }

@@ -92,7 +92,8 @@ static Pinned *from_driver(lt_Accel *accel, int power) {
   if (status == LT_DRIVER_OK) return b;
   free(b);
   if (status == LT_DRIVER_NO_MEMORY)
-    return lt_error_memory("the host has no %.2f MiB of pinned memory", (double)nbytes / 1048576.0);
+    return lt_error_memory("cannot pin %.2f MiB of host memory: out of memory",
+                           (double)nbytes / 1048576.0);
   return NULL;
 }
 
@@ -112,7 +113,8 @@ static void *host_alloc(const lt_Backend *self, size_t nbytes) {
   if (!some_ready(self)) return NULL;
   int power = SMALLEST;
   while (power < CLASSES && nbytes > (size_t)1 << power) power++;
-  if (power == CLASSES) return lt_error_memory("no host has %zu bytes of pinned memory", nbytes);
+  if (power == CLASSES)
+    return lt_error_memory("cannot pin %zu bytes of host memory: the size is too large", nbytes);
   pthread_mutex_lock(&p->lock);
   retire_waiting(p, false);
   int i = power;

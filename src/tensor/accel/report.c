@@ -151,7 +151,7 @@ static void append_tensors(Text *t, lt_Allocator *a) {
     append(t, "\n    %s", amount((int64_t)b->size));
     if (b->dtype != LT_DTYPE_NONE)
       append(t, "  %s %.80s", lt_dtype_name(b->dtype), lt_shape_text(b->ndim, b->shape));
-    if (b->where[0]) append(t, "  made in %s", b->where);
+    if (b->where[0]) append(t, "  allocated at %s", b->where);
   }
   free(lines);
 }
@@ -179,18 +179,18 @@ static void memory_report(const lt_Backend *self, int index, size_t nbytes, int6
     append(&t, "  %s of the device's %s are free", amount((int64_t)free_bytes),
            amount((int64_t)total));
   else
-    append(&t, "  the device does not say what is free");
+    append(&t, "  the device does not report its free memory");
   if (limit != SIZE_MAX)
-    append(&t, "; this process may have %s (set_per_process_memory_fraction)",
+    append(&t, "; this process is limited to %s (set_per_process_memory_fraction)",
            amount((int64_t)limit));
   append(&t, "\n  tensors hold %s", amount(held));
-  if (waiting) append(&t, "; %s wait for other streams", amount(waiting));
+  if (waiting) append(&t, "; %s are in use by other streams", amount(waiting));
   append(&t, "; %s are cached, the largest free block is %s (fragmentation %.0f %%)",
          amount(cached), amount(s.largest_free_block),
          cached ? 100 * (1 - (double)s.largest_free_block / (double)cached) : 0.0);
   if (cached >= (int64_t)nbytes)
-    append(&t, "\n  together that would do, but tensors that are alive keep the pieces apart");
-  append(&t, "\n  the collector freed %s before this", amount(collected));
+    append(&t, "\n  the cached blocks are large enough together, but live tensors separate them");
+  append(&t, "\n  the garbage collector freed %s before this error", amount(collected));
   append_tensors(&t, a);
 }
 

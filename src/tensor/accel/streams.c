@@ -124,10 +124,11 @@ static lt_Stream *stream_current(const lt_Backend *self, int index) {
 static bool stream_set_current(const lt_Backend *self, int index, lt_Stream *stream) {
   lt_Accel *accel = lt_accel_of(self);
   if (index < 0 || index >= LT_ACCEL_MAX)
-    return lt_error_set("set_stream: there is no device %s", lt_accel_name(self, index));
+    return lt_error_set("set_stream: expected a device that is available, got \"%s\"",
+                        lt_accel_name(self, index));
   if (stream && (stream->backend != self || stream->index != index))
-    return lt_error_set("set_stream: the stream is one of %s, wanted one of %s",
-                        lt_accel_name(stream->backend, stream->index), lt_accel_name(self, index));
+    return lt_error_set("set_stream: expected a Stream of \"%s\", got one of \"%s\"",
+                        lt_accel_name(self, index), lt_accel_name(stream->backend, stream->index));
   lt_AccelStream **place = &current_of(accel)->stream[index], *old = *place;
   lt_AccelStream *s =
       stream && !is_default((lt_AccelStream *)stream) ? (lt_AccelStream *)stream : NULL;
@@ -148,8 +149,9 @@ static bool index_set_current(const lt_Backend *self, int index) {
   char why[256] = "";
   int n = self->count(why, sizeof why);
   if (index < 0 || index >= n || index >= LT_ACCEL_MAX)
-    return lt_error_set("set_device: there is no device %s%s%s (%d here)",
-                        lt_accel_name(self, index), why[0] ? ": " : "", why, n);
+    return lt_error_set(
+        "set_device: expected a device that is available, got \"%s\" (%d available)%s%s",
+        lt_accel_name(self, index), n, why[0] ? ": " : "", why);
   current_of(lt_accel_of(self))->device = index;
   return true;
 }

@@ -29,9 +29,9 @@ static const char *writer_name(const lt_Storage *s, char *text, size_t room) {
 /* Reports that a saved tensor was changed in place after it had been saved. */
 static bool changed_since(const lt_Node *n, const lt_Saved *s) {
   char text[48], writer[64];
-  return lt_fail("the %s of %s, of shape %s, was needed by %s's gradient but was changed in place "
-                 "since, by %s (version %u, wanted %u). Change a copy, x:clone(), or use the "
-                 "variant without _",
+  return lt_fail("cannot compute the gradient: the %s of %s, of shape %s, which %s saved for "
+                 "backward, was changed in place by %s (version %u, expected %u)\nhint: change a "
+                 "copy, x:clone(), or use the variant without _",
                  saved_name(n, s->what, text, sizeof text), lt_node_op_name(n),
                  lt_shape_text(s->tensor->ndim, s->tensor->shape), lt_node_op_name(n),
                  writer_name(s->tensor->storage, writer, sizeof writer),
@@ -100,7 +100,7 @@ static lt_Tensor *sum_to(lt_Tensor *grad, const lt_Input *in, const char *op) {
       fits = want == grad->shape[i];
   }
   if (!fits) {
-    lt_fail("the gradient of %s has the shape %s, its input has %s", op,
+    lt_fail("cannot use the gradient of %s: it has the shape %s, the input has %s", op,
             lt_shape_text(grad->ndim, grad->shape), lt_shape_text(in->ndim, in->shape));
     return NULL;
   }
@@ -164,8 +164,8 @@ static bool apply_op(lt_Node *n, lt_Tensor *const *grads, const bool *want, lt_T
 
 bool lt_node_apply(lt_Node *n, lt_Tensor *const *grads, const bool *want, lt_Tensor **in) {
   if (n->freed)
-    return lt_fail("the graph was freed by an earlier backward (at %s). "
-                   "Pass retain_graph = true to the earlier one to go through it twice",
+    return lt_fail("cannot go through the graph a second time: an earlier backward freed it (at "
+                   "%s)\nhint: loss:backward{retain_graph = true} the first time",
                    lt_node_op_name(n));
   if (n->kind == LT_NODE_SLICES) return lt_slices_apply(n, grads, want, in);
   if (n->kind == LT_NODE_CUSTOM) return lt_custom_apply(n, grads, want, in);

@@ -326,9 +326,9 @@ static bool commit_later(Pass *p, lt_Tensor *tensor, lt_Tensor *grad) {
 static bool deliver_gradients(Pass *p, Task *t, bool *kept) {
   lt_Tensor *leaf = t->leaf;
   if (leaf && leaf->meta && (leaf->meta->moved || !lt_tensor_is_leaf(leaf)))
-    return lt_fail("cannot accumulate the gradient of a leaf: it was changed in place on the tape, "
-                   "itself or as a view of a tensor that was, and is no leaf any more\n"
-                   "hint: change it before it is used, or inside lt.no_grad(f)");
+    return lt_fail("cannot accumulate the gradient of a leaf: it or the base of its view was "
+                   "changed in place on the tape, so it is not a leaf anymore\nhint: change it "
+                   "before it is used, or inside lt.no_grad(f)");
   lt_Hooks *hooks = t->node ? t->node->hooks : leaf->meta ? leaf->meta->hooks : NULL;
   lt_Tensor **grads = task_grads(t);
   for (int i = 0; hooks && i < t->nout; i++)
@@ -453,23 +453,24 @@ static bool check_root(int n, int i, lt_Tensor *t, lt_Tensor *grad) {
   char which[32] = "the tensor";
   if (n > 1) snprintf(which, sizeof which, "tensor %d", i + 1);
   if (!lt_tensor_needs_grad(t))
-    return lt_fail("%s does not require grad: nothing that requires grad went into it. "
-                   "Call requires_grad_() on what you want gradients of, before computing",
+    return lt_fail("expected %s to require grad, got one computed from no tensor that requires "
+                   "grad\nhint: x:requires_grad_() before the computation",
                    which);
   if (!grad) {
     if (t->numel == 1) return true;
-    return lt_fail("%s has the shape %s: the gradient can be left out only for one element. "
-                   "Reduce it (x:sum(), x:mean()) or pass a gradient of its shape",
+    return lt_fail("expected a gradient for %s of shape %s, got none: it is optional only for one "
+                   "element\nhint: reduce it (x:sum(), x:mean()) or pass a gradient of its shape",
                    which, lt_shape_text(t->ndim, t->shape));
   }
   if (!lt_shape_equal(grad->ndim, grad->shape, t->ndim, t->shape))
-    return lt_fail("%s has the shape %s, the gradient passed for it has %s", which,
-                   lt_shape_text(t->ndim, t->shape), lt_shape_text(grad->ndim, grad->shape));
+    return lt_fail("expected a gradient of shape %s for %s, got %s",
+                   lt_shape_text(t->ndim, t->shape), which, lt_shape_text(grad->ndim, grad->shape));
   if (!lt_device_equal(lt_tensor_device(grad), lt_tensor_device(t)))
-    return lt_fail("%s is on %s, the gradient passed for it is on %s", which,
-                   lt_device_name(lt_tensor_device(t)), lt_device_name(lt_tensor_device(grad)));
+    return lt_fail("expected a gradient on \"%s\" for %s, got one on \"%s\"",
+                   lt_device_name(lt_tensor_device(t)), which,
+                   lt_device_name(lt_tensor_device(grad)));
   if (!lt_dtype_is_float(grad->dtype))
-    return lt_fail("the gradient passed for %s must be of a float dtype, got %s", which,
+    return lt_fail("expected a gradient of a float dtype for %s, got \"%s\"", which,
                    lt_dtype_name(grad->dtype));
   return true;
 }
@@ -498,8 +499,9 @@ static bool add_root(Pass *p, lt_Tensor *t, lt_Tensor *grad) {
 static bool add_input(Pass *p, int i, lt_Tensor *t) {
   lt_Edge e;
   if (!lt_tensor_needs_grad(t))
-    return lt_fail("input %d does not require grad. Call requires_grad_() on it before computing",
-                   i + 1);
+    return lt_fail(
+        "expected input %d to require grad\nhint: x:requires_grad_() before the computation",
+        i + 1);
   if (!lt_edge_of(t, &e)) return false;
   int task = task_find(p, &e);
   if (task < 0) task = task_add(p, &e);
@@ -518,7 +520,9 @@ static bool prepare(Pass *p, int n, lt_Tensor *const *tensors, lt_Tensor *const 
     if (!check_root(n, i, tensors[i], grads ? grads[i] : NULL)) return false;
   for (int i = 0; i < n; i++)
     if (!add_root(p, tensors[i], grads ? grads[i] : NULL)) return false;
-  if (inputs && ninputs == 0) return lt_fail("inputs is empty: leave it out for all leaves");
+  if (inputs && ninputs == 0)
+    return lt_fail("expected at least one tensor for argument 'inputs', got an empty list\nhint: "
+                   "leave it out for all leaves");
   int roots = p->ntasks;
   p->all = inputs == NULL;
   p->capture = calloc((size_t)(ninputs > 0 ? ninputs : 1), sizeof *p->capture);
@@ -576,7 +580,8 @@ static bool prepare_commit(Commit *c) {
   lt_Tensor *had = lt_retain(lt_tensor_grad(c->tensor)), *made = NULL;
   if (had && !lt_grad_enabled()) {
     c->had = had;
-    return !had->freed || lt_fail("the grad of a tensor was freed. Clear it instead: x.grad = nil");
+    return !had->freed || lt_fail("cannot accumulate in the grad of a tensor: it was freed "
+                                  "(x:free())\nhint: x.grad = nil");
   }
   if (had)
     made = lt_op1(LT_OP_add, (lt_Arg[]){LT_ARG(had), LT_ARG(c->grad)}, 2);
@@ -602,7 +607,8 @@ static bool fits(const lt_Tensor *t, const lt_Tensor *grad) {
 static bool commit_all(Pass *p) {
   for (int i = 0; i < p->ncommits; i++) {
     Commit *c = &p->commit[i];
-    if (c->grad->freed) return lt_fail("a hook freed a gradient (x:free()) that is still needed");
+    if (c->grad->freed)
+      return lt_fail("cannot continue: a hook freed a gradient (x:free()) that is still needed");
     if (c->tensor->freed != LT_FREED && !prepare_commit(c)) return false;
   }
   for (int i = 0; i < p->ncommits; i++) {
@@ -697,11 +703,11 @@ bool lt_backward(int n, lt_Tensor *const *tensors, lt_Tensor *const *grads, bool
 static bool check_used(const Pass *p, bool allow_unused) {
   for (int i = 0; i < p->ncaptures; i++)
     if (!p->capture[i].grad && !allow_unused)
-      return lt_fail("input %d was not used to compute the tensors. Pass allow_unused = true to "
-                     "get nil for it",
+      return lt_fail("expected input %d to be used in computing the tensors\nhint: allow_unused = "
+                     "true gives nil for it",
                      i + 1);
     else if (p->capture[i].grad && p->capture[i].grad->freed)
-      return lt_fail("a hook freed the gradient (x:free()) of input %d", i + 1);
+      return lt_fail("cannot continue: a hook freed the gradient (x:free()) of input %d", i + 1);
   return true;
 }
 

@@ -65,8 +65,8 @@ static bool is_input(const lt_Tensor *t, int ninputs, lt_Tensor *const *inputs) 
 /* Checks that autograd allows the function to change this input in place. */
 static bool check_changed(const char *name, const lt_Tensor *t) {
   const char *reason = t->requires_grad && lt_tensor_is_leaf(t)
-                           ? "it is a leaf that requires grad\nhint: change a copy: x:clone()"
-                       : lt_view_base(t) ? "it is a view\nhint: change a copy: x:clone()"
+                           ? "it is a leaf that requires grad\nhint: x:clone()"
+                       : lt_view_base(t) ? "it is a view\nhint: x:clone()"
                                          : NULL;
   if (reason) lt_error_set("%s: cannot change an input in place: %s", name, reason);
   return !reason;
@@ -102,7 +102,7 @@ bool lt_autograd_custom_changed(const lt_CustomFunction *f, int ninputs, lt_Tens
     return true;
   }
   if (noutputs > UINT16_MAX) {
-    lt_error_set("%s: at most %d results", f->name, UINT16_MAX);
+    lt_error_set("%s: expected at most %d results, got more", f->name, UINT16_MAX);
     return false;
   }
   lt_Node *n = custom_node(f, ninputs, inputs, noutputs);

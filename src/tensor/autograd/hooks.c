@@ -149,7 +149,8 @@ int lt_tensor_add_owned_hook(lt_Tensor *t, lt_HookFn fn, void *context,
                              void (*forget)(void *context), lt_HeldFn held) {
   if (!lt_tensor_usable(t, "register_hook", "self")) return 0;
   if (!lt_tensor_needs_grad(t)) {
-    lt_error_set("register_hook: the tensor does not require grad, so the hook would never run");
+    lt_error_set("register_hook: expected a tensor that requires grad for argument 'self', got one "
+                 "that does not: the hook would never run");
     return 0;
   }
   lt_AutogradMeta *m = lt_meta_of(t);
@@ -190,7 +191,7 @@ bool lt_tensor_remove_hook(lt_Tensor *t, int id) {
     hook_release(h);
     return true;
   }
-  lt_error_set("remove: the tensor has no hook of this number");
+  lt_error_set("remove: expected the number of a hook of this tensor");
   return false;
 }
 
@@ -200,15 +201,16 @@ static bool run_one(lt_Hook *h, lt_Tensor **grad) {
   if (!h->fn(h->context, old, &replacement)) return false;
   if ((replacement ? replacement : old)->freed) {
     lt_release(replacement);
-    lt_error_set("backward: a hook freed the gradient (x:free()) that it was given or gave back");
+    lt_error_set("backward: cannot continue: a hook freed the gradient (x:free()) that it received "
+                 "or returned");
     return false;
   }
   if (!replacement) return true;
   if (!lt_shape_equal(replacement->ndim, replacement->shape, old->ndim, old->shape) ||
       replacement->dtype != old->dtype ||
       !lt_device_equal(lt_tensor_device(replacement), lt_tensor_device(old))) {
-    lt_fail("a hook was given a gradient of shape %s (%s on %s) and gave back one of shape %s (%s "
-            "on %s)",
+    lt_fail("expected a hook to return a gradient of shape %s (\"%s\" on \"%s\"), got one of shape "
+            "%s (\"%s\" on \"%s\")",
             lt_shape_text(old->ndim, old->shape), lt_dtype_name(old->dtype),
             lt_device_name(lt_tensor_device(old)),
             lt_shape_text(replacement->ndim, replacement->shape), lt_dtype_name(replacement->dtype),

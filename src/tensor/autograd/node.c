@@ -249,18 +249,20 @@ bool lt_tensor_set_requires_grad(lt_Tensor *t, bool on) {
   if (t->requires_grad == on && (!t->meta || !t->meta->base)) return true;
   if (!lt_tensor_is_leaf(t)) {
     if (on) return true;
-    lt_error_set("requires_grad_: only a leaf can stop requiring grad, this tensor is a result of "
-                 "%s. Use x:detach()",
-                 t->meta->edge.node ? lt_node_op_name(t->meta->edge.node) : "another");
+    lt_error_set("requires_grad_: cannot turn requires_grad off: the tensor is not a leaf, it is a "
+                 "result of %s\nhint: x:detach()",
+                 t->meta->edge.node ? lt_node_op_name(t->meta->edge.node) : "another op");
     return false;
   }
   if (on && !lt_dtype_is_float(t->dtype)) {
-    lt_error_set("requires_grad_: only tensors of a float dtype can require grad, got %s",
-                 lt_dtype_name(t->dtype));
+    lt_error_set(
+        "requires_grad_: expected a tensor of a float dtype for argument 'self', got \"%s\"",
+        lt_dtype_name(t->dtype));
     return false;
   }
   if (on && t->inference && !lt_inference_enabled()) {
-    lt_error_set("requires_grad_: the tensor was made in inference mode. Use x:clone()");
+    lt_error_set("requires_grad_: cannot record a tensor that was created in inference mode\nhint: "
+                 "x:clone()");
     return false;
   }
   /* Edges may refer to t as a leaf, which lt_history_set must know. */
@@ -285,21 +287,21 @@ bool lt_tensor_set_grad(lt_Tensor *t, lt_Tensor *grad) {
     return true;
   }
   if (grad == t) {
-    lt_error_set("grad: a tensor cannot be its own grad");
+    lt_error_set("grad: cannot assign a tensor as its own grad");
     return false;
   }
   if (!lt_shape_equal(grad->ndim, grad->shape, t->ndim, t->shape)) {
-    lt_error_set("grad: the tensor has the shape %s, its grad cannot have the shape %s",
-                 lt_shape_text(t->ndim, t->shape), lt_shape_text(grad->ndim, grad->shape));
+    lt_error_set("grad: expected a tensor of shape %s, got %s", lt_shape_text(t->ndim, t->shape),
+                 lt_shape_text(grad->ndim, grad->shape));
     return false;
   }
   if (grad->dtype != t->dtype) {
-    lt_error_set("grad: the tensor is %s, its grad cannot be %s", lt_dtype_name(t->dtype),
+    lt_error_set("grad: expected a tensor of dtype \"%s\", got \"%s\"", lt_dtype_name(t->dtype),
                  lt_dtype_name(grad->dtype));
     return false;
   }
   if (!lt_device_equal(lt_tensor_device(grad), lt_tensor_device(t))) {
-    lt_error_set("grad: the tensor is on %s, its grad cannot be on %s",
+    lt_error_set("grad: expected a tensor on \"%s\", got one on \"%s\"",
                  lt_device_name(lt_tensor_device(t)), lt_device_name(lt_tensor_device(grad)));
     return false;
   }
@@ -314,7 +316,8 @@ bool lt_tensor_set_grad(lt_Tensor *t, lt_Tensor *grad) {
 bool lt_tensor_retain_grad(lt_Tensor *t) {
   if (!lt_tensor_usable(t, "retain_grad", "self")) return false;
   if (!lt_tensor_needs_grad(t)) {
-    lt_error_set("retain_grad: the tensor does not require grad");
+    lt_error_set("retain_grad: expected a tensor that requires grad for argument 'self', got one "
+                 "that does not");
     return false;
   }
   if (lt_tensor_is_leaf(t) || t->meta->retains_grad) return true; /* leaves always do */

@@ -42,8 +42,8 @@ bool lt_autograd_check_complex(const lt_Call *c) {
   if (th->grad_off || th->inference_on) return true;
   for (int i = 0; i < c->nargs; i++)
     if (any_requires_grad(&c->arg[i]))
-      return lt_fail("the result is complex, and gradients of complex tensors are not yet "
-                     "supported: argument '%s' requires grad\nhint: %s:detach()",
+      return lt_fail("cannot record a complex result: gradients of complex tensors are not yet "
+                     "supported, argument '%s' requires grad\nhint: %s:detach()",
                      c->signature->param[i].name, c->signature->param[i].name);
   return true;
 }
@@ -116,7 +116,8 @@ static Plan plan_call(const lt_Call *c) {
 /* Returns what is saved of t: an alias, or a copy when the call is about to overwrite t. */
 static lt_Tensor *keep_value(const lt_Call *c, lt_Tensor *t) {
   if (t->inference) {
-    lt_fail("a tensor made in inference mode cannot be saved for backward. Use x:clone()");
+    lt_fail(
+        "cannot save a tensor that was created in inference mode for backward\nhint: x:clone()");
     return NULL;
   }
   if (!c->in_place || t->storage != c->arg[0].tensor->storage) return lt_alias(t);
@@ -245,34 +246,32 @@ static bool changes_base(const lt_Tensor *base) {
 static bool may_write(const lt_Call *c) {
   lt_Tensor *self = c->arg[0].tensor;
   if (self->inference && !lt_inference_enabled())
-    return lt_fail("self was made in inference mode and cannot be changed in place outside of it. "
-                   "Use self:clone()");
+    return lt_fail(
+        "cannot change self in place: it was created in inference mode\nhint: self:clone()");
   lt_Tensor *base = lt_view_base(self);
   if (!lt_autograd_required(c) && !changes_base(base)) return true;
   if (self->requires_grad && lt_tensor_is_leaf(self))
     return lt_fail(
-        "a leaf that requires grad cannot be changed in place: the tape has no value from before. "
-        "Use lt.no_grad(function() ... end), or the variant without _");
+        "cannot change a leaf that requires grad in place: autograd could not restore its saved "
+        "value\nhint: lt.no_grad(function() ... end), or the variant without _");
   if (!base) return true;
   /* The leaf is the base, or another view of the base, of which self is a view. */
   if ((base->requires_grad || self->requires_grad) && lt_tensor_is_leaf(base))
-    return lt_fail("self is a view of a leaf that requires grad and cannot be changed in place. "
-                   "Use lt.no_grad(function() ... end), or work on a clone of the leaf");
+    return lt_fail("cannot change self in place: it is a view of a leaf that requires grad\nhint: "
+                   "lt.no_grad(function() ... end), or a clone of the leaf");
   if (self->meta->no_grad_view)
-    return lt_fail(
-        "self is a view made under no_grad: changing it in place on the tape would be ambiguous. "
-        "Make the view outside of no_grad, or change it inside");
+    return lt_fail("cannot change self in place: it is a view that was created under "
+                   "no_grad\nhint: create the view outside no_grad, or change it inside");
   return true;
 }
 
 const char *lt_autograd_refuses(const lt_Tensor *t) {
   if (t->inference && !lt_inference_enabled())
-    return "was made in inference mode and cannot be changed in place outside of it\n"
-           "hint: use a clone of it";
+    return "it was created in inference mode\nhint: x:clone()";
   if ((t->requires_grad && lt_grad_enabled() && !lt_inference_enabled()) ||
       changes_base(lt_view_base(t)))
-    return "requires grad and cannot be changed in place: this op is not recorded\n"
-           "hint: lt.no_grad(function() ... end)";
+    return "it requires grad, and autograd does not record this op\nhint: lt.no_grad(function() "
+           "... end)";
   return NULL;
 }
 

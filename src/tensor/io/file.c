@@ -9,14 +9,14 @@
 FILE *lt_file_open(const char *reader, const char *path) {
   struct stat s = {0};
   int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe does not keep us waiting */
-  if (fd < 0) return lt_error_set("%s: %s: %s", reader, path, strerror(errno));
+  if (fd < 0) return lt_error_set("%s: cannot open \"%s\": %s", reader, path, strerror(errno));
   FILE *f = fstat(fd, &s) == 0 && S_ISREG(s.st_mode) ? fdopen(fd, "rb") : NULL;
   if (f) return f;
   close(fd);
-  return lt_error_set("%s: %s: %s", reader, path,
-                      S_ISDIR(s.st_mode)   ? "is a folder"
+  return lt_error_set("%s: cannot read \"%s\": %s", reader, path,
+                      S_ISDIR(s.st_mode)   ? "it is a directory"
                       : S_ISREG(s.st_mode) ? "out of memory"
-                                           : "is not a file");
+                                           : "it is not a regular file");
 }
 
 bool lt_file_size(FILE *file, uint64_t *size) {
@@ -40,7 +40,8 @@ size_t lt_file_read(void *data, size_t n, FILE *file) {
 
 lt_Tensor *lt_file_bytes(const char *writer, const lt_Tensor *t) {
   if (!lt_backend_of(t)->has_data)
-    return lt_error_set("%s: a %s tensor has no data", writer, lt_device_name(lt_tensor_device(t)));
+    return lt_error_set("%s: cannot save a tensor on \"%s\": it has no data", writer,
+                        lt_device_name(lt_tensor_device(t)));
   if (lt_tensor_device(t).type == LT_DEVICE_cpu) return lt_as_contiguous((lt_Tensor *)t, t->dtype);
   lt_Tensor *copy = lt_empty(t->dtype, lt_cpu(), t->ndim, t->shape);
   if (copy && lt_copy_into(copy, t, false)) return copy;
@@ -63,8 +64,9 @@ lt_Tensor *lt_file_empty(const char *reader, const char *path, lt_Dtype dtype, i
                          const int64_t *shape) {
   lt_Tensor *t = lt_empty(dtype, lt_cpu(), ndim, shape);
   if (t) return t;
-  if (lt_error_is_memory()) return lt_error_memory("%s: %s: %s", reader, path, lt_error());
-  return lt_error_set("%s: %s: %s", reader, path, lt_error());
+  if (lt_error_is_memory())
+    return lt_error_memory("%s: cannot read \"%s\": %s", reader, path, lt_error());
+  return lt_error_set("%s: cannot read \"%s\": %s", reader, path, lt_error());
 }
 
 void lt_file_swap(void *data, int64_t count, lt_Dtype dtype) {

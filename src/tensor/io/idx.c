@@ -31,7 +31,7 @@ static bool source_open(Source *s, FILE *file, const char *path) {
   if (!s->packed) return true;
   memset(&s->z, 0, sizeof s->z);
   if (inflateInit2(&s->z, 15 + 16) == Z_OK) return true;
-  return lt_error_set(READER ": %s: out of memory", path), false;
+  return lt_error_set(READER ": cannot read \"%s\": out of memory", path), false;
 }
 
 /* Starts again at the first byte. */
@@ -62,7 +62,9 @@ static bool next_member(Source *s) {
     return true;
   }
   if (s->z.next_in[0] == 0x1f && inflateReset(&s->z) == Z_OK) return true;
-  return lt_error_set(READER ": %s: has bytes after its compressed data", s->path), false;
+  return lt_error_set(READER ": cannot read \"%s\": it has bytes after its compressed data",
+                      s->path),
+         false;
 }
 
 /* Reads up to n bytes; *got is less only at the end. Fails when the file is damaged. */
@@ -70,12 +72,14 @@ static bool source_read(Source *s, void *to, size_t n, size_t *got) {
   *got = 0;
   if (!s->packed && n > 0) {
     *got = fread(to, 1, n, s->file);
-    return !ferror(s->file) || (lt_error_set(READER ": %s: cannot be read", s->path), false);
+    return !ferror(s->file) || (lt_error_set(READER ": cannot read \"%s\"", s->path), false);
   }
   while (*got < n && !s->ended) {
     size_t room = n - *got < 1u << 30 ? n - *got : 1u << 30;
     if (s->z.avail_in == 0 && !refill(s))
-      return lt_error_set(READER ": %s: is truncated: its compressed data ends early", s->path),
+      return lt_error_set(READER
+                          ": cannot read \"%s\": it is truncated, its compressed data ends early",
+                          s->path),
              false;
     s->z.next_out = (Bytef *)to + *got;
     s->z.avail_out = (uInt)room;
@@ -84,8 +88,9 @@ static bool source_read(Source *s, void *to, size_t n, size_t *got) {
     if (status == Z_STREAM_END) {
       if (!next_member(s)) return false;
     } else if (status != Z_OK && status != Z_BUF_ERROR) {
-      return lt_error_set(READER ": %s: is damaged: its compressed data does not unpack (%s)",
-                          s->path, s->z.msg ? s->z.msg : "error in the data"),
+      return lt_error_set(READER ": cannot read \"%s\": it is damaged, its compressed data cannot "
+                                 "be decompressed (%s)",
+                          s->path, s->z.msg ? s->z.msg : "invalid data"),
              false;
     }
   }
@@ -127,23 +132,31 @@ static bool read_header(Source *s, Header *h) {
   uint8_t b[4 + 4 * 8];
   size_t got;
   if (!source_read(s, b, 4, &got)) return false;
-  if (got < 4) return lt_error_set(READER ": %s: is too short to be an IDX file", s->path), false;
+  if (got < 4)
+    return lt_error_set(READER ": cannot read \"%s\": it is too short for an IDX file", s->path),
+           false;
   h->dtype = dtype_of(b[2]);
   h->ndim = b[3];
   if (b[0] != 0 || b[1] != 0 || h->dtype == LT_DTYPE_NONE || h->ndim < 1 || h->ndim > 8)
-    return lt_error_set(READER ": %s: is not an IDX file: it starts with %02x %02x %02x %02x",
-                        s->path, b[0], b[1], b[2], b[3]),
+    return lt_error_set(
+               READER
+               ": cannot read \"%s\": it is not an IDX file, it starts with %02x %02x %02x %02x",
+               s->path, b[0], b[1], b[2], b[3]),
            false;
   if (!source_read(s, b + 4, 4 * (size_t)h->ndim, &got)) return false;
   if (got < 4 * (size_t)h->ndim)
-    return lt_error_set(READER ": %s: is truncated: it ends inside its header", s->path), false;
+    return lt_error_set(READER ": cannot read \"%s\": it is truncated, it ends inside its header",
+                        s->path),
+           false;
   for (int i = 0; i < h->ndim; i++) {
     const uint8_t *d = b + 4 + 4 * i;
     h->shape[i] = (int64_t)d[0] << 24 | d[1] << 16 | d[2] << 8 | d[3];
   }
   if (lt_file_nbytes(h->dtype, h->ndim, h->shape, &h->bytes)) return true;
-  return lt_error_set(READER ": %s: its header asks for more elements than memory can hold: %s",
-                      s->path, lt_shape_text(h->ndim, h->shape)),
+  return lt_error_set(
+             READER
+             ": cannot read \"%s\": its header describes more elements than memory can hold: %s",
+             s->path, lt_shape_text(h->ndim, h->shape)),
          false;
 }
 
@@ -166,11 +179,13 @@ static bool check_size(Source *s, const Header *h, uint64_t size) {
   if (s->packed && !measure(s, want, &size)) return false;
   source_rewind(s);
   if (want == size) return source_read(s, skipped, header, &got);
-  lt_error_set(READER ": %s: %s: its header %s of %s asks for %llu bytes, there are %s%llu%s",
-               s->path, want > size ? "is truncated or altered" : "has bytes after its elements",
-               lt_shape_text(h->ndim, h->shape), lt_dtype_name(h->dtype), (unsigned long long)want,
-               s->packed && size > want ? "at least " : "", (unsigned long long)size,
-               s->packed ? " unpacked" : "");
+  lt_error_set(
+      READER
+      ": cannot read \"%s\": %s, its header %s of \"%s\" requires %llu bytes, it has %s%llu%s",
+      s->path, want > size ? "it is truncated or damaged" : "it has bytes after its elements",
+      lt_shape_text(h->ndim, h->shape), lt_dtype_name(h->dtype), (unsigned long long)want,
+      s->packed && size > want ? "at least " : "", (unsigned long long)size,
+      s->packed ? " decompressed" : "");
   return false;
 }
 
@@ -181,11 +196,15 @@ static bool read_elements(Source *s, const Header *h, lt_Tensor *t) {
   size_t got, more;
   if (!source_read(s, lt_tensor_data(t), (size_t)h->bytes, &got)) return false;
   if (got < h->bytes)
-    return lt_error_set(READER ": %s: is truncated: it has %llu of its %llu bytes of elements",
-                        s->path, (unsigned long long)got, (unsigned long long)h->bytes),
+    return lt_error_set(
+               READER
+               ": cannot read \"%s\": it is truncated, it has %llu of %llu bytes of elements",
+               s->path, (unsigned long long)got, (unsigned long long)h->bytes),
            false;
   if (!source_read(s, &extra, 1, &more)) return false;
-  if (more) return lt_error_set(READER ": %s: has bytes after its elements", s->path), false;
+  if (more)
+    return lt_error_set(READER ": cannot read \"%s\": it has bytes after its elements", s->path),
+           false;
   if (lt_host_is_little()) lt_file_swap(lt_tensor_data(t), t->numel, t->dtype);
   return true;
 }
@@ -202,9 +221,9 @@ static lt_Tensor *read_all(Source *s, uint64_t size) {
 
 lt_Tensor *lt_idx_read(FILE *file, const char *path) {
   uint64_t size;
-  if (!lt_file_size(file, &size)) return lt_error_set(READER ": %s: cannot be read", path);
+  if (!lt_file_size(file, &size)) return lt_error_set(READER ": cannot read \"%s\"", path);
   Source *s = malloc(sizeof *s);
-  if (!s) return lt_error_set(READER ": %s: out of memory", path);
+  if (!s) return lt_error_set(READER ": cannot read \"%s\": out of memory", path);
   lt_Tensor *t = NULL;
   if (source_open(s, file, path)) {
     t = read_all(s, size);

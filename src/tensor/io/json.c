@@ -70,17 +70,17 @@ bool lt_json_take(lt_Json *j, char c) {
   if (lt_json_try(j, c)) return true;
   switch (c) {
   case '{':
-    return fail(j, "an object was expected");
+    return fail(j, "expected an object");
   case '}':
-    return fail(j, "a comma or the end of an object was expected");
+    return fail(j, "expected a comma or the end of an object");
   case '[':
-    return fail(j, "a list was expected");
+    return fail(j, "expected a list");
   case ']':
-    return fail(j, "a comma or the end of a list was expected");
+    return fail(j, "expected a comma or the end of a list");
   case ':':
-    return fail(j, "a colon was expected");
+    return fail(j, "expected a colon");
   default:
-    return fail(j, "a comma was expected");
+    return fail(j, "expected a comma");
   }
 }
 
@@ -92,13 +92,13 @@ bool lt_json_done(lt_Json *j) {
 /* Reads four hexadecimal digits. */
 static bool hex4(lt_Json *j, uint32_t *code) {
   *code = 0;
-  if (j->end - j->at < 4) return fail(j, "a string has a bad escape");
+  if (j->end - j->at < 4) return fail(j, "invalid escape in a string");
   for (int i = 0; i < 4; i++) {
     char c = *j->at++;
     int digit = c >= '0' && c <= '9'                 ? c - '0'
                 : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10
                                                      : -1;
-    if (digit < 0) return fail(j, "a string has a bad escape");
+    if (digit < 0) return fail(j, "invalid escape in a string");
     *code = *code * 16 + (uint32_t)digit;
   }
   return true;
@@ -110,15 +110,15 @@ static bool unicode(lt_Json *j, char **out) {
   if (!hex4(j, &c)) return false;
   if (c >= 0xd800 && c < 0xdc00) {
     if (j->end - j->at < 2 || j->at[0] != '\\' || j->at[1] != 'u')
-      return fail(j, "a string has half a surrogate pair");
+      return fail(j, "unpaired surrogate in a string");
     j->at += 2;
     if (!hex4(j, &low)) return false;
-    if (low < 0xdc00 || low > 0xdfff) return fail(j, "a string has half a surrogate pair");
+    if (low < 0xdc00 || low > 0xdfff) return fail(j, "unpaired surrogate in a string");
     c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
   } else if (c >= 0xdc00 && c < 0xe000) {
-    return fail(j, "a string has half a surrogate pair");
+    return fail(j, "unpaired surrogate in a string");
   }
-  if (c == 0) return fail(j, "a string holds NUL");
+  if (c == 0) return fail(j, "NUL in a string");
   char *o = *out;
   if (c < 0x80) {
     *o++ = (char)c;
@@ -142,11 +142,11 @@ static bool unicode(lt_Json *j, char **out) {
 /* Reads what follows a backslash in a string, and writes the character. */
 static bool escape(lt_Json *j, char **out) {
   static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-  if (j->at == j->end) return fail(j, "a string does not end");
+  if (j->at == j->end) return fail(j, "unfinished string");
   char c = *j->at++;
   if (c == 'u') return unicode(j, out);
   const char *p = c ? strchr(from, c) : NULL;
-  if (!p) return fail(j, "a string has a bad escape");
+  if (!p) return fail(j, "invalid escape in a string");
   *(*out)++ = to[p - from];
   return true;
 }
@@ -154,13 +154,13 @@ static bool escape(lt_Json *j, char **out) {
 char *lt_json_string(lt_Json *j) {
   blanks(j);
   if (j->wrong || j->at == j->end || *j->at != '"') {
-    fail(j, "a string was expected");
+    fail(j, "expected a string");
     return NULL;
   }
   const char *close = ++j->at;
   while (close < j->end && *close != '"') close += *close == '\\' && close + 1 < j->end ? 2 : 1;
   if (close >= j->end) {
-    fail(j, "a string does not end");
+    fail(j, "unfinished string");
     return NULL;
   }
   char *text = malloc((size_t)(close - j->at) + 1), *out = text; /* escapes only shrink */
@@ -174,7 +174,7 @@ char *lt_json_string(lt_Json *j) {
     if (c == '\\')
       good = escape(j, &out);
     else if ((uint8_t)c < 0x20)
-      good = fail(j, "a string holds a control character");
+      good = fail(j, "control character in a string");
     else
       *out++ = c;
   }
@@ -195,11 +195,11 @@ bool lt_json_number(lt_Json *j, uint64_t *n) {
   while (j->at < j->end && *j->at >= '0' && *j->at <= '9')
     if (__builtin_mul_overflow(*n, 10u, n) ||
         __builtin_add_overflow(*n, (uint64_t)(*j->at++ - '0'), n))
-      return fail(j, "a number does not fit 64 bits");
-  if (j->at == first) return fail(j, "a whole number from 0 on was expected");
-  if (*first == '0' && j->at - first > 1) return fail(j, "a number starts with 0");
+      return fail(j, "number does not fit 64 bits");
+  if (j->at == first) return fail(j, "expected an integer of at least 0");
+  if (*first == '0' && j->at - first > 1) return fail(j, "number starts with 0");
   if (j->at < j->end && strchr(".eE+-", *j->at) && *j->at)
-    return fail(j, "a whole number from 0 on was expected");
+    return fail(j, "expected an integer of at least 0");
   return true;
 }
 

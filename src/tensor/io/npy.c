@@ -21,7 +21,7 @@ typedef struct Header {
 
 /* Reports an error of the file. */
 static bool wrong(const char *path, const char *what) {
-  lt_error_set(READER ": %s: %s", path, what);
+  lt_error_set(READER ": cannot read \"%s\": %s", path, what);
   return false;
 }
 
@@ -69,7 +69,7 @@ static bool read_descr(Header *h) {
                {"f8", LT_float64}, {"c8", LT_complex64}, {"c16", LT_complex128}};
   char descr[32];
   if (!quoted(h, descr, sizeof descr)) {
-    if (next_is(h, "[")) return wrong(h->path, "holds records, not numbers");
+    if (next_is(h, "[")) return wrong(h->path, "it holds records, not numbers");
     return damaged(h);
   }
   const char *code = descr + (descr[0] && strchr("<>|=", descr[0]) ? 1 : 0);
@@ -80,9 +80,8 @@ static bool read_descr(Header *h) {
     h->dtype = codes[i].dtype;
     return true;
   }
-  if (code[0] == 'O')
-    return wrong(h->path, "holds Python objects, which are programs: it is not read");
-  lt_error_set(READER ": %s: has dtype \"%s\", which Lutra does not have", h->path, descr);
+  if (code[0] == 'O') return wrong(h->path, "it holds Python objects, which can run code");
+  lt_error_set(READER ": cannot read \"%s\": dtype \"%s\" is not supported", h->path, descr);
   return false;
 }
 
@@ -95,10 +94,10 @@ static bool read_shape(Header *h) {
     int64_t n = 0;
     while (h->at < h->end && *h->at >= '0' && *h->at <= '9')
       if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, *h->at++ - '0', &n))
-        return wrong(h->path, "has a size that overflows");
+        return wrong(h->path, "a size overflows");
     if (h->at == first) return damaged(h);
     if (h->at < h->end && *h->at == 'L') h->at++; /* of Python 2 */
-    if (h->ndim == LT_MAX_DIMS) return wrong(h->path, "has too many dimensions");
+    if (h->ndim == LT_MAX_DIMS) return wrong(h->path, "it has too many dimensions");
     h->shape[h->ndim++] = n;
     if (next_is(h, ",")) continue;
     if (h->ndim > 1 && next_is(h, ")")) return true;
@@ -141,17 +140,17 @@ static bool read_start(FILE *file, const char *path, uint64_t size, char *text, 
                        uint64_t *start) {
   uint8_t b[12];
   if (fread(b, 1, 10, file) != 10 || memcmp(b, "\x93NUMPY", 6) != 0)
-    return wrong(path, "is not a .npy file");
-  if (b[6] < 1 || b[6] > 3 || b[7] != 0) return wrong(path, "has a version that is not known");
+    return wrong(path, "it is not a .npy file");
+  if (b[6] < 1 || b[6] > 3 || b[7] != 0) return wrong(path, "its version is not supported");
   uint32_t n = b[8] | (uint32_t)b[9] << 8;
   *start = 10;
   if (b[6] > 1) {
-    if (fread(b + 10, 1, 2, file) != 2) return wrong(path, "is truncated");
+    if (fread(b + 10, 1, 2, file) != 2) return wrong(path, "it is truncated");
     n |= (uint32_t)b[10] << 16 | (uint32_t)b[11] << 24;
     *start = 12;
   }
-  if (n > MAX_HEADER) return wrong(path, "has a header of more than 10000 bytes");
-  if (*start + n > size || fread(text, 1, n, file) != n) return wrong(path, "is truncated");
+  if (n > MAX_HEADER) return wrong(path, "its header is longer than 10000 bytes");
+  if (*start + n > size || fread(text, 1, n, file) != n) return wrong(path, "it is truncated");
   *length = n;
   *start += n;
   return true;
@@ -179,14 +178,14 @@ static lt_Tensor *read_elements(FILE *file, const Header *h, uint64_t left) {
   bool fits = lt_file_nbytes(h->dtype, h->ndim, h->shape, &bytes);
   if (!fits || bytes != left)
     return lt_error_set(
-        READER ": %s: %s: its header asks for %s of %s, %llu bytes follow it", h->path,
-        !fits || bytes > left ? "is truncated" : "has bytes that do not belong to it",
+        READER ": cannot read \"%s\": %s, its header describes %s of \"%s\", %llu bytes follow it",
+        h->path, !fits || bytes > left ? "it is truncated" : "it has bytes after its elements",
         lt_shape_text(h->ndim, h->shape), lt_dtype_name(h->dtype), (unsigned long long)left);
   lt_Tensor *t = lt_file_empty(READER, h->path, h->dtype, h->ndim, h->shape);
   if (!t || bytes == 0) return t;
   if (lt_file_read(lt_tensor_data(t), (size_t)bytes, file) != bytes) {
     lt_release(t);
-    wrong(h->path, "cannot be read");
+    wrong(h->path, "read error");
     return NULL;
   }
   if (h->big == lt_host_is_little()) lt_file_swap(lt_tensor_data(t), t->numel, t->dtype);
@@ -199,7 +198,7 @@ lt_Tensor *lt_npy_read(FILE *file, const char *path) {
   uint64_t size, start;
   char text[MAX_HEADER];
   size_t length;
-  if (!lt_file_size(file, &size)) return lt_error_set(READER ": %s: cannot be read", path);
+  if (!lt_file_size(file, &size)) return lt_error_set(READER ": cannot read \"%s\"", path);
   if (!read_start(file, path, size, text, &length, &start)) return NULL;
   Header h = {.path = path, .at = text, .end = text + length};
   return read_dict(&h) ? read_elements(file, &h, size - start) : NULL;
@@ -269,8 +268,10 @@ static size_t put_header(char out[1024], const lt_Tensor *t) {
 static bool save(const char *path, const lt_Tensor *t) {
   char header[1024];
   if (!code_of(t->dtype))
-    return lt_error_set(WRITER ": NumPy has no %s: convert the tensor to float32 first",
-                        lt_dtype_name(t->dtype)),
+    return lt_error_set(
+               WRITER
+               ": cannot save dtype \"%s\": NumPy does not support it\nhint: x:to(\"float32\")",
+               lt_dtype_name(t->dtype)),
            false;
   lt_Tensor *bytes = lt_file_bytes(WRITER, t);
   if (!bytes) return false;

@@ -34,7 +34,8 @@ enum {
 /* Sets the error "<writer>: <path>: <why>". */
 static bool fail(const lt_Replacement *r, const char *why) {
   const char *writer = r->writer ? r->writer : "";
-  return lt_error_set("%s%s%s: %s", writer, *writer ? ": " : "", r->path, why), false;
+  if (!*writer) return lt_error_set("\"%s\": %s", r->path, why), false;
+  return lt_error_set("%s: cannot write \"%s\": %s", writer, r->path, why), false;
 }
 
 /* ---- what a path means ----------------------------------------------------------------------- */
@@ -96,13 +97,13 @@ static void forget(lt_Replacement *r) {
 /* Finds the target. Fails when it cannot be saved to. */
 static bool find(lt_Replacement *r, const char *writer, const char *path, Found *f) {
   *r = (lt_Replacement){.writer = writer, .path = strdup(path)};
-  if (!r->path) return lt_error_set("%s: out of memory", path), false;
+  if (!r->path) return lt_error_set("cannot write \"%s\": out of memory", path), false;
   f->there = stat(path, &f->stat) == 0;
   if (!f->there && (errno != ENOENT || !*path)) return fail(r, strerror(errno));
   mode_t mode = f->there ? f->stat.st_mode : S_IFREG;
-  if (S_ISDIR(mode)) return fail(r, "is a folder");
-  if (S_ISBLK(mode)) return fail(r, "is a block device");
-  if (S_ISSOCK(mode)) return fail(r, "is a socket");
+  if (S_ISDIR(mode)) return fail(r, "it is a directory");
+  if (S_ISBLK(mode)) return fail(r, "it is a block device");
+  if (S_ISSOCK(mode)) return fail(r, "it is a socket");
   r->target = follow(path);
   if (!r->target) return fail(r, strerror(errno));
   f->direct = !S_ISREG(mode) || (f->there && is_descriptor(r->target));
@@ -251,7 +252,7 @@ static bool open_directly(lt_Replacement *r, const Found *f) {
   if (same && fcntl(fd, F_SETFL, O_WRONLY) == 0 && (!S_ISREG(s.st_mode) || !ftruncate(fd, 0)))
     r->file = fdopen(fd, "wb");
   if (r->file) return true;
-  fail(r, errno ? strerror(errno) : "changed while it was opened");
+  fail(r, errno ? strerror(errno) : "it changed while it was opened");
   close(fd);
   return false;
 }
@@ -359,7 +360,7 @@ bool lt_replace_commit(lt_Replacement *r, bool good) {
   }
   if (written && r->temporary) sync_folder(r->target);
   if (!written && r->temporary) unlink(r->temporary);
-  if (!written && good) fail(r, r->why ? strerror(r->why) : "writing failed");
+  if (!written && good) fail(r, r->why ? strerror(r->why) : "write error");
   forget(r);
   return written;
 }

@@ -36,21 +36,21 @@ typedef struct Reading {
 
 /* Reports an error of the file. */
 static bool wrong(const Reading *r, const char *what) {
-  lt_error_set(READER ": %s: %s", r->path, what);
+  lt_error_set(READER ": cannot read \"%s\": %s", r->path, what);
   return false;
 }
 
 /* Reports that the header is not valid JSON, and where. */
 static bool bad_json(const Reading *r) {
-  lt_error_set(READER ": %s: its header is damaged: %s, at byte %lld", r->path,
-               r->json.wrong ? r->json.wrong : "something is left over",
+  lt_error_set(READER ": cannot read \"%s\": its header is damaged: %s, at byte %lld", r->path,
+               r->json.wrong ? r->json.wrong : "unexpected data at the end",
                (long long)(r->json.at - r->json.start + 9));
   return false;
 }
 
 /* Reports an error of one tensor. */
 static bool bad_entry(const Reading *r, const Entry *e, const char *what) {
-  lt_error_set(READER ": %s: tensor %s %s", r->path, lt_json_show(e->name), what);
+  lt_error_set(READER ": cannot read \"%s\": tensor %s %s", r->path, lt_json_show(e->name), what);
   return false;
 }
 
@@ -95,8 +95,8 @@ static bool read_dtype(Reading *r, Entry *e) {
     if (d != LT_complex128 && strcmp(code, lt_dtype_code((lt_Dtype)d)) == 0) e->dtype = (lt_Dtype)d;
   bool known = e->dtype != LT_DTYPE_NONE;
   if (!known)
-    lt_error_set(READER ": %s: tensor %s has dtype %s, which Lutra does not have", r->path,
-                 lt_json_show(e->name), lt_json_show(code));
+    lt_error_set(READER ": cannot read \"%s\": tensor %s has dtype %s, which is not supported",
+                 r->path, lt_json_show(e->name), lt_json_show(code));
   free(code);
   return known;
 }
@@ -130,11 +130,11 @@ static bool read_field(Reading *r, Entry *e, const char *field, unsigned *seen) 
   static const char *const names[] = {"dtype", "shape", "data_offsets"};
   for (unsigned i = 0; i < 3; i++) {
     if (strcmp(field, names[i]) != 0) continue;
-    if (*seen & 1u << i) return bad_entry(r, e, "has a field twice");
+    if (*seen & 1u << i) return bad_entry(r, e, "has a duplicate field");
     *seen |= 1u << i;
     return i == 0 ? read_dtype(r, e) : i == 1 ? read_shape(r, e) : read_offsets(r, e);
   }
-  return bad_entry(r, e, "has a field that the format does not know");
+  return bad_entry(r, e, "has a field that is not in the format");
 }
 
 /* Reads the object of one tensor, which must have all three fields. */
@@ -168,7 +168,7 @@ static bool read_header(Reading *r) {
       }
       if (strcmp(name, METADATA) == 0) {
         free(name);
-        if (metadata) return wrong(r, "its header has " METADATA " twice");
+        if (metadata) return wrong(r, "its header has a duplicate " METADATA);
         metadata = true;
         if (!read_metadata(r)) return false;
         continue;
@@ -206,7 +206,7 @@ static bool check_unique(const Reading *r, const void *first, int n, size_t stri
   for (int i = 1; i < n && good; i++) {
     good = strcmp(names[i - 1], names[i]) != 0;
     if (!good)
-      lt_error_set(READER ": %s: its header has %s %s twice", r->path, what,
+      lt_error_set(READER ": cannot read \"%s\": its header has %s %s twice", r->path, what,
                    lt_json_show(names[i]));
   }
   free(names);
@@ -233,13 +233,13 @@ static bool check_layout(Reading *r) {
       return bad_entry(r, e, "has a shape whose product overflows");
     if (e->end < e->begin) return bad_entry(r, e, "ends before it begins");
     if (e->end > r->data_size)
-      return bad_entry(r, e, "ends behind the end of the file: is it truncated?");
+      return bad_entry(r, e, "ends past the end of the file: the file may be truncated");
     if (e->end - e->begin != bytes) return bad_entry(r, e, "has offsets that do not fit its shape");
     if (e->begin != at)
-      return bad_entry(r, e, e->begin < at ? "lies on another tensor" : "leaves a hole before it");
+      return bad_entry(r, e, e->begin < at ? "overlaps another tensor" : "has a gap before it");
     at = e->end;
   }
-  return at == r->data_size || wrong(r, "has bytes that belong to no tensor");
+  return at == r->data_size || wrong(r, "it has bytes that belong to no tensor");
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -250,7 +250,7 @@ static lt_Tensor *read_tensor(const Reading *r, const Entry *e) {
   size_t size = (size_t)(e->end - e->begin);
   if (!t || size == 0) return t;
   if (lt_file_read(lt_tensor_data(t), size, r->file) != size) {
-    bad_entry(r, e, "cannot be read: is the file truncated?");
+    bad_entry(r, e, "cannot be read: the file may be truncated");
     lt_release(t);
     return NULL;
   }
@@ -316,13 +316,13 @@ static void close_reading(Reading *r) {
 static bool header_length(Reading *r, size_t *length) {
   uint64_t size, n = 0;
   uint8_t b[8];
-  if (!lt_file_size(r->file, &size)) return wrong(r, "cannot be read");
+  if (!lt_file_size(r->file, &size)) return wrong(r, "read error");
   if (size < 8 || fread(b, 1, 8, r->file) != 8)
-    return wrong(r, "is too short to be a safetensors file");
+    return wrong(r, "it is too short for a safetensors file");
   for (int i = 7; i >= 0; i--) n = n << 8 | b[i];
   if (n > MAX_HEADER)
-    return wrong(r, "is not a safetensors file: its header would be larger than 100 MB");
-  if (n > size - 8) return wrong(r, "is truncated: its header is longer than the file");
+    return wrong(r, "it is not a safetensors file, its header would be larger than 100 MB");
+  if (n > size - 8) return wrong(r, "it is truncated, its header is longer than the file");
   *length = (size_t)n;
   r->data_size = size - 8 - n;
   return true;
@@ -337,7 +337,7 @@ lt_Archive *lt_safetensors_read(FILE *file, const char *path) {
   if (!header)
     wrong(&r, "out of memory");
   else if (fread(header, 1, length, file) != length)
-    wrong(&r, "cannot be read");
+    wrong(&r, "read error");
   else
     a = read_all(&r, header, length);
   free(header);
@@ -387,7 +387,7 @@ static int by_alignment(const void *a, const void *b) {
 /* Checks that a string is UTF-8, as the format requires. */
 static bool check_text(const char *what, const char *s) {
   if (lt_utf8_valid(s, strlen(s))) return true;
-  return lt_error_set(WRITER ": %s %s is not UTF-8", what, lt_json_show(s)), false;
+  return lt_error_set(WRITER ": expected UTF-8 for %s, got %s", what, lt_json_show(s)), false;
 }
 
 /* Checks that every tensor can be written, before the file is touched. */
@@ -395,18 +395,19 @@ static bool check_outputs(const Output *o, int n) {
   for (int i = 0; i < n; i++) {
     if (!check_text("the name", o[i].name)) return false;
     if (strcmp(o[i].name, METADATA) == 0)
-      return lt_error_set(WRITER ": no tensor can be called " METADATA), false;
+      return lt_error_set(WRITER ": cannot use the reserved name " METADATA " for a tensor"), false;
     if (o[i].tensor->freed == LT_FREED)
-      return lt_error_set(WRITER ": tensor %s was freed (x:free())", lt_json_show(o[i].name)),
+      return lt_error_set(WRITER ": cannot save tensor %s: it was freed (x:free())",
+                          lt_json_show(o[i].name)),
              false;
     if (o[i].tensor->dtype == LT_complex128)
-      return lt_error_set(WRITER ": cannot write tensor %s: the format has no complex128\n"
-                                 "hint: convert it to complex64, or save lt.view_as_real(x)",
+      return lt_error_set(WRITER ": cannot save tensor %s: the format has no complex128\nhint: "
+                                 "x:to(\"complex64\"), or save lt.view_as_real(x)",
                           lt_json_show(o[i].name)),
              false;
     if (!lt_backend_of(o[i].tensor)->has_data)
-      return lt_error_set(WRITER ": tensor %s is on %s and has no data", lt_json_show(o[i].name),
-                          lt_device_name(lt_tensor_device(o[i].tensor))),
+      return lt_error_set(WRITER ": cannot save tensor %s: it is on \"%s\" and has no data",
+                          lt_json_show(o[i].name), lt_device_name(lt_tensor_device(o[i].tensor))),
              false;
   }
   return true;
@@ -421,7 +422,9 @@ static bool check_once(const char *what, int n, const char *const *given) {
   bool good = true;
   for (int i = 1; i < n && good; i++) {
     good = strcmp(names[i - 1], names[i]) != 0;
-    if (!good) lt_error_set(WRITER ": %s %s is there twice", what, lt_json_show(names[i]));
+    if (!good)
+      lt_error_set(WRITER ": expected each name once, got %s %s twice", what,
+                   lt_json_show(names[i]));
   }
   free(names);
   return good;
@@ -527,7 +530,7 @@ static bool save(const char *path, Output *o, int n, int notes, const char *cons
   Text header = {NULL, 0};
   put_header(&header, o, n, notes, keys, values);
   if (header.size > MAX_HEADER)
-    return lt_error_set(WRITER ": the header is larger than 100 MB"), false;
+    return lt_error_set(WRITER ": cannot save: the header is larger than 100 MB"), false;
   header.text = malloc(header.size);
   if (!header.text) return lt_error_set(WRITER ": out of memory"), false;
   header.size = 0;

@@ -61,7 +61,7 @@ end)
 
 -- What PyTorch 2.15 does with views of a tensor that requires no grad, of which one is a leaf.
 describe("a view that is a leaf", function()
-  local OF_LEAF = "self is a view of a leaf that requires grad and cannot be changed in place"
+  local OF_LEAF = "cannot change self in place: it is a view of a leaf that requires grad"
   local flat, W
 
   local function of(from, to, x) return (x or flat)[{{from, to}}] end
@@ -74,8 +74,8 @@ describe("a view that is a leaf", function()
   end)
 
   it("is not changed in place, nor through its views", function()
-    fails("cannot be changed in place", function() W:mul_(2) end)
-    fails("cannot be changed in place", function() W:zero_() end)
+    fails("cannot change", function() W:mul_(2) end)
+    fails("cannot change", function() W:zero_() end)
     fails(OF_LEAF, function() W[1] = 0 end)
     local v = of(1, 3, W)
     fails("mul_: " .. OF_LEAF, function() v:mul_(2) end)
@@ -132,7 +132,8 @@ describe("a view that is a leaf", function()
       assert.is_nil(W.grad)
       assert.are.equal(lt.tensor(case[3]):sum():item(), w.grad:sum():item())
       assert.is_true(lt.equal(lt.tensor(case[3], {dtype = "float64"}), w.grad))
-      fails("only a leaf can stop requiring grad", function() W:requires_grad_(false) end)
+      fails("cannot turn requires_grad off: the tensor is not a leaf",
+        function() W:requires_grad_(false) end)
     end
   end)
 
@@ -171,8 +172,8 @@ describe("a view that is a leaf", function()
   end)
 
   it("is not detached in place, nor is any view", function()
-    fails("detach_: the tensor is a view", function() W:detach_() end)
-    fails("detach_: the tensor is a view", function() of(1, 2):detach_() end)
+    fails("detach_: cannot detach a view in place", function() W:detach_() end)
+    fails("detach_: cannot detach a view in place", function() of(1, 2):detach_() end)
   end)
 
   it("is freed with the graph that it and its base are in", function()
@@ -208,13 +209,14 @@ describe("views of what requires grad", function()
     local flat = lt.ones(10)
     local early = flat[{{1, 5}}]
     flat:requires_grad_()
-    fails("self is a view of a leaf that requires grad", function() early:mul_(2) end)
-    fails("self is a view of a leaf", function() early:mul_(leaf{1, 2, 3, 4, 5}:to "float32") end)
+    fails("cannot change self in place: it is a view of a leaf that requires grad",
+      function() early:mul_(2) end)
+    fails("it is a view of a leaf", function() early:mul_(leaf{1, 2, 3, 4, 5}:to "float32") end)
     local quiet = lt.no_grad(function() return flat[{{1, 5}}] end)
-    fails("cannot be changed in place", function() quiet:mul_(2) end)
+    fails("cannot change", function() quiet:mul_(2) end)
     local result = flat * 1
     local hidden = lt.no_grad(function() return result[{{1, 5}}] end)
-    fails("self is a view made under no_grad", function() hidden:mul_(2) end)
+    fails("it is a view that was created under no_grad", function() hidden:mul_(2) end)
     lt.no_grad(function()
       early:mul_(2)
       quiet:mul_(2)
@@ -223,7 +225,7 @@ describe("views of what requires grad", function()
     assert.are.equal(4, flat[1]:item())
     local plain = lt.no_grad(function() return lt.ones(3)[{{1, 2}}] end)
     plain:mul_(2) -- nothing requires grad here
-    fails("self is a view made under no_grad", function() plain:mul_(flat[{{1, 2}}]) end)
+    fails("it is a view that was created under no_grad", function() plain:mul_(flat[{{1, 2}}]) end)
   end)
 
   it("give no gradient to a leaf that requires none any more", function()
@@ -232,18 +234,20 @@ describe("views of what requires grad", function()
     x:requires_grad_(false)
     y:sum():backward()
     assert.is_nil(x.grad)
-    fails("self is a view of a leaf", function() v:mul_(2) end)
+    fails("it is a view of a leaf", function() v:mul_(2) end)
   end)
 end)
 
 describe("backward", function()
   it("refuses what has no gradient", function()
-    fails("backward: the tensor does not require grad", function() lt.ones(1):backward() end)
+    fails("backward: expected the tensor to require grad", function() lt.ones(1):backward() end)
     local y = leaf{1, 2} * 2
-    fails("the tensor has the shape {2}: the gradient can be left out only for one element",
+    fails("expected a gradient for the tensor of shape {2}, got none: it is optional only for "
+      .. "one element",
       function() y:backward() end)
-    fails("the gradient passed for it has {3}", function() y:backward(lt.ones(3)) end)
-    fails("only tensors of a float dtype can require grad, got int64",
+    fails("expected a gradient of shape {2} for the tensor, got {3}",
+      function() y:backward(lt.ones(3)) end)
+    fails("expected a tensor of a float dtype for argument 'self', got \"int64\"",
       function() lt.tensor{1, 2}:requires_grad_() end)
   end)
 
@@ -253,7 +257,8 @@ describe("backward", function()
     y:backward{retain_graph = true}
     y:backward()
     assert.are.same({4.0, 8.0}, x.grad:totable())
-    fails("backward: the graph was freed by an earlier backward (at mul). Pass retain_graph = true",
+    fails("backward: cannot go through the graph a second time: an earlier backward freed it "
+      .. "(at mul)\nhint: loss:backward{retain_graph = true}",
       function() y:backward() end)
     assert.are.same({4.0, 8.0}, x.grad:totable())
   end)
@@ -290,7 +295,7 @@ describe("backward", function()
     x:sign():sum():backward()
     assert.is_nil(w.grad)
     assert.is_false((x:gt(0)).requires_grad)
-    fails("input 2 was not used", function() lt.autograd.grad(x:sign():sum(), {x, w}) end)
+    fails("expected input 2 to be used", function() lt.autograd.grad(x:sign():sum(), {x, w}) end)
   end)
 
   it("leaves every grad as it was when it fails", function()
@@ -298,7 +303,7 @@ describe("backward", function()
     local a = x * 1
     local y = (a * a):sum() + (w * 3):sum()
     a:add_(1)
-    fails("mul's gradient but was changed in place since, by add_ (version 1, wanted 0)",
+    fails("which mul saved for backward, was changed in place by add_ (version 1, expected 0)",
       function() y:backward() end)
     assert.is_nil(w.grad)
     assert.is_nil(x.grad)
@@ -306,11 +311,13 @@ describe("backward", function()
 
   it("keeps the rules of leaves", function()
     local x = leaf{1, 2}
-    fails("add_: a leaf that requires grad cannot be changed in place", function() x:add_(1) end)
-    fails("self is a view of a leaf that requires grad", function() x[1] = 0 end)
+    fails("add_: cannot change a leaf that requires grad in place", function() x:add_(1) end)
+    fails("cannot change self in place: it is a view of a leaf that requires grad",
+      function() x[1] = 0 end)
     lt.no_grad(function() x:add_(1) end)
     assert.are.same({2.0, 3.0}, x:totable())
-    fails("only a leaf can stop requiring grad", function() (x * 2):requires_grad_(false) end)
+    fails("cannot turn requires_grad off: the tensor is not a leaf",
+      function() (x * 2):requires_grad_(false) end)
   end)
 
   it("gives gradients of gradients", function()
@@ -340,7 +347,7 @@ describe("hooks", function()
     fails("mine", function() (x * 2):sum():backward() end)
     assert.is_nil(x.grad)
     local device = lt.get_default_device()
-    local text = "a gradient of shape {2} (float64 on %s) and gave back one of shape {3}"
+    local text = 'a gradient of shape {2} ("float64" on "%s"), got one of shape {3}'
     fails(text:format(device), function()
       local y = leaf{1, 2}
       y:register_hook(function() return lt.ones({3}, {dtype = "float64"}) end)

@@ -256,6 +256,6 @@ describe(":grad", function()
     assert.truthy(err:find("grad: expected a tensor, got a number", 1, true))
     assert.truthy(err:find('expected an integer of at least 1 for option --lines, got "x"', 1,
       true))
-    assert.truthy(err:find("grad: cannot write /no/x.svg: No such file", 1, true))
+    assert.truthy(err:find('grad: cannot write "/no/x.svg": No such file', 1, true))
   end)
 end)

@@ -35,9 +35,9 @@ describe("a function in C", function()
       local given = method and {lt.ones(1)} or {}
       given[#given + 1] = {nonesuch = 1}
       local text = message(f, table.unpack(given))
-      assert.is_truthy(text:find('no argument is called "nonesuch"', 1, true), name .. ": " .. text)
+      assert.is_truthy(text:find("got 'nonesuch'", 1, true), name .. ": " .. text)
       if #params == (method and 1 or 0) then
-        assert.is_truthy(text:find("it takes none", 1, true), name .. ": " .. text)
+        assert.is_truthy(text:find("expected no named arguments", 1, true), name .. ": " .. text)
       end
       seen = seen + 1
     end)
@@ -50,8 +50,10 @@ describe("a function in C", function()
       for i = 1, #params + 1 do given[i] = true end
       if method then given[1] = lt.ones(1) end
       local text = message(f, table.unpack(given))
-      local expected = ("%d arguments given, it takes at most %d"):format(#params + 1, #params)
+      local expected = #params == 0 and "expected no arguments, got 1"
+        or ("expected at most %d argument%s ("):format(#params, #params == 1 and "" or "s")
       assert.is_truthy(text:find(expected, 1, true), name .. ": " .. text)
+      assert.is_truthy(text:find(("got %d"):format(#params + 1), 1, true), name .. ": " .. text)
     end)
   end)
 
@@ -96,20 +98,26 @@ describe("a method that asks a tensor", function()
   end)
 
   it("says what is wrong with a call", function()
-    fails('size: argument "dim" is 0: dims count from 1 (-1 is the last)', x.size, x, 0)
-    fails('size: argument "dim" is 1.5, it wants a dim', x.size, x, 1.5)
-    fails('size: argument "dim" is the string "1", it wants a dim', x.size, x, {dim = "1"})
-    fails("size: dim 3 is out of range: the tensor of shape {2, 3} has 2", x.size, x, {dim = 3})
-    fails("stride: dim -3 is out of range", x.stride, x, -3)
-    fails('size: no argument is called "dims" (did you mean "dim"?). It takes: dim', x.size, x,
+    fails("size: expected a 1-based dim for argument 'dim', got 0\nhint: dims count from 1 (-1 "
+      .. "is the last)", x.size, x, 0)
+    fails("size: expected a dim (an integer) for argument 'dim', got 1.5", x.size, x, 1.5)
+    fails("size: expected a dim (an integer) for argument 'dim', got the string \"1\"", x.size, x,
+      {dim = "1"})
+    fails("size: cannot use dim 3: it is out of range, a tensor of shape {2, 3} has 2 dims",
+      x.size, x, {dim = 3})
+    fails("stride: cannot use dim -3: it is out of range, a tensor of shape {2, 3} has 2 dims",
+      x.stride, x, -3)
+    fails("size: expected an argument name (dim), got 'dims'\nhint: did you mean 'dim'?", x.size, x,
       {dims = 1})
-    fails("size: 3 arguments given, it takes at most 2: self, dim", x.size, x, 1, 2)
-    fails("nelement: 2 arguments given, it takes at most 1: self", x.nelement, x, 1)
-    fails("float: 2 arguments given, it takes at most 1: self", x.float, x, 1)
-    fails('shares_storage: argument "other" is missing: it wants a tensor', x.shares_storage, x)
-    fails('requires_grad_: argument "requires_grad" is 1, it wants true or false', x.requires_grad_,
+    fails("size: expected at most 2 arguments (self, dim), got 3", x.size, x, 1, 2)
+    fails("nelement: expected at most 1 argument (self), got 2", x.nelement, x, 1)
+    fails("float: expected at most 1 argument (self), got 2", x.float, x, 1)
+    fails("shares_storage: expected a tensor for argument 'other', got no value", x.shares_storage,
+      x)
+    fails("requires_grad_: expected a boolean for argument 'requires_grad', got 1",
+      x.requires_grad_,
       x, 1)
-    fails('register_hook: argument "hook" is 1, it wants a function', x.register_hook, x, 1)
+    fails("register_hook: expected a function for argument 'hook', got 1", x.register_hook, x, 1)
     for _, name in ipairs {"item", "size", "stride", "numel", "dim", "is_contiguous", "data_ptr"} do
       fails(name .. ": ", x[name])
       fails(name .. ": ", x[name], 3)
@@ -122,8 +130,9 @@ describe("a setting", function()
   it("is read and made by name", function()
     assert.equal("float64", lt.promote_types{type1 = "float32", type2 = "float64"})
     assert.equal("float32", lt.result_type{tensor1 = lt.ones(1), tensor2 = 2})
-    fails('promote_types: no argument is called "type3"', lt.promote_types, {type3 = "int8"})
-    fails('result_type: argument "tensor2" is the string "x", it wants a tensor or a number',
+    fails("promote_types: expected an argument name (type1, type2), got 'type3'", lt.promote_types,
+      {type3 = "int8"})
+    fails("result_type: expected a tensor or a number for argument 'tensor2', got the string \"x\"",
       lt.result_type, 1, "x")
     local dtype, threads = lt.get_default_dtype(), lt.get_num_threads()
     lt.set_default_dtype{dtype = dtype}
@@ -132,8 +141,8 @@ describe("a setting", function()
     lt.set_default_device{device = lt.get_default_device{}}
     lt.set_grad_enabled{mode = lt.is_grad_enabled{}}
     assert.same({dtype, threads}, {lt.get_default_dtype(), lt.get_num_threads()})
-    fails("get_num_threads: 1 arguments given, it takes at most 0", lt.get_num_threads, 4)
-    fails("is_grad_enabled: 1 arguments given, it takes at most 0", lt.is_grad_enabled, true)
+    fails("get_num_threads: expected no arguments, got 1", lt.get_num_threads, 4)
+    fails("is_grad_enabled: expected no arguments, got 1", lt.is_grad_enabled, true)
   end)
 
   it("may be a generator's", function()
@@ -144,11 +153,11 @@ describe("a setting", function()
     assert.equal(6, g:initial_seed())
     g:set_state{state = state}
     assert.equal(5, g:initial_seed())
-    fails('Generator: argument "seed" is the string "x", it wants a whole number', lt.Generator,
+    fails("Generator: expected an integer for argument 'seed', got the string \"x\"", lt.Generator,
       "x")
-    fails('manual_seed: argument "seed" is 0.5, it wants a whole number', g.manual_seed, g, 0.5)
-    fails("seed: 2 arguments given, it takes at most 1: self", g.seed, g, 1)
-    fails("abs: 2 arguments given, it takes at most 1: self", lt.complex(1, 2).abs,
+    fails("manual_seed: expected an integer for argument 'seed', got 0.5", g.manual_seed, g, 0.5)
+    fails("seed: expected at most 1 argument (self), got 2", g.seed, g, 1)
+    fails("abs: expected at most 1 argument (self), got 2", lt.complex(1, 2).abs,
       lt.complex(1, 2), 3)
   end)
 end)
@@ -163,16 +172,17 @@ describe("a function of Lua", function()
     assert.same({{1, 1}, {1, 1}}, init.ones_{x}:totable())
     assert.same({{1, 0}, {0, 1}}, init.eye_{tensor = x}:totable())
     assert.equal(math.sqrt(2 / 1.25), init.calculate_gain{nonlinearity = "leaky_relu", param = 0.5})
-    fails("finfo: 2 arguments given, it takes at most 1: dtype", lt.finfo, "float32", 1)
-    fails('iinfo: no argument is called "dtyp" (did you mean "dtype"?)', lt.iinfo, {dtyp = 1})
-    fails('zeros_: argument "tensor" is 3, it wants a tensor', init.zeros_, 3)
-    fails("ones_: 2 arguments given, it takes at most 1: tensor", init.ones_, x, 1)
-    fails('calculate_gain: argument "param" is true, it wants a number', init.calculate_gain,
+    fails("finfo: expected at most 1 argument (dtype), got 2", lt.finfo, "float32", 1)
+    fails("iinfo: expected an argument name (dtype), got 'dtyp'", lt.iinfo, {dtyp = 1})
+    fails("zeros_: expected a tensor for argument 'tensor', got 3", init.zeros_, 3)
+    fails("ones_: expected at most 1 argument (tensor), got 2", init.ones_, x, 1)
+    fails("calculate_gain: expected a number for argument 'param', got true", init.calculate_gain,
       "leaky_relu", true)
     for _, name in ipairs {"memory_allocated", "memory_stats", "synchronize"} do
-      fails("cuda." .. name .. ": 2 arguments given, it takes at most 1: device", lt.cuda[name], 0,
+      fails("cuda." .. name .. ": expected at most 1 argument (device), got 2", lt.cuda[name], 0,
         1)
-      fails('accelerator.' .. name .. ': no argument is called "dev"', lt.accelerator[name],
+      fails('accelerator.' .. name .. ": expected an argument name (device), got 'dev'",
+        lt.accelerator[name],
         {dev = 0})
     end
   end)

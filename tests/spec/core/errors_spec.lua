@@ -48,8 +48,8 @@ end)
 describe("0", function()
   it("as an index or a dim", function()
     local x = lt.ones(2, 2)
-    says("positions count from 1", function() return x[0] end)
-    says("positions count from 1", function() return x[{1, 0}] end)
+    says("indices count from 1", function() return x[0] end)
+    says("indices count from 1", function() return x[{1, 0}] end)
     says("dims count from 1", x.sum, x, 0)
     says("dims count from 1", x.softmax, x, 0)
     says("dims count from 1", lt.cat, {x, x}, 0)
@@ -68,15 +68,17 @@ describe("tables", function()
     cyclic[2] = cyclic
     says("ragged", lt.tensor, {{1}, {1, 2}})
     says("mixed", lt.tensor, {1, {1}})
-    says("tensor: element {2} is the string", lt.tensor, {1, "a"})
-    says("tensor: the table is", lt.tensor, cyclic)
+    says('tensor: expected a number or a boolean for element {2}, got the string "a"', lt.tensor,
+      {1, "a"})
+    says("tensor: cannot read a cyclic table: the data contains itself", lt.tensor, cyclic)
     cyclic = {}
     cyclic[1] = cyclic
     says("cyclic", lt.tensor, cyclic)
   end)
 
   it("with NaN for integers", function()
-    says("tensor: element {1}", lt.tensor, {0 / 0}, {dtype = "int64"})
+    says('tensor: cannot store element {1}: cannot convert the number nan to "int64": it does '
+      .. 'not fit', lt.tensor, {0 / 0}, {dtype = "int64"})
     says("full: ", lt.full, {2}, 0 / 0, {dtype = "int32"})
     says("fill_: ", function() lt.zeros{2, dtype = "int64"}:fill_(0 / 0) end)
     says("index: ", function() lt.zeros{2, dtype = "int64"}[1] = 0 / 0 end)

@@ -32,14 +32,16 @@ describe("safetensors", function()
   end)
 
   it("refuse what cannot be saved", function()
-    assert.matches('"x" is 3, it wants a tensor',
+    assert.matches('expected a tensor for "x", got 3',
       fails(lt.save_safetensors, path, {x = 3}), 1, true)
     assert.matches("expected a table for argument 'tensors', got nil",
       fails(lt.save_safetensors, path), 1, true)
     assert.matches("expected strings as names in argument 'tensors', got 1",
       fails(lt.save_safetensors, path, {lt.ones(1)}), 1, true)
-    assert.matches('argument "path" is 3', fails(lt.save_safetensors, 3, {}), 1, true)
-    assert.matches("a string", fails(lt.save_safetensors, path, {}, {epoch = {}}), 1, true)
+    assert.matches("expected a string for argument 'path', got 3", fails(lt.save_safetensors, 3,
+      {}), 1, true)
+    assert.matches("expected strings as keys and values of argument 'metadata', got a table",
+      fails(lt.save_safetensors, path, {}, {epoch = {}}), 1, true)
     assert.matches("meta",
       fails(lt.save_safetensors, path, {x = lt.ones{1, device = "meta"}}), 1, true)
   end)
@@ -77,16 +79,20 @@ describe("npy", function()
     lt.save_safetensors(path, {a = shape})
     assert.equal("meta", lt.load_safetensors(path, {device = "meta"}).a.device)
     assert.equal("cpu", lt.load_safetensors(path).a.device)
-    assert.matches('load_npy: no argument is called "devise"', fails(lt.load_npy, path,
+    assert.matches("load_npy: expected an argument name (path, device), got 'devise'",
+      fails(lt.load_npy, path,
       {devise = "meta"}), 1, true)
-    assert.matches('load_safetensors: no device "gpu"', fails(lt.load_safetensors, path,
+    assert.matches('load_safetensors: expected an available device, got "gpu". Available '
+      .. 'devices: cpu, meta', fails(lt.load_safetensors, path,
       {device = "gpu"}), 1, true)
   end)
 
   it("says what is wrong", function()
     assert.matches("/nowhere/x", fails(lt.load_npy, "/nowhere/x"), 1, true)
-    assert.matches('load_npy: argument "path" is missing', fails(lt.load_npy), 1, true)
-    assert.matches('save_npy: argument "tensor" is 3', fails(lt.save_npy, path, 3), 1, true)
+    assert.matches("load_npy: expected a string for argument 'path', got no value",
+      fails(lt.load_npy), 1, true)
+    assert.matches("save_npy: expected a tensor for argument 'tensor', got 3", fails(lt.save_npy,
+      path, 3), 1, true)
   end)
 end)
 
@@ -170,33 +176,40 @@ describe("tensor files", function()
 
   it("say what is wrong with them", function()
     os.remove(path)
-    says("load_idx: %s: No such file or directory", lt.load_idx, path)
-    says("load_npy: %s: No such file or directory", lt.load_npy, path)
-    says("load_safetensors: %s: No such file or directory", lt.load_safetensors, path)
+    says('load_idx: cannot open "%s": No such file or directory', lt.load_idx, path)
+    says('load_npy: cannot open "%s": No such file or directory', lt.load_npy, path)
+    says('load_safetensors: cannot open "%s": No such file or directory', lt.load_safetensors, path)
     write ""
-    says("load_idx: %s: is too short to be an IDX file", lt.load_idx, path)
-    says("load_npy: %s: is not a .npy file", lt.load_npy, path)
-    says("load_safetensors: %s: is too short to be a safetensors file", lt.load_safetensors, path)
+    says('load_idx: cannot read "%s": it is too short for an IDX file', lt.load_idx, path)
+    says('load_npy: cannot read "%s": it is not a .npy file', lt.load_npy, path)
+    says('load_safetensors: cannot read "%s": it is too short for a safetensors file',
+      lt.load_safetensors, path)
     write "\0\0\8\1\0\0\0\3\1\2"
-    says("load_idx: %s: is truncated or altered: its header {3} of uint8 asks for 11 bytes, "
-      .. "there are 10", lt.load_idx, path)
+    says('load_idx: cannot read "%s": it is truncated or damaged, its header {3} of "uint8" '
+      .. 'requires 11 bytes, '
+      .. "it has 10", lt.load_idx, path)
     write "\0\0\x0a\1\0\0\0\0"
-    says("load_idx: %s: is not an IDX file: it starts with 00 00 0a 01", lt.load_idx, path)
+    says('load_idx: cannot read "%s": it is not an IDX file, it starts with 00 00 0a 01',
+      lt.load_idx, path)
     write "\x1f\x8b\8\0\0\0"
-    says("load_idx: %s: is truncated: its compressed data ends early", lt.load_idx, path)
+    says('load_idx: cannot read "%s": it is truncated, its compressed data ends early',
+      lt.load_idx, path)
     write(archive('{"a":{"dtype":"F9","shape":[1],"data_offsets":[0,4]}}', "1234"))
-    says('load_safetensors: %s: tensor "a" has dtype "F9", which Lutra does not have',
+    says('load_safetensors: cannot read "%s": tensor "a" has dtype "F9", which is not supported',
       lt.load_safetensors, path)
     write(archive('{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}', "12345"))
-    says("load_safetensors: %s: has bytes that belong to no tensor", lt.load_safetensors, path)
+    says('load_safetensors: cannot read "%s": it has bytes that belong to no tensor',
+      lt.load_safetensors, path)
     write "\x93NUMPY\1\0\x38\0{'descr': '|O', 'fortran_order': False, 'shape': (1,), } "
-    says("load_npy: %s: holds Python objects, which are programs: it is not read", lt.load_npy,
+    says('load_npy: cannot read "%s": it holds Python objects, which can run code', lt.load_npy,
       path)
-    says("save_npy: NumPy has no bfloat16: convert the tensor to float32 first", lt.save_npy, path,
+    says('save_npy: cannot save dtype "bfloat16": NumPy does not support it\nhint: '
+      .. 'x:to("float32")', lt.save_npy, path,
       lt.ones(1, {dtype = "bfloat16"}))
-    says("save_npy: a meta tensor has no data", lt.save_npy, path, lt.ones(1, {device = "meta"}))
-    says('load_idx: argument "path" is nil, it wants a string', lt.load_idx)
-    says('load_npy: argument "path" is 3, it wants a string', lt.load_npy, 3)
+    says('save_npy: cannot save a tensor on "meta": it has no data', lt.save_npy, path, lt.ones(1,
+      {device = "meta"}))
+    says("load_idx: expected a string for argument 'path', got nil", lt.load_idx)
+    says("load_npy: expected a string for argument 'path', got 3", lt.load_npy, 3)
   end)
 
   it("fail at the line that asked for them", function()
@@ -255,7 +268,7 @@ describe("MNIST's files", function()
     local bytes = read(labels)
     for at = 1, #bytes, 397 do
       write(bytes:sub(1, at - 1))
-      assert.matches("load_idx: " .. path .. ": ", fails(lt.load_idx, path), 1, true)
+      assert.matches('load_idx: cannot read "' .. path .. '": ', fails(lt.load_idx, path), 1, true)
     end
     for at = 11, #bytes, 397 do
       write(bytes:sub(1, at - 1) .. string.char(bytes:byte(at) ~ 0x10) .. bytes:sub(at + 1))
@@ -264,10 +277,10 @@ describe("MNIST's files", function()
         assert.is_true(at < 40)
         assert.equal(44434, got:to("int64"):sum():item())
       else
-        assert.matches("load_idx: " .. path .. ": ", got, 1, true)
+        assert.matches('load_idx: cannot read "' .. path .. '": ', got, 1, true)
       end
     end
     write(bytes .. "x")
-    says("load_idx: %s: has bytes after its compressed data", lt.load_idx, path)
+    says('load_idx: cannot read "%s": it has bytes after its compressed data', lt.load_idx, path)
   end)
 end)

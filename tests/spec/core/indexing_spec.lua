@@ -258,10 +258,12 @@ describe("# and ipairs", function()
   end)
 
   it("leave x[n + 1] an error everywhere else", function()
-    assert.matches("index: position 4 is out of range: dim 1 has 3", fails(get, matrix(), 4),
+    assert.matches("index: cannot index dim 1 with 4: the index is out of range, the size is 3",
+      fails(get, matrix(), 4),
       1, true)
     for _ in ipairs(matrix()) do
-      assert.matches("position 4", fails(get, matrix(), 4), 1, true)
+      assert.matches("cannot index dim 1 with 4: the index is out of range, the size is 3",
+        fails(get, matrix(), 4), 1, true)
     end
   end)
 
@@ -276,37 +278,44 @@ describe("a bad key", function()
   local function says(key, text) assert.matches(text, fails(get, x, key), 1, true) end
 
   it("is reported", function()
-    says(0, "index: 0 is no position: positions count from 1")
-    says({1, 0}, "0 is no position")
-    says({{0, 2}}, "a range starts at 0: positions count from 1")
-    says("0:2", "a range starts at 0")
-    says("0", "0 is no position")
-    says(true, "index: true")
-    says({true}, "index: true")
-    says(2.5, "index: an entry is 2.5, it wants a whole number")
-    says({{1.5, 2}}, "an end of a range is 1.5")
-    says({{1, 3, 0}}, "the step of a range is 0")
-    says({{1, 3, -1}}, "the step of a range is -1")
-    says({{1, 2, 3, 4}}, "a range of 4 entries")
-    says(4, "position 4 is out of range: dim 1 has 3")
-    says(-4, "position -4 is out of range: dim 1 has 3")
-    says({1, 5}, "position 5 is out of range: dim 2 has 4")
-    says({1, 1, 1}, "3 dims are named, the tensor of shape {3, 4} has 2")
-    says({"...", "..."}, 'more than one "..."')
-    says({x = 1}, "a name")
-    says("1:b", 'cannot read "1:b"')
-    says("1,,2", 'cannot read "1,,2"')
-    says("2:5 7", 'cannot read "2:5 7"')
-    says(print, "index: a function")
-    assert.matches("index: nil", fails(get, x, nil), 1, true)
-    assert.matches("index: nil", fails(set, x, nil, 1), 1, true)
+    says(0, "index: expected a 1-based index, got 0")
+    says({1, 0}, "expected a 1-based index, got 0")
+    says({{0, 2}}, "expected a 1-based index as the start of a range, got 0")
+    says("0:2", "expected a 1-based index as the start of a range, got 0")
+    says("0", "expected a 1-based index, got 0")
+    says(true, 'index: expected an integer, a range {first, last}, a tensor or a string such '
+      .. 'as "2:5, :", got true')
+    says({true}, 'index: expected an integer, a range {first, last}, a tensor or a string such '
+      .. 'as "2:5, :", got true')
+    says(2.5, "index: expected an integer for an index, got 2.5")
+    says({{1.5, 2}}, "expected an integer for a bound of a range, got 1.5")
+    says({{1, 3, 0}}, "expected a step of at least 1, got 0")
+    says({{1, 3, -1}}, "expected a step of at least 1, got -1")
+    says({{1, 2, 3, 4}}, "got a list of 4 entries")
+    says(4, "cannot index dim 1 with 4: the index is out of range, the size is 3")
+    says(-4, "cannot index dim 1 with -4: the index is out of range, the size is 3")
+    says({1, 5}, "cannot index dim 2 with 5: the index is out of range, the size is 4")
+    says({1, 1, 1}, "expected at most 2 indices for a tensor of shape {3, 4}, got 3")
+    says({"...", "..."}, 'expected at most one "..."')
+    says({x = 1}, "a table with a named or missing entry")
+    says("1:b", 'separated by commas, got "1:b"')
+    says("1,,2", 'separated by commas, got "1,,2"')
+    says("2:5 7", 'separated by commas, got "2:5 7"')
+    says(print, 'or a string such as "2:5, :", got a function')
+    assert.matches('index: expected an integer, a range {first, last}, a tensor or a string '
+      .. 'such as "2:5, :", got nil', fails(get, x, nil), 1, true)
+    assert.matches('index: expected an integer, a range {first, last}, a tensor or a string '
+      .. 'such as "2:5, :", got nil', fails(set, x, nil, 1), 1, true)
   end)
 
   it("is reported when it is a tensor", function()
-    says(lt.ones{3, dtype = "uint8"}, 'a uint8 tensor may be meant as a mask or as positions')
-    says(lt.ones{3}, "a tensor of float32, it wants bool (a mask) or int64 (positions)")
-    says(lt.tensor{true, false}, "dim 1 has 3, the mask's 2")
-    says({{}, lt.tensor{true, false}}, "dim 2 has 4, the mask's 2")
+    says(lt.ones{3, dtype = "uint8"},
+      'expected a tensor of dtype "bool" (a mask) or "int64" (indices), got "uint8"')
+    says(lt.ones{3},
+      'expected a tensor of dtype "bool" (a mask) or "int64" (indices), got "float32"')
+    says(lt.tensor{true, false}, "dim 1 has size 3, the mask's 2")
+    says({{}, lt.tensor{true, false}}, "cannot apply a mask of shape {2} to a tensor of shape "
+      .. "{3, 4}: dim 2 has size 4, the mask's 2")
     says(lt.tensor{4}, "4")
     says(lt.tensor{0}, "0")
     says(lt.tensor{-4}, "-4")
@@ -322,8 +331,10 @@ describe("a bad key", function()
   end)
 
   it("or value is reported", function()
-    assert.matches('index: the value is the string "a"', fails(set, matrix(), 1, "a"), 1, true)
-    assert.matches("index: the value is nil", fails(set, matrix(), 1, nil), 1, true)
+    assert.matches('index: expected a number, a tensor or a table of numbers as the value, got '
+      .. 'the string "a"', fails(set, matrix(), 1, "a"), 1, true)
+    assert.matches("index: expected a number, a tensor or a table of numbers as the value, got "
+      .. "nil", fails(set, matrix(), 1, nil), 1, true)
     assert.matches("index: ", fails(set, matrix(), 1, 0 / 0), 1, true)
     assert.matches("ragged", fails(set, matrix(), {}, {{1, 2}, {3}}), 1, true)
   end)
@@ -345,9 +356,10 @@ describe("meta", function()
     for _, device in ipairs{"cpu", "meta"} do
       local bytes = lt.zeros{3, dtype = "uint8", device = device}
       local index = lt.ones{1, dtype = "int64", device = device}
-      assert.matches("does not fit dtype uint8", fails(bytes.scatter, bytes, 1, index, -1), 1, true)
+      assert.matches('cannot convert the number -1 to "uint8": it does not fit',
+        fails(bytes.scatter, bytes, 1, index, -1), 1, true)
       local message = fails(bytes.index_fill, bytes, 1, index, 300)
-      assert.matches("does not fit dtype uint8", message, 1, true)
+      assert.matches('cannot convert the number 300 to "uint8": it does not fit', message, 1, true)
     end
   end)
 

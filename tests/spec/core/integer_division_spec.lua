@@ -47,11 +47,11 @@ describe("on the CPU", function()
     for _, dtype in ipairs(INTEGERS) do
       each(function(name, divide)
         local x = ints({7, 8, 9}, dtype)
-        fails(name, {"is 0 at position {2}", "hint: "}, divide, x, ints({1, 0, 2}, dtype))
+        fails(name, {"is 0 at index {2}", "hint: "}, divide, x, ints({1, 0, 2}, dtype))
         fails(name, {"is 0\n"}, divide, x, 0)
         fails(name, {"is 0\n"}, divide, x, ints(0, dtype))
-        fails(name, {"is 0 at position {1}"}, divide, x, ints({0}, dtype))
-        fails(name, {"is 0 at position {3}"}, divide, x, lt.tensor{true, true, false})
+        fails(name, {"is 0 at index {1}"}, divide, x, ints({0}, dtype))
+        fails(name, {"is 0 at index {3}"}, divide, x, lt.tensor{true, true, false})
         assert.same({7, 8, 9}, x:totable())
       end)
     end
@@ -60,7 +60,7 @@ describe("on the CPU", function()
   it("the number 0 and false, from both sides", function()
     for name, way in pairs(WAYS) do
       fails(name, {"is 0\n"}, way[1], ints({7}, "int64"), false)
-      fails(name, {"is 0 at position {2}"}, way[1], 7, ints({1, 0}, "int64"))
+      fails(name, {"is 0 at index {2}"}, way[1], 7, ints({1, 0}, "int64"))
       fails(name, {"is 0"}, way[1], 7, ints(0, "int64"))
     end
     fails("remainder", {"is 0"}, lt.remainder, 7, 0)
@@ -71,12 +71,12 @@ describe("on the CPU", function()
     local columns = ints({{1, 2, 3}, {4, 0, 0}, {5, 6, 7}, {0, 8, 9}}, "int64")
     local every_other = ints({5, 0, 5, 0, 5, 0, 0, 0}, "int64")
     each(function(name, divide)
-      fails(name, {"is 0 at position {3}"}, divide, x, ints({1, 2, 0, 4}, "int64"))
-      fails(name, {"is 0 at position {2, 1}"}, divide, x, ints({{1}, {0}, {3}}, "int64"))
-      fails(name, {"is 0 at position {1, 4}"}, divide, x, columns:t())
-      fails(name, {"is 0 at position {4}"}, divide, x, every_other["::2"])
-      fails(name, {"is 0 at position {1, 1}"}, divide, x, ints({0}, "int64"):expand(3, 4))
-      fails(name, {"is 0 at position {1, 3}"}, divide, x, ints({1, 2, 0, 4}, "int64"):expand(3, 4))
+      fails(name, {"is 0 at index {3}"}, divide, x, ints({1, 2, 0, 4}, "int64"))
+      fails(name, {"is 0 at index {2, 1}"}, divide, x, ints({{1}, {0}, {3}}, "int64"))
+      fails(name, {"is 0 at index {1, 4}"}, divide, x, columns:t())
+      fails(name, {"is 0 at index {4}"}, divide, x, every_other["::2"])
+      fails(name, {"is 0 at index {1, 1}"}, divide, x, ints({0}, "int64"):expand(3, 4))
+      fails(name, {"is 0 at index {1, 3}"}, divide, x, ints({1, 2, 0, 4}, "int64"):expand(3, 4))
       assert.same(lt.arange(12):totable(), x:flatten():totable())
     end)
   end)
@@ -91,8 +91,8 @@ describe("on the CPU", function()
       single[at] = 0
       for _, n in ipairs {1, 4} do
         lt.set_num_threads(n)
-        fails("floor_divide", {"at position {" .. at .. "}"}, function() return x // y end)
-        local place = ("at position {%d, %d}"):format((at - 1) % 500 + 1, (at - 1) // 500 + 1)
+        fails("floor_divide", {"at index {" .. at .. "}"}, function() return x // y end)
+        local place = ("at index {%d, %d}"):format((at - 1) % 500 + 1, (at - 1) // 500 + 1)
         fails("remainder", {place},
           function() return x:view(500, 600) % single:view(600, 500):t() end)
       end
@@ -104,10 +104,13 @@ describe("on the CPU", function()
   it("in place on a view, the rest of the tensor stays as it was", function()
     local x = lt.arange(6):view(2, 3)
     local column = x[{{}, 2}]
-    fails("floor_divide_", {"position {2}"}, column.floor_divide_, column, lt.tensor{1, 0})
-    fails("remainder_", {"position {1}"}, column.remainder_, column, column - column)
+    fails("floor_divide_", {"cannot divide integers by zero: argument 'other' is 0 at index {2}"},
+      column.floor_divide_, column, lt.tensor{1, 0})
+    fails("remainder_", {"cannot divide integers by zero: argument 'other' is 0 at index {1}"},
+      column.remainder_, column, column - column)
     assert.same({{1, 2, 3}, {4, 5, 6}}, x:totable())
-    fails("floor_divide_", {"position {1}"}, function()
+    fails("floor_divide_", {"cannot divide integers by zero: argument 'other' is 0 at index {1}"},
+      function()
       local y = lt.tensor{0, 1, 2, 3}
       y["1:3"]:floor_divide_(y["1:3"])
     end)
@@ -115,22 +118,24 @@ describe("on the CPU", function()
 
   it("what is 0 only after the conversion to the result's dtype is named", function()
     local x = ints({7, 8}, "int32")
-    fails("floor_divide", {"is 4294967296, which is 0 in int32"},
+    fails("floor_divide", {'is 4294967296, which is 0 in "int32"'},
       function() return x // (1 << 32) end)
-    fails("remainder", {"is 4294967296, which is 0 in int32"},
+    fails("remainder", {'is 4294967296, which is 0 in "int32"'},
       function() return x % ints(1 << 32, "int64") end)
     assert.same({0, 0}, (x:long() // (1 << 32)):totable())
   end)
 
   it("lt.elementwise", function()
     local x, y = lt.tensor{7, 8}, lt.tensor{1, 0}
-    fails("", {"position {2}"}, lt.elementwise "x // y", x, y)
-    fails("", {"position {2}"}, lt.elementwise "x % y", x, y)
+    fails("", {"cannot divide integers by zero: argument 'other' is 0 at index {2}"},
+      lt.elementwise "x // y", x, y)
+    fails("", {"cannot divide integers by zero: argument 'other' is 0 at index {2}"},
+      lt.elementwise "x % y", x, y)
   end)
 
   it("bool stays refused", function()
     local _, message = pcall(function() return lt.tensor{true} // lt.tensor{false} end)
-    assert.is_truthy(message:find("wants numbers, got bool", 1, true))
+    assert.is_truthy(message:find("expected a number dtype, got \"bool\"", 1, true))
   end)
 end)
 
@@ -198,13 +203,13 @@ describe("on an accelerator", function()
     for _, dtype in ipairs(INTEGERS) do
       local y = ints({{1, 2, 3, 4}, {5, 6, 7, 8}, {9, 1, 0, 0}}, dtype, "cuda")
       for name, way in pairs(WAYS) do
-        fails(name, {"is 0 at position {3, 3} (found on cuda:0, whose work runs later than the "
-          .. "calls); the call was at ", "_spec.lua:", "\nhint: "}, function()
+        fails(name, {'is 0 at index {3, 3} (reported later by "cuda:0", which runs '
+          .. 'asynchronously); the call was at ', "_spec.lua:", "\nhint: "}, function()
           local _ = way[1](x, y)
           lt.cuda.synchronize()
         end)
-        fails(name, {"is 0 at position {3, 3}"}, function() return way[1](x, y):totable() end)
-        fails(name, {"is 0 at position {3, 3}"}, function()
+        fails(name, {"is 0 at index {3, 3}"}, function() return way[1](x, y):totable() end)
+        fails(name, {"is 0 at index {3, 3}"}, function()
           return way[1](x:t(), y:t()["1:4"]):contiguous() and way[1](x, y):cpu()
         end)
       end
@@ -216,8 +221,8 @@ describe("on an accelerator", function()
   it("in place: by the call itself, before anything is written", function()
     for name, way in pairs(WAYS) do
       local x = lt.arange{6, device = "cuda"}
-      fails(name .. "_", {"is 0 at position {5}"}, way[2], x, lt.tensor{1, 1, 1, 1, 0, 1}:cuda())
-      fails(name .. "_", {"is 0 at position {1}"}, way[2], x, x - x)
+      fails(name .. "_", {"is 0 at index {5}"}, way[2], x, lt.tensor{1, 1, 1, 1, 0, 1}:cuda())
+      fails(name .. "_", {"is 0 at index {1}"}, way[2], x, x - x)
       lt.cuda.synchronize()
       assert.same({1, 2, 3, 4, 5, 6}, x:totable())
     end
@@ -225,7 +230,7 @@ describe("on an accelerator", function()
 
   it("a 0-d tensor of a wider dtype", function()
     local x = ints({7, 8}, "int32", "cuda")
-    fails("floor_divide", {"is 4294967296, which is 0 in int32"}, function()
+    fails("floor_divide", {'is 4294967296, which is 0 in "int32"'}, function()
       return (x // ints(1 << 32, "int64", "cuda")):totable()
     end)
   end)

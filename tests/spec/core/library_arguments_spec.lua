@@ -219,7 +219,7 @@ describe("wrong arguments are named", function()
     says("extend: expected a signature such as \"float lr = 0.1\" for argument 'settings', got a "
       .. "table",
       function() optim.Optimizer:extend("Mine", {"lr"}) end)
-    says("Mine: not a signature: (data? params = nil, lr)",
+    says('Mine: expected a signature, got "(data? params = nil, lr)"',
       function() optim.Optimizer:extend("Mine", "lr") end)
     says("isatty: expected the number of an open file for argument 'fd', got nil",
       function() lt.isatty() end)

@@ -87,11 +87,14 @@ describe("a map", function()
 
   it("refuses memory in common where some of it is written", function()
     local all = {p, g, v, q, h, w}
-    refuses("params[1] and params[2] may share memory", all, sgd, {p, p}, {g, g}, {v, v:clone()})
-    refuses("params[1] and momentum_buffers[1] may share memory", all, sgd, {p}, {g}, {p})
-    refuses("share memory, and one of them is written", all, sgd, {q:narrow(1, 1, 2)},
+    refuses("'params[1]' and 'params[2]': they may share memory", all, sgd, {p, p}, {g, g}, {v,
+      v:clone()})
+    refuses("cannot write to one of 'params[1]' and 'momentum_buffers[1]': they may share memory",
+      all, sgd, {p}, {g}, {p})
+    refuses("cannot write to one of 'params[1]' and 'grads[1]': they may share memory", all, sgd,
+      {q:narrow(1, 1, 2)},
       {q:narrow(1, 2, 2)}, nil, {momentum = 0})
-    refuses("params[1] has elements that share memory: it was expanded", all, sgd,
+    refuses("cannot change 'params[1]' in place: its elements share memory", all, sgd,
       {lt.ones(1):expand(2)}, {g}, {v})
     sgd({p, q}, {g, h}, nil, {momentum = 0}) -- a list that is only read may hold a tensor twice
     sgd({p, v}, {g, g}, nil, {momentum = 0})
@@ -110,11 +113,14 @@ describe("a map", function()
 
   it("refuses what autograd would have to record", function()
     local leaf = lt.ones{2, requires_grad = true}
-    refuses("params[1] requires grad and cannot be changed in place", {leaf}, sgd, {leaf}, {g}, {v})
-    refuses("momentum_buffers[1] requires grad", {leaf}, sgd, {p}, {g}, {leaf * 1})
-    refuses("params[1] requires grad", {leaf}, sgd, {lt.no_grad(leaf.view, leaf, 2)}, {g}, {v})
+    refuses("cannot change 'params[1]' in place: it requires grad", {leaf}, sgd, {leaf}, {g}, {v})
+    refuses("cannot change 'momentum_buffers[1]' in place: it requires grad, and autograd does "
+      .. "not record this op", {leaf}, sgd, {p}, {g}, {leaf * 1})
+    refuses("cannot change 'params[1]' in place: it requires grad, and autograd does not "
+      .. "record this op", {leaf}, sgd, {lt.no_grad(leaf.view, leaf, 2)}, {g}, {v})
     local made = lt.inference_mode(function() return lt.ones(2) end)
-    refuses("params[1] was made in inference mode", {made}, sgd, {made}, {g}, {v})
+    refuses("cannot change 'params[1]' in place: it was created in inference mode", {made}, sgd,
+      {made}, {g}, {v})
     lt.no_grad(sgd, {leaf}, {g}, {v})
     assert.is_true(leaf.requires_grad and leaf.is_leaf)
     sgd({p}, {leaf}, {v}) -- what is only read may
@@ -127,7 +133,7 @@ describe("a map", function()
       sgd({p}, {g}, {v})
       local ok, message = pcall(loss.backward, loss)
       assert.equal(not pair[2], ok)
-      if not ok then assert.matches("changed in place since, by sgd_step", message, 1, true) end
+      if not ok then assert.matches("was changed in place by sgd_step", message, 1, true) end
     end
   end)
 
@@ -225,7 +231,7 @@ describe("an optimizer", function()
     assert.is_nil(select(2, core._gradients {a, lt.ones(2, {device = "meta"})}))
     local ok, message = pcall(core._gradients, {a, 0.5})
     assert.is_false(ok)
-    assert.matches("it wants a tensor", message, 1, true)
+    assert.matches("expected a tensor for argument 'list', got 0.5", message, 1, true)
   end)
 
   it("keeps no gradient and no parameter after its step", function()
@@ -330,7 +336,7 @@ describe("a map on CUDA", function()
           local title = ("%d tensors%s"):format(count, wide and " of two dtypes" or "")
           local result = run(count, wide, launches + 1)
           assert.equal(0, result.status, title .. "\n" .. result.err)
-          assert.matches("launching the kernel", run(count, wide, launches).err, 1, true)
+          assert.matches("launch kernel", run(count, wide, launches).err, 1, true)
         end
       end
     end)

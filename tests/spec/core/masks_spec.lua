@@ -69,7 +69,7 @@ describe("masked_scatter", function()
   it("expects shapes that fit", function()
     local ok, message = pcall(lt.masked_scatter, lt.ones(3), lt.ones(2):bool(), lt.ones(3))
     assert.is_false(ok)
-    local expected = "masked_scatter: mask {2} and self {3} cannot be broadcast to one shape"
+    local expected = "masked_scatter: cannot broadcast mask {2} and self {3} to one shape"
     assert.is_truthy(message:find(expected, 1, true), message)
   end)
 end)

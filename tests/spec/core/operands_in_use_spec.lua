@@ -233,7 +233,7 @@ describe("a tensor that a finalizer frees", function()
       pass("leaf", function(_, _, x) x:free(); assert(tostring(x) == "tensor (freed)") end)
       pass("set_data", function(_, g)
         local ok, why = pcall(function() g.data = lt.ones(2) end)
-        assert(not ok and why:find("that a running call uses", 1, true), why)
+        assert(not ok and why:find("a running call uses the tensor", 1, true), why)
       end)
       sweep("backward", FREED, function()
         local x = lt.full({4}, 2.0, {requires_grad = true})
@@ -436,7 +436,7 @@ describe("memory that runs out", function()
         assert(core._is_freed(o[1]) and core._is_freed(o[2]))
       end)
       pressed("set_data", function(o)
-        local why = "set_data: cannot replace the data of a tensor that a running call uses"
+        local why = "set_data: cannot replace the data: a running call uses the tensor"
         for _, f in ipairs {function() o[1].data = o[2] end, function() o[1]:set_data(o[2]) end} do
           local ok, message = pcall(f)
           assert(not ok and message:find(why, 1, true), message)
@@ -518,10 +518,14 @@ describe("a list of gradients", function()
   it("that is empty is refused", function()
     local a = lt.zeros(1, {requires_grad = true})
     local function tensors() return {a * 2, a * 3, a * 4} end
-    devices.fails("0 gradients for 3 tensors", lt.autograd.backward, tensors(), {}, true)
-    devices.fails("0 gradients for 1 tensors", lt.autograd.backward, a * 2, {}, true)
-    devices.fails("0 gradients for 3 tensors", lt.autograd.grad, tensors(), {a}, {}, true)
-    devices.fails("1 gradients for 3 tensors", lt.autograd.grad, tensors(), {a}, {lt.ones(1)}, true)
+    devices.fails("expected 3 gradients for argument 'grad_", lt.autograd.backward, tensors(), {},
+      true)
+    devices.fails("expected 1 gradient for argument 'grad_tensors', one for each tensor, got 0",
+      lt.autograd.backward, a * 2, {}, true)
+    devices.fails("expected 3 gradients for argument 'grad_", lt.autograd.grad, tensors(), {a}, {},
+      true)
+    devices.fails("expected 3 gradients for argument 'grad_outputs', one for each tensor, got 1",
+      lt.autograd.grad, tensors(), {a}, {lt.ones(1)}, true)
     assert.is_nil(a.grad)
     lt.autograd.backward({}, {}, true)
     lt.autograd.backward(tensors(), nil, true)
@@ -553,7 +557,8 @@ y
 x.shape
 ]]
     for _, text in ipairs {"tensor (freed)", "x was freed: it has no memory",
-      "y was freed: there is no graph", "shape: argument 'self' was freed (x:free())"} do
+      "y was freed: it has no autograd graph",
+        "shape: expected a tensor for argument 'self', got a tensor that was freed (x:free())"} do
       program.has(result.out .. result.err, text)
     end
     local whos = result.out:match "name%s+type.-total" or ""

@@ -173,7 +173,8 @@ describe("options", function()
     assert.equal("auto", lt.get_printoptions().sci_mode)
     local ok, message = pcall(lt.set_printoptions, {sci_mode = "never"})
     assert.is_false(ok)
-    assert.matches('"sci_mode" is the string "never", it wants true, false or "auto"', message, 1,
+    assert.matches('expected true, false or "auto" for argument \'sci_mode\', got the string '
+      .. '"never"', message, 1,
       true)
   end)
 
@@ -194,7 +195,8 @@ describe("options", function()
   it("are checked", function()
     local ok, message = pcall(lt.set_printoptions, {profile = "tiny"})
     assert.is_false(ok)
-    assert.matches('no profile is called "tiny"', message, 1, true)
+    assert.matches('expected "default", "short", "full" or "summary" for argument \'profile\', '
+      .. 'got "tiny"', message, 1, true)
     assert.is_false(pcall(lt.set_printoptions, {precision = -1}))
     assert.is_false(pcall(lt.set_printoptions, {edgeitems = 0}))
     assert.is_false(pcall(lt.set_printoptions, {digits = 3}))

@@ -84,7 +84,7 @@ describe("every writer", function()
   it("says when a device is full", function()
     if not io.open "/dev/full" then return pending "no /dev/full" end
     for _, writer in pairs(writers) do
-      has(session(input_of(writer, "/dev/full")).err, "/dev/full: No space left on device")
+      has(session(input_of(writer, "/dev/full")).err, '"/dev/full": No space left on device')
     end
   end)
 
@@ -94,7 +94,7 @@ describe("every writer", function()
       "s = '" .. ("x"):rep(5000) .. "'\n:save --force file"} do
       run "rm -rf * && printf old >file"
       local result = run("(ulimit -f 2; $lutra -i --no-init 2>&1) | cat", code .. "\n")
-      has(result.out, "file: File too large")
+      has(result.out, '"file": File too large')
       assert.equal("old", read "file")
       assert.equal("file\n", run("ls -A").out)
     end

@@ -27,17 +27,18 @@ describe("a signature of a Lua function", function()
   it("says what is wrong with a call", function()
     local parse = args.signature("f",
       "int(>=1) n, 'a'|'b'|'c' mode = 'a', floats(>=0) betas = {0.9, 1}")
-    fails('f: argument "n" is missing: it wants a whole number of at least 1', parse)
-    fails('f: argument "n" is 0, it wants a whole number of at least 1', parse, 0)
-    fails('f: argument "n" is 1.5, it wants', parse, 1.5)
+    fails("f: expected an integer of at least 1 for argument 'n', got no value", parse)
+    fails("f: expected an integer of at least 1 for argument 'n', got 0", parse, 0)
+    fails("f: expected an integer of at least 1 for argument 'n', got 1.5", parse, 1.5)
     fails("f: expected 'a', 'b' or 'c' for argument 'mode', got the string \"d\"", parse, 1, "d")
-    fails('f: argument "betas" is a table, it wants a list of numbers of at least 0', parse,
+    fails("f: expected a list of numbers of at least 0 for argument 'betas', got a table", parse,
       {1, betas = {0.5, -1}})
-    fails('f: no argument is called "beta" (did you mean "betas"?). It takes: n, mode, betas',
+    fails("f: expected an argument name (n, mode, betas), got 'beta'",
       parse,
       1, {beta = 2})
-    fails('f: argument "mode" is given twice, by position and by name', parse, {1, "b", mode = "b"})
-    fails("f: 4 arguments given, it takes at most 3: n, mode, betas", parse, 1, "a", {1}, 4)
+    fails("f: expected one value for argument 'mode', got two: one by position, one by name",
+      parse, {1, "b", mode = "b"})
+    fails("f: expected at most 3 arguments (n, mode, betas), got 4", parse, 1, "a", {1}, 4)
   end)
 
   it("has lists as defaults, a new one for each call", function()
@@ -63,7 +64,7 @@ describe("a signature of a Lua function", function()
     assert.same({{0, 0.5}}, select(3, parse{limits = {{0, 0.5}}}))
     local x = lt.ones(1)
     assert.equal(x, select(4, parse{rows = {{x, x}, {}}})[1][2])
-    fails("f: expected a dim, counted from 1 or from -1 for argument 'dims[2][1]', got 0", parse,
+    fails("f: expected a 1-based dim for argument 'dims[2][1]', got 0", parse,
       {{1}, {0}})
     fails("f: expected an integer for argument 'pairs[1][2]', got 0.5", parse,
       {pairs = {{1, 0.5}}})
@@ -72,17 +73,17 @@ describe("a signature of a Lua function", function()
       {limits = {{-1}}})
     fails("f: expected a tensor for argument 'rows[1][2]', got 1", parse, {rows = {{x, 1}}})
     fails("f: expected a list of lists of integers for argument 'pairs', got 1", parse, 2, 1)
-    fails("f: expected a whole number or a list of lists of dims for argument 'dims', got true",
+    fails("f: expected an integer or a list of lists of dims for argument 'dims', got true",
       parse, true)
     local list = args.signature("g", "ints[] pairs, bool flag = false")
-    fails("g: expected a list of lists of integers for argument 'pairs', got nil", list)
+    fails("g: expected a list of lists of integers for argument 'pairs', got no value", list)
     assert.same({{1, 2}, {3}}, (list{{1, 2}, {3}, flag = true}))
     assert.is_true(select(2, list{{1, 2}, {3}, flag = true}))
     local described = args.describe(parse)
     assert.equal("{{1, 2}, {}}", described[2].default)
     assert.equal("ints[]", described[2].type)
-    assert.equal("a whole number or a list of lists of dims", described[1].expected)
-    fails("g: not a signature", args.signature, "g", "ints[][] pairs")
+    assert.equal("an integer or a list of lists of dims", described[1].expected)
+    fails('g: expected a signature, got "(ints[][] pairs)"', args.signature, "g", "ints[][] pairs")
   end)
 
   it("takes lists spread, in a table, by name and as the one table", function()
@@ -91,7 +92,7 @@ describe("a signature of a Lua function", function()
       (parse{size = {2, 3}}), (parse{{2, 3}, flag = true}), (parse(lt.ones(2, 3).shape))} do
       assert.same({2, 3}, size)
     end
-    fails('f: argument "size" is a table, it wants sizes: whole numbers of at least 0',
+    fails("f: expected sizes (integers) of at least 0 for argument 'size', got a table",
       parse, {2, -1})
     local list = args.signature("g", "list items, int n = 1")
     local a, b = {}, {}
@@ -107,9 +108,9 @@ describe("a signature of a Lua function", function()
     assert.equal("same", (parse "same"))
     assert.same({1, 2}, (parse({1, 2})))
     assert.equal("-O3", select(2, parse(1, "-O3")))
-    fails("f: expected 'same' or 'valid' or whole numbers for argument 'padding', got the string "
-      .. '"full"', parse, "full")
-    fails('f: argument "options" is 3, it wants a string or a table', parse, "same", 3)
+    fails("f: expected 'same' or 'valid' or integers for argument 'padding', got the string "
+      .. "\"full\"", parse, "full")
+    fails("f: expected a string or a table for argument 'options', got 3", parse, "same", 3)
   end)
 
   it("counts dims from 1", function()
@@ -117,7 +118,8 @@ describe("a signature of a Lua function", function()
     local dim, dims, at = parse()
     assert.same({-1, {1, -2}, 2}, {dim, dims, at})
     assert.same({2, {3}, -1}, {parse(2, {3}, -1)})
-    fails('f: argument "dim" is 0: dims count from 1 (-1 is the last)', parse, 0)
+    fails("f: expected a 1-based dim for argument 'dim', got 0\nhint: dims count from 1 (-1 is "
+      .. "the last)", parse, 0)
   end)
 
   it("limits dtypes to those that it names", function()
@@ -126,12 +128,13 @@ describe("a signature of a Lua function", function()
     assert.equal("float64", (parse(lt.float64)))
     fails("f: expected dtype(float32|float64) for argument 'dtype', got the string \"int8\"", parse,
       "int8")
-    fails('f: no dtype "float7"', parse, "float7")
+    fails('f: expected a dtype (bool, uint8, int8, int16, int32, int64, float16, bfloat16, '
+      .. 'float32, float64, complex64, complex128), got "float7"', parse, "float7")
   end)
 
   it("is refused where it is malformed", function()
     for _, text in ipairs {"int", "number n", "int n = x", "int n, int n", "'a'|'b' s = 'c'"} do
-      fails("not a signature: (" .. text .. ")", args.signature, "f", text)
+      fails('expected a signature, got "(' .. text .. ')"', args.signature, "f", text)
     end
   end)
 
@@ -140,7 +143,7 @@ describe("a signature of a Lua function", function()
     local list, title = args.describe(parse)
     assert.equal("f", title)
     assert.same({name = "n", type = "int", optional = false, least = 0,
-      expected = "a whole number of at least 0"}, list[1])
+      expected = "an integer of at least 0"}, list[1])
     assert.same({name = "mode", type = "string", optional = true, default = '"a"',
       choices = {"a", "b"}, expected = "'a' or 'b'"}, list[2])
     assert.same({name = "x", type = "Tensor", optional = true, default = "nil",
@@ -165,17 +168,22 @@ describe("an optimizer's settings", function()
   end)
 
   it("are refused with the message of every other call", function()
-    fails('SGD: no argument is called "mometum" (did you mean "momentum"?). It takes: params, lr',
+    fails("SGD: expected an argument name (params, lr, momentum, dampening, weight_decay, "
+      .. "nesterov, maximize, foreach, differentiable, fused), got 'mometum'",
       optim.SGD, {p}, {mometum = 1})
-    fails('SGD: no argument is called "mometum" (did you mean "momentum"?). It takes: lr, momentum',
+    fails("SGD: expected an argument name (lr, momentum, dampening, weight_decay, nesterov, "
+      .. "maximize, foreach, differentiable, fused), got 'mometum'",
       optim.SGD, {{params = {p}, mometum = 1}})
-    fails('SGD: argument "lr" is given twice, by position and by name', optim.SGD, {p}, 1, {lr = 1})
+    fails("SGD: expected one value for argument 'lr', got two: one by position, one by name",
+      optim.SGD, {p}, 1, {lr = 1})
     fails("SGD: expected a number for argument 'dampening', got nan", optim.SGD, {p},
       {dampening = 0 / 0})
-    fails('Adam: argument "amsgrad" is 1, it wants true or false', optim.Adam, {p}, {amsgrad = 1})
+    fails("Adam: expected a boolean for argument 'amsgrad', got 1", optim.Adam, {p}, {amsgrad = 1})
     fails("Adam: expected two numbers from 0 to below 1 for argument 'betas', got a table",
       optim.Adam, {p}, {betas = {0.9}})
-    fails("AdamW: 12 arguments given, it takes at most 11: params, lr", optim.AdamW, {p}, 1, {0, 0},
+    fails("AdamW: expected at most 11 arguments (params, lr, betas, eps, weight_decay, "
+      .. "amsgrad, maximize, foreach, capturable, differentiable, fused), got 12", optim.AdamW,
+        {p}, 1, {0, 0},
       1, 1, false, false, false, false, false, false, 1)
   end)
 
@@ -231,10 +239,12 @@ describe("a composite written in Lua", function()
       lt.F.normalize{x, dim = 1}, lt.F.normalize{input = x, dim = -2}} do
       assert.is_true(lt.allclose(x / lt.tensor({3, 20 ^ 0.5}, {dtype = "float64"}), y))
     end
-    fails('normalize: argument "dim" is 0: dims count from 1', lt.F.normalize, x, 2, 0)
-    fails('normalize: no argument is called "dims" (did you mean "dim"?)', lt.F.normalize, x,
+    fails("normalize: expected a 1-based dim for argument 'dim', got 0", lt.F.normalize, x, 2, 0)
+    fails("normalize: expected an argument name (input, p, dim, eps), got 'dims'", lt.F.normalize,
+      x,
       {dims = 1})
-    fails('cosine_similarity: argument "x2" is missing: it wants a tensor', lt.F.cosine_similarity,
+    fails("cosine_similarity: expected a tensor for argument 'x2', got no value",
+      lt.F.cosine_similarity,
       x)
   end)
 
@@ -245,7 +255,8 @@ describe("a composite written in Lua", function()
       {signature = "f(int n)", doc = "x", fn = 3})
     fails("_define: expected a name and parameters for argument 'signature', got", define,
       {signature = "(int n)", doc = "x", fn = print})
-    fails("f: not a signature: (int)", define, {signature = "f(int)", doc = "x", fn = print})
+    fails('f: expected a signature, got "(int)"', define, {signature = "f(int)", doc = "x",
+      fn = print})
   end)
 end)
 
@@ -263,6 +274,8 @@ describe("functions of the library", function()
       "fast")
     fails("kaiming_normal_: expected 'fan_in' or 'fan_out' for argument 'mode', got the string",
       lt.nn.init.kaiming_normal_, lt.ones(2, 2), {mode = "fan"})
-    fails('Linear: no dtype "float7"', lt.nn.Linear, 2, 3, {dtype = "float7"})
+    fails('Linear: expected a dtype (bool, uint8, int8, int16, int32, int64, float16, '
+      .. 'bfloat16, float32, float64, complex64, complex128), got "float7"', lt.nn.Linear, 2, 3,
+        {dtype = "float7"})
   end)
 end)

@@ -81,21 +81,26 @@ describe("lt.tensor", function()
     for _ = 1, 17 do deep = {deep} end
     assert.matches("element {2} has 1 elements, the ones before it have 2",
       fails(lt.tensor, {{1, 2}, {3}}), 1, true)
-    assert.matches("mixed: element {2} is a table, where others are numbers",
+    assert.matches("tensor: expected tables of one depth, got a mixed table: element {2} is a "
+      .. "table, others are numbers",
       fails(lt.tensor, {1, {2}}), 1, true)
-    assert.matches("mixed: element {2} is 2, where others are tables",
+    assert.matches("tensor: expected tables of one depth, got a mixed table: element {2} is 2, "
+      .. "others are tables",
       fails(lt.tensor, {{1}, 2}), 1, true)
     assert.matches("cyclic", fails(lt.tensor, cyclic), 1, true)
-    assert.matches("tensor: the table is", fails(lt.tensor, late), 1, true)
-    assert.matches("nested deeper than 16", fails(lt.tensor, deep), 1, true)
-    assert.matches('element {1} is the string "1", it wants a number',
+    assert.matches("tensor: expected tables of one depth, got a mixed table: element {2, 1} is "
+      .. "a table, others are numbers", fails(lt.tensor, late), 1, true)
+    assert.matches("more than 16 nested levels", fails(lt.tensor, deep), 1, true)
+    assert.matches('expected a number or a boolean for element {1}, got the string "1"',
       fails(lt.tensor, {"1"}), 1, true)
-    assert.matches("element {2} is nil", fails(lt.tensor, {1, nil, 3}), 1, true)
-    assert.matches("element {1} is a tensor of shape {2}; a list of tensors is joined by lt.stack",
+    assert.matches("expected a number or a boolean for element {2}, got nil", fails(lt.tensor, {1,
+      nil, 3}), 1, true)
+    assert.matches("expected a number or a boolean for element {1}, got a tensor of shape {2}",
       fails(lt.tensor, {lt.ones(2)}), 1, true)
-    assert.matches('tensor: argument "data" is missing', fails(lt.tensor), 1, true)
-    assert.matches("the data is a function", fails(lt.tensor, print), 1, true)
-    assert.matches('no argument is called "dtpye"', fails(lt.tensor, {1, dtpye = "int8"}), 1, true)
+    assert.matches("tensor: expected a value for argument 'data', got no value", fails(lt.tensor),
+      1, true)
+    assert.matches("for the data, got a function", fails(lt.tensor, print), 1, true)
+    assert.matches("got 'dtpye'", fails(lt.tensor, {1, dtpye = "int8"}), 1, true)
   end)
 
   it("refuses numbers that do not fit", function()
@@ -143,7 +148,8 @@ describe("fields and questions", function()
     assert.is_false(lt.is_tensor{1})
     assert.is_false(lt.is_tensor(nil))
     assert.is_true(x:shares_storage(x[1]))
-    assert.matches("size: dim 3 is out of range", fails(x.size, x, 3), 1, true)
+    assert.matches("size: cannot use dim 3: it is out of range, a tensor of shape {2, 3} has 2 "
+      .. "dims", fails(x.size, x, 3), 1, true)
     assert.matches("dims count from 1", fails(x.size, x, 0), 1, true)
   end)
 
@@ -160,8 +166,9 @@ describe("fields and questions", function()
     assert.matches('did you mean "softmax"', fails(function() return x:sofmax(1) end), 1, true)
     assert.matches('no field or method "zzzzzz"', fails(function() return x.zzzzzz end), 1, true)
     assert.matches('"color"', fails(function() x.color = 1 end), 1, true)
-    assert.matches('field "shape" cannot be assigned', fails(function() x.shape = {6} end), 1, true)
-    assert.matches('method "sum" cannot be assigned', fails(function() x.sum = 1 end), 1, true)
+    assert.matches('cannot assign this field of a tensor', fails(function() x.shape = {6} end), 1,
+      true)
+    assert.matches("cannot assign a tensor's method", fails(function() x.sum = 1 end), 1, true)
   end)
 
   it("are one object for one tensor", function()
@@ -195,8 +202,10 @@ describe("conversion to Lua", function()
     assert.matches("item: ", fails(function() return lt.ones(2):item() end), 1, true)
     assert.matches("{2}", fails(function() return lt.ones(2):item() end), 1, true)
     local meta = lt.ones{1, device = "meta"}
-    assert.matches("item: a meta tensor has no data", fails(meta.item, meta), 1, true)
-    assert.matches("totable: a meta tensor has no data", fails(meta.totable, meta), 1, true)
+    assert.matches('item: cannot read a tensor on "meta": it has no data', fails(meta.item, meta),
+      1, true)
+    assert.matches('totable: cannot read a tensor on "meta": it has no data', fails(meta.totable,
+      meta), 1, true)
   end)
 end)
 
@@ -272,10 +281,12 @@ describe("random numbers", function()
   end)
 
   it("need a generator where one is asked for", function()
-    assert.matches('argument "generator" is 3, it wants a Generator',
+    assert.matches("expected a Generator for argument 'generator', got 3",
       fails(lt.rand, 2, {generator = 3}), 1, true)
-    assert.matches('argument "seed" is the string "x"', fails(lt.manual_seed, "x"), 1, true)
-    assert.matches("it wants what get_state gave", fails(lt.set_rng_state, lt.ones(2)), 1, true)
+    assert.matches("expected an integer for argument 'seed', got the string \"x\"",
+      fails(lt.manual_seed, "x"), 1, true)
+    assert.matches("expected a state that get_state returned for argument 'state', got a "
+      .. "tensor of shape {2}", fails(lt.set_rng_state, lt.ones(2)), 1, true)
   end)
 end)
 

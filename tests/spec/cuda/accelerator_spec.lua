@@ -101,23 +101,25 @@ describe("device arguments", function()
       assert.equal("cuda:" .. last, name)
     end
     assert.equal("cpu", lt.device{"cpu"})
-    fails('for argument \'type\' before an index, got the string "cuda:0"', lt.device, "cuda:0", 0)
-    fails('argument "index" is -1', lt.device, "cuda", -1)
-    fails("3 arguments given, it takes at most 2: type, index", lt.device, "cuda", 0, 0)
-    fails('no device "cuda:9"', lt.device, "cuda", 9)
+    fails('expected a type such as "cuda" for argument \'type\' before an index, got the '
+      .. 'string "cuda:0"', lt.device, "cuda:0", 0)
+    fails("expected an integer of at least 0 for argument 'index', got -1", lt.device, "cuda", -1)
+    fails("expected at most 2 arguments (type, index), got 3", lt.device, "cuda", 0, 0)
+    fails('expected an available device, got "cuda:9"', lt.device, "cuda", 9)
     assert.equal("cuda:0", lt.zeros{1, device = 0}.device)
     assert.equal("cuda:0", lt.zeros{1, device = x}.device)
   end)
 
   it("that are invalid are refused", function()
-    fails({"cuda.synchronize", "cuda:9", "counted from 0", "Devices here"}, cuda.synchronize, 9)
-    fails({"cuda.synchronize", "-1", "counted from 0"}, cuda.synchronize, -1)
+    fails({"cuda.synchronize", "cuda:9", "counted from 0", "Available devices"}, cuda.synchronize,
+      9)
+    fails({"cuda.synchronize", "got -1", "at least 0"}, cuda.synchronize, -1)
     fails({"cuda.memory_stats", "a table"}, cuda.memory_stats, {})
     fails({"cuda.memory_stats", "1.5"}, cuda.memory_stats, 1.5)
-    fails({"cuda.memory_stats", "is cpu", "type cuda"}, cuda.memory_stats, "cpu")
-    fails({"cuda.memory_stats", "is cpu"}, cuda.memory_stats, lt.zeros(1))
+    fails({"cuda.memory_stats", 'got "cpu"', 'type "cuda"'}, cuda.memory_stats, "cpu")
+    fails({"cuda.memory_stats", 'got "cpu"'}, cuda.memory_stats, lt.zeros(1))
     fails({"cuda.memory_stats", "nonsense"}, cuda.memory_stats, "nonsense")
-    fails({"accelerator.memory_stats", "is meta", "an accelerator"}, accelerator.memory_stats,
+    fails({"accelerator.memory_stats", 'got "meta"', "an accelerator"}, accelerator.memory_stats,
       "meta")
     fails("a device", lt.zeros, {1, device = {}})
   end)
@@ -163,9 +165,9 @@ describe("devices", function()
     fails("for argument 'device', got nil", cuda.set_device)
     fails("expected a device for argument 'device', got nil", accelerator.set_device_index)
     fails("cuda:9", cuda.set_device, 9)
-    fails("is cpu", accelerator.set_device_index, "cpu")
+    fails('got "cpu"', accelerator.set_device_index, "cpu")
     assert.equal(0, accelerator.current_device_index())
-    fails("expected a function for argument 'f', got 3", cuda.with_device, 0, 3)
+    fails("expected a function", cuda.with_device, 0, 3)
     fails("cuda:9", cuda.with_device, 9, print)
     if not two then return pending "one device" end
     assert.same({1, "cuda:1", "x"}, {cuda.with_device(1, function(x)
@@ -186,21 +188,22 @@ describe("devices", function()
       cuda.synchronize(spelled)
       accelerator.synchronize(spelled)
     end
-    fails({"cuda.synchronize", 'no argument is called "devise"', "It takes: device"},
+    fails({"cuda.synchronize", "got 'devise'", "(device)"},
       cuda.synchronize, {devise = 0})
     assert.equal(cuda.can_device_access_peer(0, 0),
       cuda.can_device_access_peer{device = 0, peer_device = 0})
     cuda.set_per_process_memory_fraction{fraction = 1, device = 0}
     collectgarbage() -- so that no tensor ends between the two
     assert.equal(cuda.memory_summary(0, true), cuda.memory_summary{abbreviated = true})
-    fails('cuda.set_device: expected a device such as 1 or "cuda:1" for argument \'device\', got '
-      .. "nil", cuda.set_device)
+    fails("cuda.set_device: expected a device such as 1 or \"cuda:1\" for argument 'device', "
+      .. "got nil", cuda.set_device)
   end)
 
   it("read each other's memory or not", function()
-    fails('argument "peer_device" is missing', cuda.can_device_access_peer, 0)
-    fails('argument "peer_device" is -1', cuda.can_device_access_peer, 0, -1)
-    fails('argument "peer_device" is cpu', cuda.can_device_access_peer, 0, "cpu")
+    fails("argument 'peer_device', got no value", cuda.can_device_access_peer, 0)
+    fails("expected a device index of at least 0 for argument 'peer_device', got -1",
+      cuda.can_device_access_peer, 0, -1)
+    fails("argument 'peer_device', got \"cpu\"", cuda.can_device_access_peer, 0, "cpu")
     fails("cuda:9", cuda.can_device_access_peer, 0, 9)
     assert.equal("boolean", type(cuda.can_device_access_peer(0, two and 1 or 0)))
   end)
@@ -225,8 +228,8 @@ describe("devices", function()
     assert.is_true(lt.equal(a, lt.rand{4, device = "cuda"}:cpu()))
     lt.manual_seed(7)
     assert.is_true(lt.allclose(a, lt.rand(4)))
-    fails("whole number", cuda.manual_seed, "x")
-    fails("whole number", cuda.manual_seed_all, {})
+    fails("an integer", cuda.manual_seed, "x")
+    fails("an integer", cuda.manual_seed_all, {})
     fails("set_rng_state", cuda.set_rng_state, 3)
     fails("get_rng_state", cuda.get_rng_state, 9)
   end)
@@ -258,11 +261,11 @@ describe("a build without code for the GPU", function()
     if not os.getenv "LUTRA_EMULATE" then return pending "needs emulated devices" end
     local script = 'require("lutra").ones{3, device = "cuda"}'
     local result = devices.script(script, "LUTRA_EMULATE_ARCHS=90")
-    program.has(result.err, "ones: cannot use cuda:0, Emulated GPU (sm_80): this build has code "
-      .. "for sm_90, PTX of compute_90\nhint: build Lutra with make CUDA_ARCHS=80")
+    program.has(result.err, 'ones: cannot use "cuda:0", Emulated GPU (sm_80): this build has code '
+      .. "for sm_90, PTX of compute_90\nhint: make CUDA_ARCHS=80")
     result = program.shell("LUTRA_EMULATE_ARCHS=90 " .. program.quote(program.program) .. " --info")
     assert.equal(0, result.status, result.err)
-    assert.matches("cuda:0 +cannot use cuda:0, Emulated GPU %(sm_80%)", result.out)
+    assert.matches('cuda:0 +cannot use "cuda:0", Emulated GPU %(sm_80%)', result.out)
     assert.matches("GPU +sm_80: no code for it in this build; build Lutra with make CUDA_ARCHS=80",
       result.out)
     -- the PTX of an older architecture will do
@@ -429,11 +432,11 @@ describe("tensors", function()
     assert.equal("integer", math.type(x:data_ptr()))
     assert.is_true(x:data_ptr() ~= 0)
     assert.equal(0, lt.zeros{2, device = "meta"}:data_ptr())
-    fails('no device "mps"', y.mps, y)
-    fails("type cuda", y.cuda, y, "cpu")
+    fails('expected an available device, got "mps"', y.mps, y)
+    fails('type "cuda"', y.cuda, y, "cpu")
     fails("cuda:9", y.cuda, y, 9)
     fails({"cuda", "a function"}, y.cuda, y, print)
-    fails("no argument", y.cpu, y, {device = "cuda"})
+    fails("expected an argument name", y.cpu, y, {device = "cuda"})
     fails("data_ptr", y.data_ptr, 3)
   end)
 
@@ -454,9 +457,11 @@ describe("tensors", function()
     local back = there:to{device = "cpu", non_blocking = true}
     assert.is_true(back:is_pinned())
     assert.is_true(lt.equal(x, back))
-    fails("self is on cuda:0", there.pin_memory, there)
+    fails('expected a tensor on "cpu" for argument \'self\', got one on "cuda:0"',
+      there.pin_memory, there)
     fails("pin_memory", x.pin_memory, 3)
-    fails('pin_memory: argument "device" is cpu, it wants an accelerator', x.pin_memory, x, "cpu")
+    fails('pin_memory: expected an accelerator for argument \'device\', got "cpu"', x.pin_memory,
+      x, "cpu")
     fails("is_pinned", x.is_pinned, 3)
   end)
 
@@ -488,11 +493,14 @@ describe("tensors", function()
       "-u LUTRA_EMULATE CUDA_VISIBLE_DEVICES=")
     assert.equal(0, result.status, result.err)
     local lines = {}
-    for line in result.out:gmatch "[^\n]+" do lines[#lines + 1] = line end
-    assert.is_truthy(lines[1]:find('pin_memory: no device "cuda"', 1, true), lines[1])
+    for line in result.out:gsub("\nhint: [^\n]*",
+      ""):gmatch "[^\n]+" do lines[#lines + 1] = line end
+    assert.is_truthy(lines[1]:find('pin_memory: expected an available device, got "cuda"', 1,
+      true), lines[1])
     assert.equal("false\tfalse\tcpu", lines[2])
     assert.equal("nil\t0", lines[3])
-    assert.is_truthy(lines[4]:find('cuda.current_device: no device "cuda"', 1, true), lines[4])
+    assert.is_truthy(lines[4]:find('cuda.current_device: expected an available device, got "cuda"',
+      1, true), lines[4])
     assert.equal("true", lines[5])
   end)
 end)
@@ -505,15 +513,15 @@ describe("lt.mps", function()
     assert.equal(0, mps.device_count())
     for _, name in ipairs {"synchronize", "empty_cache", "current_allocated_memory",
       "driver_allocated_memory", "recommended_max_memory", "Event", "unsupported_ops"} do
-      fails({"mps." .. name, 'no device "mps"'}, mps[name])
+      fails({"mps." .. name, 'expected an available device, got "mps"'}, mps[name])
     end
-    fails('no device "mps"', mps.set_per_process_memory_fraction, 0.5)
+    fails('expected an available device, got "mps"', mps.set_per_process_memory_fraction, 0.5)
     mps.manual_seed(3)
     local state = mps.get_rng_state()
     local a = lt.rand(3)
     mps.set_rng_state(state)
     assert.is_true(lt.equal(a, lt.rand(3)))
-    fails("whole number", mps.manual_seed, "x")
+    fails("an integer", mps.manual_seed, "x")
     fails("set_rng_state", mps.set_rng_state, "x")
   end)
 end)
@@ -566,8 +574,8 @@ describe("modules", function()
       '"3.weight" is on "cpu"',
       "devices()"}, function() mixed():device() end)
     assert.same({"cuda:0", "cpu"}, mixed():devices())
-    fails('no device "mps"', function() net:mps() end)
-    fails("is cpu", function() net:cuda "cpu" end)
+    fails('expected an available device, got "mps"', function() net:mps() end)
+    fails('got "cpu"', function() net:cuda "cpu" end)
     fails("cuda:9", function() net:cuda(9) end)
     fails("a device", function() net:cuda(print) end)
   end)
@@ -605,7 +613,8 @@ describe("modules", function()
     assert.same({"cuda:0", "cuda:0", true}, {net:device(), weight.device, weight.requires_grad})
     assert.equal("cpu", net:to_empty {device = "cpu"}:device())
     assert.equal("cuda:0", net:to_empty(0):device())
-    fails("missing", function() net:to_empty() end)
+    fails("expected a device such as \"cpu\" for argument 'device', got no value",
+      function() net:to_empty() end)
     fails("nonsense", function() net:to_empty "nonsense" end)
     local outer = nn.Sequential(net)
     outer:to_empty{device = "cpu", recurse = false}
@@ -638,23 +647,23 @@ describe("modules", function()
 
   it("are named by errors", function()
     local net, x = mixed(), lt.ones(2, 3)
-    fails({"different devices", "net[1].weight is on cuda:0"}, function() net(x) end)
-    fails({"different devices", "net[3].weight is on cpu"}, function() net(x:cuda()) end)
+    fails({"different devices", 'net[1].weight is on "cuda:0"'}, function() net(x) end)
+    fails({"different devices", 'net[3].weight is on "cpu"'}, function() net(x:cuda()) end)
     local model = {layers = net}
-    fails("inner.layers[3].weight is on cpu", function()
+    fails('inner.layers[3].weight is on "cpu"', function()
       local inner = model
       net = nil
       return inner.layers(x:cuda()), model
     end)
     net = mixed()
     local function run(it) return (it(x)) end
-    fails("it[1].weight is on cuda:0", run, net)
-    local message = fails("add: tensors are on different devices: self is on cuda:0, x is "
-      .. 'on cpu. Write x:to("cuda:0")', function() return x:cuda() + x end)
-    fails('Write x:to("cuda:0")', function() return x + x:cuda() end) -- not to the CPU
-    fails('Move one: self:to("meta")', function() return x:cuda() + x:to "meta" end)
-    fails('add: tensors are on different devices: self is on cuda:0, other is on cpu. Move one: '
-      .. 'other:to("cuda:0")', function() return x:cuda() + lt.ones(3) end)
+    fails('it[1].weight is on "cuda:0"', run, net)
+    local message = fails('add: cannot use tensors on different devices: self is on "cuda:0", x is '
+      .. 'on "cpu"\nhint: x:to("cuda:0")', function() return x:cuda() + x end)
+    fails('hint: x:to("cuda:0")', function() return x + x:cuda() end) -- not to the CPU
+    fails('hint: self:to("meta")', function() return x:cuda() + x:to "meta" end)
+    fails('add: cannot use tensors on different devices: self is on "cuda:0", other is on '
+      .. '"cpu"\nhint: other:to("cuda:0")', function() return x:cuda() + lt.ones(3) end)
     assert.is_truthy(message:find("{2, 3}", 1, true))
   end)
 
@@ -695,7 +704,8 @@ describe("what goes wrong", function()
     fails("different devices", function() return a * b end)
     local net = nn.Linear(3, 2):cuda()
     net.bias:set_data(net.bias:detach():to "cuda:1")
-    fails("net.bias is on cuda:1", function()
+    fails('cannot use tensors on different devices: input is on "cuda:0", bias is on "cuda:1"',
+      function()
       return lt.no_grad(net, lt.ones{1, 3, device = "cuda"})
     end)
   end)
@@ -708,7 +718,7 @@ describe("what goes wrong", function()
         local ok, message = pcall(function()
           for i = 1, 1000 do held[i] = lt.empty{1 << 20, device = "cuda"} end
         end)
-        assert(not ok and message:find("empty: out of memory on cuda:0", 1, true), message)
+        assert(not ok and message:find('empty: out of memory on "cuda:0"', 1, true), message)
         return held
       end
       do

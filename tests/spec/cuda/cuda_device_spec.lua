@@ -70,17 +70,22 @@ describe("cuda: devices", function()
       for _, op in ipairs(lt.ops()) do assert(op.support.cuda, "no kernel: " .. op.name) end]]
   end)
   test("no driver", function()
-    cannot("no NVIDIA driver is running on this machine", "LUTRA_EMULATE_DRIVER=none")
+    cannot("no NVIDIA driver found", "LUTRA_EMULATE_DRIVER=none")
   end)
   test("a driver that is too old", function()
-    cannot("the NVIDIA driver is too old: it knows CUDA ", "LUTRA_EMULATE_DRIVER=old")
+    cannot('expected an available device, got "cuda": the NVIDIA driver is too old: it '
+      .. 'supports CUDA 11.4, this Lutra was built with CUDA 13.0. Update the driver. '
+        .. 'Available devices: cpu, meta', "LUTRA_EMULATE_DRIVER=old")
     cannot("this Lutra was built with CUDA 1", "LUTRA_EMULATE_DRIVER=old")
   end)
   test("CUDA_VISIBLE_DEVICES that hides all", function()
-    cannot('CUDA_VISIBLE_DEVICES is "" in the environment, which hides every GPU',
+    cannot('expected an available device, got "cuda": CUDA_VISIBLE_DEVICES="" in the '
+      .. 'environment hides every GPU. Available devices: cpu, meta',
       "CUDA_VISIBLE_DEVICES=")
-    cannot('CUDA_VISIBLE_DEVICES is "nonsense" in the environment', "CUDA_VISIBLE_DEVICES=nonsense")
-    cannot('CUDA_VISIBLE_DEVICES is "-1" in the environment', "CUDA_VISIBLE_DEVICES=-1")
+    cannot('expected an available device, got "cuda": CUDA_VISIBLE_DEVICES="nonsense" in the '
+      .. 'environment hides every GPU. Available devices: cpu, meta',
+        "CUDA_VISIBLE_DEVICES=nonsense")
+    cannot('CUDA_VISIBLE_DEVICES="-1" in the environment', "CUDA_VISIBLE_DEVICES=-1")
   end)
   test("CUDA_VISIBLE_DEVICES that changes the order, or hides some", function()
     passes([[assert(lt.cuda.device_count() == 2)
@@ -91,9 +96,10 @@ describe("cuda: devices", function()
   end)
   test("numbers that there are not", function()
     passes [[
-      fails('no device "cuda:9": there are 2 of them, counted from 0', lt.zeros,
+      fails('expected an available device, got "cuda:9": there are 2 of them, counted from 0',
+        lt.zeros,
         {1, device = 'cuda:9'})
-      fails('no device "cuda:x"', lt.zeros, {1, device = 'cuda:x'})
+      fails('expected an available device, got "cuda:x"', lt.zeros, {1, device = 'cuda:x'})
       assert(lt.zeros{1, device = 'cuda'}.device == 'cuda:0')]]
   end)
   test("that cannot start", function()
@@ -186,7 +192,7 @@ describe("cuda: copies", function()
   test("that fail", function()
     passes([[
       local x = lt.ones(3)
-      fails("to: CUDA error 1 while copying to the device on cuda:0", x.to, x, "cuda")
+      fails("to: cannot copy to the device on \"cuda:0\": CUDA error 1", x.to, x, "cuda")
       same(x, x:to "cuda")]], "LUTRA_EMULATE_FAULT=copy@1")
   end)
 end)
@@ -196,16 +202,16 @@ describe("cuda: bad values that the device finds", function()
     passes [[
       local x = lt.arange(10):to "cuda"
       local index = lt.tensor{3, 11, 12}:to "cuda"
-      local message = fails("index_select: index is 11 at position {2}; the valid range is " ..
-        "1..10 (found on cuda:0, whose work runs later than the calls)",
+      local message = fails("index_select: expected an index from 1 to 10 for argument 'index', " ..
+          "got 11 at index {2} (reported later by \"cuda:0\", which runs asynchronously)",
         function() return x:index_select(1, index):cpu() end)
       assert(x:sum():item() == 55)
       -- The words are the CPU's.
-      local cpu = fails("index is 11", function()
+      local cpu = fails("got 11 at index", function()
         return lt.arange(10):index_select(1, index:cpu())
       end)
-      assert(message:find(cpu:match "index is 11[^\n]*", 1, true), cpu)
-      fails("0 at position {1}; positions count from 1",
+      assert(message:find(cpu:match "index_select: [^\n]*", 1, true), cpu)
+      fails("got 0 at index {1}",
         function() return x:index_select(1, lt.tensor{0}:to "cuda"):cpu() end)
       same(x:index_select(1, lt.tensor{3, 1}:to "cuda"), lt.tensor{3, 1})]]
   end)
@@ -213,20 +219,22 @@ describe("cuda: bad values that the device finds", function()
     passes [[
       local x, bad = lt.ones{4, device = "cuda"}, lt.tensor{9}:to "cuda"
       x:index_select(1, bad)
-      fails("index is 9", lt.synchronize, "cuda")
+      fails("for argument 'index', got 9", lt.synchronize, "cuda")
       lt.synchronize "cuda"
       x:index_select(1, bad)
-      fails("index is 9", function() for _ = 1, 1e6 do x:add_(1) end end)
-      fails("index is 9", function() return x:index_select(1, bad):sum():item() end)
+      fails("for argument 'index', got 9", function() for _ = 1, 1e6 do x:add_(1) end end)
+      fails("for argument 'index', got 9", function() return x:index_select(1,
+        bad):sum():item() end)
       x:index_select(1, bad)
-      fails("index is 9", function() return x:cpu() end)
+      fails("for argument 'index', got 9", function() return x:cpu() end)
       assert(x.device == "cuda:0" and x:numel() == 4)]]
   end)
   test("the first call's is reported, and the output is not written", function()
     passes([[
       local x = lt.zeros{4, device = "cuda"}
       local index = lt.tensor{1, 2, -9}:to "cuda"
-      fails("index_fill_: index is -9 at position {3}", function()
+      fails("index_fill_: expected an index from 1 to 4 for argument 'index', got -9 at index {3}",
+        function()
         x:index_fill_(1, index, 7)
         x:index_select(1, lt.tensor{5}:to "cuda")
         lt.synchronize "cuda"
@@ -236,16 +244,16 @@ describe("cuda: bad values that the device finds", function()
   test("of other kinds", function()
     passes [[
       local scores = lt.zeros{2, 3, device = "cuda"}
-      fails("target is 4 at position {2}; the valid range is 1..3", function()
+      fails("for argument 'target', got 4 at index {2}", function()
         return lt.cross_entropy(scores, lt.tensor{1, 4}:to "cuda"):item()
       end)
-      fails("the probability 1.5 (element 2 of {3}) is not in 0..1", function()
+      fails("expected probabilities from 0 to 1, got 1.5 (element 2 of {3})", function()
         return lt.bernoulli(lt.tensor{0.5, 1.5, 2}:to "cuda"):cpu()
       end)
-      fails("weight 2 of row 1 is -1, wants a finite number", function()
+      fails("expected finite weights of at least 0, got -1 (weight 2 of row 1)", function()
         return lt.multinomial(lt.tensor{1.0, -1}:to "cuda", 1):cpu()
       end)
-      fails("the weights of row 2 add up to 0", function()
+      fails("expected weights of a positive sum, got row 2 with the sum 0", function()
         return lt.multinomial(lt.tensor{{1.0, 1}, {0, 0}}:to "cuda", 1):cpu()
       end)]]
   end)
@@ -255,7 +263,8 @@ describe("cuda: bad values that the device finds", function()
       local one, bad = lt.tensor{1}:to "cuda", lt.tensor{9}:to "cuda"
       for i = 1, 1500 do x:index_select(1, one) end
       for i = 1, 3 do
-        fails("index_select: index is 9 at position {1}", function()
+        fails("index_select: expected an index from 1 to 4 for argument 'index', got 9 at "
+          .. "index {1}", function()
           return x:index_select(1, bad):cpu()
         end)
       end]]
@@ -270,17 +279,18 @@ describe("cuda: what fails for good", function()
         x:mul_(2)
         return x:exp():log():cpu()
       end)
-      for _, text in ipairs{"cuda:0 failed", "one of the kernels launched since the last wait: ",
-        "(of ", "CUDA_LAUNCH_BLOCKING=1", "it needs a restart of the program"} do
+      for _, text in ipairs{'cannot use "cuda:0" anymore',
+        "one of the kernels launched since the last synchronization caused it: ",
+        "(of ", "CUDA_LAUNCH_BLOCKING=1", "until the program restarts"} do
         assert(message:find(text, 1, true), message)
       end
       for _ = 1, 3 do
-        fails("needs a restart", function() return x + 1 end)
-        fails("needs a restart", lt.zeros, {2, device = "cuda:0"})
-        fails("needs a restart", lt.synchronize, "cuda:0")
-        fails("needs a restart", function() return x:cpu() end)
-        fails("needs a restart", function() return lt.ones(3):to "cuda:0" end)
-        fails("needs a restart", function() return x:to "cuda:1" end)
+        fails("until the program restarts", function() return x + 1 end)
+        fails("until the program restarts", lt.zeros, {2, device = "cuda:0"})
+        fails("until the program restarts", lt.synchronize, "cuda:0")
+        fails("until the program restarts", function() return x:cpu() end)
+        fails("until the program restarts", function() return lt.ones(3):to "cuda:0" end)
+        fails("until the program restarts", function() return x:to "cuda:1" end)
       end
       x = nil
       collectgarbage()
@@ -291,23 +301,25 @@ describe("cuda: what fails for good", function()
     passes([[
       local x = lt.ones{1000, device = "cuda:0"}
       local y = x * 2
-      local message = fails("exp: cuda:0 failed: CUDA error 700", x.exp, x)
-      assert(message:find("in the kernel [%w_]+ %(of exp%)"), message)
-      assert(not message:find("since the last wait", 1, true), message)]],
+      local message = fails("exp: cannot use \"cuda:0\" anymore, its memory is lost until the "
+        .. "program restarts: CUDA error 700", x.exp, x)
+      assert(message:find("in kernel [%w_]+ %(of exp%)"), message)
+      assert(not message:find("since the last synchronization", 1, true), message)]],
       "CUDA_LAUNCH_BLOCKING=1 LUTRA_EMULATE_FAULT=illegal@3")
   end)
   test("a launch that fails names kernel and op", function()
     passes([[
       local x = lt.ones{1000, device = "cuda:0"}
-      local message = fails("exp: cuda:0 failed: CUDA error 719", x.exp, x)
-      assert(message:find("launching the kernel [%w_]+; .* %(of exp%)"), message)
-      fails("needs a restart", x.exp, x)]], "LUTRA_EMULATE_FAULT=launch@2")
+      local message = fails("exp: cannot use \"cuda:0\" anymore, its memory is lost until the "
+        .. "program restarts: CUDA error 719", x.exp, x)
+      assert(message:find("launch kernel [%w_]+; .* %(of exp%)"), message)
+      fails("until the program restarts", x.exp, x)]], "LUTRA_EMULATE_FAULT=launch@2")
   end)
   test("a wait that fails, and the end of the program", function()
     passes([[
       local x = lt.ones{1000, device = "cuda:0"}
-      fails("while waiting for the device", lt.synchronize, "cuda:0")
-      fails("needs a restart", lt.synchronize, "cuda:0")]], "LUTRA_EMULATE_FAULT=sync@1")
+      fails("an attempt to synchronize the device", lt.synchronize, "cuda:0")
+      fails("until the program restarts", lt.synchronize, "cuda:0")]], "LUTRA_EMULATE_FAULT=sync@1")
   end)
 end)
 
@@ -437,7 +449,7 @@ describe("cuda: products of matrices", function()
   test("that cuBLAS cannot do", function()
     passes([[
       local x = lt.ones{3, 3, device = "cuda"}
-      fails("mm: cuBLAS error ", x.mm, x, x)
+      fails("mm: cannot multiply matrices: cuBLAS error ", x.mm, x, x)
       assert(x:mm(x):sum():item() == 27)]], "LUTRA_EMULATE_FAULT=blas@1")
   end)
 end)

@@ -372,7 +372,8 @@ describe("masks on CUDA", function()
 
   it("expect enough elements, and change nothing otherwise", function()
     local x = lt.arange(6):to(DEVICE)
-    fails("masked_scatter_: the mask is true 4 times, but source has only 3 elements", function()
+    fails("masked_scatter_: expected at least 4 elements for argument 'source', one for each "
+      .. "true element of the mask, got 3", function()
       x:masked_scatter_(x:gt(2), lt.zeros(3, {device = DEVICE, dtype = x.dtype}))
     end)
     same(lt.arange(6), x)
@@ -454,28 +455,33 @@ describe("bad positions on CUDA", function()
     local row, three = lt.zeros({2, 4}, {device = DEVICE}), lt.zeros({3, 4}, {device = DEVICE})
     local wide = index(1, 1, 2, 1, 1, 1, 7, 1, 1, 9, 1, 1):view(3, 4)
     local cases = {
-      {"index_select: index is 4 at position {2}; the valid range is 1..3",
+      {"index_select: expected an index from 1 to 3 for argument 'index', got 4 at index {2}",
         function(y) y:index_select(1, index(1, 4)) end},
-      {"gather: index is 7 at position {2, 3}", function(y) y:gather(1, wide) end},
-      {"embedding: input is -1 at position {1, 2}",
+      {"gather: expected an index from 1 to 3 for argument 'index', got 7 at index {2, 3}",
+        function(y) y:gather(1, wide) end},
+      {"embedding: expected an index from 1 to 3 for argument 'input', got -1 at index {1, 2}",
         function(y) lt.embedding(y, index(1, -1):view(1, 2)) end},
-      {" index: index is 9 at position {1}; the valid range is 1..4, or negative from the end",
+      {"index: expected an index from 1 to 4, or negative from the end, for argument 'index', "
+        .. "got 9 at index {1}",
         function(y) return y[{index(1, 2), index(9, 5)}] end},
-      {"index_fill_: index is 0 at position {2}",
+      {"index_fill_: expected an index from 1 to 3 for argument 'index', got 0 at index {2}",
         function(y) y:index_fill_(1, index(1, 0, 9), 5) end},
-      {"index_copy_: index is 4 at position {1}",
+      {"index_copy_: expected an index from 1 to 3 for argument 'index', got 4 at index {1}",
         function(y) y:index_copy_(1, index(4, 2), row) end},
-      {"index_add_: index is 9 at position {2}", function(y) y:index_add_(1, index(1, 9), row) end},
-      {"scatter_: index is 7 at position {2, 3}", function(y) y:scatter_(1, wide, three) end},
-      {"scatter_: index is 7 at position {2, 3}", function(y) y:scatter_(1, wide, 3) end},
-      {"scatter_add_: index is 7 at position {2, 3}",
+      {"index_add_: expected an index from 1 to 3 for argument 'index', got 9 at index {2}",
+        function(y) y:index_add_(1, index(1, 9), row) end},
+      {"scatter_: expected an index from 1 to 3 for argument 'index', got 7 at index {2, 3}",
+        function(y) y:scatter_(1, wide, three) end},
+      {"scatter_: expected an index from 1 to 3 for argument 'index', got 7 at index {2, 3}",
+        function(y) y:scatter_(1, wide, 3) end},
+      {"scatter_add_: expected an index from 1 to 3 for argument 'index', got 7 at index {2, 3}",
         function(y) y:scatter_add_(1, wide, three) end},
-      {" index: index is 4 at position {1}", function(y) y[index(4, 1)] = 5 end},
-      {" index: index is -5 at position {2}",
+      {"for argument 'index', got 4 at index {1}", function(y) y[index(4, 1)] = 5 end},
+      {"for argument 'index', got -5 at index {2}",
         function(y) y[{index(1, 2), index(1, -5)}] = 5 end},
-      {" index: index is 8 at position {1}",
+      {"for argument 'index', got 8 at index {1}",
         function(y) y[{index(8, 2), index(1, 1)}] = 5 end},
-      {" index: index is 8 at position {1}",
+      {"for argument 'index', got 8 at index {1}",
         function(y) y:_index_put_({index(8, 2), index(1, 1)}, {0, 1}, row[{1, {1, 2}}], true) end},
     }
     for _, case in ipairs(cases) do
@@ -493,10 +499,12 @@ describe("bad positions on CUDA", function()
     local side = lt.cuda.Stream()
     lt.cuda.synchronize()
     for _ = 1, 3 do
-      fails("index_select: index is 4 at position {1235}; the valid range is 1..3", function()
+      fails("index_select: expected an index from 1 to 3 for argument 'index', got 4 at index "
+        .. "{1235}", function()
         x:index_select(1, many)
       end)
-      fails("index_select: index is 0 at position {1}; positions count from 1", function()
+      fails("index_select: expected an index from 1 to 3 for argument 'index', got 0 at index {1}",
+        function()
         lt.cuda.with_stream(side, function() x:index_select(1, all) end)
         lt.cuda.synchronize()
       end)
@@ -506,9 +514,10 @@ describe("bad positions on CUDA", function()
 
   it("are reported for an empty dimension, and in a backward", function()
     local empty = lt.zeros({0, 3}, {device = DEVICE})
-    fails("index_select: index is 1 at position {1}, but the dimension it counts in is empty",
+    fails("index_select: cannot index an empty dimension: 'index' is 1 at index {1}",
       function() empty:index_select(1, index(1)) end)
-    fails("is 9 at position {2}", function()
+    fails("embedding: expected an index from 1 to 3 for argument 'input', got 9 at index {2}",
+      function()
       local w = lt.zeros({3, 2}, {device = DEVICE}):requires_grad_()
       lt.embedding(w, index(1, 9)):sum():backward()
     end)

@@ -182,8 +182,10 @@ describe("what the CPU lends", function()
   end)
 
   it("is not what is written, nor what has dimensions", function()
-    devices.fails("x is on cuda:0, other is on cpu", function() return x + lt.ones(4):long() end)
-    devices.fails("cannot be stored in self, which is on cpu", function()
+    devices.fails('x is on "cuda:0", other is on "cpu"',
+      function() return x + lt.ones(4):long() end)
+    devices.fails('cannot store the result in self: the result is on "cuda:0", self is on "cpu"',
+      function()
       return lt.tensor(1):add_(x[{1, 1}])
     end)
     devices.fails("different devices", function()

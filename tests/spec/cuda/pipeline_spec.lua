@@ -256,6 +256,7 @@ describe("a model cut over two devices by hand", function()
     fails({'"1.weight" is on "cuda:0"', '"3.weight" is on "cuda:1"'}, two.device, two)
     local x = lt.ones{1, 5, device = "cuda:0", dtype = "float64"}
     fails({"cuda:0", "cuda:1"}, two, x)
-    fails({"DataParallel", '"3.weight" on "cuda:1"'}, nn.DataParallel(two), x)
+    fails({"DataParallel", 'expected all parameters and buffers on "cuda:0", the first of '
+      .. 'device_ids, got "3.weight" on "cuda:1"'}, nn.DataParallel(two), x)
   end)
 end)

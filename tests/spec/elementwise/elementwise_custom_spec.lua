@@ -323,7 +323,8 @@ describe("an elementwise function", function()
       table.insert(wanted, "elementwise: ")
       fails(wanted, lt.elementwise, text)
     end
-    fails({"elementwise", '"expression"', "string"}, lt.elementwise, 3)
+    fails({"elementwise", "expected a string for argument 'expression', got 3", "string"},
+      lt.elementwise, 3)
     fails({'"y" is not one of the names'}, lt.elementwise, "x + y", {"x"})
     fails({'uses for argument \'names\', got "z"'}, lt.elementwise, "x + y", {"x", "y", "z"})
     fails({"different names", '"x" twice'}, lt.elementwise, "x + x", {"x", "x"})

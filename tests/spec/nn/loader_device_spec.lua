@@ -120,7 +120,8 @@ describe("a loader with a device", function()
     local set = Counted(2)
     fails("cuda:9", function() local _ = data.DataLoader(set, {device = "cuda:9"}) end)
     fails("a device", function() local _ = data.DataLoader(set, {device = {}}) end)
-    fails("true or false", function() local _ = data.DataLoader(set, {pin_memory = 1}) end)
+    fails("expected a boolean for argument 'pin_memory', got 1",
+      function() local _ = data.DataLoader(set, {pin_memory = 1}) end)
     assert.equal("cpu", (data.DataLoader(set, {device = "cpu"}):iter()()).device)
     assert.equal("meta", (data.DataLoader(set, {device = "meta"}):iter()()).device)
     if cuda.device_count() < 2 then return pending "one device" end

@@ -459,7 +459,8 @@ describe("errors of a call", function()
   end)
 
   it("name wrong constructor arguments", function()
-    fails({"Linear", "out_features", "missing"}, function() local _ = nn.Linear(3) end)
+    fails({"Linear", "out_features", "expected an integer of at least 0 for argument "
+      .. "'out_features', got no value"}, function() local _ = nn.Linear(3) end)
     fails({"Linear", "in_features", "the string"}, function() local _ = nn.Linear("3", 1) end)
     fails({"Linear", "bais", "in_features, out_features, bias"},
       function() local _ = nn.Linear(3, 1, {bais = false}) end)

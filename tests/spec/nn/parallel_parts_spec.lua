@@ -77,13 +77,15 @@ describe("nn.parallel.scatter", function()
     fails({"scatter", "without dimensions", "x:item()"}, parallel.scatter, {lt.tensor(1)}, {0, 1})
     fails({"scatter", "size 8 gives 2 pieces", "size 1 gives 1 piece\n"}, parallel.scatter,
       {lt.zeros(8), lt.zeros(1)}, {0, 1})
-    fails("is missing", parallel.scatter, lt.zeros(2), {})
+    fails("expected a list for argument 'target_devices', got no value", parallel.scatter,
+      lt.zeros(2), {})
     fails("cuda:9", parallel.scatter, lt.zeros(2), {0, 9})
     fails({"scatter: expected a dimension from 1 to 1", "got 3 for a tensor of shape {2}"},
       parallel.scatter, lt.zeros(2),
       {0, 1}, 3)
     fails({"got -2 for a tensor"}, parallel.scatter, lt.zeros(2), {0, 1}, -2)
-    fails({"scatter", '"target_devices"'}, parallel.scatter, lt.zeros(2))
+    fails({"scatter", "expected a list for argument 'target_devices', got no value"},
+      parallel.scatter, lt.zeros(2))
   end)
 end)
 
@@ -136,7 +138,8 @@ describe("nn.parallel.gather", function()
       "x:unsqueeze(2)"},
       parallel.gather, {{y = a}, {y = b}}, 0, 2)
     fails("at least one output", parallel.gather, {}, 0)
-    fails('"target_device"', parallel.gather, {a, b})
+    fails("expected a device such as \"cpu\" for argument 'target_device', got no value",
+      parallel.gather, {a, b})
   end)
 end)
 

@@ -78,7 +78,7 @@ local function describe_the_emulated()
       os.remove(script)
       assert.equal(0, result.status, result.err)
       assert.is_truthy(result.out:find("'device_ids[1]', got \"cpu\"", 1, true), result.out)
-      assert.is_truthy(result.out:find("no device", 1, true), result.out)
+      assert.is_truthy(result.out:find("expected an available device", 1, true), result.out)
     end)
   end)
 end
@@ -361,7 +361,7 @@ describe("nn.DataParallel", function()
     net.w = nn.Parameter(lt.ones{1, device = "cuda"})
     net.greedy = true
     local model = nn.DataParallel(net)
-    fails({"out of memory on cuda:1", ("in replica 2 of %d, on cuda:1"):format(count)}, model,
+    fails({'out of memory on "cuda:1"', ("in replica 2 of %d, on cuda:1"):format(count)}, model,
       lt.ones(count))
     assert.equal("cuda:0", lt.device "cuda")
     net.greedy = false
@@ -390,7 +390,8 @@ describe("nn.DataParallel", function()
     fails({"DataParallel: device_ids[2]: ", "cuda:9"}, nn.DataParallel, net, {device_ids = {0, 9}})
     fails({"DataParallel: device_ids[1]: ", '"mps"'}, nn.DataParallel, net,
       {device_ids = {"mps"}})
-    fails({"DataParallel: device_ids[1]: ", "is -1"}, nn.DataParallel, net, {device_ids = {-1}})
+    fails({"DataParallel: device_ids[1]: ", "device_ids[1]: expected a device index of at "
+      .. "least 0 for argument 'device', got -1"}, nn.DataParallel, net, {device_ids = {-1}})
     fails({"'output_device', got \"meta\""}, nn.DataParallel, net, {output_device = "meta"})
     fails({"DataParallel: expected a dimension from 1", "'dim', got 0"}, nn.DataParallel, net,
       {dim = 0})
@@ -400,7 +401,8 @@ describe("nn.DataParallel", function()
     fails({"DataParallel: expected a module for argument 'module', got nil"}, nn.DataParallel)
     fails({"cuda:1", '"1.weight" on "cuda:0"', 'm:to "cuda:1"'},
       nn.DataParallel(net, {device_ids = {1, 0}}), lt.ones(2, 5))
-    fails({'no argument is called "device_id"'}, nn.DataParallel, net, {device_id = {0}})
+    fails({"expected an argument name (module, device_ids, output_device, dim), got 'device_id'"},
+      nn.DataParallel, net, {device_id = {0}})
     local moved = nn.DataParallel(mlp())
     moved:cpu()
     local wrapped_first = nn.DataParallel(mlp("float32"):cpu()):to "cuda"
@@ -447,7 +449,9 @@ describe("nn.parallel.DistributedDataParallel", function()
     assert.is_truthy(tostring(model):find "^DistributedDataParallel%(")
     fails({"DistributedDataParallel", '"process_group"', "leave it out"},
       parallel.DistributedDataParallel, net, {process_group = 1})
-    fails({"DistributedDataParallel", '"bucket"', "It takes"}, parallel.DistributedDataParallel,
+    fails({"DistributedDataParallel", "expected an argument name (module, device_ids, "
+      .. "output_device, dim), got 'bucket'", "expected an argument name (module, device_ids, "
+        .. "output_device, dim), got 'bucket'"}, parallel.DistributedDataParallel,
       {net, bucket = 1})
     fails({"expected a module"}, parallel.DistributedDataParallel)
     for _, words in ipairs {"lt.distributed.init_process_group()",

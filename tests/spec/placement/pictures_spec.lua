@@ -328,7 +328,7 @@ describe("the blocks of an allocator", function()
     local _, err = look({":devices all", ":devices --svg /nowhere/x.svg"}, {arguments = ""})
     assert.truthy(err:find('devices: unexpected argument "all"\nhint: :devices [--svg FILE]', 1,
       true), err)
-    assert.truthy(err:find("devices: cannot write /nowhere/x.svg: ", 1, true), err)
+    assert.truthy(err:find('devices: cannot write "/nowhere/x.svg": ', 1, true), err)
   end)
 end)
 

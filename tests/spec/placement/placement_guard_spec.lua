@@ -32,11 +32,11 @@ describe("placement.guard", function()
   end)
 
   it("says what would be copied, where, and what to write", function()
-    local parts = {"tostring", "16 bytes", "from cuda:0 to cpu", 'guard("disallow")', "x:cpu()"}
+    local parts = {"tostring", "16 bytes", 'from "cuda:0" to "cpu"', 'guard("disallow")', "x:cpu()"}
     local text = fails(parts, placement.guard, "disallow",
       function() local s = implicit(); return s end)
     assert.is_truthy(text:find "placement_guard_spec.lua:%d+", text)
-    fails({"item", "4 bytes", "outside of the guard"}, placement.guard, "disallow_explicit",
+    fails({"item", "4 bytes", "outside the guard"}, placement.guard, "disallow_explicit",
       function() local v = x:sum():item(); return v end)
     fails({"to:", "before the guard"}, placement.guard, "disallow_explicit",
       function() local v = lt.ones{2}:to "cuda"; return v end)
@@ -55,8 +55,8 @@ describe("placement.guard", function()
     local trace = placement.trace(x.cpu, x)
     assert.same({1, 0}, {trace:totals().copies, trace:totals().implicit})
     for _, e in ipairs(trace.events) do assert.is_true(e.kind ~= "copy" or e.op == "cpu") end
-    fails({"cpu: would copy", "disallow_explicit"}, placement.guard, "disallow_explicit", x.cpu, x)
-    fails("without being asked to", placement.guard, "disallow", tostring, x)
+    fails({"cpu: cannot copy", "disallow_explicit"}, placement.guard, "disallow_explicit", x.cpu, x)
+    fails("implicitly", placement.guard, "disallow", tostring, x)
   end)
 
   it("looks at one direction", function()
@@ -65,7 +65,7 @@ describe("placement.guard", function()
     if lt.cuda.device_count() > 1 then
       local function across() local y = x:to "cuda:1"; return y end
       placement.guard("disallow_explicit", "device_to_host", across)
-      fails("from cuda:0 to cuda:1", placement.guard, "disallow_explicit", "device_to_device",
+      fails('from "cuda:0" to "cuda:1"', placement.guard, "disallow_explicit", "device_to_device",
         across)
     end
   end)
@@ -85,7 +85,7 @@ describe("placement.guard", function()
   it("refuses inside backward, leaves nothing half done, and is gone after the error", function()
     local w = lt.randn({3}, {requires_grad = true})
     local loss = w:to("cuda"):sum()
-    fails({"backward", "from cuda:0 to cpu", "forbids"}, placement.guard, "disallow_explicit",
+    fails({"backward", 'from "cuda:0" to "cpu"', "forbids"}, placement.guard, "disallow_explicit",
       function() loss:backward() end)
     assert.is_nil(w.grad)
     w:to("cuda"):sum():backward()
@@ -107,14 +107,14 @@ describe("placement.guard", function()
     -- a number of the CPU's is no copy in forward: nobody wrote that its gradient is to come back
     local s = lt.tensor(2., {requires_grad = true})
     local loss = (x * s):sum()
-    fails({"backward", "without being asked"}, placement.guard, "disallow",
+    fails({"backward", "implicitly"}, placement.guard, "disallow",
       function() loss:backward() end)
     assert.is_nil(s.grad)
     -- nor what a hook does meanwhile
     local y = w:to "cuda"
     y:register_hook(function(grad) local _ = tostring(grad) end)
     loss = y:sum()
-    fails({"tostring", "without being asked"}, placement.guard, "disallow",
+    fails({"tostring", "implicitly"}, placement.guard, "disallow",
       function() loss:backward() end)
   end)
 
@@ -143,10 +143,10 @@ describe("placement.guard", function()
       assert.equal(0, trace:totals().implicit)
       local copies = placement.guard("disallow", nn.parallel.scatter, lt.ones(2, 1), {0, 1})
       assert.equal("cpu", placement.guard("disallow", nn.parallel.gather, copies, "cpu").device)
-      fails({"model: would copy", "cpu to cuda:0", "disallow_explicit"}, placement.guard,
+      fails({"model: cannot copy", '"cpu" to "cuda:0"', "disallow_explicit"}, placement.guard,
         "disallow_explicit", function() local y = model(lt.ones(4, 3)); return y end)
       local y = model(lt.ones(4, 3))
-      fails({"backward: would copy", "disallow_explicit"}, placement.guard, "disallow_explicit",
+      fails({"backward: cannot copy", "disallow_explicit"}, placement.guard, "disallow_explicit",
         function() y:sum():backward() end)
     end)
 
@@ -162,8 +162,8 @@ describe("placement.guard", function()
       } do
         local model = model_of(forward)
         local function call() local y = model(lt.ones{4, 3, device = "cuda"}); return y end
-        local text = fails("without being asked to", placement.guard, "disallow", call)
-        assert.truthy(text:find(": " .. name .. ": would copy", 1, true), text)
+        local text = fails("implicitly", placement.guard, "disallow", call)
+        assert.truthy(text:find(": " .. name .. ": cannot copy", 1, true), text)
         fails("in replica 1 of ", placement.guard, "disallow", coroutine.wrap(call))
         fails("in replica 1 of ", coroutine.wrap(placement.guard), "disallow", call)
         assert.is_true(placement.trace(call):totals().implicit > 0)
@@ -202,8 +202,9 @@ describe("placement.guard", function()
     local lines = {}
     for line in result.err:gmatch "[^\n]+" do lines[#lines + 1] = line end
     assert.equal(2, #lines, result.err)
-    assert.is_truthy(lines[1]:find ":3: tostring copies 8 bytes from cuda:0 to cpu, wi", lines[1])
-    assert.is_truthy(lines[2]:find ":4: cpu copies 8 bytes from cuda:0 to cpu$", lines[2])
+    assert.is_truthy(
+      lines[1]:find ':3: tostring copies 8 bytes from "cuda:0" to "cpu" implicitly$', lines[1])
+    assert.is_truthy(lines[2]:find ':4: cpu copies 8 bytes from "cuda:0" to "cpu"$', lines[2])
   end)
 
   it("refuses what it does not know", function()

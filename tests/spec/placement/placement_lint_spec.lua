@@ -527,7 +527,7 @@ describe("lutra --lint and --trace", function()
     local result = program.shell(("ulimit -f 1; %s --trace %s %s | cat"):format(
       program.quote(program.program), program.quote(path), program.quote(script)))
     os.remove(script)
-    assert.same({"78\n", "lutra: --trace: cannot write " .. path .. ": File too large\n"},
+    assert.same({"78\n", 'lutra: --trace: cannot write "' .. path .. '": File too large\n'},
       {result.out, result.err})
     assert.equal("earlier", text_of(path))
     assert.is_nil(io.open(path .. ".new"))
@@ -544,14 +544,14 @@ describe("lutra --lint and --trace", function()
     if not full then return pending "no /dev/full" end
     full:close()
     result = run("--trace /dev/full", bad)
-    assert.same({1, "lutra: --trace: cannot write /dev/full: No space left on device\n"},
+    assert.same({1, 'lutra: --trace: cannot write "/dev/full": No space left on device\n'},
       {result.status, result.err})
   end)
 
   it("says what is wrong with its arguments", function()
     local result = run("--trace /no/such/folder/t.json", "print 'it ran'")
     assert.same({"", 1}, {result.out, result.status})
-    assert.is_truthy(result.err:find("cannot write /no/such/folder/t.json", 1, true), result.err)
+    assert.is_truthy(result.err:find('cannot write "/no/such/folder/t.json"', 1, true), result.err)
     local script = program.file "print 'it ran'"
     result = program.run("--trace " .. program.quote(script))
     assert.same({"", 1}, {result.out, result.status})

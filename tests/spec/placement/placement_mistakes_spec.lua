@@ -31,30 +31,35 @@ describe("at the prompt a beginner", function()
   it("a misspelt device: the error lists the devices and shows the syntax", function()
     check({
       {"x = lt.ones(3)"},
-      {'x:to("gpu")', 'to: no device "gpu". Devices here: cpu, cuda:0, cuda:1, meta'},
-      {'x:to "cuda:7"', 'to: no device "cuda:7": there are 2 of them, counted from 0'},
+      {'x:to("gpu")', 'to: expected an available device, got "gpu". Available devices: cpu, '
+        .. 'cuda:0, cuda:1, meta'},
+      {'x:to "cuda:7"',
+        'to: expected an available device, got "cuda:7": there are 2 of them, counted from 0'},
       {"x:to cuda", "function arguments expected near 'cuda'", 'in quotes, x:to "cuda"'},
-      {"x:to(cuda)", "to: got nil, it wants a device, a dtype or a tensor", "cuda is not defined",
+      {"x:to(cuda)", "to: expected a device, a dtype or a tensor, got nil", "cuda is not defined",
         'a device is a string: "cuda"; its functions are in lt.cuda'},
       {"cuda.is_available()", "its functions are in lt.cuda"},
       {"x:to(cpu)", 'cpu is not defined; a device is a string: "cpu"'},
-      {"x:to(true)", 'to: got true, it wants a device, a dtype or a tensor, as in x:to "cuda"'},
-      {"x:to()", 'to: got no value, it wants a device, a dtype or a tensor, as in x:to "cuda"'},
-      {'x.device = "cuda"', '"device" cannot be assigned; write x = x:to(device)'},
+      {"x:to(true)", 'to: expected a device, a dtype or a tensor, got true'},
+      {"x:to()", 'to: expected a device, a dtype or a tensor, got no value'},
+      {'x.device = "cuda"', 'device: cannot assign this field of a tensor\nhint: x = x:to(device)'},
       {'lt.device("cuda:0"):to(x)', "(method 'to')", 'the tensor comes first: x:to "cuda"'},
       {'lt.zeros(2, device = "cuda")', "put named arguments in braces"},
       {"x:numpy()", 'no field or method "numpy"', "x:totable()"},
       {"nn.Linear(3, 2):to(cuda)", "to: expected a device, a dtype or a tensor, got nil",
         "cuda is not defined"},
-      {'lt.zeros(2, "cuda:1")', 'no dtype "cuda:1": it is a device', '{device = "cuda:1"}'},
-      {'lt.with_device("gpu", print)', 'with_device: no device "gpu". Devices here: '},
-      {'nn.Linear(3, 2):to_empty "gpu"', 'to_empty: no device "gpu". Devices here: '},
+      {'lt.zeros(2, "cuda:1")', 'expected a dtype, got the device "cuda:1"', '{device = "cuda:1"}'},
+      {'lt.with_device("gpu", print)',
+        'with_device: expected an available device, got "gpu". Available devices: '},
+      {'nn.Linear(3, 2):to_empty "gpu"',
+        'to_empty: expected an available device, got "gpu". Available devices: '},
       {'data.DataLoader(data.TensorDataset(x), {device = "gpu"})',
-        'DataLoader: no device "gpu". Devices here: '},
+        'DataLoader: expected an available device, got "gpu". Available devices: '},
       {"x:cuda()"},
       {"cuda_x = _"},
-      {"cuda_x + x", "cuda_x is on cuda:0, x is on cpu. Write x:to(cuda_x.device)"},
-      {'nn.Linear(3, 2):to("gpu")', 'to: no device "gpu". Devices here: cpu, cuda:0'},
+      {"cuda_x + x", 'cuda_x is on "cuda:0", x is on "cpu"\nhint: x:to(cuda_x.device)'},
+      {'nn.Linear(3, 2):to("gpu")',
+        'to: expected an available device, got "gpu". Available devices: cpu, cuda:0'},
     }, "--emulate cuda:2")
   end)
 
@@ -110,13 +115,14 @@ describe("at the prompt a beginner", function()
       {"x, i = lt.arange(5):cuda(), lt.tensor{1, 2}"},
       {"x[i]:add_(1)"},
       {"x[i:cuda()]:add_(1)"},
-      {"x[i:cuda(1)]", "index: the tensor is on cuda:0, its positions on cuda:1. Give them there, "
-        .. 'or on the CPU: index:to("cuda:0")'},
-      {"x[i:cuda(1)] = 3", "index: the tensor is on cuda:0, its positions on cuda:1"},
-      {"x:cpu()[{{}, i:cuda()}]", "index: 2 dims are named"},
-      {"x:cpu()[i:cuda()]", "index: the tensor is on cpu, its positions on cuda:0. Give them "
-        .. 'there: index:to("cpu")'},
-      {"x[(x:gt(2)):cuda(1)] = 0", "its mask on cuda:1"},
+      {"x[i:cuda(1)]", 'index: expected an index tensor on "cuda:0", where the tensor is, or '
+        .. 'on "cpu", got one on "cuda:1"\nhint: index:to("cuda:0")'},
+      {"x[i:cuda(1)] = 3", 'index: expected an index tensor on "cuda:0"'},
+      {"x:cpu()[{{}, i:cuda()}]",
+        "index: expected at most 1 index for a tensor of shape {5}, got 2"},
+      {"x:cpu()[i:cuda()]", 'index: expected an index tensor on "cpu", where the tensor is, '
+        .. 'got one on "cuda:0"\nhint: index:to("cpu")'},
+      {"x[(x:gt(2)):cuda(1)] = 0", 'expected a mask on "cuda:0"'},
       {"x[x:gt(2):cpu()] = 0"},
       {"x:sum():item()"},
     }, "--emulate cuda:2")
@@ -125,7 +131,8 @@ describe("at the prompt a beginner", function()
   it("a dot in place of a colon: the hint shows the call with a colon", function()
     check {
       {"x, net = lt.ones(3), nn.Linear(3, 2)"},
-      {"x.cuda()", "error: cell[2]:1: cuda: self is missing: call it as x:cuda(...)"},
+      {"x.cuda()", "error: cell[2]:1: cuda: expected a tensor for argument 'self', got "
+        .. "nil\nhint: call it as x:cuda(...)"},
       {"net.forward(x)", "error: cell[3]:1: forward: expected a module for argument 'self', got "
         .. "a tensor of shape {3}\nhint: call a method with a colon: net:forward(...)"},
       {"net.cuda()", "error: cell[4]:1: cuda: expected a module for argument 'self', got nil\n"
@@ -158,8 +165,8 @@ describe("at the prompt a beginner", function()
   it("no GPU: the hint says how to emulate one", function()
     for i, said in ipairs(typed {'lt.ones(3):to "cuda"', "lt.cuda.mem_get_info()",
       "lt.cuda.synchronize()", "lt.cuda.Stream()"}) do
-      has(said, 'no device "cuda": ')
-      has(said, "(try --emulate cuda:2 to practise without a GPU)")
+      has(said, 'expected an available device, got "cuda": ')
+      has(said, "hint: lutra --emulate cuda:2 emulates two GPUs")
       has(said, ("error: cell[%d]:1: "):format(i))
     end
   end)
@@ -204,20 +211,23 @@ describe("--emulate", function()
 
   it("names what it cannot read, and what it can", function()
     for _, name in ipairs {"cude", "cpu", "2"} do
-      refused(name, ('no device is called "%s"; write cuda:2 for two GPUs'):format(name))
+      refused(name, ('expected a device type, got "%s"\nhint: cuda:2 for two GPUs'):format(name))
     end
-    refused("cuda:2,pcie4", 'no device is called "pcie4"; write cuda:2 for two GPUs, and options '
-      .. "behind it: memory=256MiB, link=pcie4, peer=off")
-    refused("link=pcie4", '"link=pcie4" names no device; write it first, as cuda:2,link=pcie4')
-    refused("cuda:2,mps", "this Lutra has no emulated mps")
-    refused("cuda:0", '"cuda:0" wants a number of devices from 1 to 8, as cuda:2')
-    refused("cuda:2,link=pcie9", 'no link is called "pcie9". There are: pcie3, pcie4')
+    refused("cuda:2,pcie4",
+      'expected a device type, got "pcie4"\nhint: cuda:2 for two GPUs, with options: '
+      .. "memory=256MiB, link=pcie4, peer=off")
+    refused("link=pcie4", 'expected a device type first, got "link=pcie4"\nhint: cuda:2,link=pcie4')
+    refused("cuda:2,mps", 'cannot emulate "mps": not available in this build')
+    refused("cuda:0", 'expected a number of devices from 1 to 8, such as cuda:2, got "cuda:0"')
+    refused("cuda:2,link=pcie9", 'expected a link (pcie3, pcie4')
     for _, size in ipairs {"lots", "0", "1TiB", "256mb", "", "MiB"} do
-      refused("cuda:2,memory=" .. size, ('"memory=%s" wants a number with KiB, MiB or GiB, as '
-        .. "memory=256MiB"):format(size))
+      refused("cuda:2,memory=" .. size,
+        ('expected a size in KiB, MiB or GiB, such as memory=256MiB, got '
+        .. '"memory=%s"'):format(size))
     end
     for _, option in ipairs {"peer=no", "speed=3", "peer="} do
-      refused("cuda:2," .. option, ('cannot read "%s". There are: memory=256MiB'):format(option))
+      refused("cuda:2," .. option,
+        ('expected an option such as memory=256MiB, link=pcie4, peer=off, got "%s"'):format(option))
     end
   end)
 

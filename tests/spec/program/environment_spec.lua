@@ -90,7 +90,7 @@ describe("other variables", function()
   it("with invalid values are errors", function()
     refuses("LUTRA_MEMORY_DEBUG=yes", 'LUTRA_MEMORY_DEBUG: expected 0 or 1, got "yes"')
     refuses("LUTRA_FALLBACK=maybe", 'LUTRA_FALLBACK: expected 0 or 1, got "maybe"')
-    refuses("OMP_NUM_THREADS=5000", "OMP_NUM_THREADS: expected 1 to 1024, got 5000")
+    refuses("OMP_NUM_THREADS=5000", "OMP_NUM_THREADS: expected an integer from 1 to 1024, got 5000")
     has(run("OMP_NUM_THREADS=few").err, "OMP_NUM_THREADS") -- by OpenMP
     local result = run "LUTRA_EMULATE=cuda:99"
     assert.same({"", 2}, {result.out, result.status})
@@ -115,8 +115,9 @@ describe("other variables", function()
     end
     if load("").out:sub(1, 4) ~= "true" then return pending "the module needs the program" end
     has(load("LUTRA_CPU_CAPABILITY=sse9").out, "false\tLUTRA_CPU_CAPABILITY: expected one of ")
-    has(load("LUTRA_EMULATE=cuda:99").out, 'false\tLUTRA_EMULATE: "cuda:99" wants a number')
-    has(load("LUTRA_EMULATE=gpu").out, 'false\tLUTRA_EMULATE: no device is called "gpu"')
+    has(load("LUTRA_EMULATE=cuda:99").out,
+      'false\tLUTRA_EMULATE: expected a number of devices from 1 to 8')
+    has(load("LUTRA_EMULATE=gpu").out, 'false\tLUTRA_EMULATE: expected a device type, got "gpu"')
     has(load("LUTRA_EMULATE=").out, "true\t")
   end)
 

@@ -97,7 +97,7 @@ describe("a script", function()
     has(with_files({["a.lua"] = text}, "$lutra $dir/a.lua").err, "  >    2 | error 'now'\n")
   end)
 
-  it("that cannot be read is one line", function()
+  it("that read error is one line", function()
     local result = with_files({}, "$lutra $dir/none.lua")
     assert.equal(("lutra: cannot open %s/none.lua: No such file or directory\n"):format(result.dir),
       result.err)

@@ -37,7 +37,7 @@ describe("the page of an op", function()
     local page = text "lt.softmax"
     has(page, "lt.softmax(self, dim, {dtype = nil})") -- ops.def
     has(page, "x:softmax(dim, {dtype = nil})")
-    has(page, "e^x / sum(e^x) along dim.")
+    has(page, "Softmax along dim: e^x / sum(e^x).")
     has(page, "shapes    {2} -> {2}")
     has(page, "dtypes    floats")
     has(page, "gradient  yes")

@@ -113,8 +113,8 @@ for _, columns in ipairs {40, 120} do
 
     test(":grad", {}, function(s)
       enter(s, "w = lt.ones{2, requires_grad = true}", "loss = (w * 2):exp():sum()", ":grad loss")
-      local text = finish(s, "3 nodes, 1 leaf, keeps 8 B")
-      assert.truthy(text:find("\n● SumBackward  {}\n● ExpBackward  {2}  keeps 8 B\n"
+      local text = finish(s, "3 nodes, 1 leaf, saves 8 B")
+      assert.truthy(text:find("\n● SumBackward  {}\n● ExpBackward  {2}  saves 8 B\n"
         .. "● MulBackward  {2}\n╰─ w  {2}\n", 1, true), text)
     end)
 

@@ -294,7 +294,7 @@ describe(":print", function()
     assert.equal("profile full", row(out, "profile"))
     assert.equal("threshold inf", row(out, "threshold"))
     assert.equal("sci_mode auto", row(out, "sci_mode"))
-    assert.equal('error: print: no profile is called "pretty". There are: default, short, full, '
-      .. "summary\n", err)
+    assert.equal('error: print: expected "default", "short", "full" or "summary" for argument '
+      .. "'profile', got \"pretty\"\n", err)
   end)
 end)

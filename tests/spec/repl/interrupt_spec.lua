@@ -187,7 +187,7 @@ y
 x:sum():item()
 ]]
     has(result.out, "4")
-    has(result.err, "index is 9")
+    has(result.err, "got 9 at index {1}")
     has(result.err, "the call was at cell[2]:1")
     has(result.err, "while printing the result of cell[4]")
     has(result.out, "15")
@@ -199,6 +199,6 @@ x = lt.arange(1, 5):cuda()
 {x:index_select(1, lt.tensor{9}:cuda())}
 ]]
     has(result.err, "error: ")
-    has(result.err, "index is 9")
+    has(result.err, "got 9 at index {1}")
   end)
 end)

@@ -29,7 +29,7 @@ tries["01_place_it"] = {
     {"kept = lt.zeros(1000, 1000):to 'cuda:0' function place() return kept end",
       "it existed before the call of place()"},
     {"function place() return lt.zeros{1 << 20, 1 << 20, device = 'cuda:0'} end",
-      "the code failed: cell[N]:1: zeros: out of memory on cuda:0"},
+      "the code failed: cell[N]:1: zeros: out of memory on \"cuda:0\""},
   },
 }
 

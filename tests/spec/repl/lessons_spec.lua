@@ -213,7 +213,7 @@ describe("progress in the lessons", function()
       "cannot save the progress: HOME is not set", "done: ")
   end)
 
-  it("does not write over a record that cannot be read", function()
+  it("does not write over a record that read error", function()
     write(home .. record .. "/of_somebody", "")
     has(session(":lesson\n").out, "cannot read the progress of lessons: ",
       "cannot save the progress: ", "Lesson 1 of")

@@ -514,7 +514,7 @@ describe(":image", function()
     program.remove(folder)
     assert.truthy(err:find("image: expected a file name that ends with .ppm or .pgm, got \"", 1,
       true))
-    assert.truthy(err:find("image: cannot write /no/x.ppm: No such file", 1, true))
+    assert.truthy(err:find('image: cannot write "/no/x.ppm": No such file', 1, true))
   end)
 
   it("says when the disk is full, and takes names with spaces", function()
@@ -523,7 +523,7 @@ describe(":image", function()
     local out, err = look{(":image --out %s/x.ppm lt.rand(100, 100)"):format(folder),
       (":image lt.rand(4, 4) --out '%s/a b.ppm'"):format(folder)}
     assert.equal(("wrote 4 x 4 pixels to %s/a b.ppm\n"):format(folder), (out:gsub("\n+", "\n")))
-    assert.truthy(err:find(folder .. "/x.ppm: No space left on device", 1, true), err)
+    assert.truthy(err:find(folder .. "/x.ppm\": No space left on device", 1, true), err)
     program.remove(folder)
   end)
 

@@ -397,7 +397,7 @@ describe(":prof", function()
     holds(session ":prof\n".err, "prof: expected code, got none\nhint: :prof")
     holds(session ":prof --sort speed 1\n".err,
       'prof: expected one of time, total, calls, bytes, name for option --sort, got "speed"')
-    holds(session ":prof --trace /no/such/x 1\n".err, "prof: ", "cannot write /no/such/x")
+    holds(session ":prof --trace /no/such/x 1\n".err, "prof: ", "cannot write \"/no/such/x\"")
     holds(session ":prof nosuch()\n".err, "prof:1:", "nosuch")
     holds(session ":prof x x\n".err, "prof:1:", "near 'x'")
     assert.is_nil(session(":prof --trace /no/such/x 1\n").err:find("lib/lutra", 1, true))

@@ -265,7 +265,7 @@ describe(":save", function()
     has(read(folder .. "/true.lua"), "print(1)")
     assert.is_true(os.execute(("test -L %s/link.lua"):format(quote(folder))))
     local result = within "1\n:save --force /dev/full\n:save --force /dev/null\n"
-    has(result.err, "error: save: /dev/full: No space left on device")
+    has(result.err, "error: save: cannot write \"/dev/full\": No space left on device")
     has(result.out, "wrote 1 cell to /dev/null")
     assert.is_true(os.execute "test -c /dev/null && test -c /dev/full")
   end)
@@ -277,7 +277,7 @@ describe(":save", function()
         ["x.lua 3-1"] = "expected a range from a lower to a higher cell, got 3-1",
       ["x.lua one"] = 'numbers or ranges of cells, got "one"',
         [""] = "save: expected a file, got none",
-      ["none/x.lua"] = "none/x.lua: No such file or directory",
+      ["none/x.lua"] = 'save: cannot write "none/x.lua": No such file or directory',
     } do
       has(within("1\n:save " .. line .. "\n").err, wanted)
     end

@@ -79,7 +79,7 @@ function save.save(session, text)
     error(("save: cannot overwrite %s: it exists\nhint: :save --force %s"):format(path, path), 0)
   end
   local ok, wrong = files.write(path, whole)
-  if not ok then error("save: " .. wrong, 0) end
+  if not ok then error("save: cannot write " .. wrong, 0) end
   io.stdout:write(("wrote %d cell%s to %s\n"):format(#cells, #cells == 1 and "" or "s", path))
 end
 

@@ -212,7 +212,7 @@ LT_EMULATED int __syncthreads_or(int p) { return lt_emulated_barrier(p != 0, LT_
 template <class T>
 LT_EMULATED T lt_emulated_shuffle(unsigned mask, lt_EmulatedWarp what, T value, int argument,
                                   int width) {
-  static_assert(sizeof(T) <= 8, "a shuffle takes values of at most 8 bytes");
+  static_assert(sizeof(T) <= 8, "expected a value of at most 8 bytes in a shuffle");
   unsigned long long bits = 0;
   __builtin_memcpy(&bits, &value, sizeof(T));
   bits = lt_emulated_warp(mask, what, bits, argument, width);

@@ -159,8 +159,8 @@ LT_EMULATED_MIXED(double, double, float)
 
 /* ---- functions that are not supported -------------------------------------------------------- */
 
-unsigned __activemask() __attribute__((error(
-    "an emulated device's threads run one after the other, so that no warp is active as a whole. "
-    "Write the mask of the threads that are meant, such as 0xffffffff")));
+unsigned __activemask() __attribute__((
+    error("__activemask() is not supported on an emulated device: its threads run one after the "
+          "other. Write the mask of the threads, such as 0xffffffff")));
 
 #endif
