@@ -98,7 +98,7 @@ local kinds = {c = "c", h = "c", cu = "c", cuh = "c", cpp = "c", def = "c", m = 
   lua = "lua", md = "text", txt = "text", py = "sh", sh = "sh"}
 
 local function kind_of(path, source)
-  if path:find "golden/" or path:find "%.json$" then return nil end
+  if path:find "^build" or path:find "golden/" or path:find "%.json$" then return nil end
   local ending = path:match "%.(%w+)$"
   if ending and kinds[ending] then return kinds[ending] end
   if source:find "^#!.*sh" or path == "Makefile" then return "sh" end

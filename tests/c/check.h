@@ -93,7 +93,7 @@ __attribute__((unused)) static int check_end(void) {
   do {                                                                                             \
     int64_t actual_ = (int64_t)(actual), expected_ = (int64_t)(expected);                          \
     if (actual_ != expected_)                                                                      \
-      check_report(__FILE__, __LINE__, "%s is %lld, wanted %lld", #actual, (long long)actual_,     \
+      check_report(__FILE__, __LINE__, "%s is %lld, expected %lld", #actual, (long long)actual_,   \
                    (long long)expected_);                                                          \
   } while (0)
 
@@ -102,14 +102,15 @@ __attribute__((unused)) static int check_end(void) {
   do {                                                                                             \
     double actual_ = (actual), expected_ = (expected);                                             \
     if (!check_close(actual_, expected_, tolerance))                                               \
-      check_report(__FILE__, __LINE__, "%s is %.17g, wanted %.17g", #actual, actual_, expected_);  \
+      check_report(__FILE__, __LINE__, "%s is %.17g, expected %.17g", #actual, actual_,            \
+                   expected_);                                                                     \
   } while (0)
 
 #define CHECK_STR(actual, expected)                                                                \
   do {                                                                                             \
     const char *actual_ = (actual), *expected_ = (expected);                                       \
     if (!check_same(actual_, expected_))                                                           \
-      check_report(__FILE__, __LINE__, "%s is \"%s\", wanted \"%s\"", #actual,                     \
+      check_report(__FILE__, __LINE__, "%s is \"%s\", expected \"%s\"", #actual,                   \
                    actual_ ? actual_ : "(NULL)", expected_ ? expected_ : "(NULL)");                \
   } while (0)
 

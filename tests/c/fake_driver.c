@@ -324,7 +324,7 @@ static lt_DriverStatus event_synchronize(int index, void *event) {
   enter();
   while (e->mark && !e->mark->passed && step_all()) {
   }
-  if (e->mark && !e->mark->passed) record_error("an event that never happens is waited for");
+  if (e->mark && !e->mark->passed) record_error("the host blocks on an event that never happens");
   return leave(LT_DRIVER_OK);
 }
 

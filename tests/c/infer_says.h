@@ -60,7 +60,7 @@ __attribute__((unused)) static const char *says(lt_OpId op, bool in_place, const
 __attribute__((unused)) static void check_says(const char *file, int line, lt_OpId op,
                                                const char *actual, const char *expected) {
   if (!check_same(actual, expected))
-    check_report(file, line, "%s says \"%s\", wanted \"%s\"", lt_ops[op].name, actual, expected);
+    check_report(file, line, "%s says \"%s\", expected \"%s\"", lt_ops[op].name, actual, expected);
 }
 
 /* Checks a part of the text of a call. Use MENTIONS. */

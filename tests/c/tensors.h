@@ -173,13 +173,13 @@ __attribute__((unused)) static void check_tensor(const char *file, int line, con
     return;
   }
   if (!lt_shape_equal(t->ndim, t->shape, shape.count, shape.ints)) {
-    check_report(file, line, "%s has the shape %s, wanted %s", what,
+    check_report(file, line, "%s has the shape %s, expected %s", what,
                  lt_shape_text(t->ndim, t->shape), lt_shape_text(shape.count, shape.ints));
     return;
   }
   for (int64_t i = 0; i < t->numel; i++)
     if (!check_close(number(t, i), values[i], tolerance)) {
-      check_report(file, line, "%s: element %lld is %.17g, wanted %.17g", what, (long long)i + 1,
+      check_report(file, line, "%s: element %lld is %.17g, expected %.17g", what, (long long)i + 1,
                    number(t, i), values[i]);
       return;
     }

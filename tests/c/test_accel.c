@@ -464,10 +464,10 @@ static void many_threads_synchronize_with_one_copy(void) {
 static lt_Tensor *garbage[10]; /* tensors that a collector would free */
 static int collections;
 
-static bool collect(void *context, size_t wanted) {
+static bool collect(void *context, size_t expected) {
   bool any = false;
   (void)context;
-  (void)wanted;
+  (void)expected;
   collections++;
   lt_error_set("a finalizer failed"); /* must not replace the reason */
   for (int i = 0; i < 10; i++) {

@@ -458,9 +458,9 @@ static void core_kernels_are_required(void) {
 }
 
 static int requested_bytes;
-static bool make_room(void *context, size_t wanted) {
+static bool make_room(void *context, size_t expected) {
   (void)context;
-  requested_bytes = (int)wanted;
+  requested_bytes = (int)expected;
   return true;
 }
 

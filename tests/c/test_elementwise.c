@@ -307,7 +307,7 @@ static bool agrees(lt_OpId op, const lt_Tensor *out, lt_Tensor *const *in, int n
       continue;
     if (!is_accurate(gives_bool(op) ? LT_bool : out->dtype, how, actual, expected, big)) {
       check_report(__FILE__, __LINE__,
-                   "%s of %s, %s, element %lld: (%.9Lg, %.9Lg, %.9Lg) gave %.17Lg, wanted %.17Lg",
+                   "%s of %s, %s, element %lld: (%.9Lg, %.9Lg, %.9Lg) gave %.17Lg, expected %.17Lg",
                    lt_ops[op].name, lt_dtype_name(dtype), where, (long long)i, v[0], v[1], v[2],
                    actual, expected);
       return false;
@@ -508,7 +508,7 @@ static void conversions(void) {
         for (int64_t e = 0; e < out->numel; e++) {
           Real actual = load(out->dtype, element(out, 3, out->shape, e));
           if (equal(actual, rows[i].expected)) continue;
-          check_report(__FILE__, __LINE__, "%s %.17g to %s gave %.17Lg, wanted %.17g",
+          check_report(__FILE__, __LINE__, "%s %.17g to %s gave %.17Lg, expected %.17g",
                        lt_dtype_name(rows[i].from), rows[i].value, lt_dtype_name(rows[i].to),
                        actual, rows[i].expected);
           break;

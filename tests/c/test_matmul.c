@@ -92,7 +92,7 @@ static bool agrees(const lt_Tensor *actual, const lt_Tensor *self, const lt_Tens
         }
         double is = element(actual, (int64_t[]){n, i, j} + skip);
         if (is == in_dtype(actual->dtype, sum)) continue;
-        check_report(__FILE__, __LINE__, "%s {%lld, %lld, %lld} at %lld, %lld: %g, wanted %g",
+        check_report(__FILE__, __LINE__, "%s {%lld, %lld, %lld} at %lld, %lld: %g, expected %g",
                      lt_dtype_name(actual->dtype), (long long)shape[1],
                      (long long)a->shape[a->ndim - 1], (long long)shape[2], (long long)i,
                      (long long)j, is, in_dtype(actual->dtype, sum));

@@ -109,9 +109,9 @@ static void compare(lt_OpId op, lt_Tensor *x, unsigned mask, double p) {
     if (op == LT_OP_prod && !lt_dtype_is_float(x->dtype) && fabs(expected) > 1e15) continue;
     if (!check_close(actual, expected, tolerance))
       check_report(__FILE__, __LINE__,
-                   "%s of %s %s over mask %u: element %lld is %.17g, wanted %.17g", lt_ops[op].name,
-                   lt_dtype_name(x->dtype), lt_shape_text(x->ndim, x->shape), mask, (long long)i,
-                   actual, expected);
+                   "%s of %s %s over mask %u: element %lld is %.17g, expected %.17g",
+                   lt_ops[op].name, lt_dtype_name(x->dtype), lt_shape_text(x->ndim, x->shape), mask,
+                   (long long)i, actual, expected);
   }
   free(elements);
 }

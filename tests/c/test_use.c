@@ -38,9 +38,9 @@ static void (*pressure_action)(void);
 static lt_Tensor *a, *b;
 static int actions_run;
 
-static bool collect(void *context, size_t wanted) {
+static bool collect(void *context, size_t expected) {
   (void)context;
-  (void)wanted;
+  (void)expected;
   actions_run++;
   pressure_action();
   return true;

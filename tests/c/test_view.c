@@ -115,8 +115,8 @@ static bool agrees(const lt_Tensor *t, const Dense *x, const char *op) {
   }
   bool same = lt_shape_equal(t->ndim, t->shape, x->ndim, x->shape) && t->numel == x->numel;
   if (!same)
-    check_report(__FILE__, __LINE__, "%s gave %s, wanted %s", op, lt_shape_text(t->ndim, t->shape),
-                 lt_shape_text(x->ndim, x->shape));
+    check_report(__FILE__, __LINE__, "%s gave %s, expected %s", op,
+                 lt_shape_text(t->ndim, t->shape), lt_shape_text(x->ndim, x->shape));
   for (int64_t k = 0; k < x->numel && same; k++) {
     int64_t at = address(t, k);
     bool inside = at >= 0 && (size_t)(at + 1) * sizeof(int64_t) <= t->storage->nbytes;

@@ -18,7 +18,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  if (size == 0) return 0; /* fmemopen wants a byte */
+  if (size == 0) return 0; /* fmemopen requires a byte */
   FILE *file = fmemopen((void *)(uintptr_t)data, size, "rb");
   if (!file) return 0;
   int64_t live = lt_memory_live();

@@ -10,7 +10,7 @@ end
 local function fails(text, f, ...)
   local ok, reason = pcall(f, ...)
   assert.is_false(ok)
-  assert.is_truthy(tostring(reason):find(text, 1, true), ("%q, wanted %q"):format(reason, text))
+  assert.is_truthy(tostring(reason):find(text, 1, true), ("%q, expected %q"):format(reason, text))
 end
 
 describe("views and in-place writes", function()
@@ -30,7 +30,7 @@ describe("views and in-place writes", function()
       end
       for i, want in ipairs(program.values) do
         assert.is_true(math.abs(got[i] - want) <= 1e-10 * (1 + math.abs(want)),
-          ("value %d is %.15g, wanted %.15g"):format(i, got[i], want))
+          ("value %d is %.15g, expected %.15g"):format(i, got[i], want))
       end
     end)
   end

@@ -474,7 +474,7 @@ local function agree(got, want, what)
     lt.is_tensor(want) and want:contiguous():view(-1)[k]:item() or want[k]
     local close = math.abs(g - w) <= ABSOLUTE + RELATIVE * math.max(math.abs(w), math.abs(g))
     if not close then -- NaN is not
-      error(("%s: element %d is %.9g, wanted %.9g"):format(what, k, g, w), 2)
+      error(("%s: element %d is %.9g, expected %.9g"):format(what, k, g, w), 2)
     end
   end
 end
@@ -662,7 +662,7 @@ describe("gradients", function()
         for k, w in ipairs(want[i]) do
           local got = g[k]:item()
           assert.is_true(got == w or (got ~= got and w ~= w) or math.abs(got - w) < 1e-12,
-            ("gradient %d, element %d is %g, wanted %g"):format(i, k, got, w))
+            ("gradient %d, element %d is %g, expected %g"):format(i, k, got, w))
         end
       end
     end)

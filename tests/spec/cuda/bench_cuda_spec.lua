@@ -53,7 +53,7 @@ describe("bench/run-cuda", function()
       out)
   end)
 
-  it("keeps its table where PyTorch fails on its way", function()
+  it("keeps its table where PyTorch fails in the middle", function()
     local fails = PYTHON .. "\necho 'out of memory' >&2; exit 1"
     local out, err = run(LUTRA, fails, CUBLAS)
     assert.equal("left out some of PyTorch: out of memory\n", err)

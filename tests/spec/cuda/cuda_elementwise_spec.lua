@@ -1,6 +1,6 @@
 -- Elementwise ops, creation and rearrangement on CUDA, in the layouts and corner cases that the
--- tests of ops do not reach. What the CPU gives is wanted: exactly from integers, bools and moved
--- elements, within a tolerance from floats.
+-- tests of ops do not reach. The CPU gives the expected values: exactly from integers, bools and
+-- moved elements, within a tolerance from floats.
 
 local devices = require "device_support"
 if devices.elsewhere("cuda/cuda_elementwise", _ENV, {reverse = true, memory = "1GiB"}) then
@@ -51,7 +51,7 @@ local function same(want, got, label)
   end
 end
 
--- Many small results are compared as one, since each copy to the host waits for the device.
+-- Many small results are compared as one, since each copy to the host blocks for the device.
 local results = {}
 local function same_later(want, got, label)
   assert.equal(want.dtype, got.dtype, label)

@@ -104,7 +104,8 @@ describe("a training program", function()
         local steps, errors = train(fault)
         if steps < 3 then
           assert.is_truthy(errors:find "CUDA error %d+", fault .. "\n" .. errors)
-          assert.is_truthy(errors:find("needs a restart", 1, true), fault .. "\n" .. errors)
+          assert.is_truthy(errors:find("until the program restarts", 1, true),
+            fault .. "\n" .. errors)
         end
       end
     end)
@@ -183,7 +184,7 @@ describe("a device that is lost", function()
     assert.equal(4, #lines, r.out .. r.err)
     for i = 1, 3 do
       assert.matches("^false\t.*CUDA error 7%d%d, ", lines[i])
-      assert.matches("needs a restart of the program", lines[i])
+      assert.matches("until the program restarts", lines[i])
       assert.matches("poke", lines[i])
     end
     assert.equal("3.0", lines[4])

@@ -1,5 +1,6 @@
 -- Indexing on CUDA: reading and writing by positions and masks, and its gradients, in all dtypes
--- and layouts. The CPU gives what is wanted, bit for bit: nothing depends on the order of threads.
+-- and layouts. The CPU gives the expected values, bit for bit: nothing depends on the order of
+-- threads.
 
 local devices = require "device_support"
 if devices.elsewhere("cuda/cuda_index", _ENV, {reverse = true, memory = "1GiB"}) then return end
@@ -59,9 +60,9 @@ local function fails(text, f)
     f()
     lt.zeros(1, {device = DEVICE}):cpu()
   end)
-  assert.is_false(ok, "no error; wanted: " .. text)
+  assert.is_false(ok, "no error; expected: " .. text)
   message = tostring(message)
-  assert.is_truthy(message:find(text, 1, true), "wanted: " .. text .. "\ngot: " .. message)
+  assert.is_truthy(message:find(text, 1, true), "expected: " .. text .. "\ngot: " .. message)
 end
 
 lt.manual_seed(5)

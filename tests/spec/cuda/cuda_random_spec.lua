@@ -58,10 +58,10 @@ local function fails_alike(f)
     f(function(t) return t:to(DEVICE) end)
     lt.cuda.synchronize()
   end)
-  assert.is_false(ok, "no error; wanted: " .. tostring(message))
+  assert.is_false(ok, "no error; expected: " .. tostring(message))
   message = message:match ": (.*)"
   assert.is_truthy(tostring(got):find(message, 1, true),
-    ("wanted: %s\ngot: %s"):format(message, got))
+    ("expected: %s\ngot: %s"):format(message, got))
 end
 
 lt.manual_seed(21)

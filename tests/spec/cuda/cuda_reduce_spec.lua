@@ -1,5 +1,5 @@
 -- Reductions, running sums and sorting on CUDA, in the layouts and sizes that the tests of ops do
--- not reach. What the CPU gives is wanted: exactly from integers, positions and what is largest,
+-- not reach. What the CPU gives is expected: exactly from integers, positions and what is largest,
 -- within a tolerance from sums of floats.
 
 local devices = require "device_support"

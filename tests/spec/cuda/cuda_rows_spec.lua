@@ -1,6 +1,6 @@
 -- Softmax, layer norm, the negative log likelihood and the step of Adam on CUDA: all dtypes, row
 -- lengths on both sides of each switch between kernels, layouts and corner cases. The CPU gives
--- what is wanted.
+-- what is expected.
 
 local devices = require "device_support"
 
@@ -89,9 +89,9 @@ local function fails(text, f)
     f()
     lt.cuda.synchronize()
   end)
-  assert.is_false(ok, "no error; wanted: " .. text)
+  assert.is_false(ok, "no error; expected: " .. text)
   message = tostring(message)
-  assert.is_truthy(message:find(text, 1, true), "wanted: " .. text .. "\ngot: " .. message)
+  assert.is_truthy(message:find(text, 1, true), "expected: " .. text .. "\ngot: " .. message)
 end
 
 lt.manual_seed(11)

@@ -67,7 +67,7 @@ local function describe_the_emulated()
           event:synchronize()
           more()
         end)
-        assert(e[5].begin >= e[2].finish and e[5].begin < e[4].finish, "the host waits as long")
+        assert(e[5].begin >= e[2].finish and e[5].begin < e[4].finish, "the host blocks as long")
         e = run(function()
           beside(more)
           cuda.current_stream(0):wait_stream(side)
@@ -85,8 +85,8 @@ local function describe_the_emulated()
             local text = tostring(trace)
             for _, e in ipairs(trace.events) do
               if e.kind == "copy" then
-                local wanted = 10 + %d * 4 * 2^20 / %d
-                assert(math.abs(e.finish - e.begin - wanted) < 1e-9, e.finish - e.begin)
+                local expected = 10 + %d * 4 * 2^20 / %d
+                assert(math.abs(e.finish - e.begin - expected) < 1e-9, e.finish - e.begin)
                 assert(e.by_host == %s)
                 assert((text:find("through the host", 1, true) ~= nil) == e.by_host, text)
               end
@@ -119,8 +119,9 @@ local function describe_the_emulated()
         local beside, there, sum = length(function() pieces(function() end) end)
         -- While cuda:1 is at a piece, cuda:0 is at the next one, which it is done with sooner. So
         -- of its work only that for the first piece takes time.
-        local wanted = sum - there * (PIECES - 1) / PIECES
-        assert(math.abs(beside - wanted) < 5.1, beside - wanted) -- a launch, before anything runs
+        local expected = sum - there * (PIECES - 1) / PIECES
+        -- a launch, before anything runs
+        assert(math.abs(beside - expected) < 5.1, beside - expected)
         local serial = length(function() pieces(function() cuda.synchronize(1) end) end)
         assert(serial > sum)
         local again = length(function() pieces(function() end) end)

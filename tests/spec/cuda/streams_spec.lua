@@ -299,7 +299,7 @@ describe("events", function()
 end)
 
 describe("pinned memory that is copied more than once", function()
-  -- How often the host waits in f, and what f gives.
+  -- How often the host blocks in f, and what f gives.
   local function waits(f)
     local count, trace, result = 0, lt.placement.trace(f)
     for _, e in ipairs(trace.events) do

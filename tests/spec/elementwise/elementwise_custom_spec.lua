@@ -1,5 +1,5 @@
 -- lt.elementwise: functions from expressions. Each case stands beside the same formula in ops,
--- whose values and gradients in float64 are wanted, on every device and by either way.
+-- whose values and gradients in float64 are expected, on every device and by either way.
 
 local devices = require "device_support"
 local fused = require "lutra.elementwise.fused"
@@ -146,7 +146,7 @@ local function alike(want, got, label, any_zero)
   if near:all():item() then return end
   local x, y = pairs_of_corners("cpu", "float64")
   local at = near:logical_not():nonzero()[1]:item()
-  error(("%s of x = %g, y = %g is %g, wanted %g"):format(label, x[at]:item(), y[at]:item(),
+  error(("%s of x = %g, y = %g is %g, expected %g"):format(label, x[at]:item(), y[at]:item(),
     got[at]:item(), want[at]:item()), 0)
 end
 
@@ -305,7 +305,7 @@ describe("an elementwise function", function()
   end)
 
   it("refuses what it cannot read, with the place", function()
-    for text, wanted in pairs {
+    for text, expected in pairs {
       ["x +"] = {"operand", "character 4"}, ["x * * y"] = {'"*"', "character 5"},
       ["foo(x)"] = {'"foo"', "sigmoid"}, ["exp(x, y)"] = {"expected 1 argument for exp", "got 2"},
       ["x y"] = {'"y"', "character 3"}, ["(x"] = {'expected ")"'}, ["x $ y"] = {'"$"'},
@@ -320,8 +320,8 @@ describe("an elementwise function", function()
       [("x + "):rep(30) .. "* y"] = {"\n  ... x + x +", "+ * y\n" .. (" "):rep(74) .. "^"},
       ["1.2.3"] = {"unexpected"}, ["\xff"] = {'"\\xff"'},
     } do
-      table.insert(wanted, "elementwise: ")
-      fails(wanted, lt.elementwise, text)
+      table.insert(expected, "elementwise: ")
+      fails(expected, lt.elementwise, text)
     end
     fails({"elementwise", "expected a string for argument 'expression', got 3", "string"},
       lt.elementwise, 3)

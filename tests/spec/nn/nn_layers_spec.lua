@@ -145,8 +145,9 @@ end)
 describe("starting values", function()
   -- Mean and deviation of a tensor of many elements.
   local function moments(t) return t:mean():item(), t:std():item() end
-  local function near(wanted, value, tolerance)
-    assert.is_true(math.abs(wanted - value) <= tolerance, ("%g is not %g"):format(value, wanted))
+  local function near(expected, value, tolerance)
+    assert.is_true(math.abs(expected - value) <= tolerance,
+      ("%g is not %g"):format(value, expected))
   end
 
   before_each(function() lt.manual_seed(3) end)

@@ -17,9 +17,9 @@ end
 function Net:forward(x) return self.rest(self.first(x * self.scale)) end
 
 -- The very same objects, in order.
-local function identical(wanted, actual)
-  assert.equal(#wanted, #actual)
-  for i, object in ipairs(wanted) do assert.equal(object, actual[i]) end
+local function identical(expected, actual)
+  assert.equal(#expected, #actual)
+  for i, object in ipairs(expected) do assert.equal(object, actual[i]) end
 end
 
 local function names(iterator) return table.concat(list(1, iterator), " ") end

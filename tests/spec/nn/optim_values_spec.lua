@@ -82,10 +82,10 @@ describe("trajectories of PyTorch " .. golden.version, function()
     it(title, function()
       local p, q = start()
       local optimizer = optimizer_of(case, p, q)
-      for i, wanted in ipairs(case.steps) do
+      for i, expected in ipairs(case.steps) do
         step(optimizer, p, q)
-        close(wanted[1], p, 1e-10, "step " .. i .. ", p")
-        close(wanted[2], q, 1e-10, "step " .. i .. ", q")
+        close(expected[1], p, 1e-10, "step " .. i .. ", p")
+        close(expected[2], q, 1e-10, "step " .. i .. ", q")
       end
     end)
 
@@ -107,10 +107,10 @@ describe("trajectories of PyTorch " .. golden.version, function()
         local function dense(t) return t:detach():to(dtype) end
         local function odd(t) return t:detach():to(dtype):t():contiguous():t() end
         local function apart(t) return lt.stack({dense(t), dense(t) * 0}, 3):select(3, 1) end
-        local wanted = run(case, 2, dense)
+        local expected = run(case, 2, dense)
         for _, lay in ipairs {odd, apart} do
           for i, t in ipairs(run(case, 2, lay)) do
-            assert.is_true(lt.equal(wanted[i], t), dtype .. " " .. i)
+            assert.is_true(lt.equal(expected[i], t), dtype .. " " .. i)
           end
         end
       end

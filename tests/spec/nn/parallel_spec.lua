@@ -103,10 +103,10 @@ end
 -- together. Here no result has more than 32 additions behind one another (16 rows, 8 + 5 + 3
 -- features), and the sizes come to less than 8 times the largest result. `times` is how often
 -- errors are added to.
-local function close(wanted, actual, times)
-  assert.equal(tostring(wanted.shape), tostring(actual.shape))
-  local off = (wanted:cpu() - actual:cpu()):abs():max():item()
-  local largest = wanted:abs():max():item()
+local function close(expected, actual, times)
+  assert.equal(tostring(expected.shape), tostring(actual.shape))
+  local off = (expected:cpu() - actual:cpu()):abs():max():item()
+  local largest = expected:abs():max():item()
   assert.is_true(off <= (times or 1) * 32 * 8 * 2^-52 * largest,
     ("off by %g of %g"):format(off, largest))
 end
@@ -152,15 +152,15 @@ describe("nn.DataParallel", function()
     local net = mlp()
     local x = lt.randn(9, 5, {dtype = "float64", requires_grad = true})
     net(x:cuda()):pow(2):mean():backward()
-    local wanted = {x.grad}
-    for p in net:parameters() do wanted[#wanted + 1] = p.grad end
+    local expected = {x.grad}
+    for p in net:parameters() do expected[#expected + 1] = p.grad end
     net:zero_grad()
     x.grad = nil
     nn.DataParallel(net)(x):pow(2):mean():backward()
     local got = {x.grad}
     for p in net:parameters() do got[#got + 1] = p.grad end
-    assert.equal(#wanted, #got)
-    for i, grad in ipairs(wanted) do close(grad, got[i]) end
+    assert.equal(#expected, #got)
+    for i, grad in ipairs(expected) do close(grad, got[i]) end
     assert.equal("cpu cuda:0 cuda:0 cuda:0 cuda:0", device_names(got))
     -- Gradients of gradients go the same way.
     local function penalty(f)
@@ -176,10 +176,10 @@ describe("nn.DataParallel", function()
     net[3].weight = net[1].weight
     local x = lt.randn(6, 4, {dtype = "float64", device = "cuda"})
     net(x):sum():backward()
-    local wanted = net[1].weight.grad
+    local expected = net[1].weight.grad
     net:zero_grad()
     nn.DataParallel(net)(x):sum():backward()
-    close(wanted, net[1].weight.grad)
+    close(expected, net[1].weight.grad)
   end)
 
   it("trains as one device does", function()

@@ -270,7 +270,8 @@ describe("examples/placement/README.md", function()
     for name in pairs(wrong_on_purpose) do numbers[#numbers + 1] = name:sub(1, 2) end
     table.sort(numbers)
     local last = table.remove(numbers)
-    local wanted = ("what %s and %s do wrong on purpose"):format(table.concat(numbers, ", "), last)
-    assert.is_truthy(text_of "README.md":find(wanted, 1, true), wanted)
+    local expected = ("what %s and %s do wrong on purpose"):format(table.concat(numbers, ", "),
+      last)
+    assert.is_truthy(text_of "README.md":find(expected, 1, true), expected)
   end)
 end)

@@ -183,10 +183,10 @@ describe("an error about devices", function()
   local nn, device = lt.nn, "cuda:0"
 
   -- That fn(...) fails, and says so in its first line.
-  local function says(wanted, fn, ...)
+  local function says(expected, fn, ...)
     local text = fails("cannot use tensors on different devices", fn, ...)
     local line = text:match "different devices: ([^\n]*\n[^\n]*)"
-    assert.is_truthy(line:find(wanted, 1, true), ("%q is not in: %s"):format(wanted, text))
+    assert.is_truthy(line:find(expected, 1, true), ("%q is not in: %s"):format(expected, text))
     return text
   end
 

@@ -571,7 +571,7 @@ describe("the prompt on a terminal", function()
     [[send \x04]],
   })
 
-  terminal("gives code that wants to clean up the first Ctrl-C", {
+  terminal("passes the first Ctrl-C to code that cleans up", {
     [[expect > ]],
     [[send print(pcall(function() print 'go' while true do end end)) print 'cleaned' .. ' up'\r]],
     [[expect > ]],

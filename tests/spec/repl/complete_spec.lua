@@ -568,7 +568,7 @@ for _, columns in ipairs {40, 120} do
       s:wait(function() return #s:lines() == 1 end, "the screen is not empty")
       s:send(text)
       s:key "Tab"
-      for _, wanted in ipairs {...} do s:expect(wanted) end
+      for _, expected in ipairs {...} do s:expect(expected) end
       s:key "C-a"
       s:key "C-k"
     end

@@ -10,9 +10,9 @@ local session = support.session
 -- Fails unless `text` holds each of the texts, in this order.
 local function holds(text, ...)
   local at = 1
-  for _, wanted in ipairs {...} do
-    local first, last = text:find(wanted, at, true)
-    assert.is_truthy(first, ("%q is not there, or not in its place, in:\n%s"):format(wanted, text))
+  for _, expected in ipairs {...} do
+    local first, last = text:find(expected, at, true)
+    assert.is_truthy(first, ("%q is missing, or not in order, in:\n%s"):format(expected, text))
     at = last + 1
   end
 end

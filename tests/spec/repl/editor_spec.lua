@@ -12,15 +12,15 @@ local function tail(s, mark)
   return table.concat(lines, "\n")
 end
 
--- Waits until that is `wanted`.
-local function shows(s, wanted)
-  local mark = wanted:match "^%[%d+%]>"
-  s:wait(function() return tail(s, mark) == wanted end, "there is no\n" .. wanted)
+-- Waits until that is `expected`.
+local function shows(s, expected)
+  local mark = expected:match "^%[%d+%]>"
+  s:wait(function() return tail(s, mark) == expected end, "there is no\n" .. expected)
 end
 
 -- Waits until the cursor is there, from the left edge and from the line that begins with `mark`.
 local function cursor_at(s, column, mark, rows_below)
-  local function wanted_row()
+  local function expected_row()
     local lines = s:lines()
     for i = #lines, 1, -1 do
       if lines[i]:sub(1, #mark) == mark then return i + (rows_below or 0) end
@@ -28,8 +28,8 @@ local function cursor_at(s, column, mark, rows_below)
   end
   s:wait(function()
     local x, y = s:cursor()
-    return x == column and y == wanted_row()
-  end, ("the cursor is not in column %d, row %d but in %d, %d"):format(column, wanted_row() or 0,
+    return x == column and y == expected_row()
+  end, ("the cursor is not in column %d, row %d but in %d, %d"):format(column, expected_row() or 0,
     s:cursor()))
 end
 
@@ -690,7 +690,7 @@ describe("editor", function()
     local function reindent(text) return editor.reindent(text, #text) end
     assert.equal("", reindent "do\n  end")
     assert.equal(nil, (reindent "do\nend")) -- stands there already
-    assert.equal(nil, (reindent "do\n      end")) -- the user wants it there
+    assert.equal(nil, (reindent "do\n      end")) -- as the user typed it
     assert.equal("  ", reindent "do\nendp")
     assert.equal("  ", reindent "do\n  if x then\n    else")
     assert.equal(nil, (reindent "do\n  else"))

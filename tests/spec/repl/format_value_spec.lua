@@ -132,8 +132,8 @@ for _, columns in ipairs {40, 120} do
       s:expect "[2]>"
       local one_line = "{alpha = 1000000, beta = {2000000, 3000000}}"
       local lines = "{\n  alpha = 1000000,\n  beta = {2000000, 3000000},\n}"
-      local wanted = "\n" .. (columns == 40 and lines or one_line) .. "\n[2]>"
-      assert.truthy(s:text():find(wanted, 1, true), s:text())
+      local expected = "\n" .. (columns == 40 and lines or one_line) .. "\n[2]>"
+      assert.truthy(s:text():find(expected, 1, true), s:text())
     end)
   end)
 end

@@ -58,7 +58,7 @@ describe("the page of an op", function()
     assert.equal("float64 float32 float16 bfloat16", dtypes "softmax")
     assert.equal(12, #ops.dtypes(by_name.cat))
     assert.equal("complex128 complex64", dtypes "view_as_real")
-    assert.falsy(dtypes("neg"):find "bool") -- -x of a truth value means nothing
+    assert.falsy(dtypes("neg"):find "bool") -- -x of a boolean is not defined
   end)
 
   it("shows for each whether it has a gradient", function()

@@ -3,7 +3,7 @@
 local program = require "program_support"
 local devices = require "device_support"
 
--- What a prompt without a terminal writes for these lines, and what it complains of. options:
+-- What a prompt without a terminal writes for these lines, and its errors. options:
 -- arguments, locale ("C.UTF-8").
 local function look(lines, options)
   options = options or {}

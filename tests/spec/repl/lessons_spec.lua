@@ -214,10 +214,10 @@ describe("progress in the lessons", function()
   end)
 
   it("does not write over a record that read error", function()
-    write(home .. record .. "/of_somebody", "")
+    write(home .. record .. "/of_a_user", "")
     has(session(":lesson\n").out, "cannot read the progress of lessons: ",
       "cannot save the progress: ", "Lesson 1 of")
-    assert.equal("", read(home .. record .. "/of_somebody"))
+    assert.equal("", read(home .. record .. "/of_a_user"))
   end)
 end)
 
@@ -279,8 +279,8 @@ describe("a teacher's lesson", function()
   it("has lines that begin with two spaces as they are, and others broken", function()
     own(own_lesson{text = '"These words\\nare one line.\\n  but  this\\n  stays\\nAnd so on."'})
     local out = run((":lesson %d\n"):format(count + 1)).out
-    local wanted = "These words are one line.\n  but  this\n  stays\nAnd so on.\n\nGoal:"
-    assert.is_truthy(out:find(wanted, 1, true), out)
+    local expected = "These words are one line.\n  but  this\n  stays\nAnd so on.\n\nGoal:"
+    assert.is_truthy(out:find(expected, 1, true), out)
   end)
 
   it("is found in the folder of the configuration", function()
@@ -367,14 +367,14 @@ describe("a teacher's lesson", function()
   end)
 
   it("has its lines named where its path is long and has spaces", function()
-    local folder = home .. "/lessons of " .. ("somebody"):rep(6)
+    local folder = home .. "/lessons of " .. ("some_name"):rep(5)
     write(folder .. "/a.lua", own_lesson{check = "function() error 'my fault' end"})
     write(folder .. "/b.lua", "\nerror 'no luck'")
     local result = session((":lesson %d\n:check\n:lesson %d\n"):format(count + 1, count + 2), nil,
       "LUTRA_LESSONS=" .. support.quote(folder))
     has(result.out, "the check itself failed, perhaps on a result of your code: ",
       "/a.lua:2: my fault")
-    has(result.err, "cannot open lesson 12: ...", "somebody/b.lua:2: no luck")
+    has(result.err, "cannot open lesson 12: ...", "some_name/b.lua:2: no luck")
   end)
 
   it("may give no message, or a wrong one", function()

@@ -255,14 +255,14 @@ describe("data of a plot", function()
     lt.manual_seed(5)
     local t = lt.randint(0, 100, {5000}):double()
     for _, bins in ipairs {1, 3, 10, 99} do
-      local wanted, edges = {}, histogram.edges(0, 99, bins)
-      for i = 1, bins do wanted[i] = 0 end
+      local expected, edges = {}, histogram.edges(0, 99, bins)
+      for i = 1, bins do expected[i] = 0 end
       for _, v in ipairs(t:totable()) do
         local i = bins
         while i > 1 and v < 0 + 99 * ((i - 1) / bins) do i = i - 1 end
-        wanted[i] = wanted[i] + 1
+        expected[i] = expected[i] + 1
       end
-      assert.same(wanted, data.counts(t, 0, 99, bins))
+      assert.same(expected, data.counts(t, 0, 99, bins))
       assert.equal(bins + 1, #edges)
       assert.equal(99, edges[#edges])
     end
@@ -451,9 +451,9 @@ describe(":plot", function()
   end)
 
   it("takes its options before or behind", function()
-    local wanted = "1 .. 2 .* 2\n2 .. 3 .* 1\n"
+    local expected = "1 .. 2 .* 2\n2 .. 3 .* 1\n"
     for _, line in ipairs {"--hist --bins 2 x", "x --bins 2 --hist", "--bins 2 x"} do
-      assert.truthy(look{"x = {1, 1.5, 3}", ":plot " .. line}:find(wanted), line)
+      assert.truthy(look{"x = {1, 1.5, 3}", ":plot " .. line}:find(expected), line)
     end
   end)
 

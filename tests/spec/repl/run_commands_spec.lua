@@ -187,7 +187,7 @@ describe(":set", function()
   end)
 
   it("says what is wrong with a value, and which name was meant", function()
-    for line, wanted in pairs {
+    for line, expected in pairs {
       ["depth x"] = 'expected an integer from 0 to 100 for option depth, got "x"',
       ["depth 101"] = "from 0 to 100",
         ["depth 1.5"] = 'an integer from 0 to 100 for option depth, got "1.5"',
@@ -197,7 +197,7 @@ describe(":set", function()
       ["dept 3"] = 'unknown option "dept"\nhint: did you mean \'depth\'?',
       ["zzzzzz 3"] = 'unknown option "zzzzzz"',
     } do
-      has(session(":set " .. line .. "\n").err, wanted)
+      has(session(":set " .. line .. "\n").err, expected)
     end
   end)
 end)
@@ -271,7 +271,7 @@ describe(":save", function()
   end)
 
   it("says what it cannot write", function()
-    for line, wanted in pairs {
+    for line, expected in pairs {
       ["x.lua 0"] = "cannot find cell 0: the cells are 1 to 1", ["x.lua 2"] = "cannot find cell 2",
       ["x.lua 1-9"] = "cannot find cell 9",
         ["x.lua 3-1"] = "expected a range from a lower to a higher cell, got 3-1",
@@ -279,7 +279,7 @@ describe(":save", function()
         [""] = "save: expected a file, got none",
       ["none/x.lua"] = 'save: cannot write "none/x.lua": No such file or directory',
     } do
-      has(within("1\n:save " .. line .. "\n").err, wanted)
+      has(within("1\n:save " .. line .. "\n").err, expected)
     end
     has(within(":save x.lua\n").err, "no cell succeeded")
     local many = {}

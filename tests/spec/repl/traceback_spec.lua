@@ -58,7 +58,7 @@ local x = 1 error("this", 2)
             ^^^^^
 assert(1 == 2)
 ^^^^^^
-assert(false, "told")
+assert(false, "text")
 ^^^^^^
 string.rep("x", -1, {})
        ^^^
@@ -129,12 +129,12 @@ local f = coroutine.wrap(function() local t = nil; return t.x end) f()
 x = 1_000
     ^^^^^
 ]]
-  for line, wanted in cases:gmatch "([^\n]+)\n([^\n]*)\n" do
+  for line, expected in cases:gmatch "([^\n]+)\n([^\n]*)\n" do
     it("has its marks right: " .. line, function()
       local under, shown, err = marks(line)
-      if wanted ~= "" then
+      if expected ~= "" then
         assert.equal(line, shown, err)
-        assert.equal(wanted, under, err)
+        assert.equal(expected, under, err)
       else
         assert(not err:find("^", 1, true), err) -- what is not known is not marked
       end

@@ -62,7 +62,7 @@ describe(":transfers", function()
     local path = os.tmpname()
     local out, err = look({":transfers --svg /nowhere/x.svg lt.zeros(4):to 'cuda'",
       ":transfers --svg " .. path, "6 * 7"}, link)
-    assert.truthy(err:find("error: transfers: cannot write /nowhere/x.svg", 1, true), err)
+    assert.truthy(err:find("error: transfers: cannot write \"/nowhere/x.svg\"", 1, true), err)
     assert.truthy(out:find("the picture to " .. path, 1, true), out)
     assert.truthy(out:find "42\n")
     local text = read_file(path)

@@ -153,7 +153,7 @@ describe(":where --svg", function()
     local _, err = look({":where --svg /nowhere/x.svg lt.zeros(2)", ":where --svg x.svg {}",
       ":where --svg x.svg nn.ReLU()", ":where --svg x.svg 3", ":where --svg x.svg"},
       {arguments = ""})
-    assert.truthy(err:find("where: cannot write /nowhere/x.svg: ", 1, true), err)
+    assert.truthy(err:find("where: cannot write \"/nowhere/x.svg\": ", 1, true), err)
     assert.truthy(err:find("where: expected one tensor for option --svg, got a table", 1, true),
       err)
     assert.truthy(err:find("where: expected one tensor for option --svg, got a module", 1, true),

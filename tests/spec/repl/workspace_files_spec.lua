@@ -22,11 +22,11 @@ local function load(asked, before)
   return session((before or "") .. ":load " .. path "w.st" .. "\n" .. (asked or "") .. "\n")
 end
 
--- The file is refused with `wanted` in one message that names it; the session goes on as it was.
-local function refused(wanted)
+-- The file is refused with `expected` in one message that names it; the session goes on as it was.
+local function refused(expected)
   local result = load("x, y, rawget(_G, 'g')", "local x <const> = 5\ny = 6\n")
   has(result.err, "error: load: cannot load " .. path "w.st" .. ": ")
-  has(result.err, wanted)
+  has(result.err, expected)
   has_not(result.err, "attempt to")
   assert.equal("5\t6\tnil\n", result.out)
 end
@@ -71,7 +71,7 @@ describe("a file for :load", function()
 
   it("is refused as a whole", function()
     local good = 'variable "global" "g" "" i1'
-    for line, wanted in pairs {
+    for line, expected in pairs {
       ['variable "upvalue" "x" "" i1'] = "is not valid",
       ['variable "global" "x" "" "\\999"'] = "is not valid",
       ['variable "global" "x" "" i0x10'] = "is not valid",
@@ -100,9 +100,9 @@ describe("a file for :load", function()
       ["\27[2J"] = "is not valid: \\027[2J",
     } do
       write(good, line)
-      refused(wanted)
+      refused(expected)
       write(line, good)
-      refused(wanted)
+      refused(expected)
     end
   end)
 

@@ -152,12 +152,13 @@ describe(":keep and :load", function()
     session("a = 1\nb = {lt.ones{2}, 'x y'}\n:keep " .. path "w.st" .. "\n")
     local whole = read "w.st"
     write("short.st", whole:sub(1, -5))
-    for name, wanted in pairs {["none.st"] = "No such file", ["text.st"] = "not a safetensors file",
+    for name, expected in pairs {
+      ["none.st"] = "No such file", ["text.st"] = "not a safetensors file",
       ["other.st"] = "it was not written by :keep\nhint: lt.load_safetensors(",
-        ["short.st"] = "short.st"} do
+      ["short.st"] = "short.st"} do
       local result = session("a = 7\n:load " .. path(name) .. "\na\n")
       has(result.err, "load: ")
-      has(result.err, wanted)
+      has(result.err, expected)
       assert.equal("7\n", result.out)
     end
     has(session(":load\n").err, "load: expected a file, got none")
@@ -186,7 +187,7 @@ describe(":keep and :load", function()
     local result = session("a = lt.ones{1}\n:keep " .. path "mine.lua" .. "\n:keep "
       .. path "w.st" .. "\na = 2\n:keep " .. path "w.st" .. "\n:keep " .. path "no/w.st" .. "\n")
     has(result.err, "it exists and was not written by :keep")
-    has(result.err, "no/w.st: No such file or directory")
+    has(result.err, "no/w.st\": No such file or directory")
     assert.equal("x = 1", read "mine.lua")
     assert.truthy(session(":load " .. path "w.st" .. "\na\n").out:find "\n2\n$")
     has(session(":keep " .. path "e.st" .. "\n").err, "no variable can be saved")
@@ -311,13 +312,13 @@ return M
   end)
 
   it("leaves the module whole when the file fails", function()
-    for text, wanted in pairs {
+    for text, expected in pairs {
       ["x = = 1"] = "mine.lua:1: unexpected symbol",
       ["package.loaded.mine = 5\nleft = 1\nprint = nil\nerror 'late'"] = "mine.lua:4: late",
     } do
       local result = reloaded(text, "m = require 'mine'\n!change\n:reload mine\n"
         .. "left, (m.f(1)), package.loaded.mine == m\nprint 'printed'\n")
-      has(result.err, wanted)
+      has(result.err, expected)
       has(values(result), 'nil\t"old 1"\ttrue\nprinted\n')
     end
   end)

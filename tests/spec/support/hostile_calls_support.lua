@@ -212,7 +212,7 @@ local function call_all(f, turn)
     end
   end
   if not is_op[f] then
-    -- Each object as the first argument once more, new: what came before may have closed it.
+    -- Each object as the first argument once more, new: an earlier call may have closed it.
     for _, v in ipairs(hostile_values()) do
       try(f, v, v)
       try(f, v)

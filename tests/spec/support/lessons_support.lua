@@ -22,8 +22,8 @@ local function flat(text) return (text:gsub("%s+", " ")) end
 
 --- Fails unless each of the texts is in `text`, however its lines are broken.
 function lessons.has(text, ...)
-  for _, wanted in ipairs {...} do
-    assert(flat(text):find(wanted, 1, true), ("%q is not in:\n%s"):format(wanted, text))
+  for _, expected in ipairs {...} do
+    assert(flat(text):find(expected, 1, true), ("%q is not in:\n%s"):format(expected, text))
   end
 end
 

@@ -28,13 +28,13 @@ function support.tensor(golden, dtype)
   return lt.tensor(golden.data, {dtype = kind}):reshape(golden.shape)
 end
 
---- Fails unless `actual` has the shape and, within `tolerance`, the values of `wanted`
+--- Fails unless `actual` has the shape and, within `tolerance`, the values of `expected`
 -- (a golden tensor or a tensor).
-function support.close(wanted, actual, tolerance, what)
+function support.close(expected, actual, tolerance, what)
   what = what or ""
-  if not lt.is_tensor(wanted) then wanted = support.tensor(wanted, "float64") end
-  assert.equal(tostring(wanted.shape), tostring(actual.shape), what)
-  local a, b = wanted:reshape(-1):totable(), actual:detach():to "float64":reshape(-1):totable()
+  if not lt.is_tensor(expected) then expected = support.tensor(expected, "float64") end
+  assert.equal(tostring(expected.shape), tostring(actual.shape), what)
+  local a, b = expected:reshape(-1):totable(), actual:detach():to "float64":reshape(-1):totable()
   assert.equal(#a, #b, what)
   for i = 1, #a do
     local bound = tolerance * math.max(1, math.abs(a[i]))

@@ -7,7 +7,7 @@ local support = {}
 --- Paints nothing.
 function support.plain(_, text) return text end
 
---- What a prompt without a terminal writes for these lines, and what it complains of. options:
+--- What a prompt without a terminal writes for these lines, and its errors. options:
 -- arguments, locale ("C.UTF-8").
 function support.look(lines, options)
   options = options or {}

@@ -47,16 +47,16 @@ class Session:
         return bool(data)
 
     def expect(self, text):
-        wanted = text.encode()
+        expected = text.encode()
         end = time.monotonic() + LIMIT
         while time.monotonic() < end:
-            found = self.seen.find(wanted, self.at)
+            found = self.seen.find(expected, self.at)
             if found >= 0:
-                self.at = found + len(wanted)
+                self.at = found + len(expected)
                 return True
             if not self.read(0.1):
                 break
-        return self.seen.find(wanted, self.at) >= 0
+        return self.seen.find(expected, self.at) >= 0
 
     def pause(self, seconds):
         end = time.monotonic() + seconds
