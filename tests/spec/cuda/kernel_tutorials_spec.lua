@@ -113,10 +113,11 @@ describe("a kernel of a tutorial:", function()
     count({2, 64}, lt.arange(1000, {device = device}):remainder(250):to "uint8", 1000, bins, total)
     assert.equal(4, bins[250]:item())
     same({1000}, total)
-    devices.fails({"count", 'argument 3 "bins" is float32', 'x:to "int32"'}, count, {2, 64},
-      zeros(4, "uint8"), 4, zeros(256, "float32"), total)
-    devices.fails({"count", 'argument 3 "bins"', "a tensor of dtype int32"}, count, {2, 64},
-      zeros(4, "uint8"), 4, 3, total)
+    devices.fails({"count: expected dtype \"int32\" for argument 'bins' (#3, unsigned int *), got "
+      .. '"float32"\nhint: x:to("int32")'}, count, {2, 64}, zeros(4, "uint8"), 4,
+      zeros(256, "float32"), total)
+    devices.fails({"count: expected a tensor of dtype \"int32\" for argument 'bins' (#3, unsigned "
+      .. "int *), got 3"}, count, {2, 64}, zeros(4, "uint8"), 4, 3, total)
   end)
 
   it("shares one dynamic array among types", function()
