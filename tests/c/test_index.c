@@ -260,9 +260,9 @@ static void bad_indices_are_reported_and_change_nothing(void) {
   CHECK_FAILS(
       "index_select: expected an index from 1 to 3 for argument 'index', got 4 at index {2}",
       index_select, false, LT_ARG(x), LT_ARG(0), LT_ARG(V(int64, 1, 4)));
-  CHECK_FAILS("expected an index from 1 to 3 for argument 'index', got 0 at index {1}\nhint: "
-              "indices count from 1",
+  CHECK_FAILS("expected an index from 1 to 3 for argument 'index', got 0 at index {1}",
               index_select, false, LT_ARG(x), LT_ARG(0), LT_ARG(V(int64, 0)));
+  CHECK_CONTAINS(lt_error(), "\nhint: indices count from 1");
   CHECK_FAILS("expected an index from 1 to 3 for argument 'index', got -1 at index {1}",
               index_select, false, LT_ARG(x), LT_ARG(0), LT_ARG(V(int64, -1)));
   lt_Tensor *wrong = from_list(LT_int64, (double[]){1, 2, 1, 3}, SHAPE(2, 2));

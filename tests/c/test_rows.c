@@ -216,9 +216,9 @@ static void nll_loss_by_class(void) {
           }
       }
   lt_Tensor *x = noise(LT_float32, SHAPE(2, 3), 1), *y[LT_MAX_OUT];
-  CHECK_FAILS("expected a class from 1 to 3 for argument 'target', got 0 at index {2}\nhint: "
-              "classes count from 1",
-              _nll_loss, false, LT_ARG(x), LT_ARG(V(int64, 1, 0)), LT_NIL, S("mean"), LT_ARG(-100));
+  CHECK_FAILS("expected a class from 1 to 3 for argument 'target', got 0 at index {2}", _nll_loss,
+              false, LT_ARG(x), LT_ARG(V(int64, 1, 0)), LT_NIL, S("mean"), LT_ARG(-100));
+  CHECK_CONTAINS(lt_error(), "\nhint: classes count from 1");
   CHECK_FAILS("for argument 'target', got 4 at index {1}", _nll_loss, false, LT_ARG(x),
               LT_ARG(V(int64, 4, 1)), LT_NIL, S("mean"), LT_ARG(-100));
   REQUIRE(
