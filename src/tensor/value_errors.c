@@ -3,7 +3,7 @@
  * the same message. */
 #include "core.h"
 
-/* Formats the index of an element, " at position {2, 1}", or "" for a 0-d tensor. */
+/* Formats the index of an element, " at index {2, 1}", or "" for a 0-d tensor. */
 static void place_text(char *text, size_t size, int ndim, const int64_t *shape, int64_t at) {
   int64_t position[LT_MAX_DIMS];
   size_t used = (size_t)snprintf(text, size, "%s", ndim > 0 ? " at index {" : "");

@@ -382,8 +382,8 @@ end
 local function strides(x) return table.concat({table.unpack(x:stride())}, " ") end
 
 -- In errors about values, which meta does not have.
-local about_values = {"position", "index", "NaN", "probability", "weight ", "by zero",
-  "mask is true"}
+local about_values = {"index", "a class from", "NaN", "probabilit", "weight", "by zero",
+  "true element"}
 
 local function on_meta(op, f, arguments, want, why)
   local got, message = run(f, realize(arguments, function(o) return tensor_of(o):to "meta" end))
