@@ -33,6 +33,19 @@ static inline lt_Dtype lt_dtype_or(const lt_Call *c, int i, lt_Dtype otherwise) 
   return lt_given(c, i) ? c->arg[i].dtype : otherwise;
 }
 
+/* ---- elementwise ops and complex arguments (infer_elementwise.c) ----------------------------- */
+
+/* Fills in c->compute and the spec of an elementwise op's result. Fails for dtypes that the rule
+ * excludes, shapes that do not broadcast and numbers that the result cannot hold. */
+bool lt_infer_elementwise(lt_Call *c);
+/* Returns true when the argument is complex: a number, a dtype, or a tensor, which is stored in
+ * *found. */
+bool lt_arg_is_complex(const lt_Arg *a, const lt_Tensor **found);
+/* Returns true when an argument of the call is complex. */
+bool lt_has_complex_arg(const lt_Call *c);
+/* Fails with the first complex argument; one must be there. Returns false. */
+bool lt_refuse_complex(const lt_Call *c);
+
 /* ---- checks (infer_check.c) ------------------------------------------------------------------ */
 
 /* Each checks that what its comment states is true, and fails with an error that names the argument
