@@ -219,7 +219,7 @@ end
 
 local function table_page(record)
   local out = {"# " .. record.name}
-  local _, lines = catalogue.library(record.value)
+  local _, lines = catalogue.namespace(record.value)
   if lines then out[#out + 1] = doc_text(for_users(lines)) end
   local kinds = {class = {}, op = {}, ["function"] = {}, value = {}, table = {}}
   local aliases = {}

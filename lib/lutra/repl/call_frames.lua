@@ -63,11 +63,11 @@ function call_frames.level_of(co, place, library)
 end
 
 -- ---- frames with their variables, for the debugger
--- A frame is a table with label ("function 'f'"), chunk (`source` of debug.getinfo), line, library
--- (true for Lutra's own functions), height (the number of calls below it, which does not change
--- while the frame exists), and two functions: list() returns its variables {name, kind = "local" |
--- "upvalue" | "vararg", index, value}, inner ones last, which hide outer ones; set(variable,
--- value) assigns one.
+-- A frame is a table with label ("function 'f'"), chunk (`source` of debug.getinfo), line,
+-- is_library (true for Lutra's own functions), height (the number of calls below it, which does not
+-- change while the frame exists), and two functions: list() returns its variables {name, kind =
+-- "local" | "upvalue" | "vararg", index, value}, inner ones last, which hide outer ones;
+-- set(variable, value) assigns one.
 --
 -- Invariant: a live frame accesses the variables themselves; a copied one holds values but no
 -- stack.
@@ -123,7 +123,7 @@ local function describe(co, level, last, mains)
     label = call_frames.label(info, mains),
     chunk = info.source,
     line = info.currentline,
-    library = call_frames.is_library(info.source),
+    is_library = call_frames.is_library(info.source),
     height = last - level,
     globals = globals_of(info.func, call_frames.is_library(info.source)),
   }, info.func

@@ -22,7 +22,7 @@ debugger.__index = debugger
 -- Returns the index of the innermost frame of user code.
 local function first_own(frames)
   for i, frame in ipairs(frames) do
-    if not frame.library then return i end
+    if not frame.is_library then return i end
   end
   return 1
 end
@@ -165,7 +165,7 @@ function debugger:backtrace()
     line = texts.cut(line, width)
     if i == self.selected then
       line = style.paint("heading", line)
-    elseif frame.library then
+    elseif frame.is_library then
       line = style.paint("faint", line)
     end
     lines[#lines + 1] = line

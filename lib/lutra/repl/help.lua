@@ -137,7 +137,7 @@ function help.text(name, session, options)
   if full and builtin.values[full] then
     return paint("heading", found.text) .. "\n\n" .. wrap.text(builtin.values[full], width)
   end
-  local row = lua.library[found.text]
+  local row = lua.names[found.text]
   if row and row[1] == "" then
     return paint("heading", found.text) .. "\n\n" .. wrap.text(row[2], width)
   end

@@ -14,7 +14,7 @@ function post_mortem.take(value, co, mains)
   local list = call_frames.take(co, mains)
   local number, any
   for _, frame in ipairs(list) do
-    any = any or not frame.library
+    any = any or not frame.is_library
     number = tonumber(frame.chunk:match "^=cell%[(%d+)%]$") or number
   end
   return any and {value = value, frames = list, number = number} or nil

@@ -316,7 +316,7 @@ function stubs.run(options)
   local folder = options.stubs .. "/library"
   os.execute("mkdir -p " .. command_line.quote(folder))
   local ok, why = files.write(folder .. "/lutra.lua", stubs.text())
-  if not ok then error(why, 0) end
+  if not ok then error("--stubs: cannot write " .. why, 0) end
   return 0
 end
 

@@ -52,6 +52,12 @@ describe("the exit status", function()
     end
   end)
 
+  it("is 1 where --stubs cannot write", function()
+    local result = run("--stubs /dev/null/x")
+    assert.equal(1, result.status)
+    has(result.err, '--stubs: cannot write "/dev/null/x/library/lutra.lua": Not a directory')
+  end)
+
   it("reports that the output could not be written", function()
     local full = io.open "/dev/full"
     if not full then

@@ -195,11 +195,11 @@ describe("every name of the library", function()
     for library in pairs(lua.libraries) do
       for name in next, package.loaded[library] do
         local full = library .. "." .. name
-        assert.truthy(lua.library[full] or full == "debug.setcstacklimit", full)
+        assert.truthy(lua.names[full] or full == "debug.setcstacklimit", full)
       end
     end
     for name in pairs(lua.file_methods) do assert.is_function(io.stdout[name]) end
-    for name, row in pairs(lua.library) do
+    for name, row in pairs(lua.names) do
       local library, field = name:match "^(%w+)%.(%w+)$"
       local value = library and package.loaded[library][field] or rawget(_G, name)
       local optional = row[2]:find "Of older Lua" or name == "debug.setcstacklimit"

@@ -48,7 +48,7 @@ function catalogue.libraries()
 end
 
 --- Returns the name and the opening comment of a table of the library, or nil for any other value.
-function catalogue.library(value)
+function catalogue.namespace(value)
   for name, t, module, doc in catalogue.libraries() do
     if rawequal(t, value) and doc then return name, {doc} end
     if rawequal(t, value) then
@@ -62,14 +62,15 @@ end
 function catalogue.summary(value)
   if type(value) == "function" then return functions.summary(value) end
   if classes.is_class(value) then return classes.summary(value) end
-  local _, doc = catalogue.library(value)
+  local _, doc = catalogue.namespace(value)
   return doc and source.summary(doc)
 end
 
-local function sorted(t)
+--- Returns the public names in a table: those that begin with a letter, sorted.
+function catalogue.sorted_names(t)
   local names = {}
   for name in next, t do
-    if type(name) == "string" and name:match "^[^_]" then names[#names + 1] = name end
+    if type(name) == "string" and name:match "^%a" then names[#names + 1] = name end
   end
   table.sort(names)
   return names
@@ -77,7 +78,7 @@ end
 
 -- Adds {name, text, value} of a class's methods with a comment; those without one are internal.
 local function add_methods(list, prefix, class, seen)
-  for _, name in ipairs(sorted(class)) do
+  for _, name in ipairs(catalogue.sorted_names(class)) do
     local value = rawget(class, name)
     if type(value) == "function" and name ~= "init" and not seen[value] then
       seen[value] = true
@@ -89,7 +90,7 @@ end
 
 -- Adds the names of a table of the library, without ops that are listed under another name.
 local function add_library(list, prefix, t, seen)
-  for _, name in ipairs(sorted(t)) do
+  for _, name in ipairs(catalogue.sorted_names(t)) do
     local value = rawget(t, name)
     local is_class = classes.is_class(value)
     if (type(value) == "function" or is_class) and not seen[value] then
@@ -106,13 +107,13 @@ function catalogue.library_names()
   local list, seen = {}, {}
   for name, t in catalogue.libraries() do add_library(list, name, t, seen) end
   local methods = require("lutra.core")._methods
-  for _, name in ipairs(sorted(methods)) do
+  for _, name in ipairs(catalogue.sorted_names(methods)) do
     local value, op = methods[name], ops.find(methods[name])
     if not op or not op.variants["function"] and op.name:gsub("_$", "") == name:gsub("_$", "") then
       list[#list + 1] = {"x:" .. name, functions.summary(value) or "", value}
     end
   end
-  for _, name in ipairs(sorted(builtin.fields)) do
+  for _, name in ipairs(catalogue.sorted_names(builtin.fields)) do
     list[#list + 1] = {"x." .. name, builtin.fields[name]}
   end
   return list
@@ -121,8 +122,8 @@ end
 -- ---- searching
 
 local function lua_names(list)
-  for _, name in ipairs(sorted(lua.library)) do
-    list[#list + 1] = {name, lua.library[name][2]}
+  for _, name in ipairs(catalogue.sorted_names(lua.names)) do
+    list[#list + 1] = {name, lua.names[name][2]}
   end
 end
 

@@ -39,7 +39,7 @@ lua.keywords = {
 }
 
 --- Functions and values: name -> {arguments, or "" for a value, description}.
-lua.library = {
+lua.names = {
   assert = {"(v, message)",
     "v and the other arguments if v is neither false nor nil, else an error."},
   collectgarbage = {"(what = \"collect\", ...)",
@@ -252,7 +252,7 @@ lua.file_methods = {
 --- Returns the row of a function (or table) of the standard library, and its name; nil for any
 -- other value.
 function lua.find(value)
-  for name, row in pairs(lua.library) do
+  for name, row in pairs(lua.names) do
     local library, field = name:match "^(%w+)%.(%w+)$"
     local t = library and package.loaded[library] or _G
     if row[1] ~= "" and type(t) == "table" and rawget(t, field or name) == value then

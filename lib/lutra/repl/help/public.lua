@@ -6,6 +6,7 @@
 -- overrides one of a public class above is not listed again.
 
 local builtin = require "lutra.repl.help.builtin"
+local catalogue = require "lutra.repl.help.catalogue"
 local classes = require "lutra.repl.help.classes"
 local core = require "lutra.core"
 local lt = require "lutra"
@@ -22,15 +23,6 @@ local internal = {
   optim = {read = true, read_settings = true, buffers = true, update = true, apply = true},
   [""] = {new = true, of = true},
 }
-
-local function sorted_names(t)
-  local names = {}
-  for name in next, t do
-    if type(name) == "string" and name:match "^[%a][%w_]*$" then names[#names + 1] = name end
-  end
-  table.sort(names)
-  return names
-end
 
 -- Returns the parent of a class, or nil.
 local function parent(class)
@@ -51,7 +43,7 @@ end
 local function class_methods(name, class, names)
   local found, hidden = {}, {}
   local function add(from)
-    for _, key in ipairs(sorted_names(from)) do
+    for _, key in ipairs(catalogue.sorted_names(from)) do
       if type(rawget(from, key)) == "function" then found[key] = found[key] or rawget(from, key) end
     end
   end
@@ -62,11 +54,11 @@ local function class_methods(name, class, names)
     if is_hidden then
       add(above)
     else
-      for _, key in ipairs(sorted_names(above)) do hidden[key] = true end
+      for _, key in ipairs(catalogue.sorted_names(above)) do hidden[key] = true end
     end
   end
   local list, left_out = {}, internal[name:match "^(.-)%.?%w+$"] or {}
-  for _, key in ipairs(sorted_names(found)) do
+  for _, key in ipairs(catalogue.sorted_names(found)) do
     if key ~= "init" and not left_out[key] and not hidden[key] then
       list[#list + 1] = {name = name .. ":" .. key, key = key, kind = "method", value = found[key],
         class = name}
@@ -110,7 +102,7 @@ local function add_table(list, seen, path, t)
   list[#list + 1] = record
   seen[t] = path
   local inner = {}
-  for _, key in ipairs(sorted_names(t)) do
+  for _, key in ipairs(catalogue.sorted_names(t)) do
     local value = rawget(t, key)
     if type(value) == "table" and not classes.is_class(value) then
       inner[#inner + 1] = key
@@ -190,13 +182,13 @@ end
 -- named "x:matmul" and "x.shape".
 function public.tensor()
   local list = {}
-  for _, key in ipairs(sorted_names(core._methods)) do
+  for _, key in ipairs(catalogue.sorted_names(core._methods)) do
     local value = core._methods[key]
     local op = ops.find(value)
     list[#list + 1] = {name = "x:" .. key, key = key, kind = op and "op" or "method", value = value,
       op = op}
   end
-  for _, key in ipairs(sorted_names(builtin.fields)) do
+  for _, key in ipairs(catalogue.sorted_names(builtin.fields)) do
     list[#list + 1] = {name = "x." .. key, key = key, kind = "field", text = builtin.fields[key]}
   end
   return list

@@ -117,7 +117,7 @@ function values.page(name, value, width, paint)
     return paint("heading", name) .. ": " .. values.describe(value)
   end
   if static_values.is_tensor(value) then return tensor_page(name, value, width, paint) end
-  local library, doc = catalogue.library(value)
+  local library, doc = catalogue.namespace(value)
   if library then return library_page(name, doc, value, width, paint) end
   if type(value) == "table" then return table_page(name, value, width, paint) end
   if type(value) == "string" then return string_page(name, value, width, paint) end
