@@ -23,6 +23,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* The kinds of errors. Those from LT_METAL_PAGE_FAULT on end a command buffer while it runs: what
  * it and later buffers of the device have written is undefined. */
 typedef enum lt_MetalStatus {
@@ -207,5 +211,9 @@ void lt_metal_event_set(lt_MetalEvent *event, uint64_t value);
 /* Marks the beginning (`name`) or the end (NULL) of an interval on this thread, for the system's
  * profiler. Does nothing where there is none. */
 void lt_metal_signpost(const char *name);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
