@@ -8,7 +8,10 @@
  * Memory: buffers are not tracked by Metal. The command buffers of one queue run in the order in
  * which they are committed, and the commands of one buffer in the order in which they were encoded:
  * each sees the complete results of all earlier ones. Between queues, and between a queue and the
- * host, only events and completion handlers give an order.
+ * host, only events and completion handlers give an order: a command buffer sees what the host has
+ * written to shared memory before lt_metal_commit, and the host sees what it has written when `done`
+ * is called. The GPU sees only the buffers that are arguments of a command: a kernel must not follow
+ * an address that it has read from memory.
  *
  * Failure: functions that can fail take `error`, which they fill in on failure only; they then
  * return NULL or false, and nothing has changed.
@@ -27,8 +30,9 @@
 extern "C" {
 #endif
 
-/* The kinds of errors. Those from LT_METAL_PAGE_FAULT on end a command buffer while it runs: what
- * it and later buffers of the device have written is undefined. */
+/* The kinds of errors. An error of any kind in lt_MetalResult has ended a command buffer: what it and
+ * later buffers of the device have written is undefined. LT_METAL_NO_MEMORY is among them, because
+ * memory gets its place only when a command buffer uses it. */
 typedef enum lt_MetalStatus {
   LT_METAL_OK,
   LT_METAL_NO_MEMORY, /* the device or the host is out of memory */
@@ -36,7 +40,7 @@ typedef enum lt_MetalStatus {
   LT_METAL_INVALID,   /* an argument that the device cannot accept */
   LT_METAL_PAGE_FAULT,
   LT_METAL_TIMEOUT, /* stopped by the watchdog of the system */
-  LT_METAL_LOST,    /* the device was removed or reset */
+  LT_METAL_LOST,    /* the device was removed or reset, also because of another process */
   LT_METAL_OTHER
 } lt_MetalStatus;
 
@@ -91,7 +95,8 @@ typedef struct lt_MetalBuffer {
   size_t size;      /* bytes */
 } lt_MetalBuffer;
 
-/* Allocates a buffer of nbytes > 0, whose contents are undefined. */
+/* Allocates a buffer of nbytes > 0, whose contents are undefined. On macOS an allocation succeeds
+ * beyond lt_MetalFacts.recommended, up to what the system can swap: the caller sets the limit. */
 lt_MetalBuffer *lt_metal_buffer_new(lt_MetalDevice *device, size_t nbytes, lt_MetalStorage storage,
                                     lt_MetalError *error);
 /* Frees a buffer that no unfinished command uses. NULL is allowed. */
@@ -108,7 +113,11 @@ lt_MetalLibrary *lt_metal_library_builtin(lt_MetalDevice *device, const char *fi
 lt_MetalLibrary *lt_metal_library_new(lt_MetalDevice *device, const char *source, char **log,
                                       lt_MetalError *error);
 
-/* A compiled kernel. The implementation allocates a larger struct that begins with this one. */
+/* A compiled kernel. The implementation allocates a larger struct that begins with this one.
+ *
+ * `threads` is less than lt_MetalFacts.threads for kernels that need many registers: 256 always fit.
+ * A kernel that is launched with more is declared [[max_total_threads_per_threadgroup(1024)]] (before
+ * `kernel`), for which the compiler makes room. */
 typedef struct lt_MetalPipeline {
   uint32_t threads;     /* the most threads of a threadgroup for this kernel */
   uint32_t simd_width;  /* threads of a SIMD group */
@@ -124,7 +133,7 @@ lt_MetalPipeline *lt_metal_pipeline_new(lt_MetalLibrary *library, const char *ke
 /* Opens the archive in a file, or an empty one where there is no valid file. */
 lt_MetalArchive *lt_metal_archive_open(lt_MetalDevice *device, const char *path,
                                        lt_MetalError *error);
-/* Writes the archive to a new file. */
+/* Writes the archive to a new file. Fails (LT_METAL_INVALID) when nothing was added to it. */
 bool lt_metal_archive_write(lt_MetalArchive *archive, const char *path, lt_MetalError *error);
 
 /* ---- queues and commands --------------------------------------------------------------------- */
@@ -133,26 +142,30 @@ bool lt_metal_archive_write(lt_MetalArchive *archive, const char *path, lt_Metal
 lt_MetalQueue *lt_metal_queue_new(lt_MetalDevice *device, lt_MetalError *error);
 void lt_metal_queue_free(lt_MetalQueue *queue);
 
-/* Creates a command buffer on a queue. It ends with lt_metal_commit or lt_metal_discard. */
+/* Creates a command buffer on a queue. It ends with lt_metal_commit or lt_metal_discard. The host is
+ * blocked while LT_METAL_IN_FLIGHT buffers of the queue exist that have not completed. */
+#define LT_METAL_IN_FLIGHT 256
 lt_MetalCommands *lt_metal_commands_new(lt_MetalQueue *queue, lt_MetalError *error);
 
 #define LT_METAL_ARGUMENTS 31   /* arguments of a kernel */
 #define LT_METAL_BYTES     4096 /* the most bytes of an argument that is passed by value */
 
-/* An argument of a kernel: memory from an offset in a buffer, or the bytes of a value. */
+/* An argument of a kernel: memory from an offset in a buffer (a parameter `device T *`, the offset a
+ * multiple of T's alignment), or the bytes of a value (a parameter `constant T &`). With neither, the
+ * kernel must not access the parameter. */
 typedef struct lt_MetalArgument {
   lt_MetalBuffer *buffer; /* NULL: a value */
-  size_t offset;
-  const void *bytes; /* copied by the call */
-  size_t size;
+  size_t offset;          /* less than the buffer's size */
+  const void *bytes;      /* copied by the call; NULL: nothing */
+  size_t size;            /* 1 .. LT_METAL_BYTES */
 } lt_MetalArgument;
 
 typedef struct lt_MetalDispatch {
   lt_MetalPipeline *pipeline;
   const lt_MetalArgument *arguments; /* arguments[i] is [[buffer(i)]] */
   int count;
-  uint32_t grid[3];     /* threads in all; the last threadgroups of a row may be smaller */
-  uint32_t group[3];    /* threads of a threadgroup */
+  uint32_t grid[3];  /* threads in all, each at least 1; the last groups of a row may be smaller */
+  uint32_t group[3]; /* threads of a threadgroup, each at least 1 */
   uint32_t threadgroup; /* bytes of [[threadgroup(0)]], a multiple of 16; 0: none */
 } lt_MetalDispatch;
 
@@ -167,7 +180,8 @@ void lt_metal_fill(lt_MetalCommands *commands, lt_MetalBuffer *buffer, size_t of
                    uint8_t byte);
 /* Sets the event to the value when all earlier commands are complete. */
 void lt_metal_signal(lt_MetalCommands *commands, lt_MetalEvent *event, uint64_t value);
-/* Makes the later commands wait until the event has at least that value. */
+/* Makes the later commands wait until the event has at least that value. Commit the command buffer
+ * that signals it first: the watchdog of the system ends work that waits for seconds. */
 void lt_metal_wait(lt_MetalCommands *commands, lt_MetalEvent *event, uint64_t value);
 
 /* A product of matrices, out = a @ b, by Apple's MPSMatrixMultiplication: row-major matrices of
@@ -203,7 +217,8 @@ lt_MetalEvent *lt_metal_event_new(lt_MetalDevice *device, lt_MetalError *error);
 /* Frees an event; queued commands that use it keep it alive. NULL is allowed. */
 void lt_metal_event_free(lt_MetalEvent *event);
 /* Sets the value from the host, if it is larger than the current one: releases commands that wait
- * for a command buffer that failed. */
+ * for a command buffer that failed. Reading and setting are two steps: no unfinished command may
+ * signal a value between the current one and this one. */
 void lt_metal_event_set(lt_MetalEvent *event, uint64_t value);
 
 /* ---- tools ----------------------------------------------------------------------------------- */
