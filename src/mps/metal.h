@@ -9,9 +9,9 @@
  * which they are committed, and the commands of one buffer in the order in which they were encoded:
  * each sees the complete results of all earlier ones. Between queues, and between a queue and the
  * host, only events and completion handlers give an order: a command buffer sees what the host has
- * written to shared memory before lt_metal_commit, and the host sees what it has written when `done`
- * is called. The GPU sees only the buffers that are arguments of a command: a kernel must not follow
- * an address that it has read from memory.
+ * written to shared memory before lt_metal_commit, and the host sees what it has written when
+ * `done` is called. The GPU sees only the buffers that are arguments of a command: a kernel must
+ * not follow an address that it has read from memory.
  *
  * Failure: functions that can fail take `error`, which they fill in on failure only; they then
  * return NULL or false, and nothing has changed.
@@ -30,9 +30,9 @@
 extern "C" {
 #endif
 
-/* The kinds of errors. An error of any kind in lt_MetalResult has ended a command buffer: what it and
- * later buffers of the device have written is undefined. LT_METAL_NO_MEMORY is among them, because
- * memory gets its place only when a command buffer uses it. */
+/* The kinds of errors. An error of any kind in lt_MetalResult has ended a command buffer: what it
+ * and later buffers of the device have written is undefined. LT_METAL_NO_MEMORY is among them,
+ * because memory gets its place only when a command buffer uses it. */
 typedef enum lt_MetalStatus {
   LT_METAL_OK,
   LT_METAL_NO_MEMORY, /* the device or the host is out of memory */
@@ -115,8 +115,8 @@ lt_MetalLibrary *lt_metal_library_new(lt_MetalDevice *device, const char *source
 
 /* A compiled kernel. The implementation allocates a larger struct that begins with this one.
  *
- * `threads` is less than lt_MetalFacts.threads for kernels that need many registers: 256 always fit.
- * A kernel that is launched with more is declared [[max_total_threads_per_threadgroup(1024)]] (before
+ * `threads` is less than lt_MetalFacts.threads for kernels that need many registers: expect 256. A
+ * kernel that is launched with more is declared [[max_total_threads_per_threadgroup(1024)]] (before
  * `kernel`), for which the compiler makes room. */
 typedef struct lt_MetalPipeline {
   uint32_t threads;     /* the most threads of a threadgroup for this kernel */
@@ -142,17 +142,17 @@ bool lt_metal_archive_write(lt_MetalArchive *archive, const char *path, lt_Metal
 lt_MetalQueue *lt_metal_queue_new(lt_MetalDevice *device, lt_MetalError *error);
 void lt_metal_queue_free(lt_MetalQueue *queue);
 
-/* Creates a command buffer on a queue. It ends with lt_metal_commit or lt_metal_discard. The host is
- * blocked while LT_METAL_IN_FLIGHT buffers of the queue exist that have not completed. */
+/* Creates a command buffer on a queue. It ends with lt_metal_commit or lt_metal_discard. The host
+ * is blocked while LT_METAL_IN_FLIGHT buffers of the queue exist that have not completed. */
 #define LT_METAL_IN_FLIGHT 256
 lt_MetalCommands *lt_metal_commands_new(lt_MetalQueue *queue, lt_MetalError *error);
 
 #define LT_METAL_ARGUMENTS 31   /* arguments of a kernel */
 #define LT_METAL_BYTES     4096 /* the most bytes of an argument that is passed by value */
 
-/* An argument of a kernel: memory from an offset in a buffer (a parameter `device T *`, the offset a
- * multiple of T's alignment), or the bytes of a value (a parameter `constant T &`). With neither, the
- * kernel must not access the parameter. */
+/* An argument of a kernel: memory from an offset in a buffer (a parameter `device T *`, the offset
+ * a multiple of T's alignment), or the bytes of a value (a parameter `constant T &`). With neither,
+ * the kernel must not access the parameter. */
 typedef struct lt_MetalArgument {
   lt_MetalBuffer *buffer; /* NULL: a value */
   size_t offset;          /* less than the buffer's size */
