@@ -1,5 +1,5 @@
 /* dtypes.h: element types and limits. Included by C, and by the kernels of devices, which are
- * C++. */
+ * C++ or the Metal Shading Language. */
 #ifndef LT_DTYPES_H
 #define LT_DTYPES_H
 
@@ -21,9 +21,11 @@ typedef struct lt_bfloat16 {
 typedef struct lt_complex64 {
   float re, im;
 } lt_complex64;
+#ifndef LT_NO_DOUBLE /* defined by kernels in a language without double */
 typedef struct lt_complex128 {
   double re, im;
 } lt_complex128;
+#endif
 
 typedef enum lt_Dtype {
 #define LT_DTYPE(name, ...) LT_##name,
