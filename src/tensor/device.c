@@ -463,9 +463,14 @@ bool lt_device_synchronize(lt_Device d) {
                       lt_wait_device(b, d.index) && b->streams.device_synchronize(b, d.index));
 }
 
+bool lt_device_has_dtype(int type, lt_Dtype dtype) {
+  const lt_Backend *b = lt_device_backend(type);
+  return !b || dtype == LT_DTYPE_NONE || !(b->without_dtypes >> dtype & 1);
+}
+
 bool lt_op_supported(lt_OpId op, int device_type, lt_Dtype dtype) {
   const lt_Backend *b = lt_device_backend(device_type);
-  if (!b) return false;
+  if (!b || !lt_device_has_dtype(device_type, dtype)) return false;
   if (!b->has_data) return true;
   lt_Kind kind = lt_ops[op].kind;
   if (kind == LT_KIND_VIEW || kind == LT_KIND_COMPOSITE) return true;

@@ -21,7 +21,7 @@
 
 #include "lutra.h"
 
-#define LT_BACKEND_ABI 7
+#define LT_BACKEND_ABI 8
 
 typedef struct lt_Call lt_Call; /* kernel.h */
 typedef bool (*lt_KernelFn)(lt_Call *call);
@@ -258,6 +258,9 @@ struct lt_Backend {
   bool host_memory;  /* the host may read and write its memory directly */
   bool asynchronous; /* calls may return before the work is done */
   bool has_data;     /* false: shapes only (meta) */
+  /* The dtypes that the device does not have, 1u << dtype each. A tensor of such a dtype cannot be
+   * created there, and no kernel is called to compute in it. */
+  unsigned without_dtypes;
 
   /* Returns the number of devices; when it is 0, with the reason in `why`. Never sets the error
    * slot. */
@@ -304,6 +307,8 @@ const lt_Backend *lt_device_backend(int type);
 const lt_Backend *lt_device_loaded(int type);
 /* Returns the backend of t's device. Never fails: it was loaded when t was created. */
 const lt_Backend *lt_backend_of(const lt_Tensor *t);
+/* Returns true when the device type has this dtype. */
+bool lt_device_has_dtype(int type, lt_Dtype dtype);
 /* Returns true when every device must have a kernel for this op (trait CORE). */
 bool lt_op_is_core(lt_OpId op);
 /* Returns true when the op can run on a device type, by a kernel or by other ops. dtype: that it

@@ -303,6 +303,8 @@ static bool run_loop(lt_Call *host) { return run_elementwise(host, host->out[0])
 
 /* Runs an elementwise op into out, which is c->out[0]. */
 static bool run_elementwise(lt_Call *c, lt_Tensor *out) {
+  if (c->device.type != LT_DEVICE_cpu && !lt_check_device_dtype(c->device, c->compute))
+    return false;
   if (lacks_loop(lt_backend_of(out), c)) return lt_fallback_run(c, run_loop);
   if (!divisor_fits(c, out)) return false;
   lt_Scalar a, b;

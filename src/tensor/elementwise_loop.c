@@ -371,16 +371,19 @@ static bool copy_bytes(lt_Tensor *out, const lt_Tensor *source, bool non_blockin
 }
 
 /* Copies between devices: casts and gathers to contiguous memory on the source's device, sends the
- * bytes, and scatters on the target's device. So the fewest bytes are sent. */
+ * bytes, and scatters on the target's device. So the fewest bytes are sent. Where the source's
+ * device does not have the target's dtype, the cast is the target's. */
 static bool copy_across(lt_Tensor *out, const lt_Tensor *source, bool non_blocking) {
   if (!lt_backend_of(source)->has_data) return copy_bytes(out, source, non_blocking);
   if (!lt_backend_of(out)->has_data) return true;
-  lt_Tensor *packed = lt_as_contiguous((lt_Tensor *)source, out->dtype);
+  bool cast_there = !lt_device_has_dtype(lt_tensor_device(source).type, out->dtype);
+  lt_Tensor *packed =
+      lt_as_contiguous((lt_Tensor *)source, cast_there ? source->dtype : out->dtype);
   if (!packed) return false;
-  bool direct = lt_tensor_is_contiguous(out) && packed->numel == out->numel;
+  bool direct = !cast_there && lt_tensor_is_contiguous(out) && packed->numel == out->numel;
   lt_Tensor *landed =
       direct ? lt_retain(out)
-             : lt_empty(out->dtype, lt_tensor_device(out), packed->ndim, packed->shape);
+             : lt_empty(packed->dtype, lt_tensor_device(out), packed->ndim, packed->shape);
   bool ok = landed && copy_bytes(landed, packed, non_blocking && direct);
   if (ok && !direct) ok = lt_copy_into(out, landed, false);
   lt_release(landed);

@@ -37,8 +37,8 @@ void lt_fallback_set_enabled(bool on) {
  * it runs. */
 static bool fail_missing(const lt_Call *c) {
   const char *device = lt_device_name(c->device), *op = c->info->name;
-  const char *hint = "hint: x:to(\"cpu\") runs it on the CPU, lt.set_fallback(true) (or "
-                     "LUTRA_FALLBACK=1 in the environment) every such op";
+  const char *hint = "hint: lt.set_fallback(true) (or LUTRA_FALLBACK=1 in the environment) runs "
+                     "it on the CPU, with two copies: its arguments to the CPU, its results back";
   if (strcmp(lt_thread()->user_op, op) == 0)
     return lt_fail("cannot run on device \"%s\": it has no kernel for this op\n%s", device, hint);
   return lt_fail("cannot run: no kernel for its op '%s' on device \"%s\"\n%s", op, device, hint);
@@ -50,8 +50,11 @@ static void warn(const lt_Call *c) {
   char where[64];
   if (atomic_exchange(&warned[c->op], true)) return;
   lt_memory_where(where, sizeof where);
-  fprintf(stderr, "lutra: warning: %s%s%s: no kernel on device \"%s\", running on the CPU\n", where,
-          *where ? ": " : "", c->info->name, lt_device_name(c->device));
+  fprintf(
+      stderr,
+      "lutra: warning: %s%s%s: no kernel on device \"%s\": running on the CPU, with two copies: "
+      "its arguments to the CPU, its results back\n",
+      where, *where ? ": " : "", c->info->name, lt_device_name(c->device));
 }
 
 /* ---- the call on the CPU --------------------------------------------------------------------- */

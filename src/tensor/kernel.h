@@ -160,6 +160,8 @@ static inline lt_Dtype lt_copy_compute(lt_Dtype to, lt_Dtype from) {
 /* Checks that elements of `from` can be converted to `to`: fails where that would discard imaginary
  * parts. */
 bool lt_check_conversion(lt_Dtype to, lt_Dtype from);
+/* Fails when the device does not have the dtype; the error names the dtype to use instead. */
+bool lt_check_device_dtype(lt_Device device, lt_Dtype dtype);
 /* Copies source, broadcast to out's shape, to out; dtypes, layouts and devices may differ. With
  * non_blocking a copy from or to pinned host memory may still be running at the return. */
 bool lt_copy_into(lt_Tensor *out, const lt_Tensor *source, bool non_blocking);

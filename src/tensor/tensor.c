@@ -26,8 +26,17 @@ static lt_Tensor *tensor_new(lt_Dtype dtype, int64_t offset, int64_t numel, int 
   return t;
 }
 
+bool lt_check_device_dtype(lt_Device device, lt_Dtype dtype) {
+  if (lt_device_has_dtype(device.type, dtype)) return true;
+  const char *narrow = lt_dtype_is_complex(dtype) ? "complex64" : "float32";
+  return lt_fail("cannot use dtype \"%s\" on \"%s\": the device does not have it\nhint: "
+                 "dtype = \"%s\", or x:to(\"%s\") first",
+                 lt_dtype_name(dtype), lt_device_name(device), narrow, narrow);
+}
+
 lt_Tensor *lt_empty(lt_Dtype dtype, lt_Device device, int ndim, const int64_t *shape) {
   int64_t numel;
+  if (device.type != LT_DEVICE_cpu && !lt_check_device_dtype(device, dtype)) return NULL;
   if (!lt_shape_numel(lt_user_op(), ndim, shape, &numel)) return NULL;
   lt_Tensor *t = tensor_new(dtype, 0, numel, ndim, shape);
   if (!t) return NULL;

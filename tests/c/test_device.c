@@ -123,6 +123,41 @@ static void any_layout_and_dtype_can_be_copied(void) {
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) lt_release(all[i]);
 }
 
+/* The device has neither float64 nor complex128: no tensor of these dtypes can be created there,
+ * and no op computes in them. */
+static void missing_dtypes_are_refused(void) {
+  const float two[] = {2, 3};
+  const char *hint = "hint: dtype = \"float32\", or x:to(\"float32\") first";
+  lt_Tensor *x = floats(2, two), *there = copied_to(x, toy(0));
+  lt_Tensor *wide = lt_op1(LT_OP_to, (lt_Arg[]){LT_ARG(x), LT_NIL, lt_arg_dtype(LT_float64)}, 3);
+  REQUIRE(there && wide);
+  CHECK(!copied_to(wide, toy(0)));
+  CHECK_CONTAINS(lt_error(), "to: cannot use dtype \"float64\" on \"toy:0\": the device does not");
+  CHECK_CONTAINS(lt_error(), hint);
+  CHECK(!lt_op1(LT_OP_to, (lt_Arg[]){LT_ARG(there), LT_NIL, lt_arg_dtype(LT_complex128)}, 3));
+  CHECK_CONTAINS(lt_error(), "dtype = \"complex64\"");
+  CHECK(!lt_op1(LT_OP_sum, (lt_Arg[]){LT_ARG(there), LT_NIL, LT_ARG(0), lt_arg_dtype(LT_float64)},
+                4));
+  CHECK_CONTAINS(lt_error(), "sum: cannot use dtype \"float64\"");
+  /* a copy between devices converts where the dtype exists */
+  lt_Tensor *narrow =
+      lt_op1(LT_OP_to, (lt_Arg[]){LT_ARG(wide), LT_ARG(toy(0)), lt_arg_dtype(LT_float32)}, 3);
+  check_values(narrow, 2, two);
+  lt_Tensor *back =
+      lt_op1(LT_OP_to, (lt_Arg[]){LT_ARG(narrow), LT_ARG(lt_cpu()), lt_arg_dtype(LT_float64)}, 3);
+  REQUIRE(back != NULL);
+  CHECK_INT(back->dtype, LT_float64);
+  CHECK_NEAR(((double *)lt_tensor_data(back))[1], 3.0, 0);
+  lt_Tensor *copied = lt_do_in_place(_copy, LT_ARG(there), LT_ARG(wide), LT_ARG(0));
+  CHECK(copied != NULL);
+  check_values(there, 2, two);
+  CHECK(!lt_op_supported(LT_OP_exp, there->storage->device.type, LT_float64));
+  CHECK(!lt_device_has_dtype(there->storage->device.type, LT_complex128));
+  CHECK(lt_device_has_dtype(there->storage->device.type, LT_complex64));
+  lt_Tensor *all[] = {x, there, wide, narrow, back};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) lt_release(all[i]);
+}
+
 static void mixed_devices_are_refused(void) {
   const float two[] = {2, 3};
   lt_Tensor *x = floats(2, two), *y = copied_to(x, toy(1));
@@ -160,8 +195,9 @@ static void supported_ops_can_be_queried(void) {
         !lt_op_supported(LT_OP_prod, type, LT_DTYPE_NONE));
   CHECK(lt_op_supported(LT_OP_addmm, type, LT_DTYPE_NONE)); /* by other ops */
   const char *missing =
-      "cannot run on device \"toy:0\": it has no kernel for this op\nhint: x:to(\"cpu\") runs it "
-      "on the CPU, lt.set_fallback(true) (or LUTRA_FALLBACK=1 in the environment) every such op";
+      "cannot run on device \"toy:0\": it has no kernel for this op\nhint: "
+      "lt.set_fallback(true) (or LUTRA_FALLBACK=1 in the environment) runs it on the CPU, with two "
+      "copies: its arguments to the CPU, its results back";
   CHECK(!lt_op1(LT_OP_prod, (lt_Arg[]){LT_ARG(y)}, 1));
   CHECK(strncmp(lt_error(), "prod: ", 6) == 0);
   CHECK_STR(lt_error() + 6, missing);
@@ -311,7 +347,8 @@ static void other_ops_fall_back_where_allowed(void) {
   unsetenv("LUTRA_FALLBACK");
   CHECK(lt_fallback_enabled());
   CHECK_STR(stderr_of(exp_twice),
-            "lutra: warning: exp: no kernel on device \"toy:0\", running on the CPU\n");
+            "lutra: warning: exp: no kernel on device \"toy:0\": running on the CPU, with two "
+            "copies: its arguments to the CPU, its results back\n");
   CHECK_STR(stderr_of(exp_twice), "");
 }
 
@@ -527,6 +564,7 @@ int main(int argc, char **argv) {
   RUN(work_is_queued);
   RUN(numbers_on_the_cpu_are_allowed);
   RUN(any_layout_and_dtype_can_be_copied);
+  RUN(missing_dtypes_are_refused);
   RUN(mixed_devices_are_refused);
   RUN(supported_ops_can_be_queried);
   RUN(gradients_run_where_the_tensors_are);

@@ -262,6 +262,7 @@ const lt_Backend toy_backend = {
     .numbered = true,
     .asynchronous = true,
     .has_data = true,
+    .without_dtypes = 1u << LT_float64 | 1u << LT_complex128,
     .count = count,
     .properties = properties,
     .index_current = index_current,
