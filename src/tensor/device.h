@@ -144,10 +144,22 @@ typedef struct lt_KernelSource {
   int option_count; /* options of the compiler */
 } lt_KernelSource;
 typedef struct lt_KernelLaunch {
-  int64_t grid[3], block[3]; /* numbers of blocks, and of threads in a block; unchecked */
-  int64_t shared;            /* bytes of dynamic shared memory per block */
-  void **arguments;          /* the address of each argument's value, in the kernel's order */
+  /* Unchecked. grid: the number of blocks or, with `by_threads`, the number of threads in all, where
+   * the last blocks of a row may be smaller. block: the threads in a block; with `by_threads`
+   * block[0] may be 0: then the backend chooses all three. */
+  int64_t grid[3], block[3];
+  bool by_threads;
+  int64_t shared;      /* bytes of dynamic shared memory per block */
+  int count;           /* of arguments, in the kernel's order */
+  void **arguments;    /* the address of each argument's value */
+  const size_t *sizes; /* the bytes of each value; 0: it is the address of a tensor's memory */
 } lt_KernelLaunch;
+/* What the compiler has found out about a kernel. */
+typedef struct lt_KernelLimits {
+  int threads;    /* the most threads of a block */
+  int simd_width; /* threads of a SIMD group */
+  int64_t shared; /* bytes of shared memory that the kernel declares itself */
+} lt_KernelLimits;
 
 /* ---- the parts of a backend ------------------------------------------------------------------ */
 
@@ -239,11 +251,14 @@ typedef struct lt_DeviceKernels {
   const lt_KernelFn *table; /* [LT_OP_COUNT] */
 
   /* Custom kernels; NULL: not supported. user_create compiles the source, or returns the kernel
-   * that was compiled before. When the compiler reports errors, *log is its output (malloc'ed,
-   * otherwise NULL). user_launch checks grid, block and shared memory against the device's limits
-   * and queues the kernel on `stream`; the caller has checked the arguments. */
+   * that was compiled before (a source with several functions is compiled once). When the compiler
+   * reports errors, *log is its output (malloc'ed, otherwise NULL). user_launch checks grid, block
+   * and shared memory against the device's limits and queues the kernel on `stream`; the caller has
+   * checked the arguments. */
   lt_UserKernel *(*user_create)(int index, const lt_KernelSource *source, char **log);
   bool (*user_launch)(lt_UserKernel *kernel, const lt_KernelLaunch *launch, lt_Stream *stream);
+  /* Fills in the limits of a kernel. May be NULL. */
+  bool (*user_limits)(const lt_UserKernel *kernel, lt_KernelLimits *out);
   /* Stops the custom kernels that run on the device, after Ctrl-C has ended a wait for it. NULL:
    * they keep running. */
   void (*user_stop)(int index);
@@ -281,6 +296,9 @@ struct lt_Backend {
   /* Reads (value -1) or sets (0 or 1) a boolean option by name ("matmul.allow_tf32"). Returns its
    * previous value, or -1 when there is no such option. May be NULL. */
   int (*option)(const char *name, int value);
+  /* Marks the beginning (`name`) or the end (NULL) of an interval on this thread, for the system's
+   * profiler. May be NULL. */
+  void (*mark)(const char *name);
   /* For the backend's own use; accel/ keeps its state here. */
   void *own;
 };
