@@ -18,6 +18,7 @@
 #define LT_CUDA_CUDA_H
 
 #include "accel/accel.h"
+#include "accel/fault.h"
 #include "kernel.h"
 #include "kernels.h"
 
@@ -109,30 +110,6 @@ bool lt_cuda_fill_zero(int index, void *memory, size_t nbytes, lt_Stream *stream
 lt_Tensor *lt_cuda_upload(const lt_Call *c, const void *bytes, size_t nbytes);
 
 /* ---- fault.c: values that only the device can see -------------------------------------------- */
-
-/* The checks that only the device can make, and what each expects. */
-typedef enum lt_FaultKind {
-  LT_FAULT_INDEX,       /* expected 1..n, or -n..-1 if negative is allowed */
-  LT_FAULT_DIVISOR,     /* expected an integer that is not 0 in the dtype `compute` */
-  LT_FAULT_TARGET,      /* expected 1..n or `ignore` */
-  LT_FAULT_PROBABILITY, /* expected 0..1; the value is a double */
-  LT_FAULT_WEIGHT,      /* expected finite and not negative; a double; rows are n wide */
-  LT_FAULT_WEIGHTS,     /* a row's weights: position is the row, value the number of nonzero
-                         * weights, or -1 where their sum is infinite; at least `ignore` are
-                         * expected */
-  LT_FAULT_KINDS
-} lt_FaultKind;
-
-/* The part of a fault's message that is known when the call is made. */
-typedef struct lt_FaultNote {
-  lt_FaultKind kind;
-  const char *argument; /* its name; lives as long as the program */
-  int64_t n, ignore;
-  bool negative;
-  lt_Dtype compute;
-  int ndim; /* of the argument that holds the values, to print the index of the bad one */
-  int64_t shape[LT_MAX_DIMS];
-} lt_FaultNote;
 
 /* lt_Backend's kernels.check_divisor. The check runs on the device; a later call raises its error,
  * unless the call is in place: then the host blocks until the divisor is known to be valid. */

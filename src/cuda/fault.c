@@ -12,22 +12,12 @@
 
 #include <pthread.h>
 
-#define TICKETS 1024 /* tickets that are kept: more than the calls that a device's queue holds */
-
-typedef struct Ticket {
-  unsigned long long number;
-  lt_FaultNote note;
-  const char *op; /* lives as long as the program */
-  bool in_place;
-  char where[64]; /* the line of the call in the user's program, or "" */
-} Ticket;
-
 /* The faults of one device; allocated at its first check. */
 typedef struct Faults {
   volatile int *_Atomic raised; /* mapped host memory; NULL until it is allocated */
   lt_CudaReport *report;        /* device memory: the report, and behind it `bad` */
-  int *bad;                     /* TICKETS ints */
-  Ticket *tickets;
+  int *bad;                     /* LT_FAULT_TICKETS ints */
+  lt_FaultTicket *tickets;
   /* the number of the last ticket; the first is 1 */
   unsigned long long last;
 } Faults;
@@ -37,7 +27,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- tickets --------------------------------------------------------------------------------- */
 
-#define ROOM (sizeof(lt_CudaReport) + TICKETS * sizeof(int))
+#define ROOM (sizeof(lt_CudaReport) + LT_FAULT_TICKETS * sizeof(int))
 
 /* Clears report and `bad`. The host blocks, because other streams are not ordered with the NULL
  * stream. */
@@ -57,7 +47,7 @@ static cudaError_t allocate(void **out) {
  * again. Requires the lock. */
 static bool make(Faults *f) {
   void *raised = NULL, *scratch = NULL;
-  if (!f->tickets) f->tickets = calloc(TICKETS, sizeof *f->tickets);
+  if (!f->tickets) f->tickets = calloc(LT_FAULT_TICKETS, sizeof *f->tickets);
   if (!f->tickets) return lt_fail_memory();
   if (!lt_cuda_ok(cudaHostAlloc(&raised, sizeof(int), cudaHostAllocPortable | cudaHostAllocMapped),
                   "allocate pinned memory"))
@@ -77,70 +67,20 @@ static bool make(Faults *f) {
 
 bool lt_cuda_fault_open(const lt_Call *c, const lt_FaultNote *note, lt_CudaFault *out) {
   Faults *f = &all[c->device.index];
-  lt_UserOp op = lt_user_op_get();
   if (!lt_cuda_select(c->device.index)) return false;
   pthread_mutex_lock(&lock);
   bool ok = atomic_load(&f->raised) || make(f);
   if (ok) {
     unsigned long long number = ++f->last;
-    Ticket *ticket = &f->tickets[number % TICKETS];
-    *ticket = (Ticket){number, *note, op.name, op.in_place, ""};
-    if (!lt_cuda_is_blocking()) lt_memory_where(ticket->where, sizeof ticket->where);
-    *out = (lt_CudaFault){f->bad + number % TICKETS, f->report, atomic_load(&f->raised), number};
+    lt_fault_ticket(&f->tickets[number % LT_FAULT_TICKETS], number, note, lt_cuda_is_blocking());
+    *out = (lt_CudaFault){f->bad + number % LT_FAULT_TICKETS, f->report, atomic_load(&f->raised),
+                          number};
   }
   pthread_mutex_unlock(&lock);
   return ok;
 }
 
-/* ---- messages -------------------------------------------------------------------------------- */
-
-static double as_double(long long bits) {
-  double v;
-  memcpy(&v, &bits, sizeof v);
-  return v;
-}
-
-/* Sets the error message, the same as on the CPU (value_errors.c). */
-static void set_message(const lt_FaultNote *n, const lt_CudaReport *r) {
-  switch (n->kind) {
-  case LT_FAULT_DIVISOR:
-    lt_bad_divisor(n->argument, n->ndim, n->shape, r->position, r->value, n->compute);
-    break;
-  case LT_FAULT_TARGET:
-    lt_bad_target(r->position, r->value, n->n, n->ignore);
-    break;
-  case LT_FAULT_PROBABILITY:
-    lt_bad_probability(as_double(r->value), r->position, n->ndim, n->shape);
-    break;
-  case LT_FAULT_WEIGHT:
-    lt_bad_weight(as_double(r->value), r->position % n->n, r->position / n->n);
-    break;
-  case LT_FAULT_WEIGHTS:
-    lt_bad_weights(r->position, r->value, n->ignore);
-    break;
-  default:
-    lt_bad_index(n->argument, n->ndim, n->shape, r->position, r->value, n->n, n->negative);
-  }
-}
-
-/* Raises the error as that of the call that has the ticket, whichever call runs now. Returns
- * false. */
-static bool raise_report(int index, const Ticket *ticket, const lt_CudaReport *r) {
-  if (ticket->number == r->ticket) {
-    lt_UserOp now = lt_user_op_set((lt_UserOp){ticket->op, ticket->in_place});
-    set_message(&ticket->note, r);
-    lt_user_op_set(now);
-  } else {
-    lt_fail("cannot continue: a value of an earlier call is out of range, too many calls ago to "
-            "say which");
-  }
-  if (lt_cuda_is_blocking()) return false;
-  lt_error_append(" (reported later by \"%s\", which runs asynchronously)",
-                  lt_device_name((lt_Device){LT_DEVICE_cuda, (uint8_t)index}));
-  if (ticket->number == r->ticket && ticket->where[0])
-    lt_error_append("; the call was at %s", ticket->where);
-  return false;
-}
+/* ---- reports ---------------------------------------------------------------------------------- */
 
 /* Reads and clears the report. The host blocks until the device is done, so that the report is the
  * first bad value of the earliest call in every run. On failure the report stays pending. */
@@ -168,9 +108,11 @@ static bool raise_fault(int index, Faults *f) {
     return true;
   }
   bool ok = take_report(index, f, &report);
-  Ticket ticket = f->tickets[report.ticket % TICKETS];
+  lt_FaultTicket ticket = f->tickets[report.ticket % LT_FAULT_TICKETS];
   pthread_mutex_unlock(&lock);
-  return ok && (report.ticket == 0 || raise_report(index, &ticket, &report));
+  lt_FaultReport found = {report.ticket, report.position, report.value};
+  return ok && (report.ticket == 0 || lt_fault_raise((lt_Device){LT_DEVICE_cuda, (uint8_t)index},
+                                                     &ticket, &found, lt_cuda_is_blocking()));
 }
 
 bool lt_cuda_fault_check(int index) {

@@ -21,6 +21,7 @@
 #define LT_MPS_MPS_H
 
 #include "accel/accel.h"
+#include "accel/fault.h"
 #include "kernel.h"
 #include "metal.h"
 
@@ -108,29 +109,6 @@ bool lt_mps_check_divisor(const lt_Call *c, const lt_Tensor *divisor);
 
 /* ---- fault.c: values that only the device can see -------------------------------------------- */
 
-/* The checks that only the device can make, and what each expects. */
-typedef enum lt_MpsFaultKind {
-  LT_MPS_FAULT_INDEX,       /* expected 1..n, or -n..-1 if negative is allowed */
-  LT_MPS_FAULT_DIVISOR,     /* expected an integer that is not 0 in the dtype `compute` */
-  LT_MPS_FAULT_TARGET,      /* expected 1..n or `ignore` */
-  LT_MPS_FAULT_PROBABILITY, /* expected 0..1 */
-  LT_MPS_FAULT_WEIGHT,      /* expected finite and not negative; rows are n wide */
-  LT_MPS_FAULT_WEIGHTS      /* a row's weights: position is the row, value the number of nonzero
-                             * weights, or -1 where their sum is infinite; at least `ignore` are
-                             * expected */
-} lt_MpsFaultKind;
-
-/* The part of a fault's message that is known when the call is made. */
-typedef struct lt_MpsFaultNote {
-  lt_MpsFaultKind kind;
-  const char *argument; /* its name; lives as long as the program */
-  int64_t n, ignore;
-  bool negative;
-  lt_Dtype compute;
-  int ndim; /* of the argument that holds the values, to print the index of the bad one */
-  int64_t shape[LT_MAX_DIMS];
-} lt_MpsFaultNote;
-
 /* A check of a call. `slot` is the address on the GPU of its lt_MpsFaultSlot (fault.h), which a
  * kernel takes as one of its data; it reports a bad value with report_fault(slot, position) of
  * device.metal.h. A slot whose `position` is LT_MPS_NO_FAULT holds no report. */
@@ -140,7 +118,7 @@ typedef struct lt_MpsFault {
 } lt_MpsFault;
 
 /* Registers a check of this call under a new ticket and fills in *out. */
-bool lt_mps_fault_open(const lt_Call *c, const lt_MpsFaultNote *note, lt_MpsFault *out);
+bool lt_mps_fault_open(const lt_Call *c, const lt_FaultNote *note, lt_MpsFault *out);
 /* Queues, after the kernels that report to `fault`, the kernel that stores the bad value with its
  * position: element `position` of `values`, in the order of its elements. Where the order of the
  * values is that of the checks, `values` is the checked tensor itself. */

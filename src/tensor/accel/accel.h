@@ -10,6 +10,8 @@
  *   streams.c     streams, and the current stream of each thread
  *   events.c      events
  *   report.c      snapshots of the memory; the message of an allocation that failed
+ *   fault.c       messages about bad values that only the device can see (fault.h)
+ *   cache.c       the folder of compiled kernels
  *
  * Thread safe. Locks are taken in this order: allocator or pinned, events, driver. Invariant: no
  * callback of the host runs while one of them is held.
