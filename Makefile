@@ -120,8 +120,8 @@ $(BUILD)/obj/link: FORCE
 # ---- CUDA ----------------------------------------------------------------------------------------
 # Two shared objects from the same files of src/cuda, each loaded when a CUDA device is first used:
 # cuda.so, built by nvcc, and cuda_emulated.so, built by the C++ compiler with the runtime of
-# src/cuda/emulated in place of NVIDIA's. The streams of the latter are threads, which would outlive a
-# dlclose (nodelete).
+# src/cuda/emulated in place of NVIDIA's, which is built on src/emulation. The streams of the latter
+# are threads, which would outlive a dlclose (nodelete).
 #
 # CUDA_ARCHS: the GPU architectures to build for, such as "80 90" (with PTX of the last one, which the
 # driver compiles for later GPUs), or "all" that nvcc knows. The default: the GPUs of this machine, or
@@ -129,7 +129,7 @@ $(BUILD)/obj/link: FORCE
 
 cuda_c    := $(sort $(wildcard src/cuda/*.c))
 cuda_cu   := $(sort $(wildcard src/cuda/*.cu))
-emulation := $(sort $(wildcard src/cuda/emulated/*.cpp))
+emulation := $(sort $(wildcard src/emulation/*.cpp src/cuda/emulated/*.cpp))
 
 cuda_objects     := $(cuda_c:%.c=$(BUILD)/obj/real/%.o) $(cuda_cu:%.cu=$(BUILD)/obj/real/%.cu.o)
 emulation_runtime := $(emulation:%.cpp=$(BUILD)/obj/emulated/%.o)
@@ -155,7 +155,7 @@ nvcc_flags := -std=c++17 -O3 $(gencode) -Isrc/cuda -Isrc -Isrc/tensor -MMD -MP \
   -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra $(if $(WERROR),-Werror all-warnings)
 # A kernel's threads have small stacks with a guard page, which a large frame must not skip.
 stack_clash := -fstack-clash-protection
-emulated_include := -Isrc/cuda/emulated/include -Isrc/cuda -DLT_CUDA_EMULATED=1
+emulated_include := -Isrc/cuda/emulated/include -Isrc/emulation/include -Isrc/cuda -DLT_CUDA_EMULATED=1
 emulated_flags := -x c++ -std=c++17 -fPIC -fvisibility=hidden -MMD -MP -Wall -Wextra $(WERROR) \
   -Wno-unknown-pragmas $(if $(DEBUG),-Wno-maybe-uninitialized) $(exact) -fopenmp-simd $(stack_clash) $(emulated_include) -Isrc -Isrc/tensor \
   $(defines)

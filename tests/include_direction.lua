@@ -11,8 +11,10 @@ local may = {
   ["src/cpu"] = {"src/tensor"},
   ["src/meta"] = {"src/tensor"},
   ["src/cuda"] = {"src/tensor", "src/tensor/accel"},
-  ["src/cuda/emulated"] = {}, -- a CUDA runtime: knows nothing of Lutra
+  ["src/emulation"] = {}, -- what emulated devices share: knows nothing of Lutra
+  ["src/cuda/emulated"] = {"src/emulation"}, -- a CUDA runtime: knows nothing of Lutra
   ["src/mps"] = {"src/tensor", "src/tensor/accel"},
+  ["src/mps/emulated"] = {"src/emulation"}, -- metal.h on a CPU; its contract is src/mps/metal.h
   ["src/vm-bindings"] = {"src/tensor"},
   ["src/repl"] = {"src/tensor", "src/vm-bindings", "src/repl/editor"},
   ["src/repl/editor"] = {"src/vm-bindings"}, -- edits a cell: who reads cells is above it
@@ -50,7 +52,7 @@ local function normal(path)
 end
 
 local function part_of(path)
-  return path:match "^src/cuda/emulated" or path:match "^src/tensor/accel/" and "src/tensor/accel"
+  return path:match "^src/%w+/emulated" or path:match "^src/tensor/accel/" and "src/tensor/accel"
     or path:match "^src/repl/editor" or path:match "^src/[^/]+" or path:match "^tests/c"
 end
 
@@ -58,7 +60,8 @@ end
 -- beside the file, then in the -I folders.
 local function included(file, name, exists)
   local from = part_of(file)
-  for _, folder in ipairs {file:match "^(.*)/", "src", "src/tensor", from, from .. "/include"} do
+  for _, folder in ipairs {file:match "^(.*)/", "src", "src/tensor", from, from .. "/include",
+    "src/emulation/include"} do
     local path = normal(folder .. "/" .. name)
     if exists(path) then return path end
   end
@@ -83,6 +86,7 @@ local function objection(file, text, exists)
     return ('"%s" is in none of the folders that the build looks in'):format(name)
   end
   local to = part_of(path)
+  if from == "src/mps/emulated" and path == "src/mps/metal.h" then return nil end
   if to == from or contains(may[from], to) then return nil end
   return ('"%s" is %s: %s may include only itself%s'):format(name, path, from,
     #may[from] > 0 and " and " .. table.concat(may[from], ", ") or "")
@@ -95,7 +99,8 @@ local private = {
   ["src/tensor/autograd/autograd.h"] = true,
 }
 local function is_device(file)
-  return file:find "^src/cpu/" or file:find "^src/meta/" or file:find "^src/mps/"
+  return file:find "^src/cpu/" or file:find "^src/meta/"
+    or file:find "^src/mps/" and not file:find "^src/mps/emulated/"
     or file:find "^src/cuda/" and not file:find "^src/cuda/emulated/"
     or file:find "^tests/c/plugin_" or file:find "^tests/c/toy_device"
 end
@@ -121,7 +126,9 @@ local check = checks.check
 local there = {
   ["src/tensor/lutra.h"] = true, ["src/cpu/cpu.h"] = true, ["src/vm-bindings/b.h"] = true,
   ["src/cuda/emulated/runtime.h"] = true, ["src/tensor/accel/accel.h"] = true,
-  ["src/repl/repl.h"] = true, ["src/repl/editor/keys.h"] = true,
+  ["src/repl/repl.h"] = true, ["src/repl/editor/keys.h"] = true, ["src/emulation/queue.h"] = true,
+  ["src/mps/metal.h"] = true, ["src/mps/mps.h"] = true,
+  ["src/emulation/include/emulated/threads.h"] = true,
 }
 local function judge(refused, file, text)
   local reason = objection(file, text, function(path) return there[path] end)
@@ -138,6 +145,15 @@ judge(true, "src/vm-bindings/b.c", '#include "cpu/cpu.h"')
 judge(true, "src/tensor/a.c", "#include <cuda_runtime.h>")
 judge(true, "src/cuda/a.cu", '#include "emulated/runtime.h"')
 judge(true, "src/cuda/emulated/a.cpp", '#include "lutra.h"')
+judge(true, "src/emulation/a.cpp", '#include "lutra.h"')
+judge(true, "src/emulation/a.cpp", '#include "cuda/emulated/runtime.h"')
+judge(true, "src/emulation/a.cpp", "#include <cuda_runtime.h>")
+judge(true, "src/cuda/a.c", '#include "emulation/queue.h"')
+judge(true, "src/mps/emulated/a.cpp", '#include "../mps.h"')
+judge(false, "src/mps/emulated/a.cpp", '#include "../metal.h"')
+judge(false, "src/mps/emulated/a.cpp", '#include "emulation/queue.h"')
+judge(false, "src/cuda/emulated/a.cpp", '#include "emulation/queue.h"')
+judge(false, "src/cuda/emulated/a.cpp", '#include "emulated/threads.h"')
 judge(true, "src/new/a.c", "#include <math.h>")
 judge(true, "src/cpu/a.c", '#include "lost.h"')
 judge(true, "src/tensor/trace.c", '#include "accel/accel.h"')
@@ -202,8 +218,9 @@ for file in io.popen("find src tests/c -type f | sort"):lines() do
       local reason = objection(file, line, exists)
       if reason then why[#why + 1] = ("%s:%d: %s"):format(file, number, reason) end
     end
-    check(part_of(file) ~= "src/cuda/emulated" or not text_of(file):find "%f[%w_]lt_c%a+_",
-      file .. ": a CUDA runtime names no function of Lutra's devices")
+    check((part_of(file) ~= "src/cuda/emulated" and part_of(file) ~= "src/emulation")
+      or not text_of(file):find "%f[%w_]lt_c%a+_",
+      file .. ": an emulated runtime names no function of Lutra's devices")
     check(#why == 0, table.concat(why, "\n       "))
   end
 end

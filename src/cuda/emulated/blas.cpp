@@ -188,7 +188,7 @@ void multiply_converted(const Product &p, float alpha, float beta) {
 bool is_accessible(const Matrix &x, int count) {
   size_t n = extent(x, count);
   Device *d = device_of(x.data);
-  return n == 0 || (d ? is_live(d, x.data, n) : is_pinned(x.data, n));
+  return n == 0 || (d ? is_live(&d->memory, x.data, n) : is_pinned(x.data, n));
 }
 
 /* Runs a queued product; illegal addresses are an error of the device, as for a kernel. */

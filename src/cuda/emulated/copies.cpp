@@ -72,8 +72,8 @@ cudaError_t copy(Copy c, cudaMemcpyKind kind, cudaStream_t stream, bool wait) {
   LT_NEED(c.to && c.from, cudaErrorInvalidValue);
   Device *to = device_of(c.to), *from = device_of(c.from);
   LT_NEED(kind_fits(kind, to, from), cudaErrorInvalidValue);
-  LT_NEED(!to || is_live(to, c.to, c.to_extent()), cudaErrorInvalidValue);
-  LT_NEED(!from || is_live(from, c.from, c.from_extent()), cudaErrorInvalidValue);
+  LT_NEED(!to || is_live(&to->memory, c.to, c.to_extent()), cudaErrorInvalidValue);
+  LT_NEED(!from || is_live(&from->memory, c.from, c.from_extent()), cudaErrorInvalidValue);
   LT_NEED(!injected(Fault::COPY), cudaErrorInvalidValue);
 
   std::unique_ptr<void, Free> stage;
@@ -88,7 +88,7 @@ cudaError_t copy(Copy c, cudaMemcpyKind kind, cudaStream_t stream, bool wait) {
   }
   unsigned devices = (to ? 1u << to->index : 0) | (from ? 1u << from->index : 0);
   unsigned long long number = enqueue_work(s, devices, [c, stage = std::move(stage)] { c.run(); });
-  if (!wait && !options().blocking) return cudaSuccess;
+  if (!wait && !settings().blocking) return cudaSuccess;
   wait_for(s, number);
   return set_last_error(device_error(device_of_stream(s)));
 }
@@ -114,7 +114,7 @@ cudaError_t fill(void *p, int value, size_t n, cudaStream_t stream) {
   LT_NEED(s, cudaErrorInvalidResourceHandle);
   if (n == 0) return cudaSuccess;
   Device *d = device_of(p);
-  LT_NEED(d ? is_live(d, p, n) : is_pinned(p, n), cudaErrorInvalidValue);
+  LT_NEED(d ? is_live(&d->memory, p, n) : is_pinned(p, n), cudaErrorInvalidValue);
   enqueue_work(s, d ? 1u << d->index : 0, [p, value, n] { memset(p, value, n); });
   return cudaSuccess;
 }

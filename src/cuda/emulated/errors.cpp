@@ -2,8 +2,6 @@
  * start of every call. */
 #include "runtime.h"
 
-#include "executor.h"
-
 #include <stdio.h>
 
 namespace emulated {
@@ -19,9 +17,32 @@ cudaError_t set_last_error(cudaError_t error) {
 cudaError_t enter() {
   int n = device_count(); /* starts the runtime */
   if (unloading()) return cudaErrorCudartUnloading;
-  if (options().driver != Driver::PRESENT) return cudaErrorInsufficientDriver;
+  if (settings().driver != Driver::PRESENT) return cudaErrorInsufficientDriver;
   if (n == 0) return cudaErrorNoDevice;
   return device_error(device(current_device()));
+}
+
+cudaError_t error_of(lt_EmulatedFault fault) {
+  switch (fault) {
+  case LT_EMULATED_OK:
+  case LT_EMULATED_STOPPED:
+    return cudaSuccess;
+  case LT_EMULATED_ADDRESS:
+    return cudaErrorIllegalAddress;
+  case LT_EMULATED_FAILURE:
+    break;
+  case LT_EMULATED_ASSERTION:
+    return cudaErrorAssert;
+  case LT_EMULATED_INSTRUCTION:
+    return cudaErrorIllegalInstruction;
+  case LT_EMULATED_TIMEOUT:
+    return cudaErrorLaunchTimeout;
+  case LT_EMULATED_NO_MEMORY:
+    return cudaErrorMemoryAllocation;
+  case LT_EMULATED_UNLOADING:
+    return cudaErrorCudartUnloading;
+  }
+  return cudaErrorLaunchFailure;
 }
 
 } // namespace emulated

@@ -2,8 +2,6 @@
  * record that was the last one at the time of the call. */
 #include "runtime.h"
 
-#include "executor.h"
-
 #include <unordered_map>
 #include <utility>
 

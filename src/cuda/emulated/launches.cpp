@@ -1,7 +1,6 @@
 /* launches.cpp: kernel launches, with the checks that a GPU's driver makes. */
 #include "runtime.h"
 
-#include "executor.h"
 #include "launches.h"
 
 #include <string.h>
@@ -60,8 +59,13 @@ cudaError_t submit(const cudaLaunchConfig_t *config, const void *kernel, lt_Emul
   LT_NEED(s, cudaErrorInvalidResourceHandle);
   Device *d = &device_of_stream(s);
   LT_NEED(d->index == current_device(), cudaErrorInvalidResourceHandle);
-  Grid grid = {config->gridDim, config->blockDim, config->dynamicSmemBytes,
-               launch,          d->index,         is_user_kernel ? user_turn(d->index) : 0};
+  Grid grid = {};
+  grid.grid = config->grid_size;
+  grid.block = config->block_size;
+  grid.shared = config->dynamicSmemBytes;
+  grid.launch = launch;
+  grid.device = d->index;
+  grid.turn = is_user_kernel ? user_turn(d->index) : 0;
   cudaError_t status = check(grid.grid, grid.block, grid.shared, kernel);
   if (status != cudaSuccess) return status;
   LT_NEED(!injected(Fault::LOAD), cudaErrorMemoryAllocation);
@@ -72,11 +76,11 @@ cudaError_t submit(const cudaLaunchConfig_t *config, const void *kernel, lt_Emul
   bool illegal = injected(Fault::ILLEGAL);
   unsigned long long number =
       enqueue_work(s, accessible_devices(*d), [d, grid, illegal, owned = std::move(owned)] {
-        int error = illegal ? (int)cudaErrorIllegalAddress : run_grid(grid);
-        if (error && error != STOPPED) d->sticky = error;
+        cudaError_t error = error_of(illegal ? LT_EMULATED_ADDRESS : run_grid(grid));
+        if (error != cudaSuccess) d->sticky = error;
       });
   /* For a user kernel the caller blocks (kernel.c), so that Ctrl-C can stop it. */
-  if (options().blocking && !is_user_kernel) wait_for(s, number);
+  if (settings().blocking && !is_user_kernel) wait_for(s, number);
   return cudaSuccess;
 }
 
@@ -102,7 +106,7 @@ extern "C" cudaError_t lt_emulated_enqueue(cudaStream_t stream, void (*run)(void
   LT_NEED(d->index == current_device(), cudaErrorInvalidResourceHandle);
   unsigned long long number =
       enqueue_work(s, accessible_devices(*d), [work = std::move(work)] { work.run(work.data); });
-  if (options().blocking) wait_for(s, number);
+  if (settings().blocking) wait_for(s, number);
   return cudaSuccess;
 }
 

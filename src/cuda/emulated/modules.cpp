@@ -6,8 +6,6 @@
 #include "runtime.h"
 
 #include "compiler.h"
-#include "executor.h"
-
 #include "launches.h"
 
 #include <dlfcn.h>
@@ -67,8 +65,8 @@ int launch_kernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigne
   LT_NEED(function, cudaErrorInvalidDeviceFunction);
   auto make = (lt_EmulatedLaunch * (*)(void **)) function;
   cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(gx, gy, gz);
-  config.blockDim = dim3(bx, by, bz);
+  config.grid_size = dim3(gx, gy, gz);
+  config.block_size = dim3(bx, by, bz);
   config.dynamicSmemBytes = shared;
   config.stream = (cudaStream_t)stream;
   return launch_user(&config, function, make(arguments));

@@ -53,26 +53,29 @@ enum { SUCCESS = 0, INVALID_INPUT = 3, INVALID_OPTION = 5, COMPILATION = 6, NO_N
 #define LT_SECTION ".section .rodata\n"
 #define LT_PREFIX  ""
 #endif
-#define EMBED(name, path)                                                                          \
+#define CUDA_HEADERS   "src/cuda/emulated/include/"
+#define SHARED_HEADERS "src/emulation/include/"
+#define EMBED(name, folder, path)                                                                  \
   extern "C" const char lt_text_##name[] __attribute__((visibility("hidden")));                    \
   __asm__(LT_SECTION ".globl " LT_PREFIX "lt_text_" #name "\n" LT_PREFIX "lt_text_" #name ":\n"    \
-                     ".incbin \"src/cuda/emulated/include/" path "\"\n.byte 0\n.text\n");
+                     ".incbin \"" folder path "\"\n.byte 0\n.text\n");
 #define HEADERS(X)                                                                                 \
-  X(device, "emulated/device.h")                                                                   \
-  X(arithmetic, "emulated/arithmetic.h")                                                           \
-  X(atomics, "emulated/atomics.h")                                                                 \
-  X(half, "emulated/half.h")                                                                       \
-  X(functions, "emulated/kernel_functions.h")                                                      \
-  X(launch, "emulated/launch.h")                                                                   \
-  X(source, "emulated/source.h")                                                                   \
-  X(fp16, "cuda_fp16.h")                                                                           \
-  X(bf16, "cuda_bf16.h")
+  X(threads, SHARED_HEADERS, "emulated/threads.h")                                                 \
+  X(device, CUDA_HEADERS, "emulated/device.h")                                                     \
+  X(arithmetic, CUDA_HEADERS, "emulated/arithmetic.h")                                             \
+  X(atomics, CUDA_HEADERS, "emulated/atomics.h")                                                   \
+  X(half, CUDA_HEADERS, "emulated/half.h")                                                         \
+  X(functions, CUDA_HEADERS, "emulated/kernel_functions.h")                                        \
+  X(launch, CUDA_HEADERS, "emulated/launch.h")                                                     \
+  X(source, CUDA_HEADERS, "emulated/source.h")                                                     \
+  X(fp16, CUDA_HEADERS, "cuda_fp16.h")                                                             \
+  X(bf16, CUDA_HEADERS, "cuda_bf16.h")
 HEADERS(EMBED)
 
 const struct {
   const char *path, *text;
 } headers[] = {
-#define X(name, path) {path, lt_text_##name},
+#define X(name, folder, path) {path, lt_text_##name},
     HEADERS(X)
 #undef X
     /* NVRTC has these headers built in, too. */

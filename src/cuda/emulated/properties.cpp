@@ -1,8 +1,6 @@
 /* properties.cpp: starts the runtime; the devices and their properties. */
 #include "runtime.h"
 
-#include "executor.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,31 +10,19 @@ namespace {
 
 Device *devices;
 int count;
-std::atomic<bool> ended;
 std::once_flag once;
 
-void end() {
-  ended = true;
-  stop_executor();
-  for (int i = 0; i < count; i++) stop_user_grids(i);
-  stop_streams();
-}
-
-/* exit() runs `end` before the destructors of shared objects whose code the threads may be
- * running. */
 void start() {
-  const Options &o = options();
-  int n = o.driver == Driver::PRESENT ? o.visible : 0;
+  const Settings &s = settings();
+  int n = s.driver == Driver::PRESENT ? s.visible : 0;
   devices = new Device[MAX_DEVICES]();
   for (int i = 0; i < n; i++) {
     devices[i].index = i;
-    devices[i].physical = o.visible_index[i];
-    memory_start(&devices[i]);
+    devices[i].physical = s.visible_index[i];
+    memory_start(&devices[i].memory, i);
   }
   count = n;
-  if (n == 0) return;
-  prepare_faults();
-  atexit(end);
+  if (n > 0) start_emulation();
 }
 
 } // namespace
@@ -53,8 +39,6 @@ int &current_device() {
   return current;
 }
 
-bool unloading() { return ended; }
-
 } // namespace emulated
 
 using namespace emulated;
@@ -64,7 +48,7 @@ cudaError_t cudaGetDeviceCount(int *out) {
   if (out) *out = n;
   LT_NEED(out, cudaErrorInvalidValue);
   LT_NEED(!unloading(), cudaErrorCudartUnloading);
-  LT_NEED(options().driver == Driver::PRESENT, cudaErrorInsufficientDriver);
+  LT_NEED(settings().driver == Driver::PRESENT, cudaErrorInsufficientDriver);
   LT_NEED(n > 0, cudaErrorNoDevice);
   return cudaSuccess;
 }
@@ -111,7 +95,7 @@ cudaError_t cudaDeviceReset(void) {
   Device &d = device(current_device());
   wait_for_device(d);
   destroy_streams(d);
-  memory_free_all(&d);
+  memory_free_all(&d.memory);
   d.peers = 0;
   d.sticky = cudaSuccess;
   cudaGetLastError();
@@ -128,7 +112,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int index) {
   snprintf(p->name, sizeof p->name, "Emulated GPU");
   memcpy(p->uuid.bytes, "lutra-emulated-", 15);
   p->uuid.bytes[15] = (char)('0' + d.physical);
-  p->totalGlobalMem = d.capacity;
+  p->totalGlobalMem = d.memory.capacity;
   p->sharedMemPerBlock = DEFAULT_SHARED;
   p->sharedMemPerBlockOptin = MAX_SHARED;
   p->sharedMemPerMultiprocessor = MAX_SHARED + 1024;
@@ -307,7 +291,7 @@ cudaError_t cudaRuntimeGetVersion(int *version) {
 /* The version is 0 where there is no driver. */
 cudaError_t cudaDriverGetVersion(int *version) {
   LT_NEED(version, cudaErrorInvalidValue);
-  Driver driver = options().driver;
+  Driver driver = settings().driver;
   *version = driver == Driver::NONE ? 0 : driver == Driver::OLD ? 11040 : CUDART_VERSION;
   return cudaSuccess;
 }

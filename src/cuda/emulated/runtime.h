@@ -1,7 +1,9 @@
-/* runtime.h: declarations shared by the files of the emulated runtime.
+/* runtime.h: declarations shared by the files of the emulated CUDA runtime, which is built on
+ * src/emulation: memory, queues, kernels and faults.
  *
- *   memory.cpp      a device's memory: addresses, limits, protection
- *   streams.cpp     queues and the order between them
+ *   settings.cpp    environment variables
+ *   memory.cpp      allocation, pinned host memory
+ *   streams.cpp     streams and the order between them
  *   events.cpp      events
  *   copies.cpp      copies and fills
  *   launches.cpp    launches of kernels
@@ -14,34 +16,31 @@
 #define LT_EMULATED_RUNTIME_H
 
 #include "cuda_runtime_api.h"
-#include "options.h"
+#include "emulation/executor.h"
+#include "emulation/memory.h"
+#include "emulation/queue.h"
+#include "settings.h"
 
 #include <atomic>
-#include <condition_variable>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <utility>
 #include <vector>
 
 namespace emulated {
 
+/* The dynamic shared memory of a block, unless a kernel's limit is raised. */
+enum { DEFAULT_SHARED = 48 << 10 };
+
 struct Stream;
 typedef std::shared_ptr<Stream> StreamRef;
-typedef std::unique_lock<std::mutex> Lock;
 
 /* An emulated GPU. */
 struct Device {
   int index;    /* in the program's numbering */
   int physical; /* in the machine's numbering */
 
-  std::mutex mutex; /* protects the members up to `open` */
-  char *base;       /* a range of addresses, inaccessible except for live allocations */
-  size_t span, capacity, used;
-  std::map<char *, size_t> live;  /* address: requested bytes */
-  std::map<char *, size_t> holes; /* free addresses */
-  int open;                       /* strict: number of operations that may access the memory now */
+  Memory memory;
 
   std::atomic<int> sticky;     /* the error that ended the context, until cudaDeviceReset */
   std::atomic<unsigned> peers; /* bit i: this device's kernels may access device i */
@@ -77,53 +76,17 @@ int device_count();
 /* Returns a device; `index` must be below device_count(). */
 Device &device(int index);
 int &current_device(); /* of this thread */
-/* Returns true when the program is ending. */
-bool unloading();
 
 /* ---- memory.cpp ------------------------------------------------------------------------------ */
 
-/* Reserves a device's addresses. Where that fails, the device has no memory. */
-void memory_start(Device *d);
 /* Returns the device that an address belongs to, or NULL. */
 Device *device_of(const void *address);
-/* Returns true when the n bytes from there are in one live allocation. */
-bool is_live(Device *d, const void *address, size_t n);
-/* Returns true when they are in pinned or registered host memory. */
+/* Returns true when the n bytes from there are in pinned or registered host memory. */
 bool is_pinned(const void *address, size_t n);
-/* Allocate and free device memory. */
-void *memory_allocate(Device *d, size_t n); /* NULL: out of memory */
-bool memory_free(Device *d, void *address); /* false: not an allocation's address */
-void memory_free_all(Device *d);
-/* Access of operations to device memory in strict mode, where host code has none: an object lives
- * from the call until the operation has ended. */
-class Access {
-public:
-  explicit Access(unsigned devices); /* bit i: device i */
-  Access(Access &&other) noexcept : devices_(other.devices_) { other.devices_ = 0; }
-  Access(const Access &) = delete;
-  Access &operator=(const Access &) = delete;
-  ~Access();
-
-private:
-  unsigned devices_;
-};
 /* Returns the devices that a kernel on this one may access, one bit each. */
 unsigned accessible_devices(const Device &d);
 
 /* ---- streams.cpp ----------------------------------------------------------------------------- */
-
-/* Work in a stream's queue. It is destroyed when it has run, or when the program ends. */
-struct Operation {
-  Operation *next = nullptr;
-  virtual void run() = 0;
-  virtual ~Operation() {}
-};
-/* An operation that calls a function object. */
-template <class F> struct OperationOf final : Operation {
-  F f;
-  explicit OperationOf(F &&from) : f(std::move(from)) {}
-  void run() override { f(); }
-};
 
 /* Returns the stream of a handle, or NULL. Handle 0 is the current device's default stream. */
 StreamRef find_stream(cudaStream_t handle);
@@ -138,10 +101,6 @@ void wait_for(const StreamRef &s, unsigned long long number);
 void wait_for_device(Device &d);
 /* Makes the device's streams end after their queued work, and forgets their handles. */
 void destroy_streams(Device &d);
-/* Skips what is queued and waits a short time for running operations. Called at the program's
- * end. */
-void stop_streams();
-
 /* Queues an operation that always runs. Returns its number. */
 template <class F> unsigned long long enqueue_always(const StreamRef &s, F f) {
   return enqueue(s, new OperationOf<F>(std::move(f)));
@@ -155,6 +114,8 @@ template <class F> unsigned long long enqueue_work(const StreamRef &s, unsigned 
   });
 }
 
+/* Returns CUDA's error for the fault of a kernel. */
+cudaError_t error_of(lt_EmulatedFault fault);
 /* Returns the error of a device. It is complete once the device's work has ended. */
 inline cudaError_t device_error(Device &d) { return (cudaError_t)d.sticky.load(); }
 

@@ -1,79 +1,35 @@
-/* streams.cpp: streams. A stream is a system thread with a queue, so that queued operations are
- * really asynchronous.
+/* streams.cpp: streams. A stream is a queue with a thread (src/emulation/queue.h).
  *
  * The order between streams is CUDA's: an operation on the legacy default stream waits for all
  * operations queued on the device's blocking streams, and operations on those wait for the default
  * stream; streams created with cudaStreamNonBlocking are not affected. A destroyed stream first
  * completes its work.
- *
- * Operations only wait for operations that were queued before them, so there is no deadlock.
  */
 #include "runtime.h"
 
-#include "executor.h"
-
-#include <chrono>
-#include <stdlib.h>
-#include <thread>
 #include <unordered_map>
 #include <utility>
 
 namespace emulated {
 
-struct Stream {
+struct Stream final : Queue {
   Device *device;
   bool legacy, blocking;
   unsigned flags;
   int priority;
 
-  std::mutex mutex; /* protects the members below */
-  std::condition_variable wake, ended;
-  Operation *first = nullptr, *last = nullptr;
-  std::atomic<unsigned long long> queued{0}, done{0}; /* written under the mutex */
-  int waiters = 0;
-  bool quit = false, asleep = false;
-
-  void run();
-  unsigned long long mark() {
-    Lock lock(mutex);
-    return queued;
-  }
+protected:
+  void begin() override { current_device() = device->index; }
 };
 
 namespace {
 
-enum { LEAST_PRIORITY = 0, GREATEST_PRIORITY = -5, SPIN = 20000 /* nanoseconds */ };
+enum { LEAST_PRIORITY = 0, GREATEST_PRIORITY = -5 };
 
 /* Protects the table of handles. Never locked while a device's streams_mutex is held. */
 std::mutex handles_mutex;
 std::unordered_map<cudaStream_t, StreamRef> &handles =
     *new std::unordered_map<cudaStream_t, StreamRef>();
-std::atomic<int> busy; /* number of streams that are running an operation */
-
-/* Spins for a short time until is_ready(): operations often arrive and complete in less time
- * than it takes to sleep and wake up. */
-template <class F> void spin_until(F is_ready) {
-  if (options().workers < 2 || is_ready()) return;
-  long long end = lt_emulated_clock() + SPIN;
-  do
-    for (int i = 0; i < 32; i++) {
-      if (is_ready()) return;
-#ifdef __x86_64__
-      __builtin_ia32_pause();
-#endif
-    }
-  while (lt_emulated_clock() < end);
-}
-
-void pause_at_random() {
-  long limit = options().delay;
-  if (limit <= 0) return;
-  static std::atomic<unsigned> seed{12345};
-  unsigned state = seed.load();
-  while (!seed.compare_exchange_weak(state, state * 1664525u + 1013904223u)) {
-  }
-  std::this_thread::sleep_for(std::chrono::microseconds((state >> 8) % (unsigned long)(limit + 1)));
-}
 
 /* Creates a stream and its thread. The priority is clamped to the valid range. */
 StreamRef make_stream(Device &d, unsigned flags, int priority, bool legacy) {
@@ -85,7 +41,7 @@ StreamRef make_stream(Device &d, unsigned flags, int priority, bool legacy) {
   s->priority = priority < GREATEST_PRIORITY ? (int)GREATEST_PRIORITY
                 : priority > LEAST_PRIORITY  ? (int)LEAST_PRIORITY
                                              : priority;
-  std::thread([s] { s->run(); }).detach();
+  start_queue(s);
   return s;
 }
 
@@ -121,8 +77,7 @@ struct Dependency {
 std::vector<Dependency> dependencies(const StreamRef &s) {
   std::vector<Dependency> all;
   auto add = [&](const StreamRef &other) {
-    Lock lock(other->mutex);
-    if (other->done < other->queued) all.push_back({other, other->queued});
+    if (!other->is_idle()) all.push_back({other, other->mark()});
   };
   Device &d = *s->device;
   if (s->legacy) {
@@ -139,50 +94,7 @@ std::vector<Dependency> dependencies(const StreamRef &s) {
   return all;
 }
 
-/* Appends an operation to the queue; returns its number. */
-unsigned long long push(const StreamRef &s, Operation *operation) {
-  Lock lock(s->mutex);
-  if (s->last)
-    s->last->next = operation;
-  else
-    s->first = operation;
-  s->last = operation;
-  if (s->asleep) s->wake.notify_one();
-  return ++s->queued;
-}
-
 } // namespace
-
-/* The operation is deleted before it counts as done: its copies and accesses have ended by then. */
-void Stream::run() {
-  current_device() = device->index;
-  Lock lock(mutex);
-  for (;;) {
-    if (!first && !quit) {
-      lock.unlock();
-      spin_until([&] { return queued != done; });
-      lock.lock();
-    }
-    asleep = true;
-    wake.wait(lock, [&] { return first || quit; });
-    asleep = false;
-    if (!first) return;
-    Operation *operation = first;
-    first = operation->next;
-    if (!first) last = nullptr;
-    lock.unlock();
-    busy++;
-    if (!unloading()) {
-      pause_at_random();
-      operation->run();
-    }
-    delete operation;
-    busy--;
-    lock.lock();
-    done++;
-    if (waiters) ended.notify_all();
-  }
-}
 
 Device &device_of_stream(const StreamRef &s) { return *s->device; }
 
@@ -197,19 +109,13 @@ StreamRef find_stream(cudaStream_t handle) {
 unsigned long long enqueue(const StreamRef &s, Operation *operation) {
   std::vector<Dependency> waits = dependencies(s);
   if (!waits.empty())
-    push(s, new OperationOf([waits = std::move(waits)]() mutable {
-           for (const Dependency &b : waits) wait_for(b.stream, b.number);
-         }));
-  return push(s, operation);
+    s->push(new OperationOf([waits = std::move(waits)]() mutable {
+      for (const Dependency &b : waits) wait_for(b.stream, b.number);
+    }));
+  return s->push(operation);
 }
 
-void wait_for(const StreamRef &s, unsigned long long number) {
-  spin_until([&] { return s->done >= number; });
-  Lock lock(s->mutex);
-  s->waiters++;
-  s->ended.wait(lock, [&] { return s->done >= number; });
-  s->waiters--;
-}
+void wait_for(const StreamRef &s, unsigned long long number) { s->wait_for(number); }
 
 void wait_for_device(Device &d) {
   for (const StreamRef &s : streams_of(d)) wait_for(s, s->mark());
@@ -222,18 +128,9 @@ void destroy_streams(Device &d) {
       ++i;
       continue;
     }
-    Lock stream(i->second->mutex);
-    i->second->quit = true;
-    i->second->wake.notify_one();
-    stream.unlock();
+    i->second->close();
     i = handles.erase(i);
   }
-}
-
-/* `unloading` is set: streams skip what is queued, and kernels end after their current block. */
-void stop_streams() {
-  for (int i = 0; i < 200 && busy.load() > 0; i++)
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
 }
 
 } // namespace emulated
@@ -269,10 +166,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t handle) {
   LT_NEED(found != handles.end(), cudaErrorInvalidResourceHandle);
   StreamRef s = found->second;
   handles.erase(found);
-  lock.unlock();
-  Lock stream(s->mutex);
-  s->quit = true;
-  s->wake.notify_one();
+  s->close();
   return cudaSuccess;
 }
 
@@ -289,9 +183,8 @@ cudaError_t cudaStreamQuery(cudaStream_t handle) {
   LT_ENTER();
   StreamRef s = find_stream(handle);
   LT_NEED(s, cudaErrorInvalidResourceHandle);
-  Lock lock(s->mutex);
-  return s->done == s->queued ? set_last_error(device_error(*s->device))
-                              : set_last_error(cudaErrorNotReady);
+  return s->is_idle() ? set_last_error(device_error(*s->device))
+                      : set_last_error(cudaErrorNotReady);
 }
 
 cudaError_t cudaStreamGetPriority(cudaStream_t handle, int *priority) {

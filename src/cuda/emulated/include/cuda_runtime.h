@@ -13,7 +13,7 @@
  * unless -ffp-contract enables it. A thread that spins on another thread of its block must call
  * __nanosleep; a block that spins on another block may never end.
  *
- * Settings: see options.h.
+ * Settings: see src/emulation/options.h.
  */
 #ifndef LT_EMULATED_CUDA_RUNTIME_H
 #define LT_EMULATED_CUDA_RUNTIME_H
@@ -29,14 +29,13 @@
 #include "emulated/atomics.h"
 #include "emulated/launch.h"
 
-#undef gridDim
-#undef blockDim
 typedef struct cudaLaunchAttribute_st {
   int id;
   char val[64];
 } cudaLaunchAttribute;
+/* The first two members are gridDim and blockDim; see device.h. */
 struct cudaLaunchConfig_t {
-  dim3 gridDim, blockDim;
+  dim3 grid_size, block_size;
   size_t dynamicSmemBytes;
   cudaStream_t stream;
   cudaLaunchAttribute *attrs;
@@ -52,9 +51,6 @@ extern "C" cudaError_t lt_emulated_launch(const cudaLaunchConfig_t *config, cons
  * is passed to `run` and to `destroy`. */
 extern "C" cudaError_t lt_emulated_enqueue(cudaStream_t stream, void (*run)(void *),
                                            void (*destroy)(void *), void *work);
-
-#define blockDim lt_emulated_here()->blockDim
-#define gridDim  lt_emulated_here()->gridDim
 
 template <class... P, class... A>
 inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(P...),

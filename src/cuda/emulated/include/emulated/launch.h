@@ -19,13 +19,6 @@ template <class P, class... Rest> struct lt_EmulatedArguments<P, Rest...> {
   }
 };
 
-/* A launch: a kernel with its arguments, independent of their types. */
-struct lt_EmulatedLaunch {
-  void (*run)(lt_EmulatedLaunch *); /* runs the context's thread and all others that have not
-                                     * started */
-  void (*destroy)(lt_EmulatedLaunch *);
-};
-
 /* A launch of a kernel with parameters of the types P. */
 template <class... P> struct lt_EmulatedKernel : lt_EmulatedLaunch {
   void (*kernel)(P...);
@@ -43,16 +36,6 @@ template <class... P> struct lt_EmulatedKernel : lt_EmulatedLaunch {
     do self->arguments.call(self->kernel);
     while (lt_emulated_next(here));
   }
-};
-
-/* The executor's functions for code that was compiled at run time; set when the code is loaded. */
-struct lt_EmulatedCalls {
-  int (*barrier)(int predicate, lt_EmulatedVote vote);
-  unsigned long long (*warp)(unsigned mask, lt_EmulatedWarp what, unsigned long long value,
-                             int argument, int width);
-  void (*trap)(int error);
-  void (*yield)(void);
-  long long (*clock)(void);
 };
 
 #endif

@@ -104,7 +104,7 @@ LT_EMULATED void lt_emulated_assert(const char *what, const char *file, int line
   dprintf(2, "%s:%d: %s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n", file,
           line, function, blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z,
           what);
-  lt_emulated_trap(710);
+  lt_emulated_trap(LT_EMULATED_ASSERTION);
 }
 #define assert(e) ((e) ? (void)0 : lt_emulated_assert(#e, __FILE__, __LINE__, __func__))
 
@@ -146,7 +146,7 @@ unsigned long long lt_emulated_warp(unsigned mask, lt_EmulatedWarp what, unsigne
                                     int argument, int width) {
   return lt_emulated_calls.warp(mask, what, value, argument, width);
 }
-void lt_emulated_trap(int error) { lt_emulated_calls.trap(error); }
+void lt_emulated_trap(lt_EmulatedFault fault) { lt_emulated_calls.trap(fault); }
 void lt_emulated_yield(void) { lt_emulated_calls.yield(); }
 long long lt_emulated_clock(void) { return lt_emulated_calls.clock(); }
 }

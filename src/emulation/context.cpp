@@ -73,7 +73,7 @@ enum { SAVED = 20, ENTRY = 11 };
 __asm__(".section .note.GNU-stack,\"\"\n.text\n");
 #endif
 
-namespace emulated {
+namespace emulation {
 
 /* Tells AddressSanitizer that the stack's frames are gone, although they did not return. */
 static void forget_frames(Stack *stack) {
@@ -126,4 +126,4 @@ bool stack_redirect(void *interrupted, Stack *stack, void (*main)(void)) {
 #endif
 }
 
-} // namespace emulated
+} // namespace emulation

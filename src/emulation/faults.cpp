@@ -1,7 +1,9 @@
 /* faults.cpp: see faults.h. When a signal is a kernel's fault, the handler makes the interrupted
  * context continue in block.cpp, which ends the block. Any other fault is passed to the handler
- * that was installed before. */
+ * that was installed before: a program may have loaded the emulations of several vendors, each with
+ * its own copy of this file. */
 #include "faults.h"
+#include "memory.h"
 #include "options.h"
 
 #include <atomic>
@@ -18,17 +20,28 @@
 #include <time.h>
 #include <unistd.h>
 
-namespace emulated {
+namespace emulation {
 namespace {
 
-enum { ILLEGAL_ADDRESS = 700, LAUNCH_TIMEOUT = 702, LAUNCH_FAILURE = 719, SIGNAL_STACK = 64 << 10 };
+enum { SIGNAL_STACK = 64 << 10 };
 
 thread_local Worker *this_worker;
 
 /* Written by signal handlers: the last one wins; the text is always terminated. */
 char fault_text[256];
 
-struct sigaction before_segv, before_bus, before_fpe;
+struct sigaction before_segv, before_bus, before_fpe, before_watchdog;
+
+/* Calls the handler that was installed before; false where that is the system's default. */
+bool call_before(const struct sigaction &before, int number, siginfo_t *info, void *interrupted) {
+  if (before.sa_flags & SA_SIGINFO) {
+    before.sa_sigaction(number, info, interrupted);
+    return true;
+  }
+  if (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN) return false;
+  before.sa_handler(number);
+  return true;
+}
 
 /* Handles SIGSEGV, SIGBUS and SIGFPE: ends the block where a kernel runs; reports host
  * code that touches a device's memory. */
@@ -41,7 +54,7 @@ void on_fault(int number, siginfo_t *info, void *interrupted) {
       snprintf(text, sizeof text, "integer division by zero");
     else if (!describe_address(info->si_addr, text, sizeof text))
       snprintf(text, sizeof text, "invalid address %p", info->si_addr);
-    stop_block(w, interrupted, number == SIGFPE ? LAUNCH_FAILURE : ILLEGAL_ADDRESS, text);
+    stop_block(w, interrupted, number == SIGFPE ? LT_EMULATED_FAILURE : LT_EMULATED_ADDRESS, text);
     errno = saved;
     return;
   }
@@ -52,12 +65,11 @@ void on_fault(int number, siginfo_t *info, void *interrupted) {
     ssize_t written = write(2, line, (size_t)n);
     (void)written;
   }
-  /* The instruction runs again, and its fault goes to the handler that was installed before. */
-  sigaction(number,
-            number == SIGSEGV  ? &before_segv
-            : number == SIGBUS ? &before_bus
-                               : &before_fpe,
-            nullptr);
+  const struct sigaction &before = number == SIGSEGV  ? before_segv
+                                   : number == SIGBUS ? before_bus
+                                                      : before_fpe;
+  /* By default the instruction runs again, and its fault ends the program. */
+  if (!call_before(before, number, info, interrupted)) sigaction(number, &before, nullptr);
   errno = saved;
 }
 
@@ -83,17 +95,20 @@ std::atomic<unsigned long long> turns[MAX_DEVICES];
 bool is_over(int device, unsigned long long turn) { return turn && turn != user_turn(device); }
 
 /* Handles the watchdog's signal: ends the running block. */
-void on_timeout(int, siginfo_t *, void *interrupted) {
+void on_timeout(int number, siginfo_t *info, void *interrupted) {
   Worker *w = this_worker;
-  if (!w || !w->running) return;
+  if (!w || !w->running) {
+    call_before(before_watchdog, number, info, interrupted);
+    return;
+  }
   if (is_over(w->grid->device, w->grid->turn)) {
-    stop_block(w, interrupted, STOPPED, "stopped");
+    stop_block(w, interrupted, LT_EMULATED_STOPPED, "stopped");
     return;
   }
   char text[96];
   snprintf(text, sizeof text, "the kernel ran longer than %g seconds (LUTRA_EMULATE_TIMEOUT)",
            options().timeout);
-  stop_block(w, interrupted, LAUNCH_TIMEOUT, text);
+  stop_block(w, interrupted, LT_EMULATED_TIMEOUT, text);
 }
 
 void watch_forever() {
@@ -118,7 +133,7 @@ void install(int number, void (*handler)(int, siginfo_t *, void *), struct sigac
 } // namespace
 
 void store_fault(const Worker *w, const char *what, unsigned thread) {
-  dim3 b = w->grid->block;
+  const lt_EmulatedIndex &b = w->block_size;
   snprintf(fault_text, sizeof fault_text, "%s, in block (%u, %u, %u), thread (%u, %u, %u)", what,
            w->block.x, w->block.y, w->block.z, thread % b.x, thread / b.x % b.y,
            thread / b.x / b.y);
@@ -193,12 +208,12 @@ void prepare_faults() {
   install(SIGSEGV, on_fault, &before_segv);
   install(SIGBUS, on_fault, &before_bus);
   install(SIGFPE, on_fault, &before_fpe);
-  install(WATCHDOG, on_timeout, nullptr);
+  install(WATCHDOG, on_timeout, &before_watchdog);
   if (options().timeout <= 0) return;
   std::thread(watch_forever).detach();
 }
 
-} // namespace emulated
+} // namespace emulation
 
 extern "C" long long lt_emulated_clock(void) {
   struct timespec t;

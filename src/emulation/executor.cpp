@@ -16,10 +16,10 @@
 #include <thread>
 #include <vector>
 
-namespace emulated {
+namespace emulation {
 namespace {
 
-enum { UNLOADING = 4, NO_MEMORY = 2, POOL_MINIMUM = 16384 /* CUDA threads */ };
+enum { POOL_MINIMUM = 16384 /* threads of a grid */ };
 
 std::atomic<bool> stopping;
 
@@ -28,7 +28,7 @@ struct Job {
   const Grid *grid;
   unsigned long long total, chunk;
   std::atomic<unsigned long long> next;
-  std::atomic<int> error;
+  std::atomic<lt_EmulatedFault> fault;
   int users; /* threads of the pool that run it; protected by the pool's mutex */
 };
 
@@ -58,23 +58,32 @@ Worker *this_thread() {
   return w;
 }
 
-/* Runs blocks of the grid until none is left, or an error occurs. */
+/* Returns a block's size; it is smaller at the grid's edges when the grid's size is in threads. */
+lt_EmulatedIndex size_of_block(const Grid &g, const lt_EmulatedIndex &block) {
+  if (!g.threads.x) return g.block;
+  auto least = [](unsigned a, unsigned b) { return a < b ? a : b; };
+  return {least(g.block.x, g.threads.x - block.x * g.block.x),
+          least(g.block.y, g.threads.y - block.y * g.block.y),
+          least(g.block.z, g.threads.z - block.z * g.block.z)};
+}
+
+/* Runs blocks of the grid until none is left, or a fault occurs. */
 void work(Job *job) {
   Worker *w = this_thread();
   if (!w) {
-    job->error = NO_MEMORY;
+    job->fault = LT_EMULATED_NO_MEMORY;
     return;
   }
   Grid grid = *job->grid;
   const bool reverse = options().reverse, poison = options().poison && grid.shared;
   w->grid = &grid;
-  w->error = 0;
+  w->fault = LT_EMULATED_OK;
   watch_begin(grid);
   for (;;) {
     unsigned long long from = job->next.fetch_add(job->chunk), to = from + job->chunk;
-    if (from >= job->total || job->error.load(std::memory_order_relaxed)) break;
+    if (from >= job->total || job->fault.load(std::memory_order_relaxed)) break;
     if (grid.turn && grid.turn != user_turn(grid.device)) {
-      job->error = STOPPED;
+      job->fault = LT_EMULATED_STOPPED;
       break;
     }
     if (to > job->total) to = job->total;
@@ -84,11 +93,12 @@ void work(Job *job) {
       w->block.x = (unsigned)(b % grid.grid.x);
       w->block.y = (unsigned)(b / grid.grid.x % grid.grid.y);
       w->block.z = (unsigned)(b / grid.grid.x / grid.grid.y);
+      w->block_size = size_of_block(grid, w->block);
       if (poison) memset(w->shared, 0xff, grid.shared);
       ok = run_block(w);
     }
-    if (!ok) job->error = w->error;
-    if (stopping.load(std::memory_order_relaxed)) job->error = UNLOADING;
+    if (!ok) job->fault = w->fault;
+    if (stopping.load(std::memory_order_relaxed)) job->fault = LT_EMULATED_UNLOADING;
   }
   watch_end(grid);
 }
@@ -143,7 +153,7 @@ Pool &pool() {
 
 } // namespace
 
-int run_grid(const Grid &grid) {
+lt_EmulatedFault run_grid(const Grid &grid) {
   const unsigned workers = (unsigned)options().workers;
   unsigned long long each = 1ull * grid.block.x * grid.block.y * grid.block.z;
   Job job;
@@ -152,7 +162,7 @@ int run_grid(const Grid &grid) {
   job.chunk = job.total / (workers * 16) + 1;
   if (job.chunk * each > 65536) job.chunk = each >= 65536 ? 1 : 65536 / each;
   job.next = 0;
-  job.error = 0;
+  job.fault = LT_EMULATED_OK;
   job.users = 0;
   bool wide =
       workers > 1 && job.total > 1 && job.total * each > POOL_MINIMUM && pool().owner.try_lock();
@@ -162,9 +172,9 @@ int run_grid(const Grid &grid) {
     pool().end_sharing();
     pool().owner.unlock();
   }
-  return job.error;
+  return job.fault;
 }
 
 void stop_executor() { stopping = true; }
 
-} // namespace emulated
+} // namespace emulation

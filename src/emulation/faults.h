@@ -1,11 +1,11 @@
 /* faults.h: faults that stop a kernel: illegal addresses, division by zero, timeouts; and their
  * messages. */
-#ifndef LT_EMULATED_FAULTS_H
-#define LT_EMULATED_FAULTS_H
+#ifndef LT_EMULATION_FAULTS_H
+#define LT_EMULATION_FAULTS_H
 
 #include "block.h"
 
-namespace emulated {
+namespace emulation {
 
 /* Stores the text of a fault, with the block and the thread; see last_fault. May be called in a
  * signal handler. */
@@ -19,6 +19,6 @@ Worker *get_worker();
 void watch_begin(const Grid &grid);
 void watch_end(const Grid &grid);
 
-} // namespace emulated
+} // namespace emulation
 
 #endif

@@ -26,19 +26,20 @@
 #endif
 
 #include "faults.h"
+#include "memory.h"
 #include "options.h"
 
-namespace emulated {
+namespace emulation {
 namespace {
 
-enum { ASSERTION = 710, ILLEGAL_INSTRUCTION = 715, LAUNCH_FAILURE = 719, SLAB = 32, PAGE = 4096 };
+enum { SLAB = 32 /* contexts that are created at once */ };
 
 Worker *worker_here() { return (Worker *)lt_emulated_here()->block; }
 
 /* Returns the number of a context's current thread in its block. */
 unsigned thread_number(const lt_EmulatedContext *c) {
-  unsigned x = lt_emulated_get(&c->threadIdx.x), y = lt_emulated_get(&c->threadIdx.y);
-  return x + c->blockDim.x * (y + c->blockDim.y * lt_emulated_get(&c->threadIdx.z));
+  unsigned x = lt_emulated_get(&c->thread_index.x), y = lt_emulated_get(&c->thread_index.y);
+  return x + c->block_size.x * (y + c->block_size.y * lt_emulated_get(&c->thread_index.z));
 }
 
 /* ---- contexts -------------------------------------------------------------------------------- */
@@ -59,10 +60,10 @@ bool make_fibers(Worker *w) {
   memory += skip;
   for (int i = 0; i < SLAB; i++) {
     char *low = memory + (size_t)i * LT_EMULATED_STACK;
-    mprotect(low, PAGE, PROT_NONE);
+    mprotect(low, page_size(), PROT_NONE);
     Fiber *f = &w->fibers[w->made++];
     f->context = lt_emulated_context((unsigned long)low);
-    f->stack.low = low + PAGE;
+    f->stack.low = low + page_size();
     f->stack.top = (char *)f->context;
     REGISTER_STACK(f->stack.low, f->stack.top);
     stack_enter(&f->stack, fiber_main);
@@ -79,13 +80,12 @@ Fiber *fresh(Worker *w) {
   if (!w->idle.head && (w->made == MAX_THREADS + SLAB || !make_fibers(w)))
     fail_block(w, "out of host memory for the stack of another thread", w->progress.started);
   Fiber *f = w->idle.pop();
-  const Grid *g = w->grid;
   lt_EmulatedContext *c = f->context;
-  c->blockIdx.x = lt_emulated_get(&w->block.x);
-  c->blockIdx.y = lt_emulated_get(&w->block.y);
-  c->blockIdx.z = lt_emulated_get(&w->block.z);
-  c->blockDim = g->block;
-  c->gridDim = g->grid;
+  c->block_index.x = lt_emulated_get(&w->block.x);
+  c->block_index.y = lt_emulated_get(&w->block.y);
+  c->block_index.z = lt_emulated_get(&w->block.z);
+  c->block_size = w->block_size;
+  c->grid_size = w->grid->grid;
   c->shared = w->shared;
   c->block = &w->progress;
   w->live++;
@@ -104,7 +104,7 @@ void leave_from_handler() { leave(); }
 
 /* Ends the block with an error of thread number `thread`. */
 [[noreturn]] void fail_block(Worker *w, const char *what, unsigned thread) {
-  w->error = LAUNCH_FAILURE;
+  w->fault = LT_EMULATED_FAILURE;
   store_fault(w, what, thread);
   leave();
 }
@@ -304,18 +304,19 @@ void fiber_main() {
 
 /* Resets the order in which threads start, and the barrier. */
 void start_block(Worker *w) {
-  const Grid *g = w->grid;
+  const lt_EmulatedIndex &size = w->block_size;
   lt_EmulatedBlock &b = w->progress;
   b.started = 0;
-  b.threads = g->block.x * g->block.y * g->block.z;
+  b.threads = size.x * size.y * size.z;
+  b.constants = w->grid->constants;
   if (options().reverse) {
     b.step = ~0u;
-    b.first = {g->block.x - 1, g->block.y - 1, g->block.z - 1};
+    b.first = {size.x - 1, size.y - 1, size.z - 1};
     b.stop = {~0u, ~0u, ~0u};
   } else {
     b.step = 1;
     b.first = {0, 0, 0};
-    b.stop = {g->block.x, g->block.y, g->block.z};
+    b.stop = size;
   }
   b.at = b.first;
   w->live = w->arrived = 0;
@@ -345,7 +346,7 @@ bool worker_prepare(Worker *w) {
 
 void worker_release(Worker *w) {
   for (unsigned i = 0; i < w->made; i += SLAB)
-    munmap(w->fibers[i].stack.low - PAGE, (size_t)SLAB * LT_EMULATED_STACK);
+    munmap(w->fibers[i].stack.low - page_size(), (size_t)SLAB * LT_EMULATED_STACK);
   free(w->fibers);
   free(w->shared);
 }
@@ -356,21 +357,21 @@ bool run_block(Worker *w) {
   w->current = first;
   stack_switch(&w->base, &first->stack);
   w->running = false;
-  if (!w->error) return true;
+  if (!w->fault) return true;
   reset(w);
   return false;
 }
 
-void stop_block(Worker *w, void *interrupted, int error, const char *what) {
+void stop_block(Worker *w, void *interrupted, lt_EmulatedFault fault, const char *what) {
   w->running = false;
-  w->error = error;
+  w->fault = fault;
   store_fault(w, what, thread_number(w->current->context));
   if (!stack_redirect(interrupted, &w->current->stack, leave_from_handler)) leave();
 }
 
-} // namespace emulated
+} // namespace emulation
 
-using namespace emulated;
+using namespace emulation;
 
 extern "C" int lt_emulated_barrier(int predicate, lt_EmulatedVote vote) {
   lt_EmulatedContext *here = lt_emulated_here();
@@ -423,7 +424,6 @@ extern "C" unsigned long long lt_emulated_warp(unsigned mask, lt_EmulatedWarp wh
   return q->out[lane];
 }
 
-/* Lets other threads of the block run, if any can. */
 extern "C" void lt_emulated_yield(void) {
   lt_EmulatedContext *here = lt_emulated_here();
   Worker *w = (Worker *)here->block;
@@ -435,9 +435,10 @@ extern "C" void lt_emulated_yield(void) {
   stack_switch(&me->stack, &next->stack);
 }
 
-extern "C" void lt_emulated_trap(int error) {
+extern "C" void lt_emulated_trap(lt_EmulatedFault fault) {
   Worker *w = worker_here();
-  w->error = error ? error : ILLEGAL_INSTRUCTION;
-  store_fault(w, error == ASSERTION ? "assertion" : "trap", thread_number(lt_emulated_here()));
+  w->fault = fault;
+  store_fault(w, fault == LT_EMULATED_ASSERTION ? "assertion" : "trap",
+              thread_number(lt_emulated_here()));
   leave();
 }

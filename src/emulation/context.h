@@ -1,7 +1,7 @@
 /* context.h: stacks, and the switch between them, which takes a few instructions where the
  * processor is supported. */
-#ifndef LT_EMULATED_CONTEXT_H
-#define LT_EMULATED_CONTEXT_H
+#ifndef LT_EMULATION_CONTEXT_H
+#define LT_EMULATION_CONTEXT_H
 
 #include <stddef.h>
 
@@ -18,7 +18,7 @@ extern "C" void lt_emulated_switch(void **save, void *load);
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-namespace emulated {
+namespace emulation {
 
 /* A stack that is not running, or the one that is. */
 struct Stack {
@@ -66,6 +66,6 @@ inline __attribute__((always_inline)) void stack_switch(Stack *from, Stack *to) 
  * handler returns. Returns false where this is not supported. */
 bool stack_redirect(void *interrupted, Stack *stack, void (*main)(void));
 
-} // namespace emulated
+} // namespace emulation
 
 #endif

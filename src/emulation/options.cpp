@@ -6,10 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <string>
 #include <thread>
 #include <vector>
 
-namespace emulated {
+namespace emulation {
 namespace {
 
 /* The faults of LUTRA_EMULATE_FAULT, and the number of calls of each kind so far. */
@@ -22,13 +23,10 @@ struct Plan {
   std::atomic<unsigned long> calls[(int)Fault::KINDS];
 };
 
-const char *const fault_names[] = {"oom",  "load",  "launch", "illegal", "copy",
-                                   "sync", "event", "stream", "host",    "blas"};
+const char *const fault_names[] = {"oom",      "load",   "launch",   "illegal", "copy",   "sync",
+                                   "event",    "stream", "host",     "blas",    "buffer", "library",
+                                   "pipeline", "queue",  "commands", "commit",  "wait",   "lost"};
 static_assert(sizeof fault_names / sizeof *fault_names == (size_t)Fault::KINDS, "one name each");
-
-void report_invalid(const char *variable, const char *item, const char *expected) {
-  fprintf(stderr, "%s: expected %s, got \"%s\", which is ignored\n", variable, expected, item);
-}
 
 /* Calls each(item) for the items of a comma-separated list, without the blanks around them. */
 template <class F> void for_each_item(const char *list, F each) {
@@ -59,9 +57,25 @@ size_t size_of(const char *text) {
   return 0;
 }
 
-/* Reads LUTRA_EMULATE. Without an item "cuda" there is one device, unless another type is named. */
+/* Reads an item `cuda:2` of LUTRA_EMULATE for the devices of this backend. Returns false for an
+ * item that is another's. */
+bool read_count(Options &o, const char *item) {
+  size_t n = strlen(device_type);
+  if (strncmp(item, device_type, n) != 0 || (item[n] && item[n] != ':')) return false;
+  char *end = (char *)"";
+  long count = item[n] ? strtol(item + n + 1, &end, 10) : 1;
+  o.devices = count >= 1 && count <= MAX_DEVICES && !*end ? (int)count : 1;
+  if (count == o.devices && !*end) return true;
+  char expected[64];
+  snprintf(expected, sizeof expected, "%s:1 to %s:%d", device_type, device_type, (int)MAX_DEVICES);
+  report_invalid("LUTRA_EMULATE", item, expected);
+  return true;
+}
+
+/* Reads LUTRA_EMULATE. Without an item of this type there is one device, unless another type is
+ * named. */
 void read_devices(Options &o) {
-  bool named = false, cuda = false;
+  bool named = false, mine = false;
   o.devices = 1;
   o.memory = (size_t)256 << 20;
   o.peer = true;
@@ -74,14 +88,8 @@ void read_devices(Options &o) {
         report_invalid("LUTRA_EMULATE", item, "memory=256MiB");
     } else if (strcmp(item, "peer=on") == 0 || strcmp(item, "peer=off") == 0) {
       o.peer = item[6] == 'n';
-    } else if (strncmp(item, "cuda", 4) == 0 && (!item[4] || item[4] == ':')) {
-      char *end = (char *)"";
-      long n = item[4] ? strtol(item + 5, &end, 10) : 1;
-      named = cuda = true;
-      if (n >= 1 && n <= MAX_DEVICES && !*end)
-        o.devices = (int)n;
-      else
-        report_invalid("LUTRA_EMULATE", item, "cuda:1 to cuda:8");
+    } else if (read_count(o, item)) {
+      named = mine = true;
     } else if (strncmp(item, "link=", 5) == 0) {
       /* read by the clock of lt.placement */
     } else if (!strchr(item, '=')) {
@@ -90,41 +98,7 @@ void read_devices(Options &o) {
       report_invalid("LUTRA_EMULATE", item, "cuda:2,memory=256MiB");
     }
   });
-  if (named && !cuda) o.devices = 0;
-}
-
-/* Reads CUDA_VISIBLE_DEVICES. As in CUDA, the list ends at the first entry that is not a device; a
- * list with a duplicate hides all devices. */
-void read_visible(Options &o) {
-  const char *list = getenv("CUDA_VISIBLE_DEVICES");
-  if (!list) {
-    o.visible = o.devices;
-    for (int i = 0; i < o.devices; i++) o.visible_index[i] = i;
-    return;
-  }
-  bool cut = false;
-  o.visible = 0;
-  for (const char *at = list; !cut && *at; at += *at == ',') {
-    char *end;
-    long n = strtol(at, &end, 10);
-    const char *rest = end + strspn(end, " ");
-    cut = end == at || (*rest && *rest != ',') || n < 0 || n >= o.devices;
-    for (int i = 0; !cut && i < o.visible; i++)
-      if (o.visible_index[i] == n) {
-        o.visible = 0;
-        return;
-      }
-    if (!cut) o.visible_index[o.visible++] = (int)n;
-    at = rest;
-  }
-}
-
-bool is_on(const char *variable) {
-  const char *value = getenv(variable);
-  bool on = value && *value && strcmp(value, "0") != 0;
-  if (on && strcmp(value, "1") != 0)
-    fprintf(stderr, "%s: expected 0 or 1, got \"%.40s\", read as 1\n", variable, value);
-  return on;
+  if (named && !mine) o.devices = 0;
 }
 
 /* Returns the number in a variable; `otherwise` where it is not set or invalid. */
@@ -151,10 +125,8 @@ int cpus() {
 Options *read_options() {
   Options &o = *new Options();
   read_devices(o);
-  read_visible(o);
   o.strict = is_on("LUTRA_EMULATE_STRICT");
   o.poison = o.strict || is_on("LUTRA_EMULATE_POISON");
-  o.blocking = is_on("CUDA_LAUNCH_BLOCKING");
   const char *order = getenv("LUTRA_EMULATE_ORDER");
   o.reverse = order && strcmp(order, "reverse") == 0;
   if (order && *order && !o.reverse && strcmp(order, "forward") != 0)
@@ -163,14 +135,6 @@ Options *read_options() {
   int processors = cpus();
   o.workers = (int)number("LUTRA_EMULATE_WORKERS", 1, processors < 64 ? processors : 64);
   o.timeout = number("LUTRA_EMULATE_TIMEOUT", 0, 0);
-  const char *driver = getenv("LUTRA_EMULATE_DRIVER");
-  o.driver = Driver::PRESENT;
-  if (driver && strcmp(driver, "none") == 0)
-    o.driver = Driver::NONE;
-  else if (driver && strcmp(driver, "old") == 0)
-    o.driver = Driver::OLD;
-  else if (driver && *driver)
-    report_invalid("LUTRA_EMULATE_DRIVER", driver, "none or old");
   return &o;
 }
 
@@ -188,15 +152,26 @@ Plan *read_plan() {
       plan.faults.push_back({(Fault)kind, n});
       return;
     }
-    report_invalid(
-        "LUTRA_EMULATE_FAULT", item,
-        "kind@n, with a kind of oom load launch illegal copy sync event stream host blas, n "
-        "from 1");
+    std::string expected = "kind@n, with a kind of";
+    for (const char *name : fault_names) expected += std::string(" ") + name;
+    report_invalid("LUTRA_EMULATE_FAULT", item, (expected + ", n from 1").c_str());
   });
   return &plan;
 }
 
 } // namespace
+
+void report_invalid(const char *variable, const char *value, const char *expected) {
+  fprintf(stderr, "%s: expected %s, got \"%s\", which is ignored\n", variable, expected, value);
+}
+
+bool is_on(const char *variable) {
+  const char *value = getenv(variable);
+  bool on = value && *value && strcmp(value, "0") != 0;
+  if (on && strcmp(value, "1") != 0)
+    fprintf(stderr, "%s: expected 0 or 1, got \"%.40s\", read as 1\n", variable, value);
+  return on;
+}
 
 const Options &options() {
   static const Options *read = read_options();
@@ -212,4 +187,4 @@ bool injected(Fault kind) {
   return false;
 }
 
-} // namespace emulated
+} // namespace emulation

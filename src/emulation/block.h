@@ -1,18 +1,19 @@
-/* block.h: one block of CUDA threads on one system thread: its contexts, its barrier, its warps. */
-#ifndef LT_EMULATED_BLOCK_H
-#define LT_EMULATED_BLOCK_H
+/* block.h: one block of a kernel's threads on one system thread: its contexts, its barrier, its
+ * warps. */
+#ifndef LT_EMULATION_BLOCK_H
+#define LT_EMULATION_BLOCK_H
 
 #include "context.h"
 #include "executor.h"
 
-namespace emulated {
+namespace emulation {
 
-/* A context: a stack that runs CUDA threads, or is idle. */
+/* A context: a stack that runs threads of a kernel, or is idle. */
 struct Fiber {
   Stack stack;
   Fiber *link; /* next in one of the worker's lists */
   lt_EmulatedContext *context;
-  unsigned thread; /* the number in the block of the CUDA thread that waited last */
+  unsigned thread; /* the number in the block of the thread that waited last */
 };
 
 /* A list of contexts, first in, first out. */
@@ -54,8 +55,9 @@ struct Warp {
 struct Worker {
   lt_EmulatedBlock progress;
   const Grid *grid;
-  uint3 block; /* blockIdx */
-  Stack base;  /* the system thread's own stack */
+  lt_EmulatedIndex block;      /* the block's index in the grid */
+  lt_EmulatedIndex block_size; /* in threads; smaller at the edges of some grids */
+  Stack base;                  /* the system thread's own stack */
   Fiber *current;
   List ready, barrier, idle;
   unsigned live;    /* contexts that run a thread */
@@ -64,7 +66,7 @@ struct Worker {
   lt_EmulatedVote vote_kind;
   bool warps_used;
   volatile bool running; /* running on a context: a fault is now the kernel's */
-  int error;
+  lt_EmulatedFault fault;
   Warp warp[MAX_THREADS / 32];
   /* The context on which a thread has waited. It is valid while the context's `thread` is that
    * thread. */
@@ -78,13 +80,13 @@ struct Worker {
 bool worker_prepare(Worker *w);
 /* Frees what worker_prepare allocated. */
 void worker_release(Worker *w);
-/* Runs the block w->block of w->grid. Returns false when it was stopped: w->error is the number of
- * the error, and the worker is ready for the next block. */
+/* Runs the block w->block of w->grid. Returns false when it was stopped: w->fault is the reason,
+ * and the worker is ready for the next block. */
 bool run_block(Worker *w);
-/* Ends the running block with an error. Called in a signal handler of the worker's thread;
+/* Ends the running block with a fault. Called in a signal handler of the worker's thread;
  * `interrupted` is the handler's context. */
-void stop_block(Worker *w, void *interrupted, int error, const char *what);
+void stop_block(Worker *w, void *interrupted, lt_EmulatedFault fault, const char *what);
 
-} // namespace emulated
+} // namespace emulation
 
 #endif
