@@ -9,11 +9,11 @@
 #define _GNU_SOURCE
 #include "user_kernel.h"
 
+#include "accel/cache.h"
 #include "io/replace.h"
 
 #include <ctype.h>
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,7 +25,7 @@ typedef struct Head {
 } Head;
 static const char magic[8] = "lutrak1";
 
-enum { LONGEST = 3000, MOST_FILES = 1000, HASH_DIGITS = 32 };
+enum { MOST_FILES = 1000, HASH_DIGITS = 32 };
 
 /* FNV-1a. */
 static uint64_t hash(uint64_t h, const void *bytes, size_t n) {
@@ -36,26 +36,9 @@ static uint64_t hash(uint64_t h, const void *bytes, size_t n) {
 #define SEED       0xcbf29ce484222325ull
 #define OTHER_SEED 0x9ae16a3b2f90404full
 
-/* Writes the cache's folder and, with `make`, creates it. Returns false where there is none (no
- * home folder) or it cannot be created. */
-static bool folder(char *path, size_t size, bool make) {
-  const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-  int n = cache && cache[0] == '/' ? snprintf(path, size, "%s/lutra/kernels", cache)
-          : home && home[0] == '/' ? snprintf(path, size, "%s/.cache/lutra/kernels", home)
-                                   : -1;
-  if (n < 0 || (size_t)n >= size) return false;
-  for (char *at = path + 1; make && *at; at++) {
-    if (*at != '/') continue;
-    *at = 0;
-    mkdir(path, 0700);
-    *at = '/';
-  }
-  return !make || mkdir(path, 0700) == 0 || errno == EEXIST;
-}
-
 /* Writes the name of the key's file; false where there is no folder. */
 static bool file_name(char *path, size_t size, const char *key, size_t key_size, bool make) {
-  if (!folder(path, size, make)) return false;
+  if (!lt_cache_folder("kernels", path, size, make)) return false;
   size_t used = strlen(path);
   int n = snprintf(path + used, size - used, "/%016llx%016llx.bin",
                    (unsigned long long)hash(SEED, key, key_size),
@@ -121,8 +104,8 @@ static Kept *list_files(DIR *directory, size_t *count) {
 /* Removes the least recently used files when there are more than MOST_FILES, so that three quarters
  * of that are left. A file that is open for reading stays readable until it is closed. */
 static void remove_old(void) {
-  char path[LONGEST];
-  DIR *directory = folder(path, sizeof path, false) ? opendir(path) : NULL;
+  char path[LT_CACHE_PATH];
+  DIR *directory = lt_cache_folder("kernels", path, sizeof path, false) ? opendir(path) : NULL;
   size_t count = 0;
   if (!directory) return;
   Kept *list = list_files(directory, &count);
@@ -138,7 +121,7 @@ static void remove_old(void) {
 /* ---- lookup and storage ---------------------------------------------------------------------- */
 
 bool lt_cuda_cache_find(const char *key, size_t key_size, lt_CudaImage *out) {
-  char path[LONGEST], *body = NULL;
+  char path[LT_CACHE_PATH], *body = NULL;
   Head head;
   if (!file_name(path, sizeof path, key, key_size, false)) return false;
   FILE *f = fopen(path, "rb");
@@ -159,7 +142,7 @@ bool lt_cuda_cache_find(const char *key, size_t key_size, lt_CudaImage *out) {
 }
 
 void lt_cuda_cache_keep(const char *key, size_t key_size, const lt_CudaImage *image) {
-  char path[LONGEST];
+  char path[LT_CACHE_PATH];
   lt_Replacement r;
   if (!file_name(path, sizeof path, key, key_size, true)) return;
   size_t symbol = strlen(image->symbol);

@@ -2,7 +2,7 @@
 #ifndef LT_MPS_FAULT_H
 #define LT_MPS_FAULT_H
 
-#include "dtypes.h"
+#include "geometry.h"
 
 /* The slot of a check (lt_MpsFault.slot), in memory that host and device share. `position` is the
  * first member: kernels lower it atomically. */
@@ -14,14 +14,13 @@ typedef struct lt_MpsFaultSlot {
 
 #define LT_MPS_NO_FAULT 0xffffffffu /* `position` while nothing is reported */
 
-/* The arguments of the kernels of fault.metal. Strides are in elements. */
+/* The arguments of the kernels of fault.metal. */
 typedef struct lt_MpsFaultArgs {
   int64_t count; /* elements */
-  int64_t n;
-  int32_t negative, narrow;
+  int64_t n;     /* indices are 1..n */
+  int32_t flag;  /* negative indices are allowed; a divisor is converted to 32 bits */
   uint32_t ticket;
-  int32_t ndim;
-  int64_t shape[LT_MAX_DIMS], strides[LT_MAX_DIMS];
+  lt_MpsGeometry1 geometry;
 } lt_MpsFaultArgs;
 
 #endif

@@ -38,6 +38,13 @@ bool lt_mps_initialize(int index);
 lt_MetalDevice *lt_mps_device(int index);
 const lt_MetalFacts *lt_mps_facts(int index);
 
+/* Boolean options (lt_Backend.option); read with atomic_load. */
+typedef enum lt_MpsOption {
+  LT_MPS_OPTION_MATMUL, /* "matmul.apple": products by Apple's MPSMatrixMultiplication */
+  LT_MPS_OPTIONS
+} lt_MpsOption;
+extern atomic_bool lt_mps_options[LT_MPS_OPTIONS];
+
 /* ---- errors.c -------------------------------------------------------------------------------- */
 
 /* Sets the error message "<user op>: cannot <doing> on "mps": <text>" and returns false. `doing`
@@ -101,6 +108,17 @@ bool lt_mps_fill_zero(int index, void *memory, size_t nbytes, lt_Stream *stream)
  * tensor (one reference, which may be released once the kernels are launched), or NULL on failure.
  * `bytes` may be reused when the call returns. */
 lt_Tensor *lt_mps_upload(const lt_Call *c, const void *bytes, size_t nbytes);
+
+/* ---- kernel.c: lt_Backend.kernels.user_create, user_launch, user_limits ---------------------- */
+
+/* Compiles the function `name` of a source in the Metal Shading Language; a source is compiled
+ * once. Returns NULL with a message on failure; where the compiler rejects the source, *log is its
+ * output (malloc'ed, the caller frees it), else NULL. The kernel lives as long as the program. */
+lt_UserKernel *lt_mps_kernel_new(int index, const lt_KernelSource *source, char **log);
+/* Queues a kernel: argument i is [[buffer(i)]]. Returns false when the grid, the block or the
+ * shared memory exceeds the limits. */
+bool lt_mps_kernel_launch(lt_UserKernel *kernel, const lt_KernelLaunch *launch, lt_Stream *stream);
+bool lt_mps_kernel_limits(const lt_UserKernel *kernel, lt_KernelLimits *out);
 
 /* ---- elementwise.c, fault.c: members of lt_Backend ------------------------------------------- */
 
