@@ -61,7 +61,7 @@
 #define FINITE(p)     ((p) == (T)INFINITY || (p) == -(T)INFINITY ? (T)0 : (p))
 
 /* Formulas of several steps. A file that has more accurate ones for its type defines FORMULA(f)
- * before it includes this one (the CPU's float32: src/cpu/kernels/maths_float32.h). */
+ * before it includes this one (the CPU's float32: src/cpu/kernels/activations.h). */
 #ifndef FORMULA
 #define FORMULA(f) lt_##f
 #define LT_OWN_FORMULAS

@@ -1,8 +1,8 @@
 /* maths.h: M(f), the math functions of the float loops.
  *
- * float32 has its own functions (maths_float32.h), accurate to 1.5 units in the last place with any
- * compiler and library; libmvec's are off by up to 4 (log 3.9, tan 3.8, erf 4.0, asin 3.1, exp
- * 2.8). float32 uses those functions of libmvec that keep that bound: pow, hypot, erfc up to 4.5
+ * float32 has its own functions (maths_float32.h, activations.h), accurate to 1.5 units in the last
+ * place with any compiler and library; libmvec's are off by up to 4 (log 3.9, tan 3.8, erf 4.0,
+ * asin 3.1, exp 2.8). float32 uses those functions of libmvec that keep that bound: pow, hypot, erfc up to 4.5
  * and, with AVX-512, tanh.
  *
  * For float64, gcc converts a call of exp in a vector loop to _ZGVeN8v_exp and the like, which
@@ -87,9 +87,9 @@ LT_SIMD float erfcf(float);
 LT_SIMD float tanhf(float);
 #endif
 
-#include "maths_float32.h"
+#include "activations.h"
 
-/* The functions of maths_float32.h. LT_NEAR is a constant at the place where an expression is
+/* The functions of these files. LT_NEAR is a constant at the place where an expression is
  * expanded. */
 #define lt_m_expf(x)                      lt_expf(x, LT_NEAR)
 #define lt_m_exp2f(x)                     lt_exp2f(x, LT_NEAR)
