@@ -4,7 +4,7 @@
 
 static __global__ void add_indices_kernel(lt_IndexRegion p, int64_t mult, bool first,
                                           const int *bad, int *any, int64_t *sum) {
-  if (blockIdx.x == 0 && threadIdx.x == 0 && *bad) *any = 1;
+  if (blockIdx.x == 0 && threadIdx.x == 0) *any = *bad || (!first && *any);
   LT_EACH(i, p.count) {
     int64_t v = p.at[region_offsets(p, i).index] * mult;
     sum[i] = first ? v : sum[i] + v;

@@ -38,7 +38,7 @@ LT_DEVICE_INLINE RegionOffsets region_offsets(const lt_IndexRegion &p, int64_t i
 }
 
 /* Returns the offset of element i of a tensor. */
-LT_DEVICE_INLINE int64_t offset_of(const lt_CudaLayout &l, int64_t i) {
+LT_DEVICE_INLINE int64_t offset_of(const lt_IndexLayout &l, int64_t i) {
   int64_t offset = 0;
   for (int d = l.ndim - 1; d >= 0; d--) {
     int64_t c = i;

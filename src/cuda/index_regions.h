@@ -1,38 +1,14 @@
-/* index_regions.h: the elements of a tensor that index tensors select, for reading (index.c) and
- * writing (index_update.c).
- *
- * The region is the selection: it has the shape of x[index]. Each of its elements corresponds to an
- * element of self, at an offset given by its coordinates plus `step` times the index that one
- * element of the index tensor holds. All three kinds of indexing have this form: indices along one
- * dimension, an index for each element (gather), and several index tensors (which are first added
- * up to one offset).
- */
+/* index_regions.h: launchers that read regions (accel/index_regions.h), and the device's part in
+ * building them. index_update.h has the launchers that write. */
 #ifndef LT_CUDA_INDEX_REGIONS_H
 #define LT_CUDA_INDEX_REGIONS_H
 
 #include "kernels.h"
-
-/* A region, passed to kernels by value. The offsets of the element at coordinates c, in elements:
- *   self   sum c[d] * self[d] + at[sum c[d] * index[d]] * step
- *   other  sum c[d] * other[d]     in the tensor that is written to, or read from
- * Elements are numbered in row-major order. */
-typedef struct lt_IndexRegion {
-  int ndim;
-  int64_t count; /* number of elements */
-  int64_t shape[LT_MAX_DIMS], self[LT_MAX_DIMS], index[LT_MAX_DIMS], other[LT_MAX_DIMS];
-  const int64_t *at; /* the indices, from 0 */
-  int64_t step;
-} lt_IndexRegion;
-
-/* A tensor's shape and strides, in elements. Passed to kernels by value. */
-typedef struct lt_CudaLayout {
-  int ndim;
-  int64_t shape[LT_MAX_DIMS], strides[LT_MAX_DIMS];
-} lt_CudaLayout;
+#include "accel/index_regions.h"
 
 /* Computes sum[i] += mult * index, or, with `first`, sum[i] = mult * index, of an index tensor
  * broadcast to the sum's shape: `p` has the sum's shape and the index's strides. Sets *any to 1
- * where *bad is set. */
+ * where *bad is set; with `first`, to 0 where it is not. */
 LT_C_LINKAGE cudaError_t lt_cuda_launch_add_indices(const lt_IndexRegion *p, int64_t mult,
                                                     bool first, const int *bad, int *any,
                                                     int64_t *sum, cudaStream_t stream);
@@ -43,41 +19,7 @@ LT_C_LINKAGE cudaError_t lt_cuda_launch_take(const lt_IndexRegion *p, const void
 #ifndef __cplusplus
 #include "cuda.h"
 
-/* A region and the tensors that it uses, which lt_cuda_index_close releases. */
-typedef struct lt_Indexed {
-  lt_IndexRegion p;
-  lt_Tensor *indices; /* the memory of p.at */
-  lt_Tensor *flag;    /* with several index tensors, the memory of `bad` */
-  const int *bad;     /* device memory: set when an index was out of range */
-  /* The index seen as outer x length x inner: only elements of one line (all of `length` for an
-   * outer and an inner) can select the same element of self; they do where they hold the same
-   * number, which is below n. */
-  int64_t outer, length, inner, n;
-} lt_Indexed;
-
-/* Build the region of one index tensor along `dim` (index_select), of an index for each element
- * (gather), and of several index tensors for `dims`, by NumPy's rules. Indices are checked on the
- * device. Return false with a message; else the caller closes x. */
-bool lt_cuda_index_line(lt_Call *c, lt_Indexed *x, const lt_Tensor *self, int dim, lt_Tensor *index,
-                        const char *name);
-bool lt_cuda_index_each(lt_Call *c, lt_Indexed *x, const lt_Tensor *self, int dim,
-                        lt_Tensor *index);
-bool lt_cuda_index_several(lt_Call *c, lt_Indexed *x, const lt_Tensor *self, const lt_Arg *indices,
-                           const int64_t *dims);
-/* Releases the region's tensors. May be called twice. */
-void lt_cuda_index_close(lt_Indexed *x);
-
-/* Sets the strides of `other` to those of t broadcast to the region, to write from t. Without this
- * call, `other` is contiguous in the region's order, to read into. */
-void lt_cuda_index_other(lt_Indexed *x, const lt_Tensor *t);
-/* Merges neighbouring dimensions where the strides allow it. */
-void lt_cuda_region_collapse(lt_IndexRegion *p);
-/* Returns the layout of t broadcast to a shape, with its dimensions merged where possible. */
-lt_CudaLayout lt_cuda_layout(const lt_Tensor *t, int ndim, const int64_t *shape);
-/* Combines elements of dense rows into units of up to 16 bytes, where sizes, strides and addresses
- * allow it. Returns the unit's size in bytes. Call it after lt_cuda_region_collapse. `other` may be
- * NULL: there is none. */
-int lt_cuda_region_widen(lt_IndexRegion *p, size_t size, const void *self, const void *other);
+extern const lt_IndexDriver lt_cuda_index_driver; /* index.c */
 #endif
 
 #endif

@@ -116,18 +116,18 @@ static bool put(lt_Call *c, lt_Indexed *x, const lt_Tensor *from, const char *va
   lt_Tensor *to = c->out[0], *keep = NULL;
   bool ok = true, repeats = from && from->numel > 1 && x->length > 1;
   if (x->p.count > 0 && to->numel > 0) {
-    if (from) lt_cuda_index_other(x, from);
+    if (from) lt_index_other(x, from);
     lt_CudaLines lines = lines_of(x);
     if (repeats) keep = last_of_cells(c, &lines);
     const void *source = from ? lt_tensor_data(from) : NULL;
-    lt_cuda_region_collapse(&x->p);
-    int unit = lt_cuda_region_widen(&x->p, lt_dtype_size(to->dtype), lt_tensor_data(to), source);
+    lt_region_collapse(&x->p);
+    int unit = lt_region_widen(&x->p, lt_dtype_size(to->dtype), lt_tensor_data(to), source);
     ok = (keep || !repeats) && lt_cuda_launch_ok(lt_cuda_launch_put(
                                    &x->p, lt_tensor_data(to), source, value ? value : none, unit,
                                    keep ? lt_tensor_data(keep) : NULL, x->bad, lt_cuda_stream(c)));
     lt_release(keep);
   }
-  lt_cuda_index_close(x);
+  lt_index_close(x);
   return ok;
 }
 
@@ -137,7 +137,7 @@ bool lt_cuda_scatter(lt_Call *c) {
   _Alignas(16) char value[16];
   lt_Indexed x;
   if (dim < 0 || (!src && !repeat_number(c->arg[3].scalar, out->dtype, &value))) return false;
-  return lt_cuda_begin(c) && lt_cuda_index_each(c, &x, out, dim, lt_in(c, 2)) &&
+  return lt_cuda_begin(c) && lt_index_each(c, &lt_cuda_index_driver, &x, out, dim, lt_in(c, 2)) &&
          put(c, &x, src, value);
 }
 
@@ -145,7 +145,7 @@ bool lt_cuda_index_copy(lt_Call *c) {
   int dim = lt_dim(c->arg[1].i, c->out[0]->ndim);
   lt_Indexed x;
   return dim >= 0 && lt_cuda_begin(c) &&
-         lt_cuda_index_line(c, &x, c->out[0], dim, lt_in(c, 2), "index") &&
+         lt_index_line(c, &lt_cuda_index_driver, &x, c->out[0], dim, lt_in(c, 2), "index") &&
          put(c, &x, lt_in(c, 3), NULL);
 }
 
@@ -155,7 +155,8 @@ bool lt_cuda_index_fill(lt_Call *c) {
   _Alignas(16) char value[16];
   lt_Indexed x;
   return dim >= 0 && repeat_number(c->arg[3].scalar, out->dtype, &value) && lt_cuda_begin(c) &&
-         lt_cuda_index_line(c, &x, out, dim, lt_in(c, 2), "index") && put(c, &x, NULL, value);
+         lt_index_line(c, &lt_cuda_index_driver, &x, out, dim, lt_in(c, 2), "index") &&
+         put(c, &x, NULL, value);
 }
 
 /* ---- adding ---------------------------------------------------------------------------------- */
@@ -170,7 +171,7 @@ static lt_CudaPair part_of(const lt_IndexRegion *p, bool of_index) {
     part.other[part.ndim++] = p->other[d];
     part.count *= p->shape[d];
   }
-  lt_cuda_region_collapse(&part);
+  lt_region_collapse(&part);
   lt_CudaPair pair = {.ndim = part.ndim, .count = part.count};
   memcpy(pair.shape, part.shape, sizeof pair.shape);
   memcpy(pair.self, part.self, sizeof pair.self);
@@ -209,7 +210,7 @@ bool lt_cuda_index_add_to(lt_Call *c, lt_Indexed *x, lt_Tensor *to, const lt_Ten
   if (x->p.count == 0 || to->numel == 0) return true;
   lt_Tensor *cells = NULL, *order = NULL;
   lt_CudaLines lines = lines_of(x);
-  lt_cuda_index_other(x, from);
+  lt_index_other(x, from);
   lt_CudaAdd a = {.lines = part_of(&x->p, true),
                   .columns = part_of(&x->p, false),
                   .at = x->p.at,
@@ -236,7 +237,7 @@ bool lt_cuda_index_add_to(lt_Call *c, lt_Indexed *x, lt_Tensor *to, const lt_Ten
 
 static bool add(lt_Call *c, lt_Indexed *x, const lt_Tensor *from, lt_Scalar scale) {
   bool ok = lt_cuda_index_add_to(c, x, c->out[0], from, scale, -1);
-  lt_cuda_index_close(x);
+  lt_index_close(x);
   return ok;
 }
 
@@ -244,7 +245,8 @@ bool lt_cuda_scatter_add(lt_Call *c) {
   lt_Tensor *out = c->out[0];
   int dim = lt_dim(c->arg[1].i, out->ndim);
   lt_Indexed x;
-  return dim >= 0 && lt_cuda_begin(c) && lt_cuda_index_each(c, &x, out, dim, lt_in(c, 2)) &&
+  return dim >= 0 && lt_cuda_begin(c) &&
+         lt_index_each(c, &lt_cuda_index_driver, &x, out, dim, lt_in(c, 2)) &&
          add(c, &x, lt_in(c, 3), lt_scalar_int(1));
 }
 
@@ -252,13 +254,14 @@ bool lt_cuda_index_add(lt_Call *c) {
   int dim = lt_dim(c->arg[1].i, c->out[0]->ndim);
   lt_Indexed x;
   return dim >= 0 && lt_cuda_begin(c) &&
-         lt_cuda_index_line(c, &x, c->out[0], dim, lt_in(c, 2), "index") &&
+         lt_index_line(c, &lt_cuda_index_driver, &x, c->out[0], dim, lt_in(c, 2), "index") &&
          add(c, &x, lt_in(c, 3), c->arg[4].scalar);
 }
 
 bool lt_cuda__index_put(lt_Call *c) {
   lt_Indexed x;
-  if (!lt_cuda_begin(c) || !lt_cuda_index_several(c, &x, c->out[0], &c->arg[1], c->arg[2].ints))
+  if (!lt_cuda_begin(c) ||
+      !lt_index_several(c, &lt_cuda_index_driver, &x, c->out[0], &c->arg[1], c->arg[2].ints))
     return false;
   return c->arg[4].b ? add(c, &x, lt_in(c, 3), lt_scalar_int(1)) : put(c, &x, lt_in(c, 3), NULL);
 }
@@ -269,7 +272,9 @@ bool lt_cuda__embedding_backward(lt_Call *c) {
   int64_t n = out->shape[1], k = lt_in(c, 1)->numel, shape[2] = {k, n};
   lt_Indexed x;
   if (out->numel == 0) return true;
-  if (!lt_cuda_begin(c) || !lt_cuda_index_line(c, &x, out, 0, lt_in(c, 1), "input")) return false;
+  if (!lt_cuda_begin(c) ||
+      !lt_index_line(c, &lt_cuda_index_driver, &x, out, 0, lt_in(c, 1), "input"))
+    return false;
   lt_Tensor *dense = lt_as_contiguous(grad, grad->dtype), *rows = NULL;
   if (dense) {
     int64_t strides[2] = {n, 1};
@@ -283,6 +288,6 @@ bool lt_cuda__embedding_backward(lt_Call *c) {
       lt_cuda_index_add_to(c, &x, out, rows, lt_scalar_int(1), c->arg[3].i - LT_INDEX_BASE);
   lt_release(rows);
   lt_release(dense);
-  lt_cuda_index_close(&x);
+  lt_index_close(&x);
   return ok;
 }

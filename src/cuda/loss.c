@@ -3,7 +3,7 @@
  * device. */
 #include "cuda.h"
 #include "loss.h"
-#include "operand.h"
+#include "accel/operand.h"
 
 /* The tensors that forward and backward share. */
 typedef struct Rows {
@@ -39,7 +39,7 @@ static bool rows_open(lt_Call *c, int first, Rows *r, lt_CudaNll *k) {
   int64_t parts = lt_cuda_nll_parts(k->n);
   bool ok = true;
   r->target = lt_as_contiguous(target, target->dtype);
-  r->weight = lt_cuda_floats_or_nil(weight, self->dtype, &ok);
+  r->weight = lt_operand_floats_or_nil(weight, self->dtype, &ok);
   r->part = lt_empty(LT_float64, c->device, 1, &parts);
   if (!ok || !r->target || !r->part || !lt_cuda_fault_open(c, &note, &k->fault)) {
     rows_close(r);
@@ -47,7 +47,7 @@ static bool rows_open(lt_Call *c, int first, Rows *r, lt_CudaNll *k) {
   }
   k->target = lt_tensor_data(r->target);
   k->target_dtype = target->dtype;
-  k->weight = lt_cuda_data(r->weight);
+  k->weight = lt_operand_data(r->weight);
   k->weight_dtype = r->weight ? r->weight->dtype : self->dtype;
   k->part = lt_tensor_data(r->part);
   return true;
@@ -76,7 +76,7 @@ bool lt_cuda__nll_loss_backward(lt_Call *c) {
   if (!lt_cuda_begin(c)) return false;
   if (c->out[0]->numel == 0) return true;
   if (!rows_open(c, 1, &r, &k)) return false;
-  lt_Tensor *grad = lt_cuda_floats(lt_in(c, 0), k.dtype);
+  lt_Tensor *grad = lt_operand_floats(lt_in(c, 0), k.dtype);
   bool ok = grad != NULL;
   if (ok) {
     k.grad = lt_tensor_data(grad);

@@ -86,7 +86,7 @@ bool lt_cuda_masked_select(lt_Call *c) {
   lt_Tensor *out = lt_empty(self->dtype, c->device, 1, &m.count);
   bool ok = out != NULL;
   if (ok && m.count > 0) {
-    lt_CudaLayout layout = lt_cuda_layout(self, ndim, shape);
+    lt_IndexLayout layout = lt_index_layout(self, ndim, shape);
     lt_CudaMask words = packed(&m);
     ok = lt_cuda_launch_ok(
         lt_cuda_launch_select(&words, &layout, lt_tensor_data(self), lt_tensor_data(out),
@@ -103,7 +103,7 @@ bool lt_cuda_nonzero(lt_Call *c) {
   lt_Tensor *out = lt_empty(LT_int64, c->device, 2, shape);
   bool ok = out != NULL;
   if (ok && out->numel > 0) {
-    lt_CudaLayout layout = {.ndim = self->ndim};
+    lt_IndexLayout layout = {.ndim = self->ndim};
     memcpy(layout.shape, self->shape, sizeof *self->shape * (size_t)self->ndim);
     lt_CudaMask words = packed(&m);
     ok = lt_cuda_launch_ok(
@@ -122,7 +122,7 @@ bool lt_cuda_masked_scatter(lt_Call *c) {
                  "of the mask, got %lld",
                  (long long)m.count, (long long)source->numel);
   } else if (m.count > 0) {
-    lt_CudaLayout layout = lt_cuda_layout(source, source->ndim, source->shape);
+    lt_IndexLayout layout = lt_index_layout(source, source->ndim, source->shape);
     lt_CudaMask words = packed(&m);
     ok = lt_cuda_launch_ok(
         lt_cuda_launch_fill_in(&words, &layout, lt_tensor_data(source), lt_tensor_data(out),

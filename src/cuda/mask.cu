@@ -48,14 +48,14 @@ template <class F> LT_DEVICE_INLINE void each_true(const lt_CudaMask &m, F each)
 }
 
 template <class U>
-static __global__ void select_kernel(lt_CudaMask m, lt_CudaLayout layout, const U *from, U *to) {
+static __global__ void select_kernel(lt_CudaMask m, lt_IndexLayout layout, const U *from, U *to) {
   each_true(m, [&](int64_t i, int64_t k) { to[k] = from[offset_of(layout, i)]; });
 }
 template <class U>
-static __global__ void fill_in_kernel(lt_CudaMask m, lt_CudaLayout layout, const U *from, U *to) {
+static __global__ void fill_in_kernel(lt_CudaMask m, lt_IndexLayout layout, const U *from, U *to) {
   each_true(m, [&](int64_t i, int64_t k) { to[i] = from[offset_of(layout, k)]; });
 }
-static __global__ void true_indices_kernel(lt_CudaMask m, lt_CudaLayout shape, int64_t *to) {
+static __global__ void true_indices_kernel(lt_CudaMask m, lt_IndexLayout shape, int64_t *to) {
   each_true(m, [&](int64_t i, int64_t k) {
     for (int d = shape.ndim - 1; d >= 0; d--) {
       int64_t at = i;
@@ -66,19 +66,19 @@ static __global__ void true_indices_kernel(lt_CudaMask m, lt_CudaLayout shape, i
 }
 
 template <class U>
-static cudaError_t select(const lt_CudaMask *m, const lt_CudaLayout *layout, const void *from,
+static cudaError_t select(const lt_CudaMask *m, const lt_IndexLayout *layout, const void *from,
                           void *to, cudaStream_t stream) {
   return launch_each("masked_select", select_kernel<U>, m->n, stream, *m, *layout, (const U *)from,
                      (U *)to);
 }
 template <class U>
-static cudaError_t fill_in(const lt_CudaMask *m, const lt_CudaLayout *layout, const void *from,
+static cudaError_t fill_in(const lt_CudaMask *m, const lt_IndexLayout *layout, const void *from,
                            void *to, cudaStream_t stream) {
   return launch_each("masked_scatter", fill_in_kernel<U>, m->n, stream, *m, *layout,
                      (const U *)from, (U *)to);
 }
 
-cudaError_t lt_cuda_launch_select(const lt_CudaMask *m, const lt_CudaLayout *layout,
+cudaError_t lt_cuda_launch_select(const lt_CudaMask *m, const lt_IndexLayout *layout,
                                   const void *from, void *to, int size, cudaStream_t stream) {
   switch (size) {
   case 1:
@@ -94,7 +94,7 @@ cudaError_t lt_cuda_launch_select(const lt_CudaMask *m, const lt_CudaLayout *lay
   }
 }
 
-cudaError_t lt_cuda_launch_fill_in(const lt_CudaMask *m, const lt_CudaLayout *layout,
+cudaError_t lt_cuda_launch_fill_in(const lt_CudaMask *m, const lt_IndexLayout *layout,
                                    const void *from, void *to, int size, cudaStream_t stream) {
   switch (size) {
   case 1:
@@ -110,7 +110,7 @@ cudaError_t lt_cuda_launch_fill_in(const lt_CudaMask *m, const lt_CudaLayout *la
   }
 }
 
-cudaError_t lt_cuda_launch_true_indices(const lt_CudaMask *m, const lt_CudaLayout *shape,
+cudaError_t lt_cuda_launch_true_indices(const lt_CudaMask *m, const lt_IndexLayout *shape,
                                         int64_t *to, cudaStream_t stream) {
   return launch_each("nonzero", true_indices_kernel, m->n, stream, *m, *shape, to);
 }

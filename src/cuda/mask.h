@@ -23,16 +23,16 @@ typedef struct lt_CudaMask {
 
 /* Copies the true elements: to[k] = from[the k-th true element], in elements of `size` bytes;
  * `from` has that layout. */
-LT_C_LINKAGE cudaError_t lt_cuda_launch_select(const lt_CudaMask *mask, const lt_CudaLayout *layout,
-                                               const void *from, void *to, int size,
-                                               cudaStream_t stream);
+LT_C_LINKAGE cudaError_t lt_cuda_launch_select(const lt_CudaMask *mask,
+                                               const lt_IndexLayout *layout, const void *from,
+                                               void *to, int size, cudaStream_t stream);
 /* Sets the k-th true element of `to` to from[k]; `from` has that layout. */
 LT_C_LINKAGE cudaError_t lt_cuda_launch_fill_in(const lt_CudaMask *mask,
-                                                const lt_CudaLayout *layout, const void *from,
+                                                const lt_IndexLayout *layout, const void *from,
                                                 void *to, int size, cudaStream_t stream);
 /* Writes to[k][d] = the index, from 1, of the k-th true element in dimension d. */
 LT_C_LINKAGE cudaError_t lt_cuda_launch_true_indices(const lt_CudaMask *mask,
-                                                     const lt_CudaLayout *shape, int64_t *to,
+                                                     const lt_IndexLayout *shape, int64_t *to,
                                                      cudaStream_t stream);
 
 #endif

@@ -1,7 +1,7 @@
 /* norm.c: layer norm (Ba, Kiros and Hinton 2016) and its gradients. */
 #include "cuda.h"
 #include "norm.h"
-#include "operand.h"
+#include "accel/operand.h"
 
 /* Returns the number of elements of the last `normalized` dims. */
 static int64_t row_size(const lt_Tensor *t, int64_t normalized) {
@@ -16,13 +16,13 @@ bool lt_cuda__layer_norm(lt_Call *c) {
   bool ok = true;
   if (!lt_cuda_begin(c)) return false;
   lt_Tensor *x = lt_as_contiguous(self, self->dtype),
-            *w = lt_cuda_floats_or_nil(lt_in(c, 2), self->dtype, &ok),
-            *b = lt_cuda_floats_or_nil(lt_in(c, 3), self->dtype, &ok);
+            *w = lt_operand_floats_or_nil(lt_in(c, 2), self->dtype, &ok),
+            *b = lt_operand_floats_or_nil(lt_in(c, 3), self->dtype, &ok);
   ok = ok && x;
   if (ok) {
     lt_CudaNorm k = {.x = lt_tensor_data(x),
-                     .weight = lt_cuda_data(w),
-                     .bias = lt_cuda_data(b),
+                     .weight = lt_operand_data(w),
+                     .bias = lt_operand_data(b),
                      .y = lt_tensor_data(c->out[0]),
                      .mean = lt_tensor_data(mean),
                      .rstd = lt_tensor_data(rstd),
@@ -56,15 +56,16 @@ bool lt_cuda__layer_norm_backward(lt_Call *c) {
   lt_Dtype work = lt_dtype_accumulate(self->dtype);
   bool ok = true;
   if (!lt_cuda_begin(c)) return false;
-  lt_Tensor *g = lt_cuda_floats(lt_in(c, 0), self->dtype), *x = lt_as_contiguous(self, self->dtype);
+  lt_Tensor *g = lt_operand_floats(lt_in(c, 0), self->dtype),
+            *x = lt_as_contiguous(self, self->dtype);
   lt_Tensor *mean = lt_as_contiguous(lt_in(c, 3), work),
             *rstd = lt_as_contiguous(lt_in(c, 4), work);
-  lt_Tensor *w = lt_cuda_floats_or_nil(lt_in(c, 5), self->dtype, &ok);
+  lt_Tensor *w = lt_operand_floats_or_nil(lt_in(c, 5), self->dtype, &ok);
   ok = ok && g && x && mean && rstd;
   if (ok) {
     lt_CudaNormBackward k = {.g = lt_tensor_data(g),
                              .x = lt_tensor_data(x),
-                             .weight = lt_cuda_data(w),
+                             .weight = lt_operand_data(w),
                              .mean = lt_tensor_data(mean),
                              .rstd = lt_tensor_data(rstd),
                              .dx = lt_tensor_data(c->out[0]),

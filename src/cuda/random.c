@@ -6,7 +6,7 @@
  */
 #include "random.h"
 #include "cuda.h"
-#include "operand.h"
+#include "accel/operand.h"
 #include "sort.h"
 
 #include "random_range.h"
@@ -141,14 +141,14 @@ bool lt_cuda_randperm(lt_Call *c) {
   uint64_t seed, position;
   if (!lt_cuda_begin(c)) return false;
   if (out->numel == 0) return true;
-  Pairs p = {.sorted = lt_cuda_output_open(out, LT_int64)};
+  Pairs p = {.sorted = lt_operand_output_open(out, LT_int64)};
   if (!p.sorted || !pairs_open(c, out->numel, &p)) return false;
   reserve(c, 1, out->numel, true, &seed, &position);
   bool ok =
       lt_cuda_launch_ok(lt_cuda_launch_keys(seed, position, out->numel, lt_tensor_data(p.keys),
                                             lt_tensor_data(p.values), lt_cuda_stream(c))) &&
       sort_pairs(c, &p, 64);
-  if (ok) ok = lt_cuda_output_close(out, lt_retain(p.sorted));
+  if (ok) ok = lt_operand_output_close(out, lt_retain(p.sorted));
   pairs_close(&p);
   return ok;
 }
@@ -221,7 +221,7 @@ bool lt_cuda_multinomial(lt_Call *c) {
                       .least = replacement ? 1 : c->arg[1].i};
   w.rows = self->numel / w.n;
   lt_Tensor *last = lt_empty(LT_int64, c->device, 1, &w.rows);
-  w.last = lt_cuda_data(last);
+  w.last = lt_operand_data(last);
   bool ok = last && (replacement ? draw_with_replacement(c, &w) : draw_without_replacement(c, &w));
   lt_release(last);
   lt_release(weights);

@@ -1,6 +1,6 @@
 /* softmax.c: softmax and log_softmax along a dimension, and their gradients. */
 #include "cuda.h"
-#include "operand.h"
+#include "accel/operand.h"
 #include "softmax.h"
 
 /* Computes y from x (and g, in backward) along `dim`. Releases x and g, which may be NULL after a
@@ -33,7 +33,7 @@ static bool forward(lt_Call *c, bool log) {
   int dim = lt_dim(c->arg[1].i, self->ndim);
   if (dim < 0 || !lt_cuda_begin(c)) return false;
   if (out->numel == 0) return true;
-  return run(c, lt_cuda_floats(self, out->dtype), NULL, false, dim, log);
+  return run(c, lt_operand_floats(self, out->dtype), NULL, false, dim, log);
 }
 
 static bool backward(lt_Call *c, bool log) {
@@ -41,8 +41,8 @@ static bool backward(lt_Call *c, bool log) {
   int dim = lt_dim(c->arg[2].i, result->ndim);
   if (dim < 0 || !lt_cuda_begin(c)) return false;
   if (out->numel == 0) return true;
-  lt_Tensor *g = lt_cuda_floats(grad, out->dtype);
-  return run(c, g ? lt_cuda_floats(result, out->dtype) : NULL, g, true, dim, log);
+  lt_Tensor *g = lt_operand_floats(grad, out->dtype);
+  return run(c, g ? lt_operand_floats(result, out->dtype) : NULL, g, true, dim, log);
 }
 
 bool lt_cuda_softmax(lt_Call *c) { return forward(c, false); }

@@ -2,7 +2,7 @@
  *
  * Invariant: of a region without elements only the count is used, and its indices are not read.
  */
-#include "index_regions.h"
+#include "accel/index_regions.h"
 
 /* Writes strides that are valid for every dim, also for dims of size 1, whose own are arbitrary. */
 static void strides_of(const lt_Tensor *t, int64_t *strides) {
@@ -23,11 +23,9 @@ static void add_dim(lt_IndexRegion *p, int64_t size, int64_t self, int64_t index
 /* Converts the index tensor to checked indices and stores them, and their flag, in x. */
 static bool open_indices(lt_Call *c, lt_Indexed *x, lt_Tensor *index, int64_t n, bool negative,
                          const char *name) {
-  lt_CudaFault fault;
-  x->indices = lt_cuda_checked_indices(c, index, n, negative, name, &fault);
+  x->indices = x->driver->check(c, index, n, negative, name, &x->bad);
   if (!x->indices) return false;
   x->p.at = lt_tensor_data(x->indices);
-  x->bad = fault.bad;
   x->n = n;
   return true;
 }
@@ -38,10 +36,11 @@ static bool finish(lt_Indexed *x) {
   return true;
 }
 
-bool lt_cuda_index_line(lt_Call *c, lt_Indexed *x, const lt_Tensor *self, int dim, lt_Tensor *index,
-                        const char *name) {
+bool lt_index_line(lt_Call *c, const lt_IndexDriver *driver, lt_Indexed *x, const lt_Tensor *self,
+                   int dim, lt_Tensor *index, const char *name) {
   int64_t strides[LT_MAX_DIMS], k = index->numel;
-  *x = (lt_Indexed){.p.count = 1, .p.step = 0, .outer = 1, .length = k, .inner = 1};
+  *x = (lt_Indexed){
+      .driver = driver, .p.count = 1, .p.step = 0, .outer = 1, .length = k, .inner = 1};
   if (!open_indices(c, x, index, self->ndim ? self->shape[dim] : 1, false, name)) return false;
   strides_of(self, strides);
   for (int d = 0; d < self->ndim; d++)
@@ -53,10 +52,10 @@ bool lt_cuda_index_line(lt_Call *c, lt_Indexed *x, const lt_Tensor *self, int di
   return finish(x);
 }
 
-bool lt_cuda_index_each(lt_Call *c, lt_Indexed *x, const lt_Tensor *self, int dim,
-                        lt_Tensor *index) {
+bool lt_index_each(lt_Call *c, const lt_IndexDriver *driver, lt_Indexed *x, const lt_Tensor *self,
+                   int dim, lt_Tensor *index) {
   int64_t strides[LT_MAX_DIMS] = {0}, along[LT_MAX_DIMS];
-  *x = (lt_Indexed){.p.count = 1, .outer = 1, .length = 1, .inner = 1};
+  *x = (lt_Indexed){.driver = driver, .p.count = 1, .outer = 1, .length = 1, .inner = 1};
   if (!open_indices(c, x, index, self->ndim ? self->shape[dim] : 1, false, "index")) return false;
   strides_of(self, strides);
   lt_shape_strides(index->ndim, index->shape, along);
@@ -79,31 +78,27 @@ static bool sum_indices(lt_Call *c, lt_Indexed *x, const lt_Tensor *self, const 
     lt_shape_broadcast(&common.ndim, common.shape, indices->tensors[k]->ndim,
                        indices->tensors[k]->shape);
   for (int d = 0; d < common.ndim; d++) common.count *= common.shape[d];
-  int64_t one = 1;
-  cudaStream_t stream = lt_cuda_stream(c);
+  const int64_t flag_size = LT_INDEX_FLAG;
   x->indices = lt_empty(LT_int64, c->device, common.ndim, common.shape);
-  x->flag = x->indices ? lt_empty(LT_int32, c->device, 1, &one) : NULL;
+  x->flag = x->indices ? lt_empty(LT_uint8, c->device, 1, &flag_size) : NULL;
   if (!x->flag) return false;
   x->bad = lt_tensor_data(x->flag);
   x->n = 1;
-  if (!lt_cuda_ok(cudaMemsetAsync(lt_tensor_data(x->flag), 0, sizeof(int), stream), "clear a flag"))
-    return false;
   for (int k = 0; k < indices->count; k++) {
     lt_Tensor *index = indices->tensors[k];
     int64_t n = self->shape[dims[k]], along[LT_MAX_DIMS],
             mult = n > 1 ? strides[dims[k]] / x->p.step : 0;
     lt_IndexRegion p = common;
-    lt_CudaFault fault;
-    lt_Tensor *at = lt_cuda_checked_indices(c, index, n, true, "index", &fault);
+    const void *bad;
+    lt_Tensor *at = x->driver->check(c, index, n, true, "index", &bad);
     if (!at) return false;
     lt_shape_strides(index->ndim, index->shape, along);
     for (int d = 0; d < index->ndim; d++)
       if (index->shape[d] > 1) p.index[common.ndim - index->ndim + d] = along[d];
     p.at = lt_tensor_data(at);
-    lt_cuda_region_collapse(&p);
-    bool ok = p.count == 0 || lt_cuda_launch_ok(lt_cuda_launch_add_indices(
-                                  &p, mult, k == 0, fault.bad, lt_tensor_data(x->flag),
-                                  lt_tensor_data(x->indices), stream));
+    lt_region_collapse(&p);
+    bool ok = p.count == 0 || x->driver->add(c, &p, mult, k == 0, bad, lt_tensor_data(x->flag),
+                                             lt_tensor_data(x->indices));
     lt_release(at);
     if (!ok) return false;
     x->n += (n - 1) * mult;
@@ -124,16 +119,16 @@ static bool open_several(lt_Call *c, lt_Indexed *x, const lt_Tensor *self, const
   else
     ok = sum_indices(c, x, self, indices, dims, strides);
   lt_user_op_set(now);
-  if (!ok) lt_cuda_index_close(x);
+  if (!ok) lt_index_close(x);
   return ok;
 }
 
-bool lt_cuda_index_several(lt_Call *c, lt_Indexed *x, const lt_Tensor *self, const lt_Arg *indices,
-                           const int64_t *dims) {
+bool lt_index_several(lt_Call *c, const lt_IndexDriver *driver, lt_Indexed *x,
+                      const lt_Tensor *self, const lt_Arg *indices, const int64_t *dims) {
   int n = indices->count, first = (int)dims[0], last = (int)dims[n - 1];
   bool neighbours = last - first == n - 1, dense = lt_tensor_is_contiguous(self);
   int64_t strides[LT_MAX_DIMS], along[LT_MAX_DIMS];
-  *x = (lt_Indexed){.p.count = 1, .outer = 1, .inner = 1};
+  *x = (lt_Indexed){.driver = driver, .p.count = 1, .outer = 1, .inner = 1};
   strides_of(self, strides);
   /* In contiguous memory every stride is a multiple of the last one. */
   x->p.step = n == 1 || (dense && self->numel > 0) ? strides[last] : 1;
@@ -153,7 +148,7 @@ bool lt_cuda_index_several(lt_Call *c, lt_Indexed *x, const lt_Tensor *self, con
   return finish(x);
 }
 
-void lt_cuda_index_close(lt_Indexed *x) {
+void lt_index_close(lt_Indexed *x) {
   lt_release(x->indices);
   lt_release(x->flag);
   x->indices = x->flag = NULL;
@@ -161,7 +156,7 @@ void lt_cuda_index_close(lt_Indexed *x) {
 
 /* ---- geometry -------------------------------------------------------------------------------- */
 
-void lt_cuda_index_other(lt_Indexed *x, const lt_Tensor *t) {
+void lt_index_other(lt_Indexed *x, const lt_Tensor *t) {
   int64_t strides[LT_MAX_DIMS];
   int missing = x->p.ndim - t->ndim; /* negative where a 0-d index counts as {1} */
   strides_of(t, strides);
@@ -171,7 +166,7 @@ void lt_cuda_index_other(lt_Indexed *x, const lt_Tensor *t) {
   }
 }
 
-void lt_cuda_region_collapse(lt_IndexRegion *p) {
+void lt_region_collapse(lt_IndexRegion *p) {
   int n = 0; /* dimensions that are left; the next one may be merged into the last of them */
   for (int d = 0; d < p->ndim; d++) {
     int64_t size = p->shape[d];
@@ -188,12 +183,12 @@ void lt_cuda_region_collapse(lt_IndexRegion *p) {
   p->ndim = n;
 }
 
-lt_CudaLayout lt_cuda_layout(const lt_Tensor *t, int ndim, const int64_t *shape) {
+lt_IndexLayout lt_index_layout(const lt_Tensor *t, int ndim, const int64_t *shape) {
   lt_Indexed x = {.p.ndim = ndim};
-  lt_CudaLayout layout;
+  lt_IndexLayout layout;
   memcpy(x.p.shape, shape, sizeof *shape * (size_t)ndim);
-  lt_cuda_index_other(&x, t);
-  lt_cuda_region_collapse(&x.p);
+  lt_index_other(&x, t);
+  lt_region_collapse(&x.p);
   layout.ndim = x.p.ndim;
   memcpy(layout.shape, x.p.shape, sizeof layout.shape);
   memcpy(layout.strides, x.p.other, sizeof layout.strides);
@@ -209,7 +204,7 @@ static bool fits_unit(const lt_IndexRegion *p, int64_t r, bool other) {
   return true;
 }
 
-int lt_cuda_region_widen(lt_IndexRegion *p, size_t size, const void *self, const void *other) {
+int lt_region_widen(lt_IndexRegion *p, size_t size, const void *self, const void *other) {
   int last = p->ndim - 1, unit = 16;
   if (last < 0 || p->index[last] != 0 || p->self[last] != 1 || (other && p->other[last] != 1))
     return (int)size;
