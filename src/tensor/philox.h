@@ -18,6 +18,9 @@
 #ifndef LT_PHILOX /* the functions' qualifiers; a device's compiler may define others */
 #define LT_PHILOX static inline
 #endif
+#ifndef LT_PHILOX_SPACE /* the address space of local arrays, in languages that have one */
+#define LT_PHILOX_SPACE
+#endif
 
 /* A part of a generator's sequence: blocks from `position` on (lt_generator_reserve). */
 typedef struct lt_Philox {
@@ -45,7 +48,8 @@ typedef struct lt_Philox {
   LT_PHILOX_ROUND(__VA_ARGS__)
 
 /* Computes the block of a counter: ten rounds. */
-LT_PHILOX void lt_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]) {
+LT_PHILOX void lt_philox(const LT_PHILOX_SPACE uint32_t *counter,
+                         const LT_PHILOX_SPACE uint32_t *key, LT_PHILOX_SPACE uint32_t *out) {
   uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3], k0 = key[0],
            k1 = key[1];
   LT_PHILOX_5(c0, c1, c2, c3, k0, k1);
@@ -54,7 +58,7 @@ LT_PHILOX void lt_philox(const uint32_t counter[4], const uint32_t key[2], uint3
 }
 
 /* Computes block `i` (0-based) of p. */
-LT_PHILOX void lt_philox_block(lt_Philox p, int64_t i, uint32_t out[4]) {
+LT_PHILOX void lt_philox_block(lt_Philox p, int64_t i, LT_PHILOX_SPACE uint32_t *out) {
   uint64_t at = p.position + (uint64_t)i;
   const uint32_t counter[4] = {(uint32_t)at, (uint32_t)(at >> 32), 0, 0};
   const uint32_t key[2] = {(uint32_t)p.seed, (uint32_t)(p.seed >> 32)};
@@ -69,12 +73,14 @@ LT_PHILOX uint64_t lt_philox_wide(lt_Philox p, int64_t i) {
   return (uint64_t)w[k + 1] << 32 | w[k];
 }
 
-/* Convert random bits to a fraction in [0, 1) of 24 or 53 bits. */
+/* Convert random bits to a fraction in [0, 1) of 24 or 53 bits, or to one in (0, 1], whose
+ * logarithm is finite. */
 LT_PHILOX float lt_fraction32(uint32_t w) { return (float)(w >> 8) * 0x1p-24f; }
-LT_PHILOX double lt_fraction64(uint64_t w) { return (double)(w >> 11) * 0x1p-53; }
-/* Convert random bits to a fraction in (0, 1], whose logarithm is finite. */
 LT_PHILOX float lt_positive32(uint32_t w) { return (float)w * 0x1p-32f + 0x1p-33f; }
+#ifndef LT_NO_DOUBLE
+LT_PHILOX double lt_fraction64(uint64_t w) { return (double)(w >> 11) * 0x1p-53; }
 LT_PHILOX double lt_positive64(uint64_t w) { return (double)((w >> 11) + 1) * 0x1p-53; }
+#endif
 
 /* Converts random bits to an integer in 0..n-1 (n = 0: all 64 bits): the high half of w * n. The
  * bias is below n / 2^64. */
