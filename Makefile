@@ -250,6 +250,14 @@ $(BUILD)/tests/%: $(BUILD)/obj/tests/c/%.o $(chelpers) $(library)
 	$(call say,ld,$@)
 	$(Q)$(CC) $(ldflags) $(export) $< $(chelpers) $(call whole,$(library)) -o $@ $(ldlibs)
 $(BUILD)/obj/tests/c/test_nvrtc.o: common += -Isrc/cuda/emulated/include
+# The base of src/mps, on the Metal of tests/c/fake_metal.c.
+mps_base := $(patsubst %,$(BUILD)/obj/src/mps/%.o,copy device driver errors fault kernel launch memory \
+  pipeline queue)
+$(BUILD)/tests/test_mps_%: $(BUILD)/obj/tests/c/test_mps_%.o $(mps_base) $(chelpers) $(library)
+	@mkdir -p $(@D)
+	$(call say,ld,$@)
+	$(Q)$(CC) $(ldflags) $(export) $< $(mps_base) $(chelpers) $(call whole,$(library)) -o $@ $(ldlibs)
+$(mps_base) $(BUILD)/obj/tests/c/test_mps_base.o: common += -Isrc/mps
 # Tests that embed Lua also link the bindings.
 $(BUILD)/tests/test_lua_%: $(BUILD)/obj/tests/c/test_lua_%.o $(chelpers) $(bindings) $(library)
 	@mkdir -p $(@D)

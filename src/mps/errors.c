@@ -94,6 +94,8 @@ bool lt_mps_check_lost(int index) {
   return !lt_mps_is_lost(index) || lt_fail("%s", states[index].message);
 }
 
+void lt_mps_forget_lost(int index) { atomic_store(&states[index].lost, false); }
+
 bool lt_mps_fail(int index, const lt_MetalError *error, const char *doing) {
   if (error->status == LT_METAL_LOST) lt_mps_mark_lost(index, error, NULL);
   if (!lt_mps_check_lost(index)) return false;

@@ -104,6 +104,8 @@ void lt_mps_note_launch(lt_MpsRecent *recent, const char *kernel);
 void lt_mps_mark_lost(int index, const lt_MetalError *error, const lt_MpsRecent *recent);
 /* Returns true, or false with the message when the device is lost. */
 bool lt_mps_check_lost(int index);
+/* For tests, which have no other device: makes a lost device usable again. */
+void lt_mps_forget_lost(int index);
 
 /* ---- memory.c -------------------------------------------------------------------------------- */
 
