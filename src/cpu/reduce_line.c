@@ -176,7 +176,7 @@ bool lt_reduce_centered(const lt_ReductionCall *r, lt_Tensor *self, lt_Tensor *o
   lt_Lines l;
   const lt_Centered *f = lt_centered(r->id, lt_work_dtype(r->dtype));
   lt_Tensor *x = as_lines(self, r->mask, f->from, &l);
-  if (x && f->calls && l.inner > 1 && l.inner < NARROW) x = lines_to_rows(x, &l);
+  if (x && lt_centered_calls(f) && l.inner > 1 && l.inner < NARROW) x = lines_to_rows(x, &l);
   lt_Tensor *y = x ? lt_output_open(out, f->to) : NULL;
   bool ok = y != NULL;
   if (ok) {

@@ -9,6 +9,7 @@
 #define LT_CPU_ROWS_H
 
 #include "reductions.h"
+#include <string.h>
 
 #define LT_PASTE_(a, b)  a##_##b
 #define LT_PASTE(a, b)   LT_PASTE_(a, b)
@@ -54,12 +55,17 @@ typedef struct lt_Fold {
  * `join` adds `other` to `state`. */
 typedef struct lt_Centered {
   lt_Dtype from, to;
-  bool calls; /* `term` calls a function: columns are padded, so narrow ones are faster as rows */
+  const char *term;                                   /* the text of the expression */
   void (*row)(const void *x, int64_t n, void *state); /* n >= 0 */
   void (*columns)(const void *x, int64_t n, int64_t stride, int64_t width, void *states);
   void (*join)(void *state, const void *other);
   void (*finish)(const void *state, double a, void *out);
 } lt_Centered;
+
+/* Whether `term` calls a function: columns are padded then, and narrow ones are faster as rows. */
+static inline bool lt_centered_calls(const lt_Centered *f) {
+  return strstr(f->term, "lt_") != NULL;
+}
 
 /* Loops of a reduction with a value and its first index, from 0 (BEST). n >= 1. */
 typedef struct lt_Best {

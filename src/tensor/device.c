@@ -8,6 +8,9 @@
 #include "opids.h"
 
 #include <dlfcn.h>
+#ifdef __APPLE__
+#include <mach-o/dyld.h>
+#endif
 #include <pthread.h>
 
 #define LT_MAX_NUMBER 64 /* devices of one type */
@@ -100,7 +103,13 @@ static const lt_Backend *open_backend(const char *path) {
 static bool own_folder(char *path, size_t size) {
   Dl_info here;
   const char *file = dladdr(types, &here) ? here.dli_fname : NULL;
-  char *real = realpath(file && strchr(file, '/') ? file : "/proc/self/exe", NULL);
+  const char *program = "/proc/self/exe";
+#ifdef __APPLE__
+  char named[2048];
+  uint32_t room = sizeof named;
+  program = _NSGetExecutablePath(named, &room) == 0 ? named : "";
+#endif
+  char *real = realpath(file && strchr(file, '/') ? file : program, NULL);
   if (!real) return false;
   *strrchr(real, '/') = 0;
   snprintf(path, size, "%s", real);

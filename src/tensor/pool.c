@@ -3,6 +3,9 @@
 #include "core.h"
 
 #include <pthread.h>
+#ifdef __APPLE__
+#include <malloc/malloc.h>
+#endif
 
 #ifndef LT_DEBUG
 #define LT_DEBUG 0
@@ -32,8 +35,15 @@ static void note_thread(lt_Pool *pools) {
   pthread_setspecific(at_exit, pools);
 }
 
-/* Of glibc; NULL with other C libraries. */
+/* Returns the free pages of malloc to the system, where the C library can. */
+#ifdef __APPLE__
+static void trim(void) { malloc_zone_pressure_relief(NULL, 0); }
+#else
 extern int malloc_trim(size_t pad) __attribute__((weak));
+static void trim(void) {
+  if (malloc_trim) malloc_trim(0);
+}
+#endif
 
 void lt_memory_on_trim(lt_TrimFn fn, void *context) {
   lt_Thread *t = lt_thread();
@@ -45,7 +55,7 @@ void lt_memory_trim(void) {
   lt_Thread *t = lt_thread();
   if (t->trim) t->trim(t->trim_context);
   empty_pools(t->pool); /* a cached block may be the only one on its page */
-  if (malloc_trim) malloc_trim(0);
+  trim();
 }
 
 void *lt_pool_take(lt_PoolKind kind, size_t size) {
