@@ -1,0 +1,2 @@
+/* What luaconf.h of Debian includes. */
+#define DEB_HOST_MULTIARCH ""
