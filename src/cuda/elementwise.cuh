@@ -11,7 +11,7 @@
  *
  * and then includes this file.
  */
-#include "elementwise_texts.cuh"
+#include "elementwise_texts.h"
 
 #define EACH    4 /* elements for each thread */
 #define THREADS 128

@@ -2,5 +2,8 @@
  * T, so that no other header sees it. */
 #include "elementwise.h"
 #include "device.cuh"
+
+#define LT_TEXTS_INLINE LT_DEVICE_INLINE
+
 #include "launch.cuh"
 #include "index_math.cuh"

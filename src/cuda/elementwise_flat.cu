@@ -8,7 +8,7 @@
 
 #define T float
 #define LT_IS_FLOAT
-#include "elementwise_texts.cuh"
+#include "elementwise_texts.h"
 
 #define THREADS 128
 

@@ -9,7 +9,7 @@
 
 #define T float
 #define LT_IS_FLOAT
-#include "elementwise_texts.cuh"
+#include "elementwise_texts.h"
 
 #define GROUP   LT_CUDA_GROUP
 #define THREADS 128

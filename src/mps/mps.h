@@ -98,6 +98,21 @@ bool lt_mps_launch_on(int index, lt_Stream *stream, const lt_MpsLaunch *launch);
 static inline int64_t lt_mps_groups(int64_t n, int64_t each) {
   return n > 0 ? (n - 1) / each + 1 : 1;
 }
+/* Returns true when a geometry (geometry.h) of these operands is narrow: 32 bits are enough for its
+ * elements and offsets. */
+static inline bool lt_mps_is_narrow(int ndim, const int64_t *shape, int operands,
+                                    int64_t (*strides)[LT_MAX_DIMS]) {
+  int64_t numel = 1, furthest[4] = {0, 0, 0, 0};
+  for (int d = 0; d < ndim; d++) {
+    if (shape[d] >= INT32_MAX || (numel *= shape[d]) >= INT32_MAX) return false;
+    for (int k = 0; k < operands; k++) {
+      if (strides[k][d] < 0 || strides[k][d] >= INT32_MAX) return false;
+      furthest[k] += shape[d] > 0 ? (shape[d] - 1) * strides[k][d] : 0;
+      if (furthest[k] >= INT32_MAX) return false;
+    }
+  }
+  return true;
+}
 
 /* ---- copy.c: lt_Backend.copy and fill_zero --------------------------------------------------- */
 

@@ -1,5 +1,13 @@
-/* elementwise_texts.cuh: the macros used in the expressions of ops.def, for the type T. A file
- * defines T, U and its kind (see elementwise.cuh), and LT_ELEMENTWISE as
+/* elementwise_texts.h: the macros used in the expressions of ops.def, for the type T, in kernels of
+ * devices. A file defines
+ *
+ *   T, U                 the type, and of integers its unsigned counterpart
+ *   LT_IS_FLOAT, LT_IS_INTEGER, LT_IS_BOOL or LT_IS_COMPLEX      its kind
+ *   R                    of complex numbers, the type of their parts
+ *   m_exp, m_sin, ...    the math functions for T
+ *   LT_TEXTS_INLINE      the qualifiers of functions ("static inline")
+ *
+ * and LT_ELEMENTWISE as
  *
  *   #define LT_ELEMENTWISE(name, inputs, rule, types, ftext, itext, ...)
  *     TEXT_##types(name, inputs, rule, ftext, itext)
@@ -9,15 +17,15 @@
  */
 #define M(f) m_##f
 #ifdef LT_IS_FLOAT
-#define LT_MATHX_FLOAT static __device__ __forceinline__
+#define LT_MATHX_FLOAT LT_TEXTS_INLINE
 #elif defined LT_IS_COMPLEX
-#define LT_MATHX_COMPLEX static __device__ __forceinline__
+#define LT_MATHX_COMPLEX LT_TEXTS_INLINE
 #define RM(f)            m_##f
 #define RE(z)            ((z).re)
 #define IM(z)            ((z).im)
 #define MAKE(re, im)     T(re, im)
 #else
-#define LT_MATHX_INTEGER static __device__ __forceinline__
+#define LT_MATHX_INTEGER LT_TEXTS_INLINE
 #endif
 #include "mathx.h"
 #include "opids.h"
@@ -75,7 +83,7 @@
   struct Op_##name {                                                                               \
     static constexpr int inputs = count;                                                           \
     static constexpr bool test = TEST_OF(result);                                                  \
-    static __device__ __forceinline__ T of(T x, T y, T z, T a, T b, T MAXFINITE) {                 \
+    LT_TEXTS_INLINE T of(T x, T y, T z, T a, T b, T MAXFINITE) {                                   \
       (void)x, (void)y, (void)z, (void)a, (void)b, (void)MAXFINITE;                                \
       return result(text);                                                                         \
     }                                                                                              \
