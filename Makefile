@@ -207,7 +207,68 @@ $(BUILD)/tests/%: $(BUILD)/obj/emulated/tests/cuda/%.cu.o $(emulation_runtime)
 	$(call say,ld,$@)
 	$(Q)$(CXX_FOUND) $(ldflags) -rdynamic $< $(emulation_runtime) -o $@ $(VECTOR_LIBS) -lpthread -ldl -lm
 
-.PHONY: cuda cuda-emulated
+# ---- MPS -----------------------------------------------------------------------------------------
+# The device mps. Its kernels (src/mps/*.metal) are preprocessed to one text each, without the headers
+# of Metal. mps_emulated.so has them translated to C++ (src/mps/emulated), and a runtime built on
+# src/emulation in place of Metal's.
+
+mps_c       := $(sort $(wildcard src/mps/*.c))
+mps_runtime := $(sort $(wildcard src/mps/emulated/*.cpp))
+metal_texts := $(patsubst src/mps/%.metal,$(BUILD)/obj/mps/%.metal,$(sort $(wildcard src/mps/*.metal)))
+translator  := $(BUILD)/obj/mps/translate
+mps_emulated_backend := $(BUILD)/lib/lutra/mps_emulated.so
+mps_emulated_objects := $(mps_c:%.c=$(BUILD)/obj/mps_emulated/%.o) $(metal_texts:%=%.o) \
+  $(mps_runtime:%.cpp=$(BUILD)/obj/mps_emulated/%.o) \
+  $(patsubst %.cpp,$(BUILD)/obj/emulated/%.o,$(filter src/emulation/%,$(emulation)))
+backends += $(if $(CXX_FOUND),$(if $(wildcard src/mps/emulated/queues.cpp),$(mps_emulated_backend)))
+
+# Empty files in place of the headers of Metal and C that kernels include.
+metal_headers := metal_stdlib metal_atomic metal_math metal_simdgroup metal_simdgroup_matrix stdint.h stdbool.h
+metal_preprocess = $(CC) -E -P -x c++ -undef -nostdinc -D__METAL_VERSION__=300 -D__METAL__=1 \
+  -isystem $(BUILD)/obj/mps/empty -Isrc -Isrc/tensor -Isrc/mps
+mps_include := -Isrc/mps/emulated/include -Isrc/emulation/include
+mps_flags   := -x c++ -std=c++17 -fPIC -fvisibility=hidden -fsigned-char -MD -MP $(exact) $(stack_clash) \
+  -Wall -Wextra $(WERROR) -Wno-unused $(if $(DEBUG),-Wno-maybe-uninitialized) -nostdinc $(mps_include)
+# The runtime is compiled as CUDA's is.
+mps_runtime_flags = $(subst $(emulated_include),$(mps_include),$(emulated_flags))
+
+$(BUILD)/obj/mps/flags: FORCE
+	$(call remember,$(call quote,$(metal_preprocess) $(CXX_FOUND) $(mps_flags) $(mps_runtime_flags) \
+	  $(kernel_optimize) $(optimize) $(common) $(CFLAGS) $(CXXFLAGS)))
+$(BUILD)/obj/mps/link: FORCE
+	$(call remember,$(call quote,$(mps_emulated_objects)))
+$(BUILD)/obj/mps/%.metal: src/mps/%.metal $(BUILD)/obj/mps/flags
+	@mkdir -p $(BUILD)/obj/mps/empty && cd $(BUILD)/obj/mps/empty && touch $(metal_headers)
+	$(call say,metal,$<)
+	$(Q)$(metal_preprocess) -MMD -MP -MF $@.d -MT $@ $< -o $@.body
+	$(Q)(echo '#include <metal_stdlib>'; echo 'using namespace metal;'; cat $@.body) >$@ && rm $@.body
+$(translator): $(patsubst %,$(BUILD)/obj/mps_emulated/src/mps/emulated/%.o,tokens kernels translate tool/translate)
+	$(call say,ld,$@)
+	$(Q)$(CXX_FOUND) $(ldflags) $^ -o $@
+$(BUILD)/obj/mps/%.metal.cpp: $(BUILD)/obj/mps/%.metal $(translator)
+	$(Q)$(translator) $< $* $@
+$(BUILD)/obj/mps/%.metal.o: $(BUILD)/obj/mps/%.metal.cpp
+	$(call say,c++,$<)
+	$(Q)$(CXX_FOUND) $(kernel_optimize) $(mps_flags) $(CXXFLAGS) -c $< -o $@
+$(BUILD)/obj/mps_emulated/%.o: %.c $(BUILD)/obj/mps/flags
+	@mkdir -p $(@D)
+	$(call say,cc,$<)
+	$(Q)$(call compile,$(optimize))
+$(BUILD)/obj/mps_emulated/%.o: %.cpp $(BUILD)/obj/mps/flags
+	@mkdir -p $(@D)
+	$(call say,c++,$<)
+	$(Q)$(CXX_FOUND) $(optimize) $(mps_runtime_flags) $(CXXFLAGS) -c $< -o $@
+# It embeds the headers, for kernels that are compiled at run time.
+$(BUILD)/obj/mps_emulated/src/mps/emulated/libraries.o: \
+  $(wildcard src/mps/emulated/include/* src/mps/emulated/include/metal/* src/emulation/include/emulated/*)
+$(mps_emulated_backend): $(mps_emulated_objects) $(BUILD)/obj/mps/link tools/build/backend.map
+	@mkdir -p $(@D)
+	$(call say,ld,$@)
+	$(Q)$(CXX_FOUND) $(ldflags) -shared -Wl,--version-script=tools/build/backend.map \
+	  -Wl,-Bsymbolic -Wl,-z,nodelete $(mps_emulated_objects) -o $@ -lpthread -ldl -lm
+
+.PHONY: cuda cuda-emulated mps-emulated
+mps-emulated: $(mps_emulated_backend)
 cuda: $(cuda_backend)
 cuda-emulated: $(emulated_backend)
 

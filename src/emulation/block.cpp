@@ -163,6 +163,9 @@ void compute(Warp *q, lt_EmulatedWarp what, unsigned set) {
       q->out[lane] = same;
     }
     return;
+  case LT_EMULATED_CALL:
+    ((lt_EmulatedCall *)q->in[__builtin_ctz(set)])->run((lt_EmulatedCall *const *)q->in, set);
+    return;
   case LT_EMULATED_BALLOT:
     EACH_LANE(lane, set) all |= q->in[lane] ? 1u << lane : 0u;
     break;
@@ -173,13 +176,16 @@ void compute(Warp *q, lt_EmulatedWarp what, unsigned set) {
   EACH_LANE(lane, set) q->out[lane] = all;
 }
 
+/* Returns the function of a lane that calls LT_EMULATED_CALL. */
+auto run_of(const Warp *q, unsigned lane) { return ((lt_EmulatedCall *)q->in[lane])->run; }
+
 /* Completes a warp function: all lanes in `set` have called it. The results are computed, and all
  * lanes but `self` are put on the ready list. */
 void complete(Worker *w, unsigned number, unsigned set, unsigned self) {
   Warp *q = &w->warp[number];
-  unsigned what = q->what[__builtin_ctz(set)];
+  unsigned first = (unsigned)__builtin_ctz(set), what = q->what[first];
   EACH_LANE(lane, set) {
-    if (q->what[lane] != what)
+    if (q->what[lane] != what || (what == LT_EMULATED_CALL && run_of(q, lane) != run_of(q, first)))
       fail_block(w, "lanes of one warp call different warp functions", number * 32 + lane);
   }
   compute(q, (lt_EmulatedWarp)what, set);

@@ -3,10 +3,10 @@
 #ifndef LT_EMULATED_COMPILER_H
 #define LT_EMULATED_COMPILER_H
 
-#include <string>
-#include <vector>
+#include "emulation/compiler.h"
 
 namespace emulated {
+using namespace emulation;
 
 /* The header of the code that nvrtcGetCUBIN returns; a shared object follows. `headers` is a hash
  * of the embedded headers and the compiler's options, so that code for another version of the
@@ -18,12 +18,6 @@ struct CodeHeader {
 /* Returns the header for this version, with size 0. */
 CodeHeader code_header();
 
-/* Creates a new folder for temporary files. Returns "" on failure. */
-std::string make_folder();
-/* Write and read a whole file; false on failure. */
-bool write_file(const std::string &path, const std::string &text);
-bool read_file(const std::string &path, std::string *text);
-
 /* NVRTC's options, translated for a C++ compiler. */
 struct TranslatedOptions {
   std::string macros; /* lines that define and undefine macros; they follow the embedded headers */
@@ -31,9 +25,6 @@ struct TranslatedOptions {
 };
 /* Translates one option; false where NVRTC does not have it. */
 bool translate_option(const char *option, TranslatedOptions *translated);
-
-/* Returns true when the program has requested that a compilation stop (Ctrl-C). */
-bool stop_requested();
 
 } // namespace emulated
 

@@ -20,14 +20,13 @@ void *load(const std::string &code) {
   std::string folder = make_folder(), path = folder + "/kernel.so";
   void *library = nullptr;
   if (folder.empty()) return nullptr;
-  if (write_file(path, code)) library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (write_file(path, code)) library = load_kernels(path);
   unlink(path.c_str());
   rmdir(folder.c_str());
   return library;
 }
 
-/* Implements cuModuleLoadData: checks the header, loads the shared object and sets its functions
- * of the executor. */
+/* Implements cuModuleLoadData: checks the header and loads the shared object. */
 int module_load(void **module, const void *image) {
   LT_ENTER();
   CodeHeader found, expected = code_header();
@@ -37,11 +36,7 @@ int module_load(void **module, const void *image) {
               found.headers == expected.headers,
           cudaErrorInvalidKernelImage);
   void *library = load(std::string((const char *)image + sizeof found, found.size));
-  lt_EmulatedCalls *calls =
-      library ? (lt_EmulatedCalls *)dlsym(library, "lt_emulated_calls") : nullptr;
-  LT_NEED(calls, cudaErrorInvalidKernelImage);
-  *calls = {lt_emulated_barrier, lt_emulated_warp, lt_emulated_trap, lt_emulated_yield,
-            lt_emulated_clock};
+  LT_NEED(library, cudaErrorInvalidKernelImage);
   *module = library;
   return cudaSuccess;
 }

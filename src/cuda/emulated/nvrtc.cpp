@@ -3,8 +3,8 @@
  * A program's source is compiled with source.h before it and, after it, one function for each
  * kernel that was requested by name, which creates a launch of the kernel: so the compiler
  * determines the types of the parameters. The result is a shared object, which modules.cpp loads.
- * The compiler is $CXX, or c++, g++ or clang++. The headers it needs are embedded in this library,
- * and written to a temporary folder for the compilation.
+ * The headers it needs are embedded in this library, and written to a temporary folder for the
+ * compilation.
  */
 #include "compiler.h"
 #include "dynamic_shared.h"
@@ -22,22 +22,12 @@
 #include "cuda_fp16.h"
 #include "emulated/launch.h"
 
-#include <atomic>
-#include <cxxabi.h>
-#include <dlfcn.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 #include <vector>
-
-extern char **environ;
 
 namespace emulated {
 namespace {
@@ -61,6 +51,8 @@ enum { SUCCESS = 0, INVALID_INPUT = 3, INVALID_OPTION = 5, COMPILATION = 6, NO_N
                      ".incbin \"" folder path "\"\n.byte 0\n.text\n");
 #define HEADERS(X)                                                                                 \
   X(threads, SHARED_HEADERS, "emulated/threads.h")                                                 \
+  X(calls, SHARED_HEADERS, "emulated/calls.h")                                                     \
+  X(half_bits, SHARED_HEADERS, "emulated/half_bits.h")                                             \
   X(device, CUDA_HEADERS, "emulated/device.h")                                                     \
   X(arithmetic, CUDA_HEADERS, "emulated/arithmetic.h")                                             \
   X(atomics, CUDA_HEADERS, "emulated/atomics.h")                                                   \
@@ -101,8 +93,6 @@ struct Program {
   std::vector<std::string> header_names, header_texts;
 };
 
-std::atomic<bool (*)(void)> stop_callback{nullptr};
-
 /* Returns the source that is compiled. Lines keep their numbers. */
 std::string full_source(const Program &p, const std::string &macros) {
   std::string all = "#include \"emulated/source.h\"\n" + macros + "#line 1 \"" + p.name + "\"\n" +
@@ -111,99 +101,6 @@ std::string full_source(const Program &p, const std::string &macros) {
     all += "LT_EMULATED_EXPORT lt_EmulatedLaunch *" + p.symbols[i] +
            "(void **lt_values) { return lt_emulated_make(" + p.expressions[i] + ", lt_values); }\n";
   return all;
-}
-
-/* Returns the compiler's command line. */
-std::vector<std::string> command(const std::string &compiler, const std::string &folder,
-                                 const std::vector<std::string> &options) {
-  std::vector<std::string> words = {compiler};
-  for (const char *word :
-       {"-x", "c++", "-std=c++17", "-O2", "-fPIC", "-shared", "-w", "-fvisibility=hidden",
-        "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-fstack-clash-protection",
-        "-fdiagnostics-color=never", "-ftabstop=1", /* columns count characters */
-        "-nostdinc",                                /* headers that NVRTC would not find are not
-                                                     * found */
-#ifdef __SANITIZE_ADDRESS__
-        "-D__SANITIZE_ADDRESS__=1", /* decides the size of stacks */
-#endif
-#ifdef __APPLE__
-        "-undefined", "dynamic_lookup",
-#else
-        "-nostdlib", /* the program provides the C library; linking without C++'s takes half as
-                      * long */
-#endif
-        "-o"})
-    words.push_back(word);
-  words.push_back(folder + "/kernel.so");
-  words.push_back("-I" + folder);
-  words.insert(words.end(), options.begin(), options.end());
-  words.push_back(folder + "/kernel.cu");
-#ifndef __APPLE__
-  words.push_back("-lgcc");
-#endif
-  return words;
-}
-
-/* Returns the environment with LC_ALL=C, so that messages are in English. */
-std::vector<char *> plain_environment() {
-  static char language[] = "LC_ALL=C";
-  std::vector<char *> list;
-  for (char **e = environ; *e; e++)
-    if (strncmp(*e, "LC_ALL=", 7) != 0) list.push_back(*e);
-  list.push_back(language);
-  list.push_back(nullptr);
-  return list;
-}
-
-/* Waits for a process; returns false, after killing its group, when the program requested a
- * stop. */
-bool await(pid_t process, int *status) {
-  long pause = 1000000;
-  for (;;) {
-    pid_t ended = waitpid(process, status, WNOHANG);
-    if (ended == process) return true;
-    if (ended < 0) {
-      *status = -1;
-      return true;
-    }
-    if (stop_requested()) {
-      kill(-process, SIGKILL);
-      waitpid(process, status, 0);
-      return false;
-    }
-    struct timespec t = {0, pause};
-    nanosleep(&t, nullptr);
-    if (pause < 10000000) pause += pause / 4;
-  }
-}
-
-enum class CommandStatus { OK, FAILED, NOT_FOUND, STOPPED };
-
-/* Runs a command; its output goes to the file `log`. */
-CommandStatus run(const std::vector<std::string> &words, const std::string &log) {
-  std::vector<char *> argv;
-  for (const std::string &word : words) argv.push_back((char *)word.c_str());
-  argv.push_back(nullptr);
-  posix_spawn_file_actions_t files;
-  posix_spawnattr_t attributes;
-  posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&files, 1, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  posix_spawn_file_actions_adddup2(&files, 1, 2);
-  posix_spawnattr_init(&attributes);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP); /* Ctrl-C in the terminal is not
-                                                                 * sent to it */
-  posix_spawnattr_setpgroup(&attributes, 0);
-  pid_t process;
-  int error =
-      posix_spawnp(&process, argv[0], &files, &attributes, argv.data(), plain_environment().data());
-  posix_spawn_file_actions_destroy(&files);
-  posix_spawnattr_destroy(&attributes);
-  if (error) return CommandStatus::NOT_FOUND;
-  int status = 0;
-  if (!await(process, &status)) return CommandStatus::STOPPED;
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 127) return CommandStatus::NOT_FOUND;
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? CommandStatus::OK : CommandStatus::FAILED;
 }
 
 void remove_folder(const Program &p, const std::string &folder) {
@@ -223,36 +120,6 @@ bool write_all(const Program &p, const std::string &macros, const std::string &f
   return ok && write_file(folder + "/kernel.cu", full_source(p, macros));
 }
 
-/* Runs the first compiler that exists. */
-CommandStatus compile(const std::string &folder, const std::vector<std::string> &options) {
-  const char *preferred = getenv("CXX");
-  CommandStatus status = CommandStatus::NOT_FOUND;
-  for (const char *compiler : {preferred ? preferred : "", "c++", "g++", "clang++"}) {
-    if (!*compiler) continue;
-    status = run(command(compiler, folder, options), folder + "/log");
-    if (status != CommandStatus::NOT_FOUND) break;
-  }
-  return status;
-}
-
-/* Returns the symbol that a library does not define, demangled; "" where the library can be
- * loaded. */
-std::string undefined_symbol(const std::string &path) {
-  void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library) {
-    dlclose(library);
-    return "";
-  }
-  std::string text = dlerror();
-  size_t at = text.rfind(": ");
-  std::string symbol = at == std::string::npos ? text : text.substr(at + 2);
-  int status = 0;
-  char *plain = abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status);
-  if (plain) symbol = plain;
-  free(plain);
-  return symbol;
-}
-
 /* Compiles a program in a temporary folder. Returns a status of NVRTC, and sets the program's log
  * and code. */
 int compile_in(Program *p, const std::string &folder, const TranslatedOptions &translated) {
@@ -260,12 +127,11 @@ int compile_in(Program *p, const std::string &folder, const TranslatedOptions &t
     p->log = "error: cannot write to the directory " + folder;
     return COMPILATION;
   }
-  CommandStatus status = compile(folder, translated.options);
+  CommandStatus status = run_compiler(
+      kernel_arguments(folder + "/kernel.cu", folder + "/kernel.so", folder, translated.options),
+      folder + "/log");
   read_file(folder + "/log", &p->log);
-  if (status == CommandStatus::NOT_FOUND)
-    p->log = "error: no C++ compiler on this machine: emulated devices compile a kernel from "
-             "source with "
-             "c++, g++, clang++ or the one set in CXX";
+  if (status == CommandStatus::NOT_FOUND) p->log = NO_COMPILER;
   std::string code;
   if (status != CommandStatus::OK || !read_file(folder + "/kernel.so", &code)) return COMPILATION;
   std::string missing = undefined_symbol(folder + "/kernel.so");
@@ -287,38 +153,8 @@ CodeHeader code_header() {
     for (const char *c = text; *c; c++) h = (h ^ (unsigned char)*c) * 0x100000001b3ull;
   };
   for (const auto &header : headers) add(header.text);
-  for (const std::string &word : command("", "", {})) add(word.c_str());
+  for (const std::string &word : kernel_arguments("", "", "", {})) add(word.c_str());
   return {{'l', 't', 'k', 'e', 'r', 'n', 'e', 'l'}, h, 0};
-}
-
-std::string make_folder() {
-  const char *temporary = getenv("TMPDIR");
-  std::string path = std::string(temporary && *temporary ? temporary : "/tmp") + "/lutra-XXXXXX";
-  return mkdtemp(&path[0]) ? path : "";
-}
-
-bool write_file(const std::string &path, const std::string &text) {
-  FILE *f = fopen(path.c_str(), "wb");
-  if (!f) return false;
-  bool ok = fwrite(text.data(), 1, text.size(), f) == text.size();
-  return fclose(f) == 0 && ok;
-}
-
-bool read_file(const std::string &path, std::string *text) {
-  char part[1 << 14];
-  size_t n;
-  FILE *f = fopen(path.c_str(), "rb");
-  if (!f) return false;
-  text->clear();
-  while ((n = fread(part, 1, sizeof part, f)) > 0) text->append(part, n);
-  bool ok = !ferror(f);
-  fclose(f);
-  return ok;
-}
-
-bool stop_requested() {
-  auto ask = stop_callback.load();
-  return ask && ask();
 }
 
 /* ---- NVRTC's functions ----------------------------------------------------------------------- */
@@ -357,6 +193,7 @@ static int add_name(void *program, const char *expression) {
 static int compile_program(void *program, int count, const char *const *given) {
   Program *p = (Program *)program;
   TranslatedOptions translated;
+  translated.options.push_back("-w");
   for (int i = 0; i < count; i++)
     if (!translate_option(given[i], &translated)) {
       p->log = "nvrtc: error: unrecognized option " + std::string(given[i]) + " found";
@@ -364,9 +201,7 @@ static int compile_program(void *program, int count, const char *const *given) {
     }
   std::string folder = make_folder();
   if (folder.empty()) {
-    const char *temporary = getenv("TMPDIR");
-    p->log = "error: cannot create a directory for temporary files in " +
-             std::string(temporary && *temporary ? temporary : "/tmp") + " (set TMPDIR)";
+    p->log = "error: " + folder_problem();
     return COMPILATION;
   }
   int status = compile_in(p, folder, translated);

@@ -126,7 +126,14 @@ enum lt_EmulatedWarp {
   LT_EMULATED_UMAX,
   LT_EMULATED_BITAND,
   LT_EMULATED_BITOR,
-  LT_EMULATED_BITXOR
+  LT_EMULATED_BITXOR,
+  LT_EMULATED_CALL /* each lane's value is the address of an lt_EmulatedCall */
+};
+
+/* A function of a warp that one of its lanes computes for all lanes: structs that begin with this
+ * one have its arguments and results. lanes[i] is that of lane i, where bit i of `set` is 1. */
+struct lt_EmulatedCall {
+  void (*run)(lt_EmulatedCall *const *lanes, unsigned set);
 };
 
 /* Why a kernel was stopped. */

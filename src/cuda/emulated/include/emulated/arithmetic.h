@@ -3,6 +3,7 @@
 #define LT_EMULATED_ARITHMETIC_H
 
 #include "device.h"
+#include "emulated/half_bits.h"
 
 /* ---- loads and stores with a caching hint ---------------------------------------------------- */
 
@@ -16,12 +17,6 @@ template <class T> LT_EMULATED void __stcg(T *p, typename lt_EmulatedSame<T>::ty
 
 /* ---- bits ------------------------------------------------------------------------------------ */
 
-template <class To, class From> LT_EMULATED To lt_emulated_bits(From from) {
-  static_assert(sizeof(To) == sizeof(From), "the same size");
-  To to;
-  __builtin_memcpy(&to, &from, sizeof to);
-  return to;
-}
 LT_EMULATED int __float_as_int(float f) { return lt_emulated_bits<int>(f); }
 LT_EMULATED unsigned __float_as_uint(float f) { return lt_emulated_bits<unsigned>(f); }
 LT_EMULATED float __int_as_float(int i) { return lt_emulated_bits<float>(i); }
