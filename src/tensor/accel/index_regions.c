@@ -108,12 +108,12 @@ static bool sum_indices(lt_Call *c, lt_Indexed *x, const lt_Tensor *self, const 
 }
 
 /* Computes the indices, in units of x->p.step. The error of a bad index is reported as that of
- * x[index], since the user called no op by name. */
+ * x[index] where the user called no op by name: then the op is an internal one. */
 static bool open_several(lt_Call *c, lt_Indexed *x, const lt_Tensor *self, const lt_Arg *indices,
                          const int64_t *dims, const int64_t *strides) {
   lt_UserOp now = lt_user_op_get();
   bool ok;
-  if (now.name && strncmp(now.name, "_index", 6) == 0) lt_user_op_set((lt_UserOp){"index", false});
+  if (now.name && now.name[0] == '_') lt_user_op_set((lt_UserOp){"index", false});
   if (indices->count == 1)
     ok = open_indices(c, x, indices->tensors[0], self->shape[dims[0]], true, "index");
   else
