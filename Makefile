@@ -23,7 +23,8 @@ Q       := $(if $(V),,@)
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .SECONDARY:
-.PHONY: all demo test test-cuda test-cuda-sanitize run debug lint format bench bench-cuda bundle fuzz \
+.PHONY: all demo test test-cuda test-cuda-sanitize test-mps run debug lint format bench bench-cuda \
+  bench-mps bundle fuzz \
   fuzz-api fuzz-differential docs man install uninstall clean env deps help FORCE
 
 # Goals that must work without any libraries do not include config.mk.
@@ -83,7 +84,9 @@ defines := -DLT_OPENBLAS_NAMES='$(OPENBLAS_NAMES)' \
   $(if $(VECTOR_NAME),-DLT_VECTOR_MATH=1 -DLT_VECTOR_MATH_NAME='"$(VECTOR_NAME)"') \
   $(if $(findstring SLEEF,$(VECTOR_NAME)),-DLT_VECTOR_SLEEF=1) \
   $(if $(filter avx512,$(ISAS)),-DLT_ISA_AVX512=1) $(if $(filter avx2,$(ISAS)),-DLT_ISA_AVX2=1)
-common  := -std=gnu11 -fPIC -fno-semantic-interposition -MMD -MP $(warnings) $(exact) \
+# Where a file asks for POSIX, macOS hides what it has beside that.
+extensions := $(if $(filter Darwin,$(SYSTEM)),-D_DARWIN_C_SOURCE,-fno-semantic-interposition)
+common  := -std=gnu11 -fPIC $(extensions) -MMD -MP $(warnings) $(exact) \
   $(OPENMP) $(LUA_CFLAGS) -Isrc -Isrc/tensor $(defines)
 
 isa_avx512 := -march=x86-64-v4 -mprefer-vector-width=512
@@ -94,8 +97,8 @@ ldflags := $(sanitize) $(LDFLAGS)
 ldlibs  := $(OPENMP_LIBS) $(VECTOR_LIBS) -lz $(if $(filter Linux,$(SYSTEM)),-ldl) -lm
 ifeq ($(SYSTEM),Darwin)
 whole = -Wl,-force_load,$(1)
-shared := -bundle -undefined dynamic_lookup
 plugin := -bundle -undefined dynamic_lookup
+shared := $(plugin) -Wl,-exported_symbol,_luaopen_lutra_core -Wl,-exported_symbol,'_lt_*'
 export :=
 else
 whole = -Wl,--whole-archive $(1) -Wl,--no-whole-archive
@@ -272,6 +275,48 @@ mps-emulated: $(mps_emulated_backend)
 cuda: $(cuda_backend)
 cuda-emulated: $(emulated_backend)
 
+# ---- MPS on macOS --------------------------------------------------------------------------------
+# mps.so: the C and Objective-C files of src/mps, and a table of the kernels. A kernel's file is in it
+# as a flat text ($(BUILD)/obj/mps/<family>.metal), which Metal compiles on the user's machine, or,
+# where Xcode's compiler exists (METAL_COMPILER), as the library that it makes of the text. The system
+# never unloads an object with Objective-C classes.
+
+ifeq ($(SYSTEM),Darwin)
+metal_texts   := $(patsubst src/mps/%,$(BUILD)/obj/mps/%,$(sort $(wildcard src/mps/*.metal)))
+metal_kernels := $(if $(METAL_COMPILER),$(metal_texts:.metal=.metallib),$(metal_texts))
+metal_objects := $(patsubst %,$(BUILD)/obj/metal/%.o,$(basename $(sort $(wildcard src/mps/*.c \
+  src/mps/*.m)))) $(BUILD)/obj/metal/sources.o
+metal_backend := $(BUILD)/lib/lutra/mps.so
+backends += $(metal_backend)
+
+$(BUILD)/obj/metal/%.o: %.c $(BUILD)/obj/flags
+	@mkdir -p $(@D)
+	$(call say,cc,$< (Metal))
+	$(Q)$(call compile,$(optimize) -fvisibility=hidden)
+$(BUILD)/obj/metal/%.o: %.m $(BUILD)/obj/flags
+	@mkdir -p $(@D)
+	$(call say,cc,$<)
+	$(Q)$(call compile,$(optimize) -fobjc-arc -fvisibility=hidden)
+$(BUILD)/obj/mps/%.metallib: $(BUILD)/obj/mps/%.metal
+	$(call say,metal,$@)
+	$(Q)$(METAL_COMPILER) -std=metal3.0 -mmacosx-version-min=13.0 -fno-fast-math -ffp-contract=off \
+	  -Wno-unused $< -o $@
+$(BUILD)/obj/metal/sources.c: $(metal_kernels) tools/build/embed-metal
+	@mkdir -p $(@D)
+	$(Q)tools/build/embed-metal $@ $(metal_kernels)
+$(BUILD)/obj/metal/sources.o: $(BUILD)/obj/metal/sources.c $(BUILD)/obj/flags
+	$(call say,cc,$<)
+	$(Q)$(CC) $(optimize) $(common) -Isrc/mps $(CFLAGS) -c $< -o $@
+$(metal_backend): $(metal_objects)
+	@mkdir -p $(@D)
+	$(call say,ld,$@)
+	$(Q)$(CC) $(ldflags) $(plugin) -Wl,-exported_symbol,_lt_backend $(metal_objects) -o $@ \
+	  -framework Foundation -framework Metal -weak_framework MetalPerformanceShaders
+endif
+
+.PHONY: mps
+mps: $(metal_backend)
+
 # ---- Rules ---------------------------------------------------------------------------------------
 
 all: $(program) $(module) $(backends)
@@ -384,6 +429,12 @@ test-cuda:
 	@+$(build) all ctests
 	@tests/run cuda
 
+# The op tests on Apple's GPU.
+test-mps:
+	@tools/build/deps build test
+	@+$(build) all ctests
+	@tests/run mps
+
 test-cuda-sanitize:
 	@tools/build/deps build test
 	@+$(build) all ctests
@@ -413,6 +464,9 @@ $(BUILD)/bench/cublas: bench/cublas.cu
 
 bench-cuda: all $(cublas)
 	@bench/run-cuda
+
+bench-mps: all
+	@bench/run-mps
 
 # A portable archive for Linux machines without a network, a compiler or Lua.
 bundle: all ctests $(cublas)
@@ -480,6 +534,8 @@ help:
 	@echo "make test-package build the Debian package from its sources, install, run and remove it"
 	@echo "make test-cuda    run the op tests on a GPU; make test-cuda-sanitize: with compute-sanitizer"
 	@echo "make bench-cuda   measure a GPU, beside PyTorch and cuBLAS"
+	@echo "make test-mps     run the op tests on Apple's GPU"
+	@echo "make bench-mps    measure Apple's GPU, beside PyTorch"
 	@echo "make bench        measure the CPU, beside PyTorch and NumPy if they are installed"
 	@echo "make bundle       build a portable archive for machines without compiler, Lua or network"
 	@echo "make fuzz         fuzz the readers of files, a minute each (needs clang)"
