@@ -20,6 +20,7 @@ struct Grid {
       threads;           /* the grid's size in threads: blocks at its edges may be smaller; 0: all
                              * blocks are whole */
   const void *constants; /* see lt_EmulatedBlock */
+  double timeout;        /* seconds, where LUTRA_EMULATE_TIMEOUT is not set; 0: none */
 };
 
 /* The limits of a block, the largest of all backends. */

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <errno.h>
+#include <limits.h>
 #include <map>
 #include <mutex>
 #include <pthread.h>
@@ -94,6 +95,11 @@ std::atomic<unsigned long long> turns[MAX_DEVICES];
 /* Returns true when the user's grids of that turn have been stopped; see stop_user_grids. */
 bool is_over(int device, unsigned long long turn) { return turn && turn != user_turn(device); }
 
+/* Returns the seconds after which a grid is stopped; 0: none. */
+double limit_of(const Grid &grid) {
+  return options().timeout > 0 ? options().timeout : grid.timeout;
+}
+
 /* Handles the watchdog's signal: ends the running block. */
 void on_timeout(int number, siginfo_t *info, void *interrupted) {
   Worker *w = this_worker;
@@ -107,7 +113,7 @@ void on_timeout(int number, siginfo_t *info, void *interrupted) {
   }
   char text[96];
   snprintf(text, sizeof text, "the kernel ran longer than %g seconds (LUTRA_EMULATE_TIMEOUT)",
-           options().timeout);
+           limit_of(*w->grid));
   stop_block(w, interrupted, LT_EMULATED_TIMEOUT, text);
 }
 
@@ -170,14 +176,17 @@ void set_worker(Worker *w) {
 Worker *get_worker() { return this_worker; }
 
 void watch_begin(const Grid &grid) {
-  if (options().timeout <= 0 && !grid.turn) return;
+  const double limit = limit_of(grid);
+  if (limit <= 0 && !grid.turn) return;
+  static std::once_flag once;
+  if (limit > 0) std::call_once(once, [] { std::thread(watch_forever).detach(); });
+  long long deadline = limit > 0 ? lt_emulated_clock() + (long long)(limit * 1e9) : LLONG_MAX;
   std::lock_guard<std::mutex> lock(watch_mutex);
-  watched[pthread_self()] = {lt_emulated_clock() + (long long)(options().timeout * 1e9),
-                             grid.device, grid.turn};
+  watched[pthread_self()] = {deadline, grid.device, grid.turn};
 }
 
 void watch_end(const Grid &grid) {
-  if (options().timeout <= 0 && !grid.turn) return;
+  if (limit_of(grid) <= 0 && !grid.turn) return;
   std::lock_guard<std::mutex> lock(watch_mutex);
   watched.erase(pthread_self());
 }
@@ -209,8 +218,6 @@ void prepare_faults() {
   install(SIGBUS, on_fault, &before_bus);
   install(SIGFPE, on_fault, &before_fpe);
   install(WATCHDOG, on_timeout, &before_watchdog);
-  if (options().timeout <= 0) return;
-  std::thread(watch_forever).detach();
 }
 
 } // namespace emulation

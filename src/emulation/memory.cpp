@@ -127,9 +127,9 @@ size_t page_size() {
   return size;
 }
 
-void memory_start(Memory *m, int device) {
+void memory_start(Memory *m, int device, size_t capacity) {
   m->device = device;
-  m->capacity = options().memory;
+  m->capacity = capacity;
   m->span = round_up(2 * m->capacity + ((size_t)1 << 30), (size_t)1 << 30);
   m->base =
       (char *)mmap(nullptr, m->span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -215,7 +215,8 @@ Access::~Access() {
   Lock lock(memory_->mutex);
   for (void *address : allocations_) {
     auto a = memory_->live.find((char *)address);
-    if (a != memory_->live.end() && --a->second.open == 0 && !memory_->open)
+    if (a == memory_->live.end() || a->second.open == 0) continue; /* freed during the operation */
+    if (--a->second.open == 0 && !memory_->open)
       mprotect(a->first, pages_of(a->second.size), PROT_NONE);
   }
 }

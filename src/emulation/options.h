@@ -41,7 +41,8 @@ enum class Fault {
   STREAM,
   HOST,
   BLAS,
-  /* Metal. COMMIT: the command buffer fails; LOST: the device does; WAIT: a wait for work fails. */
+  /* Metal. COMMIT: a command buffer fails; OOM: it fails for lack of memory; LOST: the device is
+   * lost; ILLEGAL: a dispatch has a page fault; WAIT: a wait for an event times out. */
   BUFFER,
   LIBRARY,
   PIPELINE,

@@ -19,7 +19,7 @@ void start() {
   for (int i = 0; i < n; i++) {
     devices[i].index = i;
     devices[i].physical = s.visible_index[i];
-    memory_start(&devices[i].memory, i);
+    memory_start(&devices[i].memory, i, options().memory);
   }
   count = n;
   if (n > 0) start_emulation();
