@@ -1,7 +1,8 @@
 /* fill.metal: each number is computed from its index alone and rounded once, as on the CPU. */
-#include "fill.h"
 #include "float64.metal.h"
 #include "loops.metal.h"
+
+#include "fill.h"
 
 #define DTYPE K0
 

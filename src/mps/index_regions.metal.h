@@ -2,9 +2,10 @@
 #ifndef LT_MPS_INDEX_REGIONS_METAL_H
 #define LT_MPS_INDEX_REGIONS_METAL_H
 
+#include "loops.metal.h"
+
 #include "fault.h"
 #include "index_regions.h"
-#include "loops.metal.h"
 
 /* The offsets of element i of a region: in self (without the part of the index), in the index, and
  * in the other tensor. */

@@ -3,6 +3,7 @@
  * order. */
 #include "float64.metal.h"
 #include "loops.metal.h"
+
 #include "loss.h"
 
 #define DTYPE        K0 /* of x, and of the results */

@@ -4,8 +4,9 @@
  * number and size alone, and a second kernel adds the sums of the pieces in order: the same bits on
  * every run.
  */
-#include "norm.h"
 #include "rows.metal.h"
+
+#include "norm.h"
 
 #define DTYPE      K0 /* of all tensors except g and those of float32: mean, rstd and part */
 #define G_DTYPE    K1

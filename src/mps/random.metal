@@ -7,10 +7,11 @@
  * logarithm or a sine may differ in the last bits. Weights are summed in float64, but not in the
  * CPU's order: a draw differs where it falls between two sums that differ in their last bits.
  */
-#include "fault.h"
 #include "float64.metal.h"
-#include "random.h"
 #include "sort.metal.h"
+
+#include "fault.h"
+#include "random.h"
 
 #define LT_PHILOX_SPACE thread
 #include "philox.h"

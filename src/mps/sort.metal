@@ -2,8 +2,9 @@
  * largest, -0 equals 0; complemented when descending), which are sorted together with their
  * indices: segments in threadgroup memory by Batcher's bitonic sort, then pairs of sorted runs by
  * merging. Values are copied by index, so they keep every bit. */
-#include "sort.h"
 #include "sort.metal.h"
+
+#include "sort.h"
 
 #define WIDE       K0 /* the items are wide */
 #define FROM_ITEMS K1 /* the input are items, else elements */

@@ -75,8 +75,10 @@ LT_PHILOX uint64_t lt_philox_wide(lt_Philox p, int64_t i) {
 
 /* Convert random bits to a fraction in [0, 1) of 24 or 53 bits, or to one in (0, 1], whose
  * logarithm is finite. */
-LT_PHILOX float lt_fraction32(uint32_t w) { return (float)(w >> 8) * 0x1p-24f; }
-LT_PHILOX float lt_positive32(uint32_t w) { return (float)w * 0x1p-32f + 0x1p-33f; }
+LT_PHILOX float lt_fraction32(uint32_t w) { return (float)(w >> 8) * (1.0f / 16777216); }
+LT_PHILOX float lt_positive32(uint32_t w) {
+  return (float)w * (1 / 4294967296.0f) + 0.5f / 4294967296.0f;
+}
 #ifndef LT_NO_DOUBLE
 LT_PHILOX double lt_fraction64(uint64_t w) { return (double)(w >> 11) * 0x1p-53; }
 LT_PHILOX double lt_positive64(uint64_t w) { return (double)((w >> 11) + 1) * 0x1p-53; }
