@@ -226,12 +226,13 @@ mps_emulated_objects := $(mps_c:%.c=$(BUILD)/obj/mps_emulated/%.o) $(metal_texts
 backends += $(if $(CXX_FOUND),$(if $(wildcard src/mps/emulated/queues.cpp),$(mps_emulated_backend)))
 
 # Empty files in place of the headers of Metal and C that kernels include.
-metal_headers := metal_stdlib metal_atomic metal_math metal_simdgroup metal_simdgroup_matrix stdint.h stdbool.h
-metal_preprocess = $(CC) -E -P -x c++ -undef -nostdinc -D__METAL_VERSION__=300 -D__METAL__=1 \
+metal_headers := metal_stdlib metal_atomic metal_math metal_simdgroup metal_simdgroup_matrix \
+  math.h stdbool.h stddef.h stdint.h
+metal_preprocess = $(CC) -E -P -x c++ -undef -nostdinc -D__METAL_VERSION__=300 -D__METAL__=1 -DLT_NO_DOUBLE= \
   -isystem $(BUILD)/obj/mps/empty -Isrc -Isrc/tensor -Isrc/mps
 mps_include := -Isrc/mps/emulated/include -Isrc/emulation/include
 mps_flags   := -x c++ -std=c++17 -fPIC -fvisibility=hidden -fsigned-char -MD -MP $(exact) $(stack_clash) \
-  -Wall -Wextra $(WERROR) -Wno-unused $(if $(DEBUG),-Wno-maybe-uninitialized) -nostdinc $(mps_include)
+  -Wall -Wextra $(WERROR) -Wno-unused -Wno-type-limits -Wno-tautological-compare $(if $(DEBUG),-Wno-maybe-uninitialized) -nostdinc $(mps_include)
 # The runtime is compiled as CUDA's is.
 mps_runtime_flags = $(subst $(emulated_include),$(mps_include),$(emulated_flags))
 

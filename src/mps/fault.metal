@@ -6,8 +6,8 @@
 #define THREADS 256
 
 /* Returns the number of the thread's element. The grid has two dimensions where one is too small. */
-static int64_t element_of(uint3 group, uint3 groups, uint thread) {
-  return ((int64_t)group.y * groups.x + group.x) * THREADS + thread;
+static int64_t element_of(uint3 group, uint3 groups, uint local) {
+  return ((int64_t)group.y * groups.x + group.x) * THREADS + local;
 }
 
 /* Writes out[i] = the index, from 0, that element i of an index tensor means: element values 1..n,
@@ -17,8 +17,8 @@ kernel void check_indices(device const char *index [[buffer(0)]], device char *o
                           constant lt_MpsFaultArgs &args [[buffer(3)]],
                           uint3 group [[threadgroup_position_in_grid]],
                           uint3 groups [[threadgroups_per_grid]],
-                          uint thread [[thread_index_in_threadgroup]]) {
-  int64_t i = element_of(group, groups, thread);
+                          uint local [[thread_index_in_threadgroup]]) {
+  int64_t i = element_of(group, groups, local);
   if (i >= args.count) return;
   int64_t offset[1];
   offsets_at<1>(args.geometry, i, offset);
@@ -34,8 +34,8 @@ kernel void check_divisor(device const char *divisor [[buffer(0)]],
                           constant lt_MpsFaultArgs &args [[buffer(2)]],
                           uint3 group [[threadgroup_position_in_grid]],
                           uint3 groups [[threadgroups_per_grid]],
-                          uint thread [[thread_index_in_threadgroup]]) {
-  int64_t i = element_of(group, groups, thread);
+                          uint local [[thread_index_in_threadgroup]]) {
+  int64_t i = element_of(group, groups, local);
   if (i >= args.count) return;
   int64_t offset[1];
   offsets_at<1>(args.geometry, i, offset);

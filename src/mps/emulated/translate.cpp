@@ -17,6 +17,11 @@
 namespace emulated {
 namespace {
 
+bool is_address_space(const Token &token) {
+  return token.is("device") || token.is("constant") || token.is("thread") ||
+         token.is("threadgroup");
+}
+
 /* What a brace contains. */
 enum class Scope { NAMESPACE, TYPE, FUNCTION, KERNEL };
 
@@ -139,6 +144,12 @@ private:
     }
     if (!token.is_word()) return;
     if (is_member(i)) return replace_swizzle(i);
+    if (is_address_space(token)) {
+      const Token &next = t[i + 1];
+      if (!next.is_word() && !next.is("*") && !next.is("&") && !next.is("::") && !next.is("{") &&
+          !next.is(">"))
+        t.fail(i, "'" + token.text + "' is a keyword of Metal: it cannot be a name");
+    }
     if (token.is("device") || token.is("thread") || token.is("threadgroup"))
       token.out.clear();
     else if (token.is("constant"))

@@ -76,13 +76,7 @@ template <class A, class B> struct lt_Mixed {};
 #define LT_HALF_MIXED(H, T, R)                                                                     \
   template <> struct lt_Mixed<H, T> { typedef R type; };
 #define LT_HALF(H, to, from)                                                                       \
-  struct H {                                                                                       \
-    unsigned short bits;                                                                           \
-    H() = default;                                                                                 \
-    LT_EMULATED H(float f) : bits(to(f)) {}                                                        \
-    template <class T> LT_EMULATED H(T v) : bits(to((float)v)) {}                                  \
-    LT_EMULATED operator float() const { return from(bits); }                                      \
-  };                                                                                               \
+  struct H;                                                                                        \
   LT_HALF_MIXED(H, float, float)                                                                   \
   LT_HALF_MIXED(H, bool, H)                                                                        \
   LT_HALF_MIXED(H, char, H)                                                                        \
@@ -94,6 +88,14 @@ template <class A, class B> struct lt_Mixed {};
   LT_HALF_MIXED(H, unsigned, H)                                                                    \
   LT_HALF_MIXED(H, long, H)                                                                        \
   LT_HALF_MIXED(H, unsigned long, H)                                                               \
+  struct H {                                                                                       \
+    unsigned short bits;                                                                           \
+    H() = default;                                                                                 \
+    LT_EMULATED H(float f) : bits(to(f)) {}                                                        \
+    template <class T, class = typename lt_Mixed<H, T>::type>                                      \
+    LT_EMULATED H(T v) : bits(to((float)v)) {}                                                     \
+    LT_EMULATED operator float() const { return from(bits); }                                      \
+  };                                                                                               \
   LT_HALF_OPERATOR(H, +)                                                                           \
   LT_HALF_OPERATOR(H, -)                                                                           \
   LT_HALF_OPERATOR(H, *)                                                                           \
