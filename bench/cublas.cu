@@ -1,4 +1,4 @@
-/* cublas.cu: measures cuBLAS alone for the matrix products of bench/cuda.lua, without allocation.
+/* cublas.cu: measures cuBLAS alone for the matrix products of bench/device.lua, without allocation.
  * Prints `name <tab> seconds`. As in Lutra, the factors are normally distributed random numbers (a
  * GPU is faster with zeros or with equal numbers) and float16 is accumulated in float32.
  *

@@ -489,6 +489,6 @@ void lt_metal_signpost(const char *name) {
       os_signpost_interval_begin(log, interval, "lutra", "%{public}s", name);
     }
   } else if (depth > 0 && --depth < DEPTH) {
-    os_signpost_interval_end(log, open[depth], "lutra");
+    os_signpost_interval_end(log, open[depth], "lutra", "end");
   }
 }

@@ -119,7 +119,9 @@ for _, path in ipairs(sources) do
   for method in text:gmatch "\n([-+] %b()[^;{]+);" do own[selector_of(method)] = true end
   for name in text:gmatch "[%a_][%w_]*" do
     if name:find "^MTL%u" or name:find "^MPS%u" or name:find "^NS%u" or name:find "^os_%l"
-      or name:find "^dispatch_%l" or name:find "^DISPATCH_" then used[name] = used[name] or "type" end
+      or name:find "^dispatch_%l" or name:find "^DISPATCH_" then
+      used[name] = used[name] or "type"
+    end
   end
 end
 for name, kind in pairs(used) do -- of the C library, of Lutra
@@ -133,8 +135,8 @@ end
 local out = {
   "# Apple's APIs",
   "",
-  "Each API of macOS that the device `mps` uses (`src/mps/metal.m`, `src/mps/metal_commands.m`), the",
-  "first macOS that has it, and its documentation. A test compares this list with the sources;",
+  "Each API of macOS that the device `mps` uses (`src/mps/metal.m`, `src/mps/metal_commands.m`),",
+  "the first macOS that has it, and its documentation. A test compares this list with the sources;",
   "`tests/apple/check --write` writes it. [devices.md](devices.md) describes the device.",
   "",
 }
@@ -172,8 +174,8 @@ local sorted = {}
 for name in pairs(used) do sorted[#sorted + 1] = name end
 table.sort(sorted)
 for _, name in ipairs(sorted) do
-  check(declared[name], ("apple: tests/apple/include does not declare %s (%s) with its page"):format(
-    name, used[name]))
+  check(declared[name],
+    ("apple: tests/apple/include does not declare %s (%s) with its page"):format(name, used[name]))
 end
 check(#sorted > 100, "apple: found only " .. #sorted .. " APIs in the sources")
 if write then

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Measures the work of bench/cuda.lua in PyTorch on the same GPU. Prints `name <tab> seconds`.
+"""Measures the work of bench/device.lua in PyTorch on the same GPU. Prints `name <tab> seconds`.
 
-    python3 bench/cuda_peers.py [scale]"""
+    python3 bench/device_peers.py [scale [cuda|mps]]"""
 
 import sys
 import time
@@ -11,7 +11,8 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 SCALE = float(sys.argv[1]) if len(sys.argv) > 1 else 1
-DEVICE = "cuda"
+DEVICE = sys.argv[2] if len(sys.argv) > 2 else "cuda"
+synchronize = torch.cuda.synchronize if DEVICE == "cuda" else torch.mps.synchronize
 # As in Lutra, float16 products are accumulated in float32.
 torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
 
@@ -22,12 +23,12 @@ def scaled(n):
 
 def measure(name, n, f):
     f()
-    torch.cuda.synchronize()
+    synchronize()
     best = float("inf")
     for _ in range(7):
         start = time.perf_counter()
         f()
-        torch.cuda.synchronize()
+        synchronize()
         best = min(best, time.perf_counter() - start)
     print("%s\t%.9g" % (name, best / n), flush=True)
 
@@ -36,23 +37,30 @@ def submit():
     a, b = torch.randn(1, device=DEVICE), torch.randn(1, device=DEVICE)
     submits, best = scaled(2000), float("inf")
     for _ in range(7):
-        torch.cuda.synchronize()
+        synchronize()
         start = time.perf_counter()
         for _ in range(submits):
             a + b
         best = min(best, time.perf_counter() - start)
-    torch.cuda.synchronize()
+    synchronize()
     print("submit a + b\t%.9g" % (best / submits), flush=True)
+
+
+def read():
+    a, b = torch.randn(1, device=DEVICE), torch.randn(1, device=DEVICE)
+    reads = scaled(100)
+    measure("read a + b", reads, lambda: [(a + b).item() for _ in range(reads)])
 
 
 def copies():
     there = torch.empty(scaled(1 << 26), device=DEVICE)
     pageable = torch.zeros(there.numel())
-    pinned = pageable.pin_memory()
     measure("host to device, pageable", 1, lambda: there.copy_(pageable))
-    measure("host to device, pinned", 1, lambda: there.copy_(pinned, True))
     measure("device to host, pageable", 1, lambda: pageable.copy_(there))
-    measure("device to host, pinned", 1, lambda: pinned.copy_(there, True))
+    if DEVICE == "cuda":
+        pinned = pageable.pin_memory()
+        measure("host to device, pinned", 1, lambda: there.copy_(pinned, True))
+        measure("device to host, pinned", 1, lambda: pinned.copy_(there, True))
 
 
 def memory_bound():
@@ -83,9 +91,9 @@ def memory_bound():
 
 
 def products():
-    for kind in ("float32", "tf32", "bfloat16"):
+    for kind in ("float32", "tf32" if DEVICE == "cuda" else "float16", "bfloat16"):
         n = scaled(8192)
-        dtype = torch.bfloat16 if kind == "bfloat16" else torch.float32
+        dtype = torch.float32 if kind == "tf32" else getattr(torch, kind)
         torch.backends.cuda.matmul.allow_tf32 = kind == "tf32"
         p, q = (torch.randn(n, n, device=DEVICE).to(dtype) for _ in range(2))
         measure("matmul " + kind, 4, lambda: [p.mm(q) for _ in range(4)])
@@ -131,6 +139,7 @@ def character_gpt():
 
 print("version\t%s" % torch.__version__, flush=True)
 submit()
+read()
 copies()
 memory_bound()
 products()

@@ -1,9 +1,10 @@
--- Measures Lutra on a CUDA device. Prints one line per measurement,
+-- Measures Lutra on a GPU. Prints one line per measurement,
 -- `name <tab> seconds <tab> work <tab> unit`; work is bytes moved ("B"), floating point
--- operations ("F"), or 0 where the time itself is the result. bench/cuda_peers.py measures the same
--- in PyTorch, bench/cublas.cu the matrix products in cuBLAS alone; bench/run-cuda prints one table.
+-- operations ("F"), or 0 where the time itself is the result. bench/device_peers.py measures the
+-- same in PyTorch, bench/cublas.cu the matrix products in cuBLAS alone; bench/run-cuda and
+-- bench/run-mps print one table.
 --
---   lutra bench/cuda.lua [device [scale]]      scale < 1 reduces all sizes, for tests
+--   lutra bench/device.lua [device [scale]]      scale < 1 reduces all sizes, for tests
 local lt = require "lutra"
 local core = require "lutra.core"
 local nn, F, optim = lt.nn, lt.F, lt.optim
@@ -52,6 +53,9 @@ for _ = 1, 7 do
 end
 lt.synchronize(device)
 io.write(("submit a + b\t%.9g\t0\t-\n"):format(best / submits))
+measure("read a + b", scaled(100), 0, "-", function()
+  for _ = 1, scaled(100) do local _ = (a + b):item() end
+end)
 
 -- Copies: 256 MiB of bytes.
 try("copies", function()
@@ -100,16 +104,18 @@ try("work bound by memory", function()
 end)
 
 -- Matrix products.
-for _, kind in ipairs {"float32", "tf32", "bfloat16"} do try("matmul " .. kind, function()
+local cuda = device.type == "cuda"
+local kinds = {"float32", cuda and "tf32" or "float16", "bfloat16"}
+for _, kind in ipairs(kinds) do try("matmul " .. kind, function()
   local n = scaled(8192)
   local dtype = kind == "tf32" and "float32" or kind
-  lt.backends.cuda.matmul.allow_tf32 = kind == "tf32"
+  if cuda then lt.backends.cuda.matmul.allow_tf32 = kind == "tf32" end
   local p, q = lt.randn(n, n):to(dtype), lt.randn(n, n):to(dtype)
   measure("matmul " .. kind, 4, 2 * n ^ 3 // 1, "F", function()
     for _ = 1, 4 do local _ = p:mm(q) end
   end)
 end) end
-lt.backends.cuda.matmul.allow_tf32 = false
+if cuda then lt.backends.cuda.matmul.allow_tf32 = false end
 
 -- A training step of a character GPT: 4 layers of 128, 4 heads, 12 sequences of 64 tokens.
 try("character GPT step", function()
