@@ -68,7 +68,7 @@ describe("bench/run-cuda", function()
   end)
 
   it("keeps the lines that Lutra could measure", function()
-    local out, err = run(LUTRA .. '\n[ "$1" != bench/cuda.lua ] || exit 1', PYTHON, CUBLAS)
+    local out, err = run(LUTRA .. '\n[ "$1" != bench/device.lua ] || exit 1', PYTHON, CUBLAS)
     assert.equal("the measurements of Lutra ended early\n", err)
     assert.matches("\nadd +2%.00 ms", out)
   end)
