@@ -128,12 +128,12 @@ struct PowersOf {
     LAUNCH_WIDE(name)                                                                              \
   }
 
-cudaError_t lt_cuda_launch_reduce(const lt_CudaReduce *r, cudaStream_t stream) {
+cudaError_t lt_cuda_launch_reduce(const lt_AccelReduce *r, cudaStream_t stream) {
   switch (r->reduction) {
 #define LT_REDUCE(name, rule, form, ...) FORM(name, rule, form)
 #define LT_FORM(name, rule, form)        FORM(name, rule, form)
 #include "ops.def"
-  case LT_CUDA_POWERS:
+  case LT_REDUCTION_POWERS:
     return reduce_by("norm_p", PowersOf{r->a}, r, stream);
   default:
     return lt_cuda_launch_reduce_line(r, stream);

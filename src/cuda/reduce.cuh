@@ -31,7 +31,7 @@ struct PackIndices {
   }
 };
 
-/* The arguments of the kernels; see lt_CudaReduce. */
+/* The arguments of the kernels; see lt_AccelReduce. */
 struct Reduction {
   const void *x;
   int dtype;
@@ -122,10 +122,10 @@ LT_DEVICE_INLINE Acc join_block(const R &reducer, const Reduction &p, Acc acc, i
 /* The kernel of all reductions: one block computes the results, or the pieces of results, that
  * `threads / width` groups of threads have. */
 template <class R>
-static __global__ void __launch_bounds__(LT_CUDA_REDUCE_BLOCK)
+static __global__ void __launch_bounds__(LT_REDUCE_THREADS)
     reduce_kernel(const R reducer, const Reduction p) {
   typedef typename R::Acc Acc;
-  __shared__ Acc scratch[LT_CUDA_REDUCE_BLOCK];
+  __shared__ Acc scratch[LT_REDUCE_THREADS];
   int results = (int)blockDim.x / p.width, tid = (int)threadIdx.x;
   int lane = p.rows ? tid % p.width : tid / results, mine = p.rows ? tid / p.width : tid % results;
   for (int64_t b = blockIdx.x; b < p.blocks; b += gridDim.x) {
@@ -202,7 +202,7 @@ LT_DEVICE_INLINE int64_t times(int64_t x, int64_t y) {
 /* ---- launching ------------------------------------------------------------------------------- */
 
 /* Converts the launcher's arguments to the kernels'. */
-static inline Reduction reduction_of(const lt_CudaReduce *r) {
+static inline Reduction reduction_of(const lt_AccelReduce *r) {
   Reduction p = {};
   p.x = r->x, p.dtype = r->dtype, p.out = r->out, p.out_dtype = r->out_dtype, p.at = r->at;
   p.kept.ndim = r->kept_ndim;
@@ -224,9 +224,9 @@ static inline Reduction reduction_of(const lt_CudaReduce *r) {
 
 /* Launches a reduction, and its second stage where results are divided into pieces. */
 template <class R>
-static cudaError_t reduce_by(const char *name, const R &reducer, const lt_CudaReduce *r,
+static cudaError_t reduce_by(const char *name, const R &reducer, const lt_AccelReduce *r,
                              cudaStream_t stream) {
-  static_assert(sizeof(typename R::Acc) <= LT_CUDA_PARTIAL, "pieces have room in the scratch");
+  static_assert(sizeof(typename R::Acc) <= LT_REDUCE_PARTIAL, "pieces have room in the scratch");
   Reduction p = reduction_of(r);
   cudaError_t status =
       launch(name, reduce_kernel<R>, grid_for(p.blocks), dim3(r->threads), 0, stream, reducer, p);

@@ -130,7 +130,7 @@ template <class Form, class T> struct CenteredOf {
   case LT_REDUCTION_##name:                                                                        \
     LAUNCH(name, CenteredOf, double, r->a)
 
-cudaError_t lt_cuda_launch_reduce_line(const lt_CudaReduce *r, cudaStream_t stream) {
+cudaError_t lt_cuda_launch_reduce_line(const lt_AccelReduce *r, cudaStream_t stream) {
   switch (r->reduction) {
 #define LT_REDUCE(name, rule, form, ...) FORM(name, rule, form)
 #include "ops.def"
