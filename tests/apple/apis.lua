@@ -137,7 +137,7 @@ local out = {
   "",
   "Each API of macOS that the device `mps` uses (`src/mps/metal.m`, `src/mps/metal_commands.m`),",
   "the first macOS that has it, and its documentation. A test compares this list with the sources;",
-  "`tests/apple/check --write` writes it. [devices.md](devices.md) describes the device.",
+  "`tests/apple/check --write` writes it. [mps.md](mps.md) describes the device.",
   "",
 }
 local last

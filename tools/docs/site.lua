@@ -18,7 +18,8 @@ local guides = {
   "guide/extending.md", "architecture.md",
 }
 local documents = {
-  "placement.md", "lessons.md", "install.md", "command-line.md", "devices.md", "gpu-testing.md",
+  "placement.md", "lessons.md", "install.md", "command-line.md", "devices.md", "mps.md",
+  "metal-apis.md", "gpu-testing.md",
 }
 
 local function read(path)
