@@ -79,15 +79,14 @@ end
 local parse_get_device_capability = args.signature("accelerator.get_device_capability",
   "data? device")
 
---- Returns {supported_dtypes = list of dtypes}.
+--- Returns {supported_dtypes = list of dtypes}. Those of "mps" do not include float64 and
+-- complex128.
 function accelerator.get_device_capability(...)
   local device = parse_get_device_capability(...)
   local name, list = on(device, "get_device_capability"), {}
-  local no_double = name:find "^mps"
   for _, dtype in ipairs {"float64", "float32", "float16", "bfloat16", "int64", "int32",
     "int16", "int8", "uint8", "bool", "complex128", "complex64"} do
-    local double = dtype == "float64" or dtype == "complex128"
-    if not (no_double and double) then list[#list + 1] = dtype end
+    if c.has_dtype(name, dtype) then list[#list + 1] = dtype end
   end
   return {supported_dtypes = list}
 end

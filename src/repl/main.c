@@ -57,8 +57,10 @@ static const char usage[] =
     "  --no-init    start the prompt without init.lua\n"
     "  --lesson [N] start the prompt with lesson N, or the first that is not done; without a\n"
     "               GPU, with --emulate cuda:2,memory=256MiB\n"
-    "  --emulate D  emulate devices: cuda:2, or cuda:2,memory=1GiB; with link=pcie4 (pcie3,\n"
-    "               pcie5, nvlink) --lint and --trace use the transfer times of that link\n"
+    "  --emulate D  emulate devices: cuda:2, mps, or both, cuda:2,mps; with memory=1GiB each; "
+    "with\n"
+    "               link=pcie4 (pcie3, pcie5, nvlink) --lint and --trace use the transfer times\n"
+    "               of that link\n"
     "  --stubs DIR  write annotations for LuaLS (completion in editors) to DIR/library/lutra.lua\n"
     "  --info       show the build, the CPU, threads, BLAS and devices\n"
     "  --version    show the versions of Lutra and Lua\n"
@@ -513,6 +515,9 @@ static int run_request(lua_State *L) {
 // Returns whether the system has an NVIDIA driver (dxg: that of Windows, under WSL). Loading the
 // driver to ask it would be too late for emulation, which must be chosen before.
 static bool has_gpu(void) {
+#ifdef __APPLE__
+  if (lt_device_is_built(LT_DEVICE_mps)) return true;
+#endif
   return access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
 }
 

@@ -202,18 +202,19 @@ static bool can_emulate(const DeviceType *type) {
   snprintf(name, sizeof name, "%.16s_emulated", type->name);
   return getenv(backend_variable(type, variable)) || find_object(name, path, sizeof path) ||
          lt_error_set("emulate: cannot emulate \"%s\": not available in this build%s", type->name,
-                      type->driver[0] ? " (it was built without a C++ compiler)" : "");
+                      type->linked ? "" : " (it was built without a C++ compiler)");
 }
 
 /* Checks a device item, "cuda:2". `first`: the type must not have been used yet. */
 static bool check_device(const char *item, size_t n, bool first) {
   const char *colon = memchr(item, ':', n);
   size_t name = colon ? (size_t)(colon - item) : n;
-  bool known = false;
+  bool known = false, single = false;
   for (int t = 0; t < LT_DEVICE_KNOWN; t++) {
     if (types[t].linked || strlen(types[t].name) != name || memcmp(types[t].name, item, name) != 0)
       continue;
     known = true;
+    single = !types[t].numbered;
     if (!can_emulate(&types[t])) return false;
     if (first && (atomic_load(&types[t].backend) || types[t].why[0]))
       return lt_error_set("emulate: cannot emulate \"%s\": the device type is already in "
@@ -222,7 +223,7 @@ static bool check_device(const char *item, size_t n, bool first) {
   }
   if (!known)
     return lt_error_set("emulate: expected a device type, got \"%.*s\"\nhint: cuda:2 for two GPUs, "
-                        "with options: %s",
+                        "mps for one of Apple, with options: %s",
                         (int)name, item, options);
   char *end;
   long count = colon ? strtol(colon + 1, &end, 10) : 1;
@@ -230,6 +231,9 @@ static bool check_device(const char *item, size_t n, bool first) {
     return lt_error_set(
         "emulate: expected a number of devices from 1 to 8, such as cuda:2, got \"%.*s\"", (int)n,
         item);
+  if (single && count > 1)
+    return lt_error_set("emulate: expected 1 device of type \"%.*s\", got %ld", (int)name, item,
+                        count);
   return true;
 }
 
@@ -285,7 +289,7 @@ static const lt_Backend *find_backend(DeviceType *type) {
     snprintf(emulated, sizeof emulated, "%.16s_emulated", type->name);
     if (find_object(emulated, path, sizeof path)) return open_backend(path);
     return lt_error_set("its emulation is not available in this build%s",
-                        type->driver[0] ? " (it needs a C++ compiler)" : "");
+                        type->linked ? "" : " (it needs a C++ compiler)");
   }
   if (type->driver[0] && !has_library(type->driver))
     return lt_error_set("driver library %s not found", type->driver);
@@ -411,8 +415,12 @@ static bool parse_failed(const char *name, const char *why) {
   snprintf(reason, sizeof reason, "%s", why);
   list_devices(here, sizeof here);
   bool cuda = strncmp(name, "cuda", 4) == 0 && !is_emulated("cuda");
+  bool mps = strncmp(name, "mps", 3) == 0 && !is_emulated("mps");
   lt_error_set("expected an available device, got \"%.40s\"%s%s. %s%s", name, reason[0] ? ": " : "",
-               reason, here, cuda ? "\nhint: lutra --emulate cuda:2 emulates two GPUs" : "");
+               reason, here,
+               cuda  ? "\nhint: lutra --emulate cuda:2 emulates two GPUs"
+               : mps ? "\nhint: lutra --emulate mps emulates a GPU of Apple"
+                     : "");
   return false;
 }
 

@@ -777,7 +777,7 @@ static void describe_call(lt_TraceEvent *e, const lt_Call *c, bool ok) {
 static bool traced_call(lt_Call *c, const lt_Arg *args, int nargs) {
   lt_TraceSpan span;
   c->device = lt_cpu();
-  if (!lt_trace_begin(&span, LT_TRACE_OP)) return run_call(c, args, nargs);
+  if (!lt_trace_begin_op(&span, c->info->name)) return run_call(c, args, nargs);
   bool ok = run_call(c, args, nargs);
   describe_call(&span.event, c, ok);
   span.event.storage = read_by(args, nargs, c->in_place);

@@ -58,6 +58,13 @@ void lt_trace_open_(lt_TraceSpan *span, lt_TraceKind kind) {
   span->event.begin = lt_trace_now();
 }
 
+bool lt_trace_begin_op(lt_TraceSpan *span, const char *name) {
+  if (!lt_trace_begin(span, LT_TRACE_OP)) return false;
+  for (const lt_Tracer *t = lt_thread()->tracers; t; t = t->next)
+    if (t->on_begin) t->on_begin(t->context, name);
+  return true;
+}
+
 /* The span need not be the innermost: a region of the host may not have been ended, because of an
  * error. */
 void lt_trace_cancel(lt_TraceSpan *span) {

@@ -64,6 +64,9 @@ typedef enum lt_TraceAnswer { LT_TRACE_NO_OPINION, LT_TRACE_MAY, LT_TRACE_MAY_NO
 typedef struct lt_Tracer {
   /* Invoked for each event, which is valid until it returns. Must not call an op. May be NULL. */
   void (*on_event)(void *context, const lt_TraceEvent *event);
+  /* Invoked when an op begins, with its name. Its end is an event of kind
+   * LT_TRACE_OP. Must not call an op. May be NULL. */
+  void (*on_begin)(void *context, const char *name);
   /* Decides whether a copy may take place; the newest tracer with an opinion wins. One that answers
    * LT_TRACE_MAY_NOT sets the error. Must not call an op. May be NULL. */
   lt_TraceAnswer (*may_copy)(void *context, const lt_TraceEvent *planned);
@@ -98,6 +101,8 @@ static inline bool lt_trace_begin(lt_TraceSpan *span, lt_TraceKind kind) {
   lt_trace_open_(span, kind);
   return true;
 }
+/* Begins the span of an op, as lt_trace_begin does, and tells the tracers. */
+bool lt_trace_begin_op(lt_TraceSpan *span, const char *name);
 /* Ends a span and reports its event to the tracers. Returns ok. */
 bool lt_trace_end(lt_TraceSpan *span, bool ok);
 /* Ends a span, unless it has ended, without reporting it. */

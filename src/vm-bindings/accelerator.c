@@ -73,6 +73,39 @@ static int kind(lua_State *L) {
   return 1;
 }
 
+/* kinds() -> list of the types of accelerators, in the order in which `kind` prefers them */
+static int kinds(lua_State *L) {
+  lua_Integer n = 0;
+  lua_newtable(L);
+  for (int t = 0; t < lt_device_type_count(); t++) {
+    if (!lt_lua_is_accelerator(t)) continue;
+    lua_pushstring(L, lt_device_type_name(t));
+    lua_rawseti(L, -2, ++n);
+  }
+  return 1;
+}
+
+/* names(kind) -> list of the full names of the type's devices, and the reason when there is none */
+static int names(lua_State *L) {
+  char why[256];
+  int type = lt_lua_device_type(L, 1), n = lt_device_count(type, why, sizeof why);
+  lua_createtable(L, n, 0);
+  for (int i = 0; i < n; i++) {
+    lua_pushstring(L, lt_device_name((lt_Device){(uint8_t)type, (uint8_t)i}));
+    lua_rawseti(L, -2, i + 1);
+  }
+  lua_pushstring(L, why);
+  return 2;
+}
+
+/* has_dtype(device, dtype) -> whether tensors of this dtype can be created there */
+static int has_dtype(lua_State *L) {
+  lt_Dtype dtype = lt_dtype_from_name(lt_lua_text(L, 2, "has_dtype", "dtype"));
+  if (dtype == LT_DTYPE_NONE) lt_lua_fail(L, "has_dtype");
+  lua_pushboolean(L, lt_device_has_dtype(lt_lua_full_device(L, 1).type, dtype));
+  return 1;
+}
+
 /* device(kind | nil, device | nil, function) -> the full name. kind nil: any accelerator; device
  * nil: the current one. Raises an error in the name of `function`. */
 static int device(lua_State *L) {
@@ -621,7 +654,7 @@ static int event_index(lua_State *L) {
 static lt_Tensor *pinned_copy(const lt_Tensor *t, int type) {
   int64_t strides[LT_MAX_DIMS];
   lt_TraceSpan span;
-  bool traced = lt_trace_begin(&span, LT_TRACE_OP);
+  bool traced = lt_trace_begin_op(&span, "pin_memory");
   lt_shape_strides(t->ndim, t->shape, strides);
   lt_Storage *s = lt_storage_new_pinned(type, (size_t)t->numel * lt_dtype_size(t->dtype));
   lt_Tensor *copy = s ? lt_tensor_on(s, t->dtype, 0, t->ndim, t->shape, strides) : NULL;
@@ -775,6 +808,9 @@ static void open_classes(lua_State *L, lt_Lua *S) {
 
 void lt_lua_open_accelerator(lua_State *L, int functions, int methods) {
   static const luaL_Reg module[] = {{"kind", kind},
+                                    {"kinds", kinds},
+                                    {"names", names},
+                                    {"has_dtype", has_dtype},
                                     {"device", device},
                                     {"index", device_index},
                                     {"set_index", set_current_index},
@@ -801,6 +837,7 @@ void lt_lua_open_accelerator(lua_State *L, int functions, int methods) {
   lua_newtable(L);
   lt_lua_setfuncs(L, module);
   lt_lua_set_memory(L);
+  lt_lua_open_signposts(L);
   lua_setfield(L, functions, "_accelerator");
   lua_pushvalue(L, methods);
   lt_lua_set_read(L, own);

@@ -1,4 +1,4 @@
-/* accelerator.h: functions shared by accelerator.c and device_memory.c, in addition to
+/* accelerator.h: functions shared by accelerator.c, device_memory.c and signposts.c, in addition to
  * bindings.h. */
 #ifndef LT_BINDINGS_ACCELERATOR_H
 #define LT_BINDINGS_ACCELERATOR_H
@@ -11,5 +11,7 @@ int lt_lua_device_type(lua_State *L, int i);
 lt_Device lt_lua_full_device(lua_State *L, int i);
 /* Adds the functions about device memory to the table on top of the stack (device_memory.c). */
 void lt_lua_set_memory(lua_State *L);
+/* Adds the function `signposts` to it (signposts.c). */
+void lt_lua_open_signposts(lua_State *L);
 
 #endif

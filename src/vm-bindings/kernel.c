@@ -1,6 +1,7 @@
-/* kernel.c: launches kernels written by users. lib/lutra/internal/kernel.lua parses a kernel's
- * parameters from its source; this file checks the arguments of a call against them, packs them,
- * and launches the kernel.
+/* kernel.c: launches kernels written by users: lt.cuda.kernel (lib/lutra/internal/kernel.lua) and
+ * lt.mps.compile_shader (lib/lutra/internal/shader.lua). Those files parse a kernel's parameters
+ * from its source; this file checks the arguments of a call against them, packs them, and launches
+ * the kernel.
  *
  * Invariant: a kernel is launched only with arguments that fit its declaration: each pointer has a
  * contiguous tensor of its dtype on the device, aligned and sized for whole vectors where it points
@@ -24,15 +25,41 @@ typedef enum Element { /* type of a parameter, or of what it points to: see elem
 typedef struct Param {
   char name[40], type[48]; /* as written in the source: "x", "const float *" */
   bool pointer, written;   /* written: a pointer to non-const */
+  bool list;               /* a list of numbers is allowed: of `numbers`, or of any length where it
+                            * is a pointer */
   Element element;
   lt_Dtype dtype; /* of E_DTYPE */
   int lanes;      /* 4 of float4 *, else 1 */
+  int numbers;    /* of a vector passed by value: in a list; 3 of float3, which has 4 lanes */
 } Param;
 
-enum { MAX_PARAMS = 120, MAX_OPTIONS = 32, MAX_DEVICES = UINT8_MAX + 1, SLOT = 8 };
+enum {
+  MAX_PARAMS = 120,
+  MAX_OPTIONS = 32,
+  MAX_DEVICES = UINT8_MAX + 1,
+  SLOT = 8,        /* bytes of a number */
+  MAX_BYTES = 4096 /* of a list of numbers or a struct */
+};
+
+/* The kinds of kernels, which differ in how they are launched. */
+typedef struct Kind {
+  int device;              /* the type of the devices that run them */
+  const char *function;    /* the function that makes them, for errors */
+  const char *on;          /* "a CUDA device" */
+  const char *settings[3]; /* names of grid, block and shared memory */
+  bool by_threads;         /* as in lt_KernelLaunch; then the settings are optional */
+} Kind;
+static const Kind kinds[] = {
+    {LT_DEVICE_cuda, "cuda.kernel", "a CUDA device", {"grid", "block", "shared_bytes"}, false},
+    {LT_DEVICE_mps,
+     "mps.compile_shader",
+     "\"mps\"",
+     {"threads", "group_size", "threadgroup_bytes"},
+     true}};
 
 /* A kernel. Its strings are kept alive by its user values. */
 typedef struct Kernel {
+  const Kind *kind;
   lt_KernelSource source;
   const char *option[MAX_OPTIONS];
   lt_UserKernel *built[MAX_DEVICES]; /* compiled kernels by device index */
@@ -43,11 +70,11 @@ typedef struct Kernel {
 
 static Kernel *kernel_at(lua_State *L) { return luaL_checkudata(L, 1, KERNEL); }
 
-/* ---- new(source, name, options, params, any_layout, expression) ------------------------------ */
+/* ---- new(source, name, options, params, any_layout, expression, by_threads) ------------------ */
 
 static const char *text_field(lua_State *L, int i, const char *field) {
   lua_getfield(L, i, field);
-  const char *text = lt_lua_text(L, -1, "cuda.kernel", field);
+  const char *text = lt_lua_text(L, -1, "kernel", field);
   lua_pop(L, 1); /* the table keeps it alive */
   return text;
 }
@@ -67,9 +94,12 @@ static void read_param(lua_State *L, Param *p) {
   snprintf(p->type, sizeof p->type, "%s", text_field(L, i, "type"));
   p->pointer = bool_field(L, i, "pointer");
   p->written = bool_field(L, i, "written");
+  p->list = bool_field(L, i, "list");
   lua_getfield(L, i, "lanes");
   p->lanes = (int)luaL_checkinteger(L, -1);
-  lua_pop(L, 1);
+  lua_getfield(L, i, "numbers");
+  p->numbers = (int)luaL_optinteger(L, -1, p->lanes);
+  lua_pop(L, 2);
   p->element = strcmp(element, "any") == 0      ? E_ANY
                : strcmp(element, "uint16") == 0 ? E_UINT16
                : strcmp(element, "uint32") == 0 ? E_UINT32
@@ -82,20 +112,22 @@ static void read_param(lua_State *L, Param *p) {
 
 /* Creates a kernel, which is compiled at its first use on a device. */
 static int kernel_new(lua_State *L) {
-  lua_settop(L, 6);
+  lua_settop(L, 7);
   luaL_checktype(L, 3, LUA_TTABLE);
   luaL_checktype(L, 4, LUA_TTABLE);
-  int options = lt_lua_length(L, "cuda.kernel", NULL, 3);
-  int count = lt_lua_length(L, "cuda.kernel", NULL, 4);
+  const Kind *kind = &kinds[lua_toboolean(L, 7)];
+  const char *function = kind->function;
+  int options = lt_lua_length(L, function, NULL, 3);
+  int count = lt_lua_length(L, function, NULL, 4);
   if (options > MAX_OPTIONS)
-    return lt_lua_error(L, "cuda.kernel: expected at most %d options, got %d", MAX_OPTIONS,
+    return lt_lua_error(L, "%s: expected at most %d options, got %d", function, MAX_OPTIONS,
                         options);
   if (count > MAX_PARAMS)
-    return lt_lua_error(L, "cuda.kernel: expected at most %d parameters for the kernel %s, got %d",
+    return lt_lua_error(L, "%s: expected at most %d parameters for the kernel %s, got %d", function,
                         MAX_PARAMS, lua_tostring(L, 2), count);
-  const char *source = lt_lua_text(L, 1, "cuda.kernel", "source"),
-             *name = lt_lua_text(L, 2, "cuda.kernel", "name"),
-             *expression = lt_lua_text(L, 6, "cuda.kernel", "name");
+  const char *source = lt_lua_text(L, 1, function, "source"),
+             *name = lt_lua_text(L, 2, function, "name"),
+             *expression = lt_lua_text(L, 6, function, "name");
   Kernel *k = lua_newuserdatauv(L, sizeof *k + (size_t)count * sizeof *k->param, 4);
   memset(k, 0, sizeof *k + (size_t)count * sizeof *k->param);
   luaL_setmetatable(L, KERNEL);
@@ -106,10 +138,11 @@ static int kernel_new(lua_State *L) {
   lua_createtable(L, options, 0); /* keeps the strings of the options alive */
   lua_pushvalue(L, -1);
   lua_setiuservalue(L, -3, 4);
+  k->kind = kind;
   k->source = (lt_KernelSource){source, name, expression, k->option, options};
   for (int i = 0; i < options; i++) {
     lua_rawgeti(L, 3, i + 1);
-    k->option[i] = lt_lua_text(L, -1, "cuda.kernel", "options");
+    k->option[i] = lt_lua_text(L, -1, function, "options");
     lua_rawseti(L, -2, i + 1);
   }
   lua_pop(L, 1);
@@ -131,9 +164,8 @@ static bool build(lua_State *L, Kernel *k, lt_Device d) {
   const lt_Backend *b = lt_device_backend(d.type);
   if (k->built[d.index]) return true;
   if (!b || !b->kernels.user_create)
-    lt_lua_error(
-        L, "%s: cannot compile a kernel for \"%s\": only CUDA devices run kernels from source",
-        k->source.name, lt_device_name(d));
+    lt_lua_error(L, "%s: cannot compile a kernel for \"%s\": it must be on %s", k->source.name,
+                 lt_device_name(d), k->kind->on);
   char *log = NULL;
   lt_lua_enter(L, lt_lua_state(L));
   k->built[d.index] = b->kernels.user_create(d.index, &k->source, &log);
@@ -151,7 +183,7 @@ static bool build(lua_State *L, Kernel *k, lt_Device d) {
 static int kernel_build(lua_State *L) {
   Kernel *k = kernel_at(L);
   lt_Device d;
-  if (!lt_device_parse(lt_lua_text(L, 2, "cuda.kernel", "device"), &d)) lt_lua_fail(L, NULL);
+  if (!lt_device_parse(lt_lua_text(L, 2, k->kind->function, "device"), &d)) lt_lua_fail(L, NULL);
   if (build(L, k, d)) {
     lua_pushboolean(L, true);
     return 1;
@@ -182,9 +214,9 @@ static lt_Dtype element_dtype(const Param *p) {
   return p->element == E_DTYPE ? p->dtype : same_bits[p->element];
 }
 
-/* Writes argument i + 1 to its slot as an unsigned integer; raises an error if it is out of
- * range. */
-static void *pack_integer(lua_State *L, const Kernel *k, int i, void *slot) {
+/* Writes the unsigned integer at stack index `at`, of argument i + 1, to memory; raises an error if
+ * it is out of range. */
+static void pack_integer(lua_State *L, const Kernel *k, int i, int at, void *memory) {
   const Param *p = &k->param[i];
   static const struct {
     int64_t from, to;
@@ -193,31 +225,59 @@ static void *pack_integer(lua_State *L, const Kernel *k, int i, void *slot) {
                [E_UINT32] = {0, 4294967295, "an integer from 0 to 4294967295"},
                [E_UINT64] = {0, INT64_MAX, "an integer of at least 0"}};
   int64_t n;
-  if (!lt_lua_whole(L, FIRST + i, &n) || n < range[p->element].from || n > range[p->element].to)
+  if (!lt_lua_whole(L, at, &n) || n < range[p->element].from || n > range[p->element].to)
     refuse(L, k, i, range[p->element].expected);
-  memcpy(slot, &n, sizeof n); /* little-endian, as all supported hosts are */
-  return slot;
+  memcpy(memory, &n, lt_dtype_size(element_dtype(p))); /* little-endian, as all supported hosts */
 }
 
-/* Writes argument i + 1 to its slot; raises an error if it does not fit the parameter's type. */
-static void *pack_number(lua_State *L, const Kernel *k, int i, void *slot) {
+/* Writes the number at stack index `at`, of argument i + 1, to memory; raises an error if it does
+ * not fit the parameter's type. */
+static void pack_value(lua_State *L, const Kernel *k, int i, int at, void *memory) {
   const Param *p = &k->param[i];
   int64_t n;
-  if (p->element != E_DTYPE) return pack_integer(L, k, i, slot);
+  if (p->element != E_DTYPE) {
+    pack_integer(L, k, i, at, memory);
+    return;
+  }
   if (p->dtype == LT_bool) {
-    if (!lua_isboolean(L, FIRST + i)) refuse(L, k, i, "a boolean");
-    *(uint8_t *)slot = (uint8_t)lua_toboolean(L, FIRST + i);
-    return slot;
+    if (!lua_isboolean(L, at)) refuse(L, k, i, "a boolean");
+    *(uint8_t *)memory = (uint8_t)lua_toboolean(L, at);
+    return;
   }
   bool is_float = lt_dtype_is_float(p->dtype);
-  if (lua_type(L, FIRST + i) != LUA_TNUMBER || (!is_float && !lt_lua_whole(L, FIRST + i, &n)))
+  if (lua_type(L, at) != LUA_TNUMBER || (!is_float && !lt_lua_whole(L, at, &n)))
     refuse(L, k, i, is_float ? "a number" : "an integer");
-  lt_Scalar s = is_float ? lt_scalar_float(lua_tonumber(L, FIRST + i)) : lt_scalar_int(n);
-  if (!lt_scalar_store(s, p->dtype, slot))
+  lt_Scalar s = is_float ? lt_scalar_float(lua_tonumber(L, at)) : lt_scalar_int(n);
+  if (!lt_scalar_store(s, p->dtype, memory))
     refuse(L, k, i, lua_pushfstring(L, "a number that fits \"%s\"", lt_dtype_name(p->dtype)));
-  if (is_float && isfinite(s.f) && !isfinite(lt_scalar_load(p->dtype, slot).f))
+  if (is_float && isfinite(s.f) && !isfinite(lt_scalar_load(p->dtype, memory).f))
     refuse(L, k, i, lua_pushfstring(L, "a number that fits \"%s\"", lt_dtype_name(p->dtype)));
-  return slot;
+}
+
+/* Packs the list of numbers, or the string (the bytes of a struct), that is argument i + 1; pushes
+ * their memory. Returns the number of bytes. */
+static size_t pack_list(lua_State *L, const Kernel *k, int i, void **out) {
+  const Param *p = &k->param[i];
+  size_t n = 0, size = p->element == E_ANY ? 1 : lt_dtype_size(element_dtype(p));
+  const char *bytes =
+      lua_type(L, FIRST + i) == LUA_TSTRING ? lua_tolstring(L, FIRST + i, &n) : NULL;
+  if (!bytes && (!lua_istable(L, FIRST + i) || p->element == E_ANY))
+    refuse(L, k, i, p->element == E_ANY ? "a string with its bytes" : "a list of numbers");
+  if (!bytes) n = lua_rawlen(L, FIRST + i) * size;
+  if (n == 0 || n > MAX_BYTES) refuse(L, k, i, lua_pushfstring(L, "1 to %d bytes", (int)MAX_BYTES));
+  if (!bytes && !p->pointer && n != size * (size_t)p->numbers)
+    refuse(L, k, i, lua_pushfstring(L, "a list of %d numbers", p->numbers));
+  size_t whole = bytes || p->pointer ? n : size * (size_t)p->lanes;
+  char *memory = lua_newuserdatauv(L, whole, 0);
+  memset(memory, 0, whole);
+  if (bytes) memcpy(memory, bytes, n);
+  for (size_t at = 0; !bytes && at < n; at += size) {
+    lua_rawgeti(L, FIRST + i, (lua_Integer)(at / size) + 1);
+    pack_value(L, k, i, lua_gettop(L), memory + at);
+    lua_pop(L, 1);
+  }
+  *out = memory;
+  return whole;
 }
 
 /* Checks the tensor of a pointer to vectors: a multiple of their size, and aligned for them.
@@ -283,22 +343,24 @@ static void check_tensor(lua_State *L, const Kernel *k, int i, lt_Device device)
                  name, p->name, i + 1, p->type);
 }
 
-/* Returns the device of the first tensor, which must be able to run kernels; without tensors the
- * current CUDA device. */
+/* Returns the device of the first tensor, which must be of the kernel's type; without tensors the
+ * current device of that type. */
 static lt_Device place(lua_State *L, const Kernel *k) {
   lt_Device d;
+  int type = k->kind->device;
   for (int i = 0; i < k->count; i++) {
     lt_Tensor *t = k->param[i].pointer ? lt_lua_to_tensor(L, FIRST + i) : NULL;
     if (!t) continue;
     d = lt_tensor_device(t);
     const lt_Backend *b = lt_device_backend(d.type);
-    if (b && b->kernels.user_create) return d;
+    if (b && b->kernels.user_create && d.type == type) return d;
     lt_lua_error(L,
-                 "%s: expected a tensor on a CUDA device for argument '%s' (#%d, %s), got one on "
-                 "\"%s\"\nhint: x:to(\"cuda\")",
-                 k->source.name, k->param[i].name, i + 1, k->param[i].type, lt_device_name(d));
+                 "%s: expected a tensor on %s for argument '%s' (#%d, %s), got one on "
+                 "\"%s\"\nhint: x:to(\"%s\")",
+                 k->source.name, k->kind->on, k->param[i].name, i + 1, k->param[i].type,
+                 lt_device_name(d), lt_device_type_name(type));
   }
-  if (!lt_device_parse("cuda", &d)) lt_lua_fail(L, k->source.name);
+  if (!lt_device_parse(lt_device_type_name(type), &d)) lt_lua_fail(L, k->source.name);
   return d;
 }
 
@@ -314,29 +376,36 @@ static void check_count(lua_State *L, const Kernel *k) {
     luaL_addvalue(&list);
   }
   luaL_pushresult(&list);
-  lt_lua_error(L, "%s: expected %d argument%s after grid and block (%s), got %d", k->source.name,
-               k->count, k->count == 1 ? "" : "s", lua_tostring(L, -1), given);
+  lt_lua_error(L, "%s: expected %d argument%s%s (%s), got %d", k->source.name, k->count,
+               k->count == 1 ? "" : "s", k->kind->by_threads ? "" : " after grid and block",
+               lua_tostring(L, -1), given);
 }
 
 /* ---- grid, block, shared_bytes --------------------------------------------------------------- */
 
-/* Pushes a launch setting from the table at index 2, by position or by name; nil if it is optional
- * and absent. */
-static void push_setting(lua_State *L, const Kernel *k, int position, const char *name) {
+/* Pushes a launch setting from the table at index 2, by position (from 1) or by name; nil if it is
+ * optional and absent. */
+static void push_setting(lua_State *L, const Kernel *k, int position) {
+  const char *name = k->kind->settings[position - 1];
   if (lua_rawgeti(L, 2, position) != LUA_TNIL) return;
   lua_pop(L, 1);
-  if (lua_getfield(L, 2, name) == LUA_TNIL && position < 3)
+  if (lua_getfield(L, 2, name) == LUA_TNIL && position < 3 && !k->kind->by_threads)
     lt_lua_error(L,
                  "%s: expected an integer or a list of up to 3 for argument '%s', got no "
                  "value\nhint: k({grid, block}, arguments...)",
                  k->source.name, name);
 }
 
-/* Reads an integer or a list of up to three; missing axes are 1. */
-static void read_axes(lua_State *L, const Kernel *k, int position, const char *name,
-                      int64_t out[3]) {
-  push_setting(L, k, position, name);
+/* Reads an integer or a list of up to three; missing axes are 1. Returns false when the setting is
+ * absent. */
+static bool read_axes(lua_State *L, const Kernel *k, int position, int64_t out[3]) {
+  const char *name = k->kind->settings[position - 1];
+  push_setting(L, k, position);
   out[0] = out[1] = out[2] = 1;
+  if (lua_isnil(L, -1)) {
+    lua_pop(L, 1);
+    return false;
+  }
   bool ok = lt_lua_whole(L, -1, &out[0]);
   if (!ok && lua_istable(L, -1)) {
     size_t n = lua_rawlen(L, -1);
@@ -353,11 +422,12 @@ static void read_axes(lua_State *L, const Kernel *k, int position, const char *n
                  k->source.name, name, lt_lua_describe(L, -1),
                  fraction ? "\nhint: (n + 255) // 256 gives an integer" : "");
   lua_pop(L, 1);
+  return true;
 }
 
 /* Raises an error for an unknown name among the settings, which would have no effect. */
 static void check_settings(lua_State *L, const Kernel *k) {
-  static const char *const names[] = {"grid", "block", "shared_bytes"};
+  const char *const *names = k->kind->settings;
   for (lua_pushnil(L); lua_next(L, 2); lua_pop(L, 1)) {
     int64_t position = 0;
     bool known = lua_type(L, -2) == LUA_TNUMBER && lt_lua_whole(L, -2, &position) &&
@@ -366,9 +436,24 @@ static void check_settings(lua_State *L, const Kernel *k) {
       known = strcmp(lua_tostring(L, -2), names[i]) == 0;
     if (known) continue;
     luaL_tolstring(L, -2, NULL);
-    lt_lua_error(L, "%s: expected grid, block and shared_bytes in the first argument, got \"%s\"",
-                 k->source.name, lua_tostring(L, -1));
+    lt_lua_error(L, "%s: expected %s, %s and %s in the %s argument, got \"%s\"", k->source.name,
+                 names[0], names[1], names[2], k->kind->by_threads ? "last" : "first",
+                 lua_tostring(L, -1));
   }
+}
+
+/* Returns the number of elements of the first tensor: the threads of a launch without `threads`. */
+static int64_t first_numel(lua_State *L, const Kernel *k) {
+  for (int i = FIRST, n = lua_gettop(L); i <= n; i++) {
+    const lt_Tensor *t = lt_lua_to_tensor(L, i);
+    if (t) return t->numel;
+  }
+  return lt_lua_error(
+      L,
+      "%s: expected an integer or a list of up to 3 for argument '%s', got no value: "
+      "there is no tensor whose elements could be counted\nhint: f(arguments..., "
+      "{threads = n})",
+      k->source.name, k->kind->settings[0]);
 }
 
 static void read_settings(lua_State *L, const Kernel *k, lt_KernelLaunch *out) {
@@ -378,13 +463,12 @@ static void read_settings(lua_State *L, const Kernel *k, lt_KernelLaunch *out) {
         "%s: expected {grid, block} or {grid, block, shared_bytes} as the first argument, got %s",
         k->source.name, lt_lua_describe(L, 2));
   check_settings(L, k);
-  read_axes(L, k, 1, "grid", out->grid);
-  read_axes(L, k, 2, "block", out->block);
-  push_setting(L, k, 3, "shared_bytes");
-  out->shared = 0;
+  if (!read_axes(L, k, 1, out->grid)) out->grid[0] = first_numel(L, k);
+  if (!read_axes(L, k, 2, out->block)) out->block[0] = 0;
+  push_setting(L, k, 3);
   if (!lua_isnil(L, -1) && !lt_lua_whole(L, -1, &out->shared))
-    lt_lua_error(L, "%s: expected an integer for argument 'shared_bytes', got %s", k->source.name,
-                 lt_lua_describe(L, -1));
+    lt_lua_error(L, "%s: expected an integer for argument '%s', got %s", k->source.name,
+                 k->kind->settings[2], lt_lua_describe(L, -1));
   lua_pop(L, 1);
 }
 
@@ -408,7 +492,8 @@ static bool run(const Kernel *k, const lt_Backend *b, lt_Device d, const lt_Kern
                 lt_Stream *stream) {
   lt_TraceSpan span;
   lt_UserKernel *built = k->built[d.index];
-  if (!lt_trace_begin(&span, LT_TRACE_OP)) return b->kernels.user_launch(built, launch, stream);
+  if (!lt_trace_begin_op(&span, k->source.name))
+    return b->kernels.user_launch(built, launch, stream);
   span.event.op = LT_NO_OP; /* not an op of the table */
   span.event.name = k->source.name;
   span.event.device = d;
@@ -419,25 +504,55 @@ static bool run(const Kernel *k, const lt_Backend *b, lt_Device d, const lt_Kern
   return lt_trace_end(&span, ok);
 }
 
+/* The arguments of a launch. */
+typedef struct Arguments {
+  _Alignas(16) char values[MAX_PARAMS][SLOT];
+  void *address[MAX_PARAMS];
+  size_t sizes[MAX_PARAMS];
+} Arguments;
+
+/* Checks the arguments and packs the values. */
+static void read_arguments(lua_State *L, const Kernel *k, lt_Device d, Arguments *a) {
+  for (int i = 0; i < k->count; i++) {
+    const Param *p = &k->param[i];
+    bool packed = p->list && !lt_lua_to_tensor(L, FIRST + i);
+    a->address[i] = a->values[i];
+    a->sizes[i] = 0;
+    if (packed) {
+      a->sizes[i] = pack_list(L, k, i, &a->address[i]);
+    } else if (p->pointer) {
+      check_tensor(L, k, i, d);
+    } else {
+      a->sizes[i] = lt_dtype_size(element_dtype(p));
+      memset(a->values[i], 0, SLOT);
+      pack_value(L, k, i, FIRST + i, a->values[i]);
+    }
+  }
+}
+
+/* Stores the addresses of the tensors, which may be another memory after a compilation. */
+static void read_addresses(lua_State *L, const Kernel *k, Arguments *a) {
+  for (int i = 0; i < k->count; i++) {
+    if (a->sizes[i]) continue;
+    const lt_Tensor *t = lt_lua_to_tensor(L, FIRST + i);
+    if (!t) refuse(L, k, i, "a tensor"); /* a finalizer freed it during compilation */
+    void *data = lt_tensor_data(t);
+    memcpy(a->values[i], &data, sizeof data);
+  }
+}
+
 /* k:launch({grid, block, shared_bytes}, arguments...) -> true; nil and the compiler's log if it was
  * not compiled for this device yet and the compiler rejects it */
 static int kernel_launch(lua_State *L) {
   Kernel *k = kernel_at(L);
-  lt_KernelLaunch launch;
-  _Alignas(16) char values[MAX_PARAMS][SLOT];
-  void *address[MAX_PARAMS];
+  lt_KernelLaunch launch = {.count = k->count, .by_threads = k->kind->by_threads};
+  Arguments a;
   if (lua_gettop(L) < 2) lua_settop(L, 2);
-  luaL_checkstack(L, 20, "too many arguments");
+  luaL_checkstack(L, MAX_PARAMS + 20, "too many arguments");
   read_settings(L, k, &launch);
   check_count(L, k);
   lt_Device d = place(L, k);
-  for (int i = 0; i < k->count; i++) {
-    address[i] = values[i];
-    if (!k->param[i].pointer)
-      pack_number(L, k, i, values[i]);
-    else
-      check_tensor(L, k, i, d);
-  }
+  read_arguments(L, k, d, &a);
   if (!build(L, k, d)) {
     lua_pushnil(L);
     lua_insert(L, -2);
@@ -446,18 +561,30 @@ static int kernel_launch(lua_State *L) {
   lt_lua_enter(L, lt_lua_state(L));
   const lt_Backend *b = lt_device_backend(d.type);
   lt_Stream *stream = b->streams.current ? b->streams.current(b, d.index) : NULL;
-  for (int i = 0; i < k->count; i++) {
-    if (!k->param[i].pointer) continue;
-    const lt_Tensor *t = lt_lua_to_tensor(L, FIRST + i);
-    if (!t) refuse(L, k, i, "a tensor"); /* a finalizer freed it during compilation */
-    void *data = lt_tensor_data(t);
-    memcpy(values[i], &data, sizeof data);
-  }
-  launch.arguments = address;
-  if (!run(k, b, d, &launch, stream)) lt_lua_fail(L, k->source.name);
+  read_addresses(L, k, &a);
+  launch.arguments = a.address;
+  launch.sizes = a.sizes;
+  bool empty = launch.by_threads && !(launch.grid[0] && launch.grid[1] && launch.grid[2]);
+  if (!empty && !run(k, b, d, &launch, stream)) lt_lua_fail(L, k->source.name);
   note_tensors(L, k, b, stream);
   lua_pushboolean(L, true);
   return 1;
+}
+
+/* k:limits(device) -> the most threads of a threadgroup, the threads of a SIMD group, and the bytes
+ * of threadgroup memory that the kernel declares; nil where the device does not say */
+static int kernel_limits(lua_State *L) {
+  Kernel *k = kernel_at(L);
+  lt_Device d;
+  if (!lt_device_parse(lt_lua_text(L, 2, k->kind->function, "device"), &d)) lt_lua_fail(L, NULL);
+  const lt_Backend *b = lt_device_backend(d.type);
+  lt_KernelLimits limits;
+  if (!k->built[d.index] || !b->kernels.user_limits) return 0;
+  if (!b->kernels.user_limits(k->built[d.index], &limits)) lt_lua_fail(L, k->source.name);
+  lua_pushinteger(L, limits.threads);
+  lua_pushinteger(L, limits.simd_width);
+  lua_pushinteger(L, limits.shared);
+  return 3;
 }
 
 /* _same_layout(...) -> whether the tensors among the values are contiguous and have one shape */
@@ -476,7 +603,8 @@ static int same_layout(lua_State *L) {
 }
 
 void lt_lua_open_kernel(lua_State *L, int functions, int methods) {
-  static const luaL_Reg own[] = {{"build", kernel_build}, {"launch", kernel_launch}, {NULL, NULL}};
+  static const luaL_Reg own[] = {
+      {"build", kernel_build}, {"launch", kernel_launch}, {"limits", kernel_limits}, {NULL, NULL}};
   (void)methods;
   luaL_newmetatable(L, KERNEL);
   lua_newtable(L);

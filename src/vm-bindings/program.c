@@ -172,7 +172,7 @@ static bool run(lua_State *L, const lt_Program *p, int n, lt_Tensor **in, lt_Ten
   lt_TraceSpan span;
   lt_lua_enter(L, lt_lua_state(L));
   lt_use_enter(lt_thread(), &use, &args, 1);
-  bool traced = lt_trace_begin(&span, LT_TRACE_OP);
+  bool traced = lt_trace_begin_op(&span, "elementwise");
   bool ok = lt_program_run(p, in, out, refused);
   if (traced) {
     span.event.op = LT_NO_OP; /* not an op of the table */

@@ -56,6 +56,35 @@ static void an_op_is_traced_with_its_result(void) {
   CHECK_INT(h.count, 2); /* the tracer was removed */
 }
 
+/* The begins and ends of ops, as text: "mean(sum()div())". */
+typedef struct Outline {
+  char text[200];
+} Outline;
+
+static void write_begin(void *context, const char *name) {
+  Outline *o = context;
+  size_t at = strlen(o->text);
+  snprintf(o->text + at, sizeof o->text - at, "%s(", name);
+}
+
+static void write_end(void *context, const lt_TraceEvent *event) {
+  Outline *o = context;
+  size_t at = strlen(o->text);
+  if (event->kind == LT_TRACE_OP && at + 1 < sizeof o->text) memcpy(o->text + at, ")", 2);
+}
+
+static void each_op_that_begins_ends(void) {
+  Outline o = {""};
+  lt_Tracer tracer = {.on_begin = write_begin, .on_event = write_end, .context = &o};
+  lt_Tensor *x = floats(100);
+  lt_trace_add(&tracer);
+  lt_release(lt_op1(LT_OP_clone, (lt_Arg[]){LT_ARG(x)}, 1));
+  CHECK(!lt_op1(LT_OP_mm, (lt_Arg[]){LT_ARG(x), LT_ARG(x)}, 2)); /* an error */
+  lt_trace_remove(&tracer);
+  CHECK_STR(o.text, "clone(copy())mm()");
+  lt_release(x);
+}
+
 static void an_op_in_place_reports_what_it_writes(void) {
   EventLog h = {0};
   lt_Tracer tracer = {.on_event = log_event, .context = &h};
@@ -238,6 +267,7 @@ static void equal_bytes_have_equal_digests(void) {
 
 int main(void) {
   RUN(an_op_is_traced_with_its_result);
+  RUN(each_op_that_begins_ends);
   RUN(an_op_in_place_reports_what_it_writes);
   RUN(parts_are_traced_before_their_composite);
   RUN(a_failed_op_is_traced_as_failed);

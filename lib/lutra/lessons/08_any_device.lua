@@ -4,9 +4,9 @@ local ROWS, COLUMNS = 5, 3
 
 -- Returns the devices of this machine.
 local function places(lt)
-  local list = {"cpu"}
-  for i = 0, lt.cuda.device_count() - 1 do list[#list + 1] = "cuda:" .. i end
-  if lt.mps.is_available() then list[#list + 1] = "mps" end
+  local list, cuda, mps = {"cpu"}, lt.cuda, lt.mps
+  for i = 0, cuda.device_count() - 1 do list[#list + 1] = "cuda:" .. i end
+  if mps.is_available() then list[#list + 1] = "mps" end
   return list
 end
 

@@ -351,7 +351,7 @@ local function time_ends(clocks)
 end
 
 rule("T7", "time measured while the device is still running",
-  "synchronize before you read the clock: lt.cuda.synchronize(); local t = lt.clock()",
+  "synchronize before you read the clock: lt.synchronize(); local t = lt.clock()",
   function(record, report)
     local function too_early(c) return c.launched > 0 end
     for _, group in ipairs(by_line(time_ends(record.clocks), too_early)) do

@@ -58,7 +58,7 @@ end
 -- ---- opening and leaving
 
 local function check_devices(item, number)
-  local required, here = item.devices or 0, require("lutra").cuda.device_count()
+  local required, here = item.devices or 0, require("lutra").accelerator.device_count()
   if here >= required then return end
   error(("lesson: expected %s for lesson %d (%s), got %d\nhint: leave (Ctrl-D) and start lutra "
     .. "--emulate cuda:%d,memory=256MiB --lesson %d"):format(texts.plural(required, "GPU"), number,

@@ -100,13 +100,11 @@ end
 -- Returns the entries of every accelerator device; sets list.missing and list.accelerated.
 local function accelerators(list)
   local devices = {}
-  for _, kind in ipairs {"cuda", "mps"} do
-    local count, why = core._device_count(kind)
-    if count == 0 then list.missing[#list.missing + 1] = {kind = kind, why = why} end
-    list.accelerated = list.accelerated or count > 0
-    for i = 0, count - 1 do
-      devices[#devices + 1] = core.device(kind == "mps" and "mps" or ("%s:%d"):format(kind, i))
-    end
+  for _, kind in ipairs(core._accelerator.kinds()) do
+    local names, why = core._accelerator.names(kind)
+    if #names == 0 then list.missing[#list.missing + 1] = {kind = kind, why = why} end
+    list.accelerated = list.accelerated or #names > 0
+    table.move(names, 1, #names, #devices + 1, devices)
   end
   return devices
 end

@@ -511,10 +511,14 @@ describe("lt.mps", function()
     assert.is_false(mps.is_available())
     assert.is_false(mps.is_built())
     assert.equal(0, mps.device_count())
-    for _, name in ipairs {"synchronize", "empty_cache", "current_allocated_memory",
-      "driver_allocated_memory", "recommended_max_memory", "Event", "unsupported_ops"} do
-      fails({"mps." .. name, 'expected an available device, got "mps"'}, mps[name])
+    for _, name in ipairs {"synchronize", "empty_cache", "recommended_max_memory", "Event",
+      "unsupported_ops"} do
+      fails({"mps." .. name, 'expected an available device, got "mps"',
+        "hint: lutra --emulate mps emulates a GPU of Apple"}, mps[name])
     end
+    fails({"mps.compile_shader: ", "hint: lutra --emulate mps"}, mps.compile_shader, "kernel")
+    fails({"mps.profiler.start: ", "hint: lutra --emulate mps"}, mps.profiler.start)
+    assert.equal(0, mps.current_allocated_memory() + mps.driver_allocated_memory())
     fails('expected an available device, got "mps"', mps.set_per_process_memory_fraction, 0.5)
     mps.manual_seed(3)
     local state = mps.get_rng_state()

@@ -1,5 +1,6 @@
 -- Beginners' errors about devices: each message names what was expected, what it got and the fix.
 
+local devices = require "device_support"
 local support = require "program_support"
 local has, has_not = support.has, support.has_not
 
@@ -214,10 +215,15 @@ describe("--emulate", function()
       refused(name, ('expected a device type, got "%s"\nhint: cuda:2 for two GPUs'):format(name))
     end
     refused("cuda:2,pcie4",
-      'expected a device type, got "pcie4"\nhint: cuda:2 for two GPUs, with options: '
+      'expected a device type, got "pcie4"\nhint: cuda:2 for two GPUs, mps for one of Apple, with '
+        .. 'options: '
       .. "memory=256MiB, link=pcie4, peer=off")
     refused("link=pcie4", 'expected a device type first, got "link=pcie4"\nhint: cuda:2,link=pcie4')
-    refused("cuda:2,mps", 'cannot emulate "mps": not available in this build')
+    if devices.can_emulate "mps" then
+      refused("cuda:2,mps:2", 'expected 1 device of type "mps", got 2')
+    else
+      refused("cuda:2,mps", 'cannot emulate "mps": not available in this build')
+    end
     refused("cuda:0", 'expected a number of devices from 1 to 8, such as cuda:2, got "cuda:0"')
     refused("cuda:2,link=pcie9", 'expected a link (pcie3, pcie4')
     for _, size in ipairs {"lots", "0", "1TiB", "256mb", "", "MiB"} do

@@ -9,14 +9,16 @@ local support = {}
 local root = debug.getinfo(1, "S").source:match "^@(.*)tests/spec/" or "./"
 if root == "" then root = "./" end
 
-local can_emulate -- nil until the first call
+local emulated = {} -- type of devices -> whether they can be emulated
 
---- Was this Lutra built with emulated CUDA devices?
-function support.can_emulate()
-  if can_emulate == nil then
-    can_emulate = program.run "--emulate cuda:2 -e 'os.exit(lt.cuda.is_built())'".status == 0
+--- Was this Lutra built with emulated devices of a type ("cuda" where it is left out)?
+function support.can_emulate(kind)
+  kind = kind or "cuda"
+  if emulated[kind] == nil then
+    emulated[kind] = program.run(("--emulate %s -e 'os.exit(lt.%s.is_built())'"):format(kind, kind)
+      ).status == 0
   end
-  return can_emulate
+  return emulated[kind]
 end
 
 local can_compile -- nil until the first call
@@ -32,12 +34,21 @@ function support.can_compile()
   return can_compile
 end
 
---- busted's `it` for tests that need emulated devices: without any they are skipped. busted's words
--- are in the environment of the file that asks: devices.emulated_it(_ENV).
-function support.emulated_it(busted)
+-- What this build lacks for emulated devices ("cuda:2,mps"), or nil.
+local function missing(devices)
+  for kind in devices:gmatch "%a+" do
+    if not support.can_emulate(kind) then return ("no emulated %s in this build"):format(kind) end
+  end
+end
+
+--- busted's `it` for tests that need emulated devices ("cuda" where they are left out): without any
+-- they are skipped. busted's words are in the environment of the file that asks:
+-- devices.emulated_it(_ENV).
+function support.emulated_it(busted, devices)
   return function(title, f)
     busted.it(title, function()
-      if not support.can_emulate() then return busted.pending "no emulated CUDA in this build" end
+      local lacks = missing(devices or "cuda")
+      if lacks then return busted.pending(lacks) end
       f()
     end)
   end
@@ -69,13 +80,14 @@ end
 function support.elsewhere(name, busted, options)
   options = options or {}
   if os.getenv "LUTRA_EMULATE" then return false end -- the outer process has asked
-  if os.getenv "LUTRA_TEST_GPU" then
+  local kinds = options.emulate or {"cuda:2"}
+  local apple = table.concat(kinds, ","):find "mps" -- no GPU of NVIDIA can run it
+  if os.getenv "LUTRA_TEST_GPU" and not apple then
     if not options.compiles or support.can_compile() then return false end
     busted.it(name .. " on a GPU", function() busted.pending "needs libnvrtc" end)
     return true
   end
   local debug_build = os.getenv "LUTRA_TEST_DEBUG" -- too slow to do everything twice
-  local kinds = options.emulate or {"cuda:2"}
   local function run(kind, order, ...)
     local words = {...}
     for i, word in ipairs(words) do words[i] = program.quote(word) end
@@ -85,7 +97,7 @@ function support.elsewhere(name, busted, options)
       .. "LUTRA_EMULATE=%s,memory=%s LUTRA_EMULATE_ORDER=%s %s %s"):format(cache, kind,
       options.memory or "256MiB", order, program.quote(program.program), table.concat(words, " ")))
   end
-  local test = support.emulated_it(busted)
+  local test = support.emulated_it(busted, (table.concat(kinds, ","):gsub(":%d", "")))
 
   busted.describe(name .. " on emulated devices", function()
     for _, order in ipairs {"forward", options.reverse and not debug_build and "reverse" or nil} do

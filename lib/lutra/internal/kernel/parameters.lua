@@ -7,8 +7,8 @@
 
 local parameters = {}
 
--- Replaces comments and strings by blanks; line numbers do not change.
-local function strip(source)
+--- Returns a source with comments and strings replaced by blanks; line numbers do not change.
+function parameters.strip(source)
   local function blank(text) return (text:gsub("[^\n]", " ")) end
   local out, at = {}, 1
   while true do
@@ -108,8 +108,8 @@ local function parse_one(text, number)
   }
 end
 
--- Splits a list at the commas outside brackets.
-local function split(list)
+--- Splits a list of parameters at the commas outside brackets.
+function parameters.split(list)
   local pieces, depth, from = {}, 0, 1
   for at, c in list:gmatch "()([,()<>])" do
     if c == "," then
@@ -130,7 +130,7 @@ end
 --- Returns the kernels of a source: a list of {name, list = the text between the brackets,
 -- template}; and the line of the first `__global__` that is not followed by a function, or nil.
 function parameters.kernels(source)
-  local text, found, bad = strip(source), {}, nil
+  local text, found, bad = parameters.strip(source), {}, nil
   for at, rest in text:gmatch "()__global__()" do
     local head = text:sub(rest):gsub("__launch_bounds__%s*%b()", " "):gsub(
       "__attribute__%s*%b()", " ")
@@ -152,7 +152,7 @@ end
 -- unsupported parameter.
 function parameters.read(kernel)
   local list = {}
-  for i, text in ipairs(split(kernel.list)) do
+  for i, text in ipairs(parameters.split(kernel.list)) do
     local parameter, bad = parse_one(text, i)
     if not parameter then return nil, bad end
     list[i] = parameter

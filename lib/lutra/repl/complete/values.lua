@@ -62,6 +62,7 @@ local function devices()
   local list, seen = core._devices_here(), {}
   for _, name in ipairs(list) do seen[name] = true end
   for i = 0, seen["cuda:0"] and -1 or undetected_gpus() - 1 do list[#list + 1] = "cuda:" .. i end
+  if not seen.mps and core._accelerator.is_built "mps" then list[#list + 1] = "mps" end
   return list
 end
 

@@ -1,7 +1,8 @@
 --- The catalog of lessons: one Lua file each, in the order of their names.
 --
 -- The lessons of Lutra are in lutra/lessons/; they are followed by a teacher's own, from the folder
--- LUTRA_LESSONS, else $XDG_CONFIG_HOME/lutra/lessons. Invariant: a file is run only when its lesson
+-- LUTRA_LESSONS, else $XDG_CONFIG_HOME/lutra/lessons. Lutra's own are adapted to a machine whose
+-- only GPU is "mps". Invariant: a file is run only when its lesson
 -- is opened, with its own globals, so that an error or an endless loop in it affects no other
 -- lesson. The error is then in the lesson's field `wrong`.
 
@@ -128,9 +129,24 @@ function catalog.is_from(message, f)
   return message:sub(1, #start) == start
 end
 
+-- Returns the text of a lesson of Lutra, which is written for "cuda:0", for a machine whose only
+-- GPU is "mps".
+local function adapt(text)
+  local lt = require "lutra"
+  if lt.cuda.is_available() or not lt.mps.is_available() then return text end
+  return (text:gsub("cuda:0", "mps"):gsub("lt%.cuda%.", "lt.accelerator."))
+end
+
 -- Runs a file. Returns its table, or nil and the reason.
 local function run(path)
-  local f, why = loadfile(path, "t", environment())
+  local own = path:sub(1, #builtin_folder()) == builtin_folder()
+  local text = own and files.read(path)
+  local f, why
+  if text then
+    f, why = load(adapt(text), "@" .. path, "t", environment())
+  else
+    f, why = loadfile(path, "t", environment())
+  end
   if not f then return nil, why end
   local ok, lesson = pcall(f)
   if not ok then

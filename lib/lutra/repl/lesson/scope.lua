@@ -3,7 +3,10 @@
 -- session's state is restored, also when the check raises an error or is interrupted. So the
 -- result depends only on the code that is checked.
 
+local core = require "lutra.core"
 local lt = require "lutra"
+
+local accelerator = lt.accelerator
 
 local scope = {}
 
@@ -15,18 +18,26 @@ local modes = {
   {"the random numbers", lt.get_rng_state, lt.set_rng_state},
 }
 
--- Returns the modes of CUDA. Setting a stream makes its device the current one, so the current
--- device is set first and restored last.
-local function cuda_modes()
-  local cuda = lt.cuda
-  local list = {{"the current device", cuda.current_device, cuda.set_device, 0}}
-  for i = 0, cuda.device_count() - 1 do
-    list[#list + 1] = {("the current stream of cuda:%d"):format(i),
-      function() return cuda.current_stream(i) end,
-      function(stream)
-        cuda.set_stream(stream)
-        cuda.set_device(0)
-      end, cuda.default_stream(i)}
+-- Returns the modes of the accelerators. Setting a stream makes its device the current one, so the
+-- current device is set first and restored last.
+local function device_modes()
+  local list = {}
+  for _, kind in ipairs(core._accelerator.kinds()) do
+    local names = core._accelerator.names(kind)
+    local function reset() accelerator.set_device_index(names[1]) end
+    if #names > 1 then
+      list[#list + 1] = {"the current device", function() return core.device(kind) end,
+        accelerator.set_device_index, names[1]}
+    end
+    for _, name in ipairs(names) do
+      list[#list + 1] = core._accelerator.has_streams(name) and {
+        "the current stream of " .. name,
+        function() return accelerator.current_stream(name) end,
+        function(stream)
+          accelerator.set_stream(stream)
+          reset()
+        end, accelerator.default_stream(name)} or nil
+    end
   end
   return list
 end
@@ -46,8 +57,9 @@ end
 
 -- ---- Lutra's functions
 
-local watched = {lt = lt, ["lt.cuda"] = lt.cuda, ["lt.placement"] = lt.placement, ["lt.nn"] = lt.nn,
-  ["lt.F"] = lt.F, ["lt.optim"] = lt.optim}
+local watched = {lt = lt, ["lt.accelerator"] = accelerator, ["lt.cuda"] = lt.cuda,
+  ["lt.mps"] = lt.mps, ["lt.placement"] = lt.placement, ["lt.nn"] = lt.nn, ["lt.F"] = lt.F,
+  ["lt.optim"] = lt.optim}
 
 local pristine = {}
 for of, t in pairs(watched) do
@@ -91,7 +103,7 @@ function scope.new()
   local self = setmetatable({aside = {}, undo = {}}, Scope)
   set_functions(self)
   set_modes(self, modes)
-  if lt.cuda.device_count() > 0 then set_modes(self, cuda_modes()) end
+  set_modes(self, device_modes())
   lt.manual_seed(checks)
   return self
 end
