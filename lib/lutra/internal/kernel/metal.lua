@@ -40,7 +40,7 @@ local QUALIFIERS = {volatile = true, restrict = true, __restrict = true, struct 
   ["metal::"] = true}
 
 -- Reads one parameter. Returns {name, type, element, lanes, numbers, pointer, written, list, at}
--- for memory or a value, false for a built-in or threadgroup memory; nil and its text for any other.
+-- for a value or memory, false for a built-in or threadgroup memory; nil and its text for others.
 local function parse_one(text, number)
   text = text:gsub("%s+", " "):match "^ ?(.-) ?$"
   local attribute = text:match "%[%[(.-)%]%]"
