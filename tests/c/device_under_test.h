@@ -20,6 +20,21 @@ __attribute__((unused)) static lt_Device test_device(void) {
   return device;
 }
 
+/* Returns true when the device under test has the dtype. */
+__attribute__((unused)) static bool has_dtype(int dtype) {
+  return lt_device_has_dtype(test_device().type, (lt_Dtype)dtype);
+}
+/* Returns the first dtype from d on that the device under test has; LT_DTYPE_COUNT or more where
+ * there is none. Loops over dtypes use it. */
+__attribute__((unused)) static int next_dtype(int d) {
+  while (d < LT_DTYPE_COUNT && !has_dtype(d)) d++;
+  return d;
+}
+/* Returns float64, or float32 where the device under test does not have that. */
+__attribute__((unused)) static lt_Dtype widest_float(void) {
+  return has_dtype(LT_float64) ? LT_float64 : LT_float32;
+}
+
 /* Returns a tensor with t's geometry on a copy of its whole storage; it belongs to the scope. */
 __attribute__((unused)) static lt_Tensor *with_layout_on(lt_Device device, lt_Tensor *t) {
   int64_t n = (int64_t)t->storage->nbytes, one = 1;

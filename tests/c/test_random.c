@@ -101,6 +101,7 @@ static void numbers_depend_on_seed_and_index_only(void) {
   int was = lt_num_threads();
   REQUIRE(g);
   for (size_t k = 0; k < KINDS; k++) {
+    if (!has_dtype(kinds[k].dtype)) continue;
     static const int64_t sizes[] = {1, 2, 3, 5, 511, 513, 1023, 1025, 40001};
     lt_set_num_threads(1);
     lt_generator_seed(g, 7);
@@ -147,6 +148,10 @@ static void uniform_maps_words_as_documented(void) {
   static const uint32_t first[4] = {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8};
   for (int i = 0; i < 4; i++) CHECK_NEAR(number(x, i), (first[i] >> 8) / 16777216.0, 0);
   lt_generator_seed(g, 0);
+  if (!has_dtype(LT_float64)) {
+    lt_generator_free(g);
+    return;
+  }
   x = drawn(&d, g, 2);
   REQUIRE(x);
   CHECK_NEAR(number(x, 0), (double)(0xe169c58d6627e8d5u >> 11) * 0x1p-53, 0);
@@ -174,6 +179,7 @@ static void moments_match_the_distribution(void) {
   lt_Generator *g = lt_generator_new(2024);
   double n = 40000;
   for (size_t k = 0; k < KINDS; k++) {
+    if (!has_dtype(kinds[k].dtype)) continue;
     lt_Tensor *x = drawn(&kinds[k], g, (int64_t)n);
     REQUIRE(x);
     double m = 0, v = 0,
@@ -190,7 +196,7 @@ static void moments_match_the_distribution(void) {
 
 static void results_stay_in_range(void) {
   lt_Generator *g = lt_generator_new(5);
-  for (int d = LT_float16; d <= LT_float64; d++) {
+  for (int d = next_dtype(LT_float16); d <= LT_float64; d = next_dtype(d + 1)) {
     Kind k = {LT_OP_uniform, (lt_Dtype)d, 1000, 1001}; /* rounding would give 1001 in the halves */
     lt_Tensor *x = drawn(&k, g, 20000);
     REQUIRE(x);
@@ -286,7 +292,7 @@ static void multinomial_draws_by_weight(void) {
   CHECK_NEAR((double)count[3], 3000, 217);
   CHECK_NEAR((double)count[4], 4000, 224);
   /* without replacement: distinct, the first one by weight; the others by the remaining weights */
-  lt_Tensor *v = V(float64, 1, 3, 0, 4);
+  lt_Tensor *v = V(float32, 1, 3, 0, 4);
   int64_t first[5] = {0}, pair = 0;
   for (int i = 0; i < 4000; i++) {
     size_t mark = lt_scope_open();
