@@ -271,6 +271,16 @@ $(mps_emulated_backend): $(mps_emulated_objects) $(BUILD)/obj/mps/link tools/bui
 	$(Q)$(CXX_FOUND) $(ldflags) -shared -Wl,--version-script=tools/build/backend.map \
 	  -Wl,-Bsymbolic -Wl,-z,nodelete $(mps_emulated_objects) -o $@ -lpthread -ldl -lm
 
+# Tests of the emulated runtime itself, which do not use Lutra.
+metal_tests := $(if $(CXX_FOUND),$(patsubst tests/metal/%.cpp,$(BUILD)/tests/%,\
+  $(sort $(wildcard tests/metal/test_*.cpp))))
+mps_runtime_objects := $(filter-out $(mps_c:%.c=$(BUILD)/obj/mps_emulated/%.o) $(metal_texts:%=%.o),\
+  $(mps_emulated_objects))
+$(BUILD)/tests/%: $(BUILD)/obj/mps_emulated/tests/metal/%.o $(mps_runtime_objects)
+	@mkdir -p $(@D)
+	$(call say,ld,$@)
+	$(Q)$(CXX_FOUND) $(ldflags) -rdynamic $^ -o $@ -lpthread -ldl -lm
+
 .PHONY: cuda cuda-emulated mps-emulated
 mps-emulated: $(mps_emulated_backend)
 cuda: $(cuda_backend)
@@ -351,7 +361,7 @@ $(module): $(bindings) $(core) $(BUILD)/obj/link tools/build/core.map
 
 # A test links the whole library, because a backend that it loads may call any function of it.
 .PHONY: ctests
-ctests: $(ctests) $(cplugins) $(emulated_tests)
+ctests: $(ctests) $(cplugins) $(emulated_tests) $(metal_tests)
 $(BUILD)/tests/%: $(BUILD)/obj/tests/c/%.o $(chelpers) $(library)
 	@mkdir -p $(@D)
 	$(call say,ld,$@)

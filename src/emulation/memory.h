@@ -42,8 +42,8 @@ struct Memory {
 size_t page_size();
 inline size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
-/* Reserves the addresses of the device with this index, which has `capacity` bytes. Where that fails,
- * it has no memory. */
+/* Reserves the addresses of the device with this index, which has `capacity` bytes. Where that
+ * fails, it has no memory. */
 void memory_start(Memory *m, int device, size_t capacity);
 /* Returns the memory that an address belongs to, or NULL. */
 Memory *memory_of(const void *address);

@@ -85,9 +85,13 @@ bool Dispatch::run(lt_MetalError *error) {
   grid.launch = &launch;
   bindings.buffers = buffers.data();
   Access access(&device->memory, std::move(used));
-  lt_EmulatedFault fault = injected(Fault::ILLEGAL) ? LT_EMULATED_ADDRESS : run_grid(grid);
-  if (fault == LT_EMULATED_OK) return true;
-  lt_MetalStatus status = status_of(fault);
+  if (injected(Fault::ILLEGAL)) {
+    set_error(error, LT_METAL_PAGE_FAULT, "page fault in kernel '%s' (LUTRA_EMULATE_FAULT)",
+              pipeline->kernel->name);
+    return false;
+  }
+  lt_MetalStatus status = status_of(run_grid(grid));
+  if (status == LT_METAL_OK) return true;
   set_error(error, status, "%s in kernel '%s': %s", title_of(status), pipeline->kernel->name,
             last_fault());
   return false;

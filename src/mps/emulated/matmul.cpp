@@ -1,43 +1,13 @@
 /* matmul.cpp: products of matrices, which Apple's MPSMatrixMultiplication computes on a GPU. Sums
  * are float32, also of float16 factors. */
+#include "emulated/half_bits.h"
 #include "runtime.h"
 
 #include <string.h>
+#include <utility>
 
 namespace emulated {
 namespace {
-
-/* float16's bits to float32, exactly. */
-float to_float(uint16_t h) {
-  uint32_t sign = (uint32_t)(h & 0x8000u) << 16, rest = (uint32_t)(h & 0x7fffu) << 13;
-  uint32_t bits = rest + ((127 - 15) << 23);
-  if ((h & 0x7c00u) == 0x7c00u) bits = rest + ((255 - 31) << 23); /* infinity and NaN */
-  float f;
-  memcpy(&f, &bits, sizeof f);
-  if (!(h & 0x7c00u)) f -= 0x1p-14f; /* subnormal: the leading 1 was added */
-  memcpy(&bits, &f, sizeof f);
-  bits |= sign;
-  memcpy(&f, &bits, sizeof f);
-  return f;
-}
-
-/* float32 to float16's bits, rounded to the nearest, ties to even. */
-uint16_t to_half(float f) {
-  uint32_t bits;
-  memcpy(&bits, &f, sizeof bits);
-  uint16_t sign = (uint16_t)(bits >> 16 & 0x8000u);
-  bits &= 0x7fffffffu;
-  if (bits > 0x7f800000u) return (uint16_t)(sign | 0x7e00u);
-  if (bits >= 0x477ff000u) return (uint16_t)(sign | 0x7c00u);
-  if (bits < 0x38800000u) { /* subnormal: the sum's last bit is float16's */
-    float small;
-    memcpy(&small, &bits, sizeof small);
-    small += 0.5f;
-    memcpy(&bits, &small, sizeof bits);
-    return (uint16_t)(sign | (bits - 0x3f000000u));
-  }
-  return (uint16_t)(sign | (bits + 0xfffu + (bits >> 13 & 1) - ((127u - 15u) << 23)) >> 13);
-}
 
 /* A matrix in memory. */
 struct Operand {
@@ -54,10 +24,10 @@ struct Operand {
     float f;
     uint16_t h;
     if (!half) return memcpy(&f, at, sizeof f), f;
-    return memcpy(&h, at, sizeof h), to_float(h);
+    return memcpy(&h, at, sizeof h), lt_emulated_from_half(h);
   }
   void set(size_t row, size_t column, float f) const {
-    uint16_t h = half ? to_half(f) : (uint16_t)0;
+    uint16_t h = half ? lt_emulated_to_half(f) : (uint16_t)0;
     memcpy(element(row, column), half ? (void *)&h : (void *)&f, half ? sizeof h : sizeof f);
   }
 };
@@ -70,12 +40,14 @@ struct Matmul final : Command {
     for (const Operand *x : {&out, &a, &b})
       if (!is_accessible(x->range, error)) return false;
     Access access(out.range.memory, {out.range.base, a.range.base, b.range.base});
-    std::vector<float> row(columns);
+    std::vector<float> row(columns), factors(depth * columns);
+    for (size_t k = 0; k < depth; k++)
+      for (size_t j = 0; j < columns; j++) factors[k * columns + j] = b.get(k, j);
     for (size_t i = 0; i < rows; i++) {
       row.assign(columns, 0.0f);
       for (size_t k = 0; k < depth; k++) {
-        const float factor = a.get(i, k);
-        for (size_t j = 0; j < columns; j++) row[j] += factor * b.get(k, j);
+        const float factor = a.get(i, k), *with = &factors[k * columns];
+        for (size_t j = 0; j < columns; j++) row[j] += factor * with[j];
       }
       for (size_t j = 0; j < columns; j++) out.set(i, j, row[j]);
     }

@@ -1,4 +1,5 @@
-/* queues.cpp: queues and command buffers. A command buffer is one operation of its queue's thread. */
+/* queues.cpp: queues and command buffers. A command buffer is one operation of its queue's
+ * thread. */
 #include "runtime.h"
 
 #include <utility>

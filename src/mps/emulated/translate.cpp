@@ -147,7 +147,7 @@ private:
     if (is_address_space(token)) {
       const Token &next = t[i + 1];
       if (!next.is_word() && !next.is("*") && !next.is("&") && !next.is("::") && !next.is("{") &&
-          !next.is(">"))
+          !next.is(">") && !t[i - 1].is("["))
         t.fail(i, "'" + token.text + "' is a keyword of Metal: it cannot be a name");
     }
     if (token.is("device") || token.is("thread") || token.is("threadgroup"))
