@@ -67,8 +67,6 @@ local function run(case, device)
   return lt.with_device(device, function() return {call()} end)
 end
 
-local here = lt.get_default_device()
-
 -- The results have the dtypes, shapes and strides that the CPU's have.
 local function same_form(case, got, device, label)
   for k, want in ipairs(run(case, "cpu")) do
@@ -112,14 +110,41 @@ local function describe_inputs(case)
   return case.code .. " with " .. table.concat(parts, ", ")
 end
 
+local here = lt.get_default_device()
+
+-- On a device without float64 and complex128, their cases run in float32 and complex64, except
+-- those whose values are limits of float64.
+local NARROWER = {float64 = "float32", complex128 = "complex64"}
+local LIMITS = {nan_to_num = true}
+local is_narrow = not pcall(lt.empty, {1}, {dtype = "float64", device = here})
+local function narrow(case)
+  case.code = case.code:gsub("%w+", NARROWER)
+  for _, specs in ipairs {case.inputs, case.outputs} do
+    for _, spec in pairs(specs) do
+      if type(spec) == "table" and NARROWER[spec.dtype] then
+        spec.dtype = NARROWER[spec.dtype]
+        for k, v in ipairs(specs == case.outputs and spec.data or {}) do
+          if type(v) == "number" then spec.data[k] = string.unpack("f", string.pack("f", v)) end
+        end
+      end
+    end
+  end
+end
+local function is_left_out(case)
+  return is_narrow and LIMITS[case.op] and describe_inputs(case):find "float64"
+end
+
 local by_op, names = {}, {}
 for _, make in ipairs(golden.cases "ops") do
   local case = make()
-  if not by_op[case.op] then
-    by_op[case.op] = {}
-    names[#names + 1] = case.op
+  if not is_left_out(case) then
+    if is_narrow then narrow(case) end
+    if not by_op[case.op] then
+      by_op[case.op] = {}
+      names[#names + 1] = case.op
+    end
+    table.insert(by_op[case.op], case)
   end
-  table.insert(by_op[case.op], case)
 end
 
 describe("values equal PyTorch " .. golden.version() .. "'s:", function()
