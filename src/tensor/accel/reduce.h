@@ -11,6 +11,7 @@
 /* The reduction (sum |x|^a)^(1/a), in double: _norm for an `a` without a form of its own. */
 #define LT_REDUCTION_POWERS LT_REDUCTION_COUNT
 
+#ifndef __METAL_VERSION__ /* the description is for the host */
 /* A reduction. Results are numbered from 0 in the order of the kept dims, and the elements of each
  * in the order of the reduced dims; both lists are outermost first, strides in elements. */
 typedef struct lt_AccelReduce {
@@ -42,6 +43,7 @@ typedef struct lt_AccelReduce {
   int64_t splits, piece;
   void *scratch;
 } lt_AccelReduce;
+#endif
 
 #define LT_REDUCE_PARTIAL 40 /* the most bytes of a piece's state */
 #define LT_REDUCE_LANES   32
