@@ -118,7 +118,7 @@ static const int64_t sizes[][3] = {{1, 1, 1}, {2, 3, 4}, {1, 7, 5},    {6, 9, 1}
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
 static void mm(void) {
-  for (int d = LT_uint8; d <= LT_float64; d++)
+  for (int d = next_dtype(LT_uint8); d <= LT_float64; d = next_dtype(d + 1))
     for (int s = 0; s < SIZES; s++)
       for (Layout x = DENSE; x < LAYOUTS; x++)
         for (Layout y = DENSE; y < LAYOUTS; y++)
@@ -127,7 +127,7 @@ static void mm(void) {
 
 static void bmm(void) {
   static const int64_t batches[] = {0, 1, 3, 40};
-  for (int d = LT_uint8; d <= LT_float64; d++)
+  for (int d = next_dtype(LT_uint8); d <= LT_float64; d = next_dtype(d + 1))
     for (int s = 0; s < SIZES; s++)
       for (int b = 0; b < 4; b++)
         for (Layout x = DENSE; x < LAYOUTS; x++)
@@ -136,7 +136,7 @@ static void bmm(void) {
 }
 
 static void addmm(void) {
-  for (int d = LT_uint8; d <= LT_float64; d++)
+  for (int d = next_dtype(LT_uint8); d <= LT_float64; d = next_dtype(d + 1))
     for (int s = 0; s < SIZES; s++)
       for (int form = 0; form < 3; form++)
         for (int beta = 0; beta < 3; beta++) {
@@ -240,11 +240,14 @@ static void large_products(void) {
   CHECK(lt_gemm_takes((lt_Matrix){NULL, 0, 1}, 1, 5));
   CHECK(!lt_gemm_takes((lt_Matrix){NULL, 0, 1}, 2, 5));
   try_mm(LT_float32, DENSE, TRANSPOSED, -1, 150, 200, 120);
-  try_mm(LT_float64, TRANSPOSED, DENSE, 3, 90, 100, 80);
+  try_mm(widest_float(), TRANSPOSED, DENSE, 3, 90, 100, 80);
   int threads = lt_num_threads();
   lt_set_num_threads(1);
   try_mm(LT_float32, DENSE, DENSE, -1, 130, 140, 150);
   try_mm(LT_float32, DENSE, DENSE, 20, 13, 14, 15);
+  try_mm(LT_float32, DENSE, TRANSPOSED, -1, 5, 3000, 70); /* long sums may be divided */
+  try_mm(LT_float16, TRANSPOSED, STEPPED, 2, 70, 600, 130);
+  try_mm(LT_bfloat16, STEPPED, DENSE, 9, 129, 33, 65);
   lt_set_num_threads(threads);
 }
 
