@@ -108,5 +108,8 @@ static inline Extended exp2_of(Wide t) {
 static inline Extended lane_xor(Extended v, uint mask) {
   return extended_parts(lane_xor(v.high, mask), lane_xor(v.low, mask), lane_xor(v.e, mask));
 }
+static inline Extended lane_up(Extended v, uint step) {
+  return extended_parts(lane_up(v.high, step), lane_up(v.low, step), lane_up(v.e, step));
+}
 
 #endif
