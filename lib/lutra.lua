@@ -29,7 +29,7 @@ lt._parameter = core._parameter
 lt.device = require "lutra.internal.device"
 
 lt.pi, lt.e = math.pi, math.exp(1)
-lt.inf, lt.nan = math.huge, 0 / 0
+lt.inf, lt.nan = math.huge, math.abs(0 / 0) -- the sign of 0 / 0 depends on the CPU
 lt.newaxis = "newaxis"
 
 for name, value in pairs(scopes) do lt[name] = value end

@@ -6,4 +6,5 @@ return {
 kind = "by_hand",
 {"gelu", "lt.gelu(lt.tensor{inf, -3e38, 0})", {inf, 0, 0}}, -- x P(X <= x); PyTorch's may be NaN
 {"norm", "lt.norm(lt.zeros(0), {p = 0 / 0})", 0.0}, -- of no elements, whatever p
+{"signbit", "lt.signbit(lt.tensor{lt.nan, -lt.nan})", {false, true}}, -- on every CPU
 }

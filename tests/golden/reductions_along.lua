@@ -1,5 +1,5 @@
 -- Made by tools/golden/generate.py with PyTorch 2.15.0. Do not edit.
-local nan = -(0 / 0) -- 0 / 0 has its sign bit set
+local nan = math.abs(0 / 0) -- the sign of 0 / 0 depends on the CPU
 return {
 kind = "ops", version = "2.15.0",
 function() return {op = 'prod', code = "x:prod()", inputs = {x = {dtype = "float32", shape = {2, 3, 4}, data = {0.113214463, 0.172270745, 1.08678651, -1.92883551, -1.45869982, 0.397308052, 0.591350615, 0.549722195, 1.29247308, -1.06926501, 1.39377081, 0.996660531, -0.767194271, 0.596721172, -0.767939627, -1.14129174, -0.587467074, -0.987202108, -0.544569016, 1.2230041, 0.351781905, 1.7086767, -0.252878934, 0.700647771}}},

@@ -16,7 +16,7 @@ local parse = {}
 local SPELLED = {["!="] = "~=", ["&&"] = "and", ["||"] = "or", ["**"] = "^", ["!"] = "not"}
 local SYMBOLS = {"**", "//", "<=", ">=", "==", "~=", "!=", "&&", "||", "<", ">", "+", "-", "*", "/",
   "%", "^", "(", ")", ",", "?", ":", "!"}
-local CONSTANTS = {pi = math.pi, inf = math.huge, nan = 0 / 0}
+local CONSTANTS = {pi = math.pi, inf = math.huge, nan = math.abs(0 / 0)}
 local WORDS = {["and"] = true, ["or"] = true, ["not"] = true} -- operators that are words
 local RESERVED = {["true"] = "1", ["false"] = "0", ["nil"] = "a number"} -- and the alternative
 local DEEPEST = 200

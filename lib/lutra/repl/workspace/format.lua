@@ -38,7 +38,7 @@ local function number_text(x)
   return ("n%a"):format(x)
 end
 
-local special = {nan = 0 / 0, inf = math.huge, ["-inf"] = -math.huge}
+local special = {nan = math.abs(0 / 0), inf = math.huge, ["-inf"] = -math.huge}
 
 local function token(value)
   local kind = type(value)
