@@ -20,6 +20,12 @@ for name in pairs(getmetatable(lt).__libraries) do local _ = lt[name] end
 local device = os.getenv "LUTRA_TEST_DEVICE"
 if device then lt.set_default_device(device) end
 
+-- busted asks lua-term only whether stdout is a terminal. Debian has it for one architecture at a
+-- time, so it is missing for a cross-compiled Lutra.
+if not pcall(require, "term") then
+  package.preload.term = function() return {isatty = function() return false end} end
+end
+
 local own = {"--output=" .. root .. "/tests/busted_output.lua", "--pattern=_spec"}
 local files = false
 for _, a in ipairs(arg) do

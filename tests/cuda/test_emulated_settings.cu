@@ -220,7 +220,11 @@ static Result in_process(const char *action, const char *settings) {
     dup2(pipes[1], 2);
     close(pipes[0]);
     close(pipes[1]);
-    execl(program, "test", action, (char *)nullptr);
+    const char *emulator = getenv("LUTRA_TEST_EMULATOR"); /* of the CPU: tests/run */
+    if (emulator)
+      execlp(emulator, emulator, program, action, (char *)nullptr);
+    else
+      execl(program, "test", action, (char *)nullptr);
     _exit(99);
   }
   close(pipes[1]);
