@@ -168,7 +168,9 @@ static bool build(lua_State *L, Kernel *k, lt_Device d) {
                  lt_device_name(d), k->kind->on);
   char *log = NULL;
   lt_lua_enter(L, lt_lua_state(L));
+  lt_UserOp now = lt_user_op_set((lt_UserOp){k->kind->function, false});
   k->built[d.index] = b->kernels.user_create(d.index, &k->source, &log);
+  lt_user_op_set(now);
   if (k->built[d.index] || !log || lt_stopped()) {
     free(log);
     if (!k->built[d.index]) lt_lua_fail(L, k->source.name);
@@ -371,8 +373,8 @@ static void check_count(lua_State *L, const Kernel *k) {
   luaL_buffinit(L, &list);
   for (int i = 0; i < k->count; i++) {
     const char *type = k->param[i].type;
-    lua_pushfstring(L, "%s%s%s%s", i ? ", " : "", type, type[strlen(type) - 1] == '*' ? "" : " ",
-                    k->param[i].name);
+    lua_pushfstring(L, "%s%s%s%s", i ? ", " : "", type,
+                    strchr("*&", type[strlen(type) - 1]) ? "" : " ", k->param[i].name);
     luaL_addvalue(&list);
   }
   luaL_pushresult(&list);

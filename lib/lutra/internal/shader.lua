@@ -25,16 +25,16 @@ local nearest = require "lutra.internal.nearest"
 local FUNCTION = "mps.compile_shader"
 
 -- Raises the error for a failed compilation.
-local function fail_compile(source, name, log)
-  args.fail("%s: cannot compile %s\n%s", FUNCTION, name or "the source",
-    explain(log, {source = source, name = name, metal = true}))
+local function fail_compile(source, log)
+  args.fail("%s: cannot compile the source\n%s", FUNCTION,
+    explain(log, {source = source, file = "program_source"}))
 end
 
 -- Returns the C object of a kernel, compiled.
 local function compiled(source, name, list)
   local kernel = core._kernel(source, name, {}, list, false, "", true)
   local ok, log = kernel:build "mps"
-  if not ok then fail_compile(source, name, log) end
+  if not ok then fail_compile(source, log) end
   return kernel
 end
 
@@ -73,13 +73,11 @@ end
 -- Returns the C object for a call of a kernel that was not declared.
 local function for_values(self, casts, n, ...)
   local list, key = {}, {}
-  if type(casts) == "string" then
-    casts = setmetatable({}, {__index = function() return casts end})
-  end
   for i = 1, n do
     local value = select(i, ...)
     local is_number = type(value) ~= "userdata"
-    list[i] = parameter_for(self, i, value, is_number and (casts or {})[i] or nil)
+    local cast = type(casts) == "table" and casts[i] or type(casts) == "string" and casts or nil
+    list[i] = parameter_for(self, i, value, is_number and cast or nil)
     key[i] = list[i].element .. (list[i].pointer and "*" or "") .. (list[i].list and "+" or "")
   end
   key = table.concat(key, ",")
@@ -102,7 +100,7 @@ function Function:__call(...)
   local kernel = self._kernel or for_values(self, casts, n, ...)
   local values = table.pack(...)
   local ok, log = kernel:launch(settings, table.unpack(values, 1, n))
-  if not ok then fail_compile(self._source, self.name, log) end
+  if not ok then fail_compile(self._source, log) end
 end
 
 function Function:__tostring()

@@ -69,16 +69,19 @@ local function column_of(e, text, blanks)
   return at and caret and caret >= at and caret - at + 1 or nil
 end
 
-local function file_of(name) return name:sub(1, 100) .. ".cu" end -- as in src/cuda/nvrtc.c
+-- Returns the name of a kernel's source in the compiler's messages.
+local function file_of(self)
+  return self.file or self.name:sub(1, 100) .. ".cu" -- as in src/cuda/nvrtc.c
+end
 
 local MOST_ERRORS = 3
 
 -- Formats the errors that are in the source; returns a list of lines, empty without such errors.
-local function explain_errors(errors, source, name)
+local function explain_errors(errors, self)
   local lines, shown, more = {}, 0, 0
   for _, e in ipairs(errors) do
     local text, blanks
-    if e.file == file_of(name) then text, blanks = source_line(source, e.line) end
+    if e.file == file_of(self) then text, blanks = source_line(self.source, e.line) end
     if text or not e.file then
       shown = shown + 1
       if shown > MOST_ERRORS then
@@ -99,7 +102,7 @@ end
 -- emulation report it in files of these names, which follow the source.
 local function explain_type(errors, self)
   local e = errors[1]
-  if not e or (e.file ~= "__nv_name_map" and e.file ~= "launch") then return {} end
+  if not e or self.file or (e.file ~= "__nv_name_map" and e.file ~= "launch") then return {} end
   local declared = ("void %s(%s)"):format(self.name, parameters.text(self.parameters))
   return {
     '  the compiler finds no kernel "' .. declared .. '"',
@@ -135,17 +138,18 @@ local function advise(log, source)
   end
 end
 
---- Formats a compiler's output for a kernel {source, name, parameters}: each error with its line of
--- the source, or the first lines of the output; then advice, when there is some.
+--- Formats a compiler's output for a kernel {source, name, parameters}, or for a source {source,
+-- file = its name in the messages}: each error with its line of the source, or the first lines of
+-- the output; then advice, when there is some.
 return function(log, self)
   local errors = errors_in(log)
-  local lines = explain_errors(errors, self.source, self.name)
+  local lines = explain_errors(errors, self)
   if #lines == 0 then lines = explain_type(errors, self) end
   if #lines == 0 then
     for text in log:gmatch "[^\n]+" do
       if #lines < 10 then lines[#lines + 1] = "  " .. text end
     end
   end
-  lines[#lines + 1] = advise(log, self.source)
+  lines[#lines + 1] = not self.file and advise(log, self.source) or nil
   return table.concat(lines, "\n")
 end

@@ -82,9 +82,19 @@ local function parse_one(text, number)
   }
 end
 
+-- Returns the source with comments, strings and preprocessor lines replaced by blanks.
+local function strip(source)
+  local inside = false -- a directive whose last line ended with a backslash
+  return (parameters.strip(source):gsub("[^\n]+", function(line)
+    local directive = inside or line:find "^%s*#"
+    inside = directive and line:sub(-1) == "\\"
+    return directive and (" "):rep(#line) or line
+  end))
+end
+
 --- Returns the kernels of a source: a list of {name, list = the text between the brackets}.
 function metal.kernels(source)
-  local text, found = parameters.strip(source), {}
+  local text, found = strip(source), {}
   local function add(name, list)
     if not found[name] then
       found[#found + 1] = {name = name, list = list:sub(2, -2)}
