@@ -28,7 +28,7 @@ local losses = {}
 for _ = 1, 8 do
   for x, y in loader:iter() do -- PyTorch: for x, y in loader:
     -- The loader returns batches on the CPU, in pinned memory if there is a GPU.
-    assert(x.device == "cpu" and x:is_pinned() == lt.cuda.is_available())
+    assert(x.device == "cpu" and x:is_pinned() == lt.accelerator.is_available())
 
     -- PyTorch: x = x.to(device, non_blocking=True)
     x, y = x:to{device, non_blocking = true}, y:to{device, non_blocking = true}
@@ -46,7 +46,7 @@ print(("loss: %.4f in the first batch, %.4f in the last"):format(numbers[1], num
 assert(numbers[#numbers] < numbers[1] / 2, "the loss did not decrease")
 assert(points.device == "cpu", "the data set itself stays on the CPU")
 
-if not lt.cuda.is_available() then
+if not lt.accelerator.is_available() then
   print "skipped: pinned memory and asynchronous copies need a GPU (--emulate cuda:2)"
 else
   -- A trace shows which copies block the host.

@@ -134,8 +134,8 @@ describe("the arguments of a kernel", function()
     assert.same({123.5, 123.25, -7}, y:totable())
     lib.blend(y, {1, 2, 3}, filled("float32", 4, 5), string.pack("<i4f", 2, -7))
     assert.same({127, 128, -7}, y:totable())
-    fails("expected a list of 3 numbers for argument 'v' (#2, constant int3 &)", lib.blend, y, {1, 2},
-      {1}, "12345678")
+    fails("expected a list of 3 numbers for argument 'v' (#2, constant int3 &)", lib.blend, y,
+      {1, 2}, {1}, "12345678")
     fails("expected a string with its bytes for argument 'args'", lib.blend, y, {1, 2, 3}, {1}, {1})
     fails("expected 1 to 4096 bytes for argument 't'", lib.blend, y, {1, 2, 3}, {}, "12345678")
   end)
