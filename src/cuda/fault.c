@@ -80,7 +80,7 @@ bool lt_cuda_fault_open(const lt_Call *c, const lt_FaultNote *note, lt_CudaFault
   return ok;
 }
 
-/* ---- reports ---------------------------------------------------------------------------------- */
+/* ---- reports --------------------------------------------------------------------------------- */
 
 /* Reads and clears the report. The host blocks until the device is done, so that the report is the
  * first bad value of the earliest call in every run. On failure the report stays pending. */

@@ -1,6 +1,6 @@
 /* pipeline.c: the compiled kernels of this folder, by file, kernel and function constants. They are
- * compiled once in a run; an archive in the cache folder keeps them for later runs, where Metal then
- * finds them in milliseconds.
+ * compiled once in a run; an archive in the cache folder keeps them for later runs, where Metal
+ * then finds them in milliseconds.
  *
  * Entries are never removed, so lookups need no lock: an entry is complete when it is linked in.
  */

@@ -570,8 +570,8 @@ static void the_message_names_the_kernels(void) {
 
 /* ---- the allocator --------------------------------------------------------------------------- */
 
-/* Random allocations, uses on several streams, and frees: the memory of a tensor is not reused while
- * work that was queued before its release still uses it. */
+/* Random allocations, uses on several streams, and frees: the memory of a tensor is not reused
+ * while work that was queued before its release still uses it. */
 static void random_programs_keep_their_memory(void) {
   enum { BLOCKS = 40 };
   struct {

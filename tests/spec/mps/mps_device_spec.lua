@@ -197,7 +197,9 @@ describe("mps: bad values that the device finds", function()
       end)
       local many = lt.ones(3000000):to "int64"
       many[2999999] = 0
-      fails("got 0 at index {2999999}", function() return x:index_select(1, many:to "mps"):cpu() end)]]
+      fails("got 0 at index {2999999}", function()
+        return x:index_select(1, many:to "mps"):cpu()
+      end)]]
   end)
   test("of other kinds", function()
     passes [[
@@ -238,8 +240,9 @@ describe("mps: bad values that the device finds", function()
   test("are raised by the call itself where the host blocks for each kernel", function()
     passes([[
       local x = lt.ones{4, device = "mps"}
-      local message = fails("index_select: expected an index from 1 to 4 for argument 'index', got 9",
-        x.index_select, x, 1, lt.tensor{9}:to "mps")
+      local message = fails(
+        "index_select: expected an index from 1 to 4 for argument 'index', got 9", x.index_select,
+        x, 1, lt.tensor{9}:to "mps")
       assert(not message:find("reported later", 1, true), message)]], "LUTRA_MPS_BLOCKING=1")
   end)
 end)
