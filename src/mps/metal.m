@@ -306,7 +306,7 @@ lt_MetalDevice *lt_metal_device(int index, lt_MetalError *error) {
       return NULL;
     }
     pthread_mutex_lock(&mutex);
-    if (!open[index]) open[index] = open_device(all[(NSUInteger)index], error);
+    if (!open[index]) open[index] = open_device([all objectAtIndex:(NSUInteger)index], error);
     lt_MetalDevice *device = open[index];
     pthread_mutex_unlock(&mutex);
     return device;

@@ -26,16 +26,17 @@ typedef struct Completion {
 } Completion;
 
 /* Calls `done` in the order of the commits. Metal does not document the order of the handlers. */
-@interface LutraCompletions : NSObject
-- (void)commit:(id<MTLCommandBuffer>)buffer completion:(Completion *)completion;
-- (void)deliver:(Completion *)completion;
-@end
-
-@implementation LutraCompletions {
+@interface LutraCompletions : NSObject {
+@private
   pthread_mutex_t commits, deliveries;
   uint64_t committed, delivered;
   Completion *pending; /* by ticket */
 }
+- (void)commit:(id<MTLCommandBuffer>)buffer completion:(Completion *)completion;
+- (void)deliver:(Completion *)completion;
+@end
+
+@implementation LutraCompletions
 - (instancetype)init {
   if ((self = [super init])) {
     pthread_mutex_init(&commits, NULL);
@@ -247,7 +248,7 @@ static lt_MetalStatus status_of(NSError *error) {
 static void fail_commands(lt_MetalError *error, NSError *cause) {
   NSString *text = cause ? cause.localizedDescription : @"Metal states no reason";
   NSArray<id<MTLCommandBufferEncoderInfo>> *passes =
-      cause.userInfo[MTLCommandBufferEncoderInfoErrorKey];
+      [cause.userInfo objectForKey:MTLCommandBufferEncoderInfoErrorKey];
   for (id<MTLCommandBufferEncoderInfo> pass in passes) {
     if (pass.errorState != MTLCommandEncoderErrorStateFaulted) continue;
     text = [text stringByAppendingFormat:@", in the kernels from \"%@\" on", pass.label];

@@ -57,6 +57,17 @@ static inline NSRange NSMakeRange(NSUInteger location, NSUInteger length) {
 
 @class NSString, NSURL;
 
+/* The fields of objects in tests/apple/fake. */
+#ifdef LT_APPLE_FAKE
+#define LT_FIELDS(...)                                                                             \
+  {                                                                                                \
+  @public                                                                                          \
+    __VA_ARGS__                                                                                    \
+  }
+#else
+#define LT_FIELDS(...)
+#endif
+
 // objectivec/nsobjectprotocol
 @protocol NSObject
 @end
@@ -64,6 +75,7 @@ static inline NSRange NSMakeRange(NSUInteger location, NSUInteger length) {
 // objectivec/nsobject-swift.class
 __attribute__((objc_root_class))
 @interface NSObject<NSObject>
+LT_FIELDS(Class isa;)
 // objectivec/nsobject-c.class/alloc
 + (instancetype)alloc;
 // objectivec/nsobject-swift.class/init()
@@ -91,6 +103,7 @@ typedef struct {
 
 // foundation/nsstring
 @interface NSString : NSObject <NSCopying>
+LT_FIELDS(const char *text; unsigned length;)
 // foundation/nsstring/utf8string
 @property(readonly, nullable) const char *UTF8String __attribute__((objc_returns_inner_pointer));
 // foundation/nsstring/init(utf8string:)
@@ -109,10 +122,11 @@ typedef struct {
 
 // foundation/nsarray
 @interface NSArray<__covariant ObjectType> : NSObject <NSFastEnumeration>
+LT_FIELDS(id _Nonnull *items; NSUInteger number;)
 // foundation/nsarray/count
 @property(readonly) NSUInteger count;
-// foundation/nsarray/subscript(_:)
-- (ObjectType)objectAtIndexedSubscript:(NSUInteger)index;
+// foundation/nsarray/object(at:)
+- (ObjectType)objectAtIndex:(NSUInteger)index;
 // foundation/nsarray/init(objects:count:)
 + (instancetype)arrayWithObjects:(const ObjectType _Nonnull[_Nullable])objects
                            count:(NSUInteger)count;
@@ -126,14 +140,16 @@ typedef struct {
 
 // foundation/nsdictionary
 @interface NSDictionary<__covariant KeyType, __covariant ObjectType> : NSObject
-// foundation/nsdictionary/subscript(_:)
-- (nullable ObjectType)objectForKeyedSubscript:(KeyType)key;
+LT_FIELDS(id only_key; id only_value;)
+// foundation/nsdictionary/object(forkey:)
+- (nullable ObjectType)objectForKey:(KeyType)key;
 @end
 
 typedef NSString *NSErrorDomain;
 typedef NSString *NSErrorUserInfoKey;
 // foundation/nserror
 @interface NSError : NSObject
+LT_FIELDS(NSString *itsDomain; NSInteger itsCode; NSString * itsText; id itsInfo;)
 // foundation/nserror/domain
 @property(readonly, copy) NSErrorDomain domain;
 // foundation/nserror/code
@@ -146,6 +162,7 @@ typedef NSString *NSErrorUserInfoKey;
 
 // foundation/nsurl
 @interface NSURL : NSObject
+LT_FIELDS(NSString *path;)
 // foundation/nsurl/fileurl(withpath:)
 + (NSURL *)fileURLWithPath:(NSString *)path;
 // foundation/nsurl/checkresourceisreachableandreturnerror(_:)

@@ -175,6 +175,7 @@ API_AVAILABLE(macos(10.11)) @protocol MTLBuffer<MTLResource>
 
 // metal/mtlcompileoptions
 API_AVAILABLE(macos(10.11)) @interface MTLCompileOptions : NSObject<NSCopying>
+LT_FIELDS(BOOL safe; MTLLanguageVersion language;)
 // metal/mtlcompileoptions/languageversion
 @property(readwrite, nonatomic) MTLLanguageVersion languageVersion API_AVAILABLE(macos(10.11));
 // metal/mtlcompileoptions/fastmathenabled
@@ -189,6 +190,7 @@ API_AVAILABLE(macos(10.11)) @interface MTLCompileOptions : NSObject<NSCopying>
 
 // metal/mtlfunctionconstantvalues
 API_AVAILABLE(macos(10.12)) @interface MTLFunctionConstantValues : NSObject<NSCopying>
+LT_FIELDS(int values[32]; int number;)
 // metal/mtlfunctionconstantvalues/setconstantvalue(_:type:index:)
 - (void)setConstantValue:(const void *)value type:(MTLDataType)type atIndex:(NSUInteger)index;
 @end
@@ -208,6 +210,7 @@ API_AVAILABLE(macos(10.11)) @protocol MTLLibrary<NSObject>
 
 // metal/mtlcomputepipelinedescriptor
 API_AVAILABLE(macos(10.11)) @interface MTLComputePipelineDescriptor : NSObject<NSCopying>
+LT_FIELDS(NSString *itsLabel; id itsFunction; NSArray * itsArchives;)
 // metal/mtlcomputepipelinedescriptor/label
 @property(nullable, copy, nonatomic) NSString *label;
 // metal/mtlcomputepipelinedescriptor/computefunction
@@ -231,6 +234,7 @@ API_AVAILABLE(macos(10.11)) @protocol MTLComputePipelineState<NSObject>
 
 // metal/mtlbinaryarchivedescriptor
 API_AVAILABLE(macos(11.0)) @interface MTLBinaryArchiveDescriptor : NSObject<NSCopying>
+LT_FIELDS(NSURL *itsUrl;)
 // metal/mtlbinaryarchivedescriptor/url
 @property(nullable, copy, nonatomic) NSURL *url;
 @end

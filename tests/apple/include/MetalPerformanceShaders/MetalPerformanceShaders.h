@@ -26,6 +26,7 @@ API_AVAILABLE(macos(10.13)) @interface MPSKernel : NSObject
 
 // metalperformanceshaders/mpsmatrixdescriptor
 API_AVAILABLE(macos(10.13)) @interface MPSMatrixDescriptor : NSObject
+LT_FIELDS(NSUInteger itsRows, itsColumns, itsBytes; MPSDataType itsType;)
 // metalperformanceshaders/mpsmatrixdescriptor/init(rows:columns:rowbytes:datatype:)
 + (instancetype)matrixDescriptorWithRows:(NSUInteger)rows
                                  columns:(NSUInteger)columns
@@ -35,6 +36,7 @@ API_AVAILABLE(macos(10.13)) @interface MPSMatrixDescriptor : NSObject
 
 // metalperformanceshaders/mpsmatrix
 API_AVAILABLE(macos(10.13)) @interface MPSMatrix : NSObject
+LT_FIELDS(id itsBuffer; NSUInteger itsOffset; MPSMatrixDescriptor * itsDescriptor;)
 // metalperformanceshaders/mpsmatrix/init(buffer:offset:descriptor:)
 - (instancetype)initWithBuffer:(id<MTLBuffer>)buffer
                         offset:(NSUInteger)offset
@@ -43,6 +45,7 @@ API_AVAILABLE(macos(10.13)) @interface MPSMatrix : NSObject
 
 // metalperformanceshaders/mpsmatrixmultiplication
 API_AVAILABLE(macos(10.13)) @interface MPSMatrixMultiplication : MPSKernel
+LT_FIELDS(BOOL itsLeft, itsRight; NSUInteger itsInterior;)
 // metalperformanceshaders/mpsmatrixmultiplication/
 // init(device:transposeleft:transposeright:resultrows:resultcolumns:interiorcolumns:alpha:beta:)
 - (instancetype)initWithDevice:(id<MTLDevice>)device
