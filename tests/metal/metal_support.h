@@ -79,6 +79,7 @@ static lt_MetalLibrary *library() {
 
 __attribute__((unused)) static lt_MetalPipeline *pipeline(const char *name, int factor = 1) {
   lt_MetalError error = {};
+  if (!library()) exit(1);
   const int32_t constants[] = {factor};
   lt_MetalPipeline *p = lt_metal_pipeline_new(library(), name, constants, 1, nullptr, &error);
   if (!p) {
