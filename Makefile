@@ -232,7 +232,7 @@ metal_preprocess = $(CC) -E -P -x c++ -undef -nostdinc -D__METAL_VERSION__=300 -
   -isystem $(BUILD)/obj/mps/empty -Isrc -Isrc/tensor -Isrc/mps
 mps_include := -Isrc/mps/emulated/include -Isrc/emulation/include
 mps_flags   := -x c++ -std=c++17 -fPIC -fvisibility=hidden -fsigned-char -MD -MP $(exact) $(stack_clash) \
-  -Wall -Wextra $(WERROR) -Wno-unused -Wno-type-limits -Wno-tautological-compare $(if $(DEBUG),-Wno-maybe-uninitialized) -nostdinc $(mps_include)
+  -Wall -Wextra $(WERROR) -Werror=vla -Wno-unused -Wno-type-limits -Wno-tautological-compare $(if $(DEBUG),-Wno-maybe-uninitialized) -nostdinc $(mps_include)
 # The runtime is compiled as CUDA's is.
 mps_runtime_flags = $(subst $(emulated_include),$(mps_include),$(emulated_flags))
 
@@ -246,7 +246,7 @@ $(BUILD)/obj/mps/%.metal: src/mps/%.metal $(BUILD)/obj/mps/flags
 	$(call say,metal,$<)
 	$(Q)$(metal_preprocess) -MMD -MP -MF $@.d -MT $@ $< -o $@.body
 	$(Q)(echo '#include <metal_stdlib>'; echo 'using namespace metal;'; cat $@.body) >$@ && rm $@.body
-$(translator): $(patsubst %,$(BUILD)/obj/mps_emulated/src/mps/emulated/%.o,tokens kernels translate tool/translate)
+$(translator): $(patsubst %,$(BUILD)/obj/mps_emulated/src/mps/emulated/%.o,check kernels tokens translate tool/translate)
 	$(call say,ld,$@)
 	$(Q)$(CXX_FOUND) $(ldflags) $^ -o $@
 $(BUILD)/obj/mps/%.metal.cpp: $(BUILD)/obj/mps/%.metal $(translator)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* A product with fewer threadgroups than this is divided along the inner dimension, where that is
- * at least LONG in each part. The numbers do not depend on the device, so results do not, either. */
+ * at least LONG in each part. The numbers do not depend on the device, so results do not either. */
 #define GROUPS 64
 #define LONG   256
 

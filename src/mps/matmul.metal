@@ -1,7 +1,7 @@
 /* matmul.metal: products of matrices with any strides.
  *
- * Floating matrices are multiplied by SIMD groups, in blocks of 8 x 8. A threadgroup computes a tile
- * of the result. In steps along the inner dimension it copies a tile of each factor to its memory,
+ * SIMD groups multiply floating matrices in blocks of 8 x 8. A threadgroup computes a tile of the
+ * result. In steps along the inner dimension it copies a tile of each factor to its memory,
  * converted to float. Integers and complex numbers have a plain kernel. All sums have a
  * fixed order.
  */

@@ -153,7 +153,7 @@ struct Compilation {
     preprocess();
     translate_text();
     run(kernel_arguments(folder.path + "/kernel.cpp", object, folder.path,
-                         {"-fsigned-char", "-fno-diagnostics-show-caret"}));
+                         {"-fsigned-char", "-Werror=vla", "-fno-diagnostics-show-caret"}));
     remove_folder_name();
     if (status != CommandStatus::OK) return nullptr;
     std::string missing = undefined_symbol(object);

@@ -7,6 +7,7 @@
  * At the end, each kernel gets a function that calls it for the threads of a block, and a record.
  */
 #include "translate.h"
+#include "check.h"
 #include "kernels.h"
 
 #include <ctype.h>
@@ -154,8 +155,6 @@ private:
       token.out.clear();
     else if (token.is("constant"))
       token.out = is_const_already(i) ? "" : "const";
-    else if (token.is("double"))
-      t.fail(i, "'double' is not supported in Metal");
     else if (token.is("is_function_constant_defined"))
       replace_defined(i);
     else if (constants.count(token.text) && !token.out.empty() && !t[i - 1].is("::"))
@@ -591,7 +590,9 @@ private:
       parameters += record(p);
       i++;
     }
-    return "static const emulated::Parameter lt_parameters_" + n + "[] = {" + parameters +
+    return "static_assert(" + bytes + " <= 32768, \"the threadgroup memory of kernel " +
+           e.host_name + " is larger than 32768 bytes\");\n" +
+           "static const emulated::Parameter lt_parameters_" + n + "[] = {" + parameters +
            "{}};\nstatic void lt_run_" + n + "(const emulated::Bindings *b) {\n  typedef " +
            "lt_Parameters<decltype(&" + e.call + ")> P;\n  (void)b;\n" +
            "  lt_EmulatedContext *c = lt_emulated_here();\n  do " + e.call + "(" + call +
@@ -636,6 +637,7 @@ private:
 Translation translate(const std::string &text, const std::string &name, const char *builtin) {
   Tokens tokens = tokenize(text, name);
   Translation result;
+  if (tokens.problems.empty()) check_language(tokens);
   if (tokens.problems.empty()) result.text = Translator(tokens, builtin).run();
   result.problems = tokens.problems;
   return result;
