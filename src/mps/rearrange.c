@@ -66,9 +66,9 @@ static bool launch_roll(lt_Call *c, const lt_MpsRoll *r, const lt_Tensor *from) 
   return lt_mps_launch_each(c, launch, r->numel);
 }
 
-/* Fills in a roll of all dimensions of t, by 0. */
+/* Fills in a roll of all dimensions of t, by 0. A 0-d tensor counts as having one dimension. */
 static void roll_of(const lt_Tensor *t, lt_MpsRoll *r) {
-  *r = (lt_MpsRoll){.numel = t->numel, .ndim = t->ndim};
+  *r = (lt_MpsRoll){.numel = t->numel, .ndim = t->ndim, .shape = {1}};
   memcpy(r->shape, t->shape, sizeof *r->shape * (size_t)t->ndim);
   memcpy(r->strides, t->strides, sizeof *r->strides * (size_t)t->ndim);
 }
