@@ -540,9 +540,11 @@ private:
 
   /* ---- output -------------------------------------------------------------------------------- */
 
+  /* Tokens keep their lines and, where the ones before them did not become longer, their columns. */
   std::string body() const {
     std::string text;
     int at_file = -1, line = 0;
+    size_t start = 0; /* of the line in `text` */
     bool space = false;
     for (size_t i = 0; i < t.size(); i++) {
       const Token &token = t[i];
@@ -553,9 +555,14 @@ private:
             "\n#line " + std::to_string(token.line) + " \"" + t.files[(size_t)token.file] + "\"\n";
         at_file = token.file;
         line = token.line;
+        start = text.size();
       }
-      for (; line < token.line; line++) text += '\n';
-      if (space) text += ' ';
+      for (; line < token.line; line++) {
+        text += '\n';
+        start = text.size();
+      }
+      const size_t column = text.size() - start + 1, wanted = (size_t)token.column;
+      if (space) text.append(column < wanted && wanted < 200 ? wanted - column : 1, ' ');
       text += token.out;
       space = false;
     }
