@@ -46,13 +46,12 @@ const lt_MetalFacts *lt_mps_facts(int index) {
   return &found.facts;
 }
 
-/* The kernels need SIMD groups of 32 threads, and what Apple's GPUs from the M1 on have. */
+/* The kernels need SIMD groups of 32 threads. metal.m refuses what else is not supported. */
 bool lt_mps_initialize(int index) {
   const lt_MetalFacts *f = lt_mps_facts(index);
-  if (f->simd_width != 32 || f->family < 7)
-    return lt_fail("cannot use \"mps\", %.100s: an Apple GPU of the M1 or later is required",
-                   f->name);
-  return true;
+  return f->simd_width == 32 ||
+         lt_fail("cannot use \"mps\", %.100s: expected SIMD groups of 32 threads, got %u", f->name,
+                 f->simd_width);
 }
 
 /* lt_Backend's `properties`. The total memory is what the device can use without swapping, which is
@@ -65,7 +64,6 @@ static bool properties(int index, lt_DeviceProperties *out) {
   *out = (lt_DeviceProperties){.total_memory = (int64_t)now.recommended,
                                .free_memory = (int64_t)left,
                                .multiprocessors = now.cores,
-                               .major = now.family,
                                .shared_memory_per_block = now.threadgroup,
                                .shared_memory_per_block_optin = now.threadgroup,
                                .max_threads_per_block = (int)now.threads,

@@ -15,20 +15,28 @@ static lt_DriverStatus failed(int index, const lt_MetalError *error, const char 
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Allocates and registers a buffer, within the limit. */
-static lt_DriverStatus buffer_new(int index, size_t nbytes, lt_MetalStorage storage, bool pinned,
-                                  lt_MetalBuffer **out) {
+/* Allocates a buffer, within the limit. Returns LT_DRIVER_NO_MEMORY without a message. */
+static lt_DriverStatus allocate(int index, size_t nbytes, bool pinned, lt_MetalBuffer **out) {
   lt_MetalDevice *device = lt_mps_device(index);
   lt_MetalError error;
   lt_MetalFacts now;
-  if (!lt_mps_check_lost(index)) return LT_DRIVER_FAILED;
   lt_metal_facts(device, &now);
   if (nbytes > now.largest_buffer || nbytes > now.recommended ||
       now.allocated > now.recommended - nbytes)
     return LT_DRIVER_NO_MEMORY;
-  *out = lt_metal_buffer_new(device, nbytes, storage, &error);
-  if (!*out) return failed(index, &error, pinned ? "allocate pinned memory" : "allocate memory");
-  if (lt_mps_buffer_add(pinned, *out)) return LT_DRIVER_OK;
+  *out =
+      lt_metal_buffer_new(device, nbytes, pinned ? LT_METAL_SHARED : lt_mps_storage(index), &error);
+  if (*out) return LT_DRIVER_OK;
+  return failed(index, &error, pinned ? "allocate pinned memory" : "allocate memory");
+}
+
+/* Allocates and registers a buffer. */
+static lt_DriverStatus buffer_new(int index, size_t nbytes, bool pinned, lt_MetalBuffer **out) {
+  if (!lt_mps_check_lost(index)) return LT_DRIVER_FAILED;
+  lt_DriverStatus status = allocate(index, nbytes, pinned, out);
+  if (status == LT_DRIVER_NO_MEMORY && lt_mps_queue_release_stages(index))
+    status = allocate(index, nbytes, pinned, out);
+  if (status != LT_DRIVER_OK || lt_mps_buffer_add(pinned, *out)) return status;
   lt_metal_buffer_free(*out);
   lt_fail_memory();
   return LT_DRIVER_FAILED;
@@ -36,7 +44,7 @@ static lt_DriverStatus buffer_new(int index, size_t nbytes, lt_MetalStorage stor
 
 static lt_DriverStatus memory_new(int index, size_t nbytes, void **out) {
   lt_MetalBuffer *buffer = NULL;
-  lt_DriverStatus status = buffer_new(index, nbytes, lt_mps_storage(index), false, &buffer);
+  lt_DriverStatus status = buffer_new(index, nbytes, false, &buffer);
   if (status == LT_DRIVER_OK) *out = (void *)(uintptr_t)buffer->address;
   return status;
 }
@@ -71,7 +79,7 @@ static lt_DriverStatus memory_fill(int index, void *memory, int byte, size_t nby
 
 static lt_DriverStatus host_new(size_t nbytes, void **out) {
   lt_MetalBuffer *buffer = NULL;
-  lt_DriverStatus status = buffer_new(0, nbytes, LT_METAL_SHARED, true, &buffer);
+  lt_DriverStatus status = buffer_new(0, nbytes, true, &buffer);
   if (status == LT_DRIVER_OK) *out = buffer->contents;
   return status;
 }

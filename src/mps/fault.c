@@ -39,6 +39,9 @@ static bool make(int index, Faults *f) {
   if (!f->tickets) f->tickets = calloc(LT_FAULT_TICKETS, sizeof *f->tickets);
   if (!f->tickets) return lt_fail_memory();
   f->buffer = lt_metal_buffer_new(lt_mps_device(index), nbytes, LT_METAL_SHARED, &error);
+  if (!f->buffer && error.status == LT_METAL_NO_MEMORY &&
+      lt_mps_backend.memory.retry(&lt_mps_backend, index))
+    f->buffer = lt_metal_buffer_new(lt_mps_device(index), nbytes, LT_METAL_SHARED, &error);
   if (!f->buffer) return lt_mps_fail(index, &error, "allocate memory");
   if (!lt_mps_buffer_add(false, f->buffer)) {
     lt_metal_buffer_free(f->buffer);

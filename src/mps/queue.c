@@ -50,7 +50,9 @@ static lt_MpsQueue *queues, *unused[LT_ACCEL_MAX];
 static lt_MpsQueue *_Atomic defaults[LT_ACCEL_MAX];
 static pthread_mutex_t queues_lock = PTHREAD_MUTEX_INITIALIZER;
 
+#define MOST_STAGES 256 /* staging memory of a device: 64 MiB */
 static Stage *free_stages[LT_ACCEL_MAX];
+static int stage_count[LT_ACCEL_MAX]; /* free ones, and those of batches */
 static pthread_mutex_t stages_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static _Atomic uint64_t commands, batches, waits;
@@ -280,20 +282,39 @@ void lt_mps_queue_cancel(lt_MpsQueue *q) {
   pthread_mutex_unlock(&q->lock);
 }
 
-/* Returns a piece of staging memory that is free, or a new one. */
+/* Returns a piece of staging memory that is free, or a new one; NULL when there are enough. */
 static Stage *take_stage(int index) {
   pthread_mutex_lock(&stages_lock);
   Stage *s = free_stages[index];
+  bool more = !s && stage_count[index] < MOST_STAGES;
   if (s) free_stages[index] = s->next;
+  if (more) stage_count[index]++;
   pthread_mutex_unlock(&stages_lock);
-  if (s) return s;
+  if (s || !more) return s;
   lt_MetalError error;
   s = calloc(1, sizeof *s);
-  if (!s) return NULL;
-  s->buffer = lt_metal_buffer_new(lt_mps_device(index), LT_MPS_STAGE, LT_METAL_SHARED, &error);
-  if (s->buffer) return s;
+  if (s)
+    s->buffer = lt_metal_buffer_new(lt_mps_device(index), LT_MPS_STAGE, LT_METAL_SHARED, &error);
+  if (s && s->buffer) return s;
   free(s);
+  pthread_mutex_lock(&stages_lock);
+  stage_count[index]--;
+  pthread_mutex_unlock(&stages_lock);
   return NULL;
+}
+
+bool lt_mps_queue_release_stages(int index) {
+  pthread_mutex_lock(&stages_lock);
+  Stage *first = free_stages[index];
+  free_stages[index] = NULL;
+  for (Stage *s = first; s; s = s->next) stage_count[index]--;
+  pthread_mutex_unlock(&stages_lock);
+  for (Stage *s = first, *next; s; s = next) {
+    next = s->next;
+    lt_metal_buffer_free(s->buffer);
+    free(s);
+  }
+  return first;
 }
 
 void *lt_mps_queue_stage(lt_MpsQueue *q, size_t nbytes, lt_MetalBuffer **buffer, size_t *offset) {

@@ -41,6 +41,8 @@ void lt_mps_queue_cancel(lt_MpsQueue *q);
  * there is none. nbytes is at most LT_MPS_STAGE. */
 void *lt_mps_queue_stage(lt_MpsQueue *q, size_t nbytes, lt_MetalBuffer **buffer, size_t *offset);
 #define LT_MPS_STAGE ((size_t)256 << 10)
+/* Frees the staging memory that no command uses. Returns false when there is none. */
+bool lt_mps_queue_release_stages(int index);
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 

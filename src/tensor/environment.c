@@ -26,5 +26,5 @@ static bool check_backends(void) {
 
 bool lt_environment_check(void) {
   return check_threads() && check_switch("LUTRA_MEMORY_DEBUG") && check_switch("LUTRA_FALLBACK") &&
-         check_backends() && lt_device_check_environment();
+         check_switch("LUTRA_MPS_BLOCKING") && check_backends() && lt_device_check_environment();
 }

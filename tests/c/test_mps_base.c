@@ -383,6 +383,27 @@ static void a_copy_has_read_its_source_at_the_return(void) {
   end();
 }
 
+/* While the device is busy, small copies are queued until 64 MiB of staging memory are used. */
+static void staging_memory_is_limited_and_released(void) {
+  begin(512 * MiB);
+  static char host[200000];
+  char *x = get(sizeof host, NULL), got[1];
+  lt_mps_queue_release_stages(0); /* of earlier tests */
+  FakeMetalCounts before = fake_metal_alive();
+  CHECK(launch("slow", 300, 1, NULL));
+  for (int i = 0; i < 400; i++) {
+    host[0] = (char)i;
+    CHECK(send(x, host, sizeof host, NULL));
+    if (i == 200) CHECK(fake_metal_alive().buffers - before.buffers <= 256);
+  }
+  CHECK(receive(got, x, 1, NULL) && got[0] == (char)399);
+  CHECK(fake_metal_alive().buffers - before.buffers <= 256);
+  CHECK(lt_mps_queue_release_stages(0) && !lt_mps_queue_release_stages(0));
+  CHECK_INT(fake_metal_alive().buffers, before.buffers);
+  put(x);
+  end();
+}
+
 /* ---- launches -------------------------------------------------------------------------------- */
 
 static void add_one(void **arguments, uint64_t threads) {
@@ -638,6 +659,7 @@ int main(void) {
   RUN(shared_memory_is_copied);
   RUN(private_memory_is_copied);
   RUN(a_copy_has_read_its_source_at_the_return);
+  RUN(staging_memory_is_limited_and_released);
   RUN(launches_are_checked);
   RUN(user_kernels_are_launched);
   RUN(every_call_may_be_out_of_memory);
