@@ -2,9 +2,12 @@
 -- grad, the rules and their messages, hooks, and what is left in memory.
 local lt = require "lutra"
 local programs = require "golden_support".cases "programs"
+local wide = require "wide_support"
+
+local EXACT = wide.tolerance(1e-10, 2e-5)
 
 local function leaf(data)
-  return lt.tensor(data, {dtype = "float64"}):requires_grad_()
+  return lt.tensor(data, {dtype = wide.dtype}):requires_grad_()
 end
 
 local function fails(text, f, ...)
@@ -18,10 +21,11 @@ describe("views and in-place writes", function()
     it("have PyTorch's gradients: program " .. number, function()
       local t = {}
       local function matrix(data)
-        return lt.tensor(data, {dtype = "float64"}):view(3, 4):detach():requires_grad_()
+        return lt.tensor(data, {dtype = wide.dtype}):view(3, 4):detach():requires_grad_()
       end
       local env = {t = t, lt = lt, leaf = matrix}
-      assert(load(program.code, "=program", "t", env))()
+      local code = program.code:gsub("float64", wide.dtype)
+      assert(load(code, "=program", "t", env))()
       env.loss:backward()
       local got = {env.loss:item()}
       for k = 1, 2 do
@@ -29,7 +33,7 @@ describe("views and in-place writes", function()
         for i = 1, 12 do got[#got + 1] = g[i]:item() end
       end
       for i, want in ipairs(program.values) do
-        assert.is_true(math.abs(got[i] - want) <= 1e-10 * (1 + math.abs(want)),
+        assert.is_true(math.abs(got[i] - want) <= EXACT * (1 + math.abs(want)),
           ("value %d is %.15g, expected %.15g"):format(i, got[i], want))
       end
     end)
@@ -49,7 +53,7 @@ describe("views and in-place writes", function()
   end)
 
   it("make a constant and its views part of the graph", function()
-    local w, out = leaf{1, 2}, lt.zeros({2, 2}, {dtype = "float64"})
+    local w, out = leaf{1, 2}, lt.zeros({2, 2}, {dtype = wide.dtype})
     local row = out[2]
     assert.is_false(row.requires_grad)
     out[1] = w
@@ -65,11 +69,11 @@ describe("a view that is a leaf", function()
   local flat, W
 
   local function of(from, to, x) return (x or flat)[{{from, to}}] end
-  local function threes(n) return lt.full({n}, 3, {dtype = "float64"}):requires_grad_() end
+  local function threes(n) return lt.full({n}, 3, {dtype = wide.dtype}):requires_grad_() end
   local function square(x) (x * x):sum():backward() end
 
   before_each(function()
-    flat = lt.ones(10, {dtype = "float64"})
+    flat = lt.ones(10, {dtype = wide.dtype})
     W = of(1, 5):requires_grad_()
   end)
 
@@ -121,7 +125,7 @@ describe("a view that is a leaf", function()
       {function() return of(4, 7) end, 4, {6, 6, 0, 0}},
       {function() return of(1, 3) end, 3, {6, 6, 6}},
     } do
-      flat = lt.ones(10, {dtype = "float64"})
+      flat = lt.ones(10, {dtype = wide.dtype})
       local target, w = case[1](), threes(case[2])
       W = of(1, 5):requires_grad_()
       target:mul_(w)
@@ -131,7 +135,7 @@ describe("a view that is a leaf", function()
       square(W)
       assert.is_nil(W.grad)
       assert.are.equal(lt.tensor(case[3]):sum():item(), w.grad:sum():item())
-      assert.is_true(lt.equal(lt.tensor(case[3], {dtype = "float64"}), w.grad))
+      assert.is_true(lt.equal(lt.tensor(case[3], {dtype = wide.dtype}), w.grad))
       fails("cannot turn requires_grad off: the tensor is not a leaf",
         function() W:requires_grad_(false) end)
     end
@@ -141,7 +145,7 @@ describe("a view that is a leaf", function()
     local y = W * 2
     flat:mul_(threes(10))
     fails("backward: cannot accumulate the gradient of a leaf", function() y:sum():backward() end)
-    flat = lt.ones(10, {dtype = "float64"})
+    flat = lt.ones(10, {dtype = wide.dtype})
     W = of(1, 5):requires_grad_()
     flat[{{6, 10}}] = W * 2
     fails("cannot accumulate the gradient of a leaf", function() flat:sum():backward() end)
@@ -347,10 +351,10 @@ describe("hooks", function()
     fails("mine", function() (x * 2):sum():backward() end)
     assert.is_nil(x.grad)
     local device = lt.get_default_device()
-    local text = 'a gradient of shape {2} ("float64" on "%s"), got one of shape {3}'
-    fails(text:format(device), function()
+    local text = 'a gradient of shape {2} ("%s" on "%s"), got one of shape {3}'
+    fails(text:format(wide.dtype, device), function()
       local y = leaf{1, 2}
-      y:register_hook(function() return lt.ones({3}, {dtype = "float64"}) end)
+      y:register_hook(function() return lt.ones({3}, {dtype = wide.dtype}) end)
       y:sum():backward()
     end)
   end)

@@ -2,6 +2,7 @@
 
 local lt = require "lutra"
 local support = require "nn_support"
+local wide = require "wide_support"
 
 local nn, F = lt.nn, lt.F
 local fails, close = support.fails, support.close
@@ -10,7 +11,7 @@ local golden = support.golden "layers"
 -- The probe by which tools/golden/nn.py weighs the output before backward: cos(0), cos(1)...
 local function probe(out)
   local n = math.max(out:numel(), 1)
-  return lt.arange(0, n - 1, {dtype = "float64"}):cos():reshape(out.shape)
+  return lt.arange(0, n - 1, {dtype = wide.dtype}):cos():reshape(out.shape)
 end
 
 -- F's function `op` called with golden inputs and options, as PyTorch calls it.
@@ -51,7 +52,7 @@ local makers = {
 
 local function call_module(op, inputs, options)
   local layer, parameters = makers[op](inputs, options)
-  layer:double()
+  layer:to(wide.dtype)
   for i, name in ipairs(parameters) do
     if inputs[i + 1] then layer[name]:set_data(inputs[i + 1]) end
   end
@@ -59,7 +60,7 @@ local function call_module(op, inputs, options)
   return out, function(i) return i > 1 and layer[parameters[i - 1]].grad or inputs[i].grad end
 end
 
-local function is_float(x) return x.dtype == "float64" end
+local function is_float(x) return x.dtype == wide.dtype end
 
 describe("layers against PyTorch " .. golden.version, function()
   for number, case in ipairs(golden.layers) do
@@ -115,7 +116,7 @@ describe("losses against PyTorch " .. golden.version, function()
         function(x, y) return F[case.op](x, y, options) end,
         function(x, y) return classes[case.op](options)(x, y) end,
       } do
-        local x = support.tensor(case.input, "float64"):requires_grad_()
+        local x = support.tensor(case.input, wide.dtype):requires_grad_()
         local out = compute(x, support.tensor(case.target))
         close(case.out, out, 1e-12, "loss")
         out:backward(probe(out))
@@ -337,10 +338,10 @@ end)
 describe("F", function()
   it("normalizes and compares directions", function()
     local x = lt.tensor {{3.0, 4.0}, {0.0, 0.0}}
-    close(lt.tensor({{0.6, 0.8}, {0.0, 0.0}}, {dtype = "float64"}), F.normalize(x), 1e-6)
+    close(lt.tensor({{0.6, 0.8}, {0.0, 0.0}}, {dtype = wide.dtype}), F.normalize(x), 1e-6)
     local c = F.cosine_similarity(lt.tensor {{1.0, 0.0}, {2.0, 2.0}},
       lt.tensor {{0.0, 5.0}, {1.0, 1.0}})
-    close(lt.tensor({0, 1}, {dtype = "float64"}), c, 1e-6)
+    close(lt.tensor({0, 1}, {dtype = wide.dtype}), c, 1e-6)
   end)
 
   it("attends causally like the written-out formula", function()
@@ -349,7 +350,7 @@ describe("F", function()
     local scores = q:matmul(k:transpose(3, 4)) / 2
     local hidden = lt.ones(5, 5):triu(1):to "bool"
     local y = F.softmax(scores:masked_fill(hidden, -math.huge), -1):matmul(v)
-    close(y:to "float64", F.scaled_dot_product_attention(q, k, v, {is_causal = true}), 1e-5)
+    close(y:to(wide.dtype), F.scaled_dot_product_attention(q, k, v, {is_causal = true}), 1e-5)
   end)
 
   it("gives zeros to a query that may look at no key, and its gradients are zeros", function()
@@ -368,11 +369,11 @@ describe("F", function()
       local v = lt.tensor{{1.0, 2.0}, {3.0, 4.0}, {5.0, 6.0}}:requires_grad_()
       local y = F.scaled_dot_product_attention(q, k, v, mask)
       if y.ndim == 3 then y = y[1] end
-      close(lt.cat{expected, lt.zeros(1, 2)}:detach():to "float64", y:detach(), 1e-6)
+      close(lt.cat{expected, lt.zeros(1, 2)}:detach():to(wide.dtype), y:detach(), 1e-6)
       y:pow(2):sum():backward()
-      close(lt.cat{alone[1].grad, lt.zeros(1, 2)}:to "float64", q.grad, 1e-5)
+      close(lt.cat{alone[1].grad, lt.zeros(1, 2)}:to(wide.dtype), q.grad, 1e-5)
       local gv = alone[3].grad
-      close(lt.stack{gv[1], lt.zeros(2), gv[2]}:to "float64", v.grad, 1e-5)
+      close(lt.stack{gv[1], lt.zeros(2), gv[2]}:to(wide.dtype), v.grad, 1e-5)
     end
   end)
 end)
@@ -382,7 +383,7 @@ describe("clip_grad_norm_ against PyTorch " .. golden.version, function()
     it("case " .. number, function()
       local ps = {}
       for i, g in ipairs(case.before) do
-        local grad = support.tensor(g, "float64")
+        local grad = support.tensor(g, wide.dtype)
         ps[i] = nn.Parameter(lt.zeros_like(grad))
         ps[i].grad = grad
       end
@@ -412,6 +413,6 @@ describe("clip_grad_norm_ against PyTorch " .. golden.version, function()
     local p = nn.Parameter(lt.zeros(3))
     p.grad = lt.tensor {-5.0, 0.5, 5.0}
     nn.utils.clip_grad_value_({p}, 1)
-    close(lt.tensor({-1, 0.5, 1}, {dtype = "float64"}), p.grad, 0)
+    close(lt.tensor({-1, 0.5, 1}, {dtype = wide.dtype}), p.grad, 0)
   end)
 end)

@@ -2,6 +2,7 @@
 
 local lt = require "lutra"
 local assert = require "luassert"
+local wide = require "wide_support"
 
 local support = {}
 
@@ -24,17 +25,19 @@ support.golden = require "golden_support".file
 
 --- A golden {shape, data} as a tensor; integers give int64 indices.
 function support.tensor(golden, dtype)
-  local kind = dtype or (math.type(golden.data[1]) == "integer" and "int64") or "float64"
+  local kind = dtype or (math.type(golden.data[1]) == "integer" and "int64") or wide.dtype
   return lt.tensor(golden.data, {dtype = kind}):reshape(golden.shape)
 end
 
+local ROUGH = 2e-5
+
 --- Fails unless `actual` has the shape and, within `tolerance`, the values of `expected`
--- (a golden tensor or a tensor).
+-- (a golden tensor or a tensor). On a device without float64 the tolerance is at least ROUGH.
 function support.close(expected, actual, tolerance, what)
-  what = what or ""
-  if not lt.is_tensor(expected) then expected = support.tensor(expected, "float64") end
+  what, tolerance = what or "", wide.tolerance(tolerance, ROUGH)
+  if not lt.is_tensor(expected) then expected = support.tensor(expected, wide.dtype) end
   assert.equal(tostring(expected.shape), tostring(actual.shape), what)
-  local a, b = expected:reshape(-1):totable(), actual:detach():to "float64":reshape(-1):totable()
+  local a, b = expected:reshape(-1):totable(), actual:detach():to(wide.dtype):reshape(-1):totable()
   assert.equal(#a, #b, what)
   for i = 1, #a do
     local bound = tolerance * math.max(1, math.abs(a[i]))
