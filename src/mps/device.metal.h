@@ -290,7 +290,7 @@ static inline Wide two_prod(float a, float b) {
 /* Returns high + low as a wide number. Infinity and NaN have no low part. */
 static inline Wide wide_of(float high, float low) {
   Wide w = quick_two_sum(high, low);
-  return isfinite(w.high) ? w : Wide(w.high);
+  return Wide(w.high, isfinite(w.high) ? w.low : 0.0f);
 }
 static inline Wide operator-(Wide a) { return Wide(-a.high, -a.low); }
 static inline Wide operator+(Wide a, Wide b) {

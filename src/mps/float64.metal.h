@@ -131,7 +131,7 @@ static inline Float64 operator+(Float64 a, Float64 b) {
     return float64_of_bits(none ? LT_FLOAT64_NAN : a.bits);
   }
   if (float64_magnitude(b) == 0)
-    return float64_magnitude(a) == 0 ? float64_of_bits(a.bits & b.bits) : a;
+    return float64_of_bits(float64_magnitude(a) == 0 ? a.bits & b.bits : a.bits);
   UnpackedFloat64 x = unpack_float64(a), y = unpack_float64(b);
   ulong m = shift_sticky(y.significand, x.exponent - y.exponent);
   if (x.sign == y.sign) {
@@ -206,7 +206,7 @@ static inline Float64 float64_of_fraction(ulong v, int places) {
 }
 static inline Float64 float64_of_int(int64_t v) {
   Float64 magnitude = float64_of_fraction(v < 0 ? 0ul - ulong(v) : ulong(v), 0);
-  return v < 0 ? -magnitude : magnitude;
+  return float64_of_bits(v < 0 ? magnitude.bits | LT_FLOAT64_SIGN : magnitude.bits);
 }
 static inline Float64 float64_of_float(float v) {
   uint bits = as_type<uint>(v);
@@ -221,11 +221,9 @@ static inline Float64 float64_of_float(float v) {
 /* Returns the bits of v in another format, rounded once: see round_to_format. */
 static inline uint float64_to_format(Float64 v, int places, int top) {
   if (float64_is_nan(v)) return (uint(top) << places) | 1u << (places - 1);
-  UnpackedFloat64 u;
-  u.sign = uint(v.bits >> 63);
-  u.exponent = 4000; /* infinity */
-  u.significand = 1ul << 62;
-  return uint(round_to_format(float64_is_finite(v) ? unpack_float64(v) : u, places, top));
+  UnpackedFloat64 u = unpack_float64(v);
+  if (!float64_is_finite(v)) u.exponent = 4000; /* beyond all formats */
+  return uint(round_to_format(u, places, top));
 }
 static inline float float64_to_float(Float64 v) {
   return as_type<float>(float64_to_format(v, 23, 0xff));

@@ -108,7 +108,8 @@ kernel void nll_join(device const Float64 *part [[buffer(0)]], device char *out 
     *(device float *)total = float64_to_float(all);
     return;
   }
-  if (REDUCTION != LT_MPS_EACH) store_result(out, 0, REDUCTION == LT_MPS_AVERAGE ? sum / all : sum);
+  if (REDUCTION == LT_MPS_AVERAGE) sum = sum / all;
+  if (REDUCTION != LT_MPS_EACH) store_result(out, 0, sum);
   store_result(total, 0, all);
 }
 

@@ -1,14 +1,15 @@
--- Indexing on CUDA: reading and writing by positions and masks, and its gradients, in all dtypes
+-- Indexing on devices: reading and writing by positions and masks, and its gradients, in all dtypes
 -- and layouts. The CPU gives the expected values, bit for bit: nothing depends on the order of
 -- threads.
 
 local devices = require "device_support"
-if devices.elsewhere("cuda/cuda_index", _ENV, {reverse = true, memory = "1GiB"}) then return end
+local options = {any = true, emulate = {"cuda:2", "mps"}, reverse = true, memory = "1GiB"}
+if devices.elsewhere("cuda/cuda_index", _ENV, options) then return end
 
 local lt = require "lutra"
-local DEVICE = "cuda:0"
+local DEVICE = devices.device()
 
-local DTYPES = {
+local DTYPES = devices.dtypes {
   "bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64",
 }
 
@@ -67,7 +68,7 @@ end
 
 lt.manual_seed(5)
 
-describe("reading by positions on CUDA", function()
+describe("reading by positions on a device", function()
   it("selects rows in every dtype, dim and layout", function()
     for _, dtype in ipairs(DTYPES) do
       local x = noise(dtype, 4, 3, 6)
@@ -152,7 +153,7 @@ describe("reading by positions on CUDA", function()
   end)
 end)
 
-describe("x[...] on CUDA", function()
+describe("x[...] on a device", function()
   local x = lt.randn(4, 5, 3, 2)
   local a, b = positions(4, 6), positions(3, 6)
   local column = positions(5, 2, 1)
@@ -234,7 +235,7 @@ describe("x[...] on CUDA", function()
   end)
 end)
 
-describe("writing by positions on CUDA", function()
+describe("writing by positions on a device", function()
   it("scatters in every dtype, dim and layout", function()
     for _, dtype in ipairs(DTYPES) do
       local x, src = noise(dtype, 4, 5, 6), noise(dtype, 3, 5, 7)
@@ -276,7 +277,8 @@ describe("writing by positions on CUDA", function()
   end)
 
   it("adds in the order of the index, however many there are", function()
-    for _, dtype in ipairs {"float32", "float64", "float16", "bfloat16", "int8", "int64"} do
+    local dtypes = devices.dtypes {"float32", "float64", "float16", "bfloat16", "int8", "int64"}
+    for _, dtype in ipairs(dtypes) do
       for _, count in ipairs {1, 2, 33, 1000, 5000} do
         for _, n in ipairs {1, 7, 900} do
           local index, src, wide = positions(n, count), noise(dtype, count), noise(dtype, count, 3)
@@ -295,7 +297,7 @@ describe("writing by positions on CUDA", function()
   end)
 
   it("writes and adds rows of all widths, aligned and not", function()
-    for _, dtype in ipairs {"float16", "bfloat16", "float32", "float64", "int8"} do
+    for _, dtype in ipairs(devices.dtypes {"float16", "bfloat16", "float32", "float64", "int8"}) do
       for _, width in ipairs {1, 2, 4, 5, 8, 12, 20} do
         local alpha = dtype == "int8" and 3 or 0.7
         local x, src, index = noise(dtype, 9, width), noise(dtype, 300, width), positions(9, 300)
@@ -333,7 +335,7 @@ describe("writing by positions on CUDA", function()
   end)
 end)
 
-describe("masks on CUDA", function()
+describe("masks on a device", function()
   it("select, find and fill in, in every dtype and layout", function()
     for _, dtype in ipairs(DTYPES) do
       local x, source = noise(dtype, 5, 4, 7), noise(dtype, 20, 7)
@@ -381,9 +383,9 @@ describe("masks on CUDA", function()
   end)
 end)
 
-describe("embedding on CUDA", function()
+describe("embedding on a device", function()
   it("gives rows, and sums their gradients in order", function()
-    for _, dtype in ipairs {"float16", "bfloat16", "float32", "float64"} do
+    for _, dtype in ipairs(devices.dtypes {"float16", "bfloat16", "float32", "float64"}) do
       for _, width in ipairs {1, 3, 16} do
         local weight = noise(dtype, 11, width)
         local input, g = positions(11, 40, 50), noise(dtype, 40, 50, width)
@@ -412,7 +414,7 @@ describe("embedding on CUDA", function()
   end)
 end)
 
-describe("gradients of indexing on CUDA", function()
+describe("gradients of indexing on a device", function()
   local x, v = lt.randn(4, 5, 6), lt.randn(4, 5, 6)
   local row, each, m = positions(4, 9), positions(4, 3, 5, 6), lt.randn(4, 5, 6):gt(0)
   local source = lt.randn(9, 5, 6)
@@ -448,7 +450,7 @@ describe("gradients of indexing on CUDA", function()
   end)
 end)
 
-describe("bad positions on CUDA", function()
+describe("bad positions on a device", function()
   local function index(...) return lt.tensor({...}, {dtype = "int64", device = DEVICE}) end
 
   it("are reported with op, value and index, and change nothing", function()
@@ -497,8 +499,8 @@ describe("bad positions on CUDA", function()
     local many = lt.full({300000}, 4, {dtype = "int64", device = DEVICE})
     many[{{1, 1234}}] = 2
     local all = lt.zeros({100000}, {dtype = "int64", device = DEVICE})
-    local side = lt.cuda.Stream()
-    lt.cuda.synchronize()
+    local side = lt.accelerator.Stream(DEVICE)
+    lt.accelerator.synchronize(DEVICE)
     for _ = 1, 3 do
       fails("index_select: expected an index from 1 to 3 for argument 'index', got 4 at index "
         .. "{1235}", function()
@@ -506,8 +508,8 @@ describe("bad positions on CUDA", function()
       end)
       fails("index_select: expected an index from 1 to 3 for argument 'index', got 0 at index {1}",
         function()
-        lt.cuda.with_stream(side, function() x:index_select(1, all) end)
-        lt.cuda.synchronize()
+        lt.accelerator.with_stream(side, function() x:index_select(1, all) end)
+        lt.accelerator.synchronize(DEVICE)
       end)
       same(lt.tensor({3, 1}, {dtype = x.dtype}), x[index(3, 1)])
     end

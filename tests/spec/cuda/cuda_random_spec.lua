@@ -1,17 +1,18 @@
--- Random numbers on CUDA: the CPU's, for every dtype, size and layout. Uniform numbers, integers,
--- Bernoulli samples, permutations and multinomial samples are the same bit for bit; normal and
--- exponential ones go through logarithms, whose last bits differ.
+-- Random numbers on devices: the CPU's, for every dtype, size and layout. Uniform numbers,
+-- integers, Bernoulli samples, permutations and multinomial samples are the same bit for bit;
+-- normal and exponential ones go through logarithms, whose last bits differ.
 
 local devices = require "device_support"
-if devices.elsewhere("cuda/cuda_random", _ENV, {reverse = true}) then return end
+local options = {any = true, emulate = {"cuda:2", "mps"}, reverse = true}
+if devices.elsewhere("cuda/cuda_random", _ENV, options) then return end
 
 local lt = require "lutra"
-local DEVICE = "cuda:0"
+local DEVICE = devices.device()
 
-local DTYPES = {
+local DTYPES = devices.dtypes {
   "bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64",
 }
-local FLOATS = {"float16", "bfloat16", "float32", "float64"}
+local FLOATS = devices.dtypes {"float16", "bfloat16", "float32", "float64"}
 local TOLERANCE = {float64 = 1e-13, float32 = 1e-5, float16 = 2e-3, bfloat16 = 1.6e-2}
 -- Around the 4 or 2 elements that a thread makes, and the threads of a block.
 local SIZES = {0, 1, 2, 3, 4, 5, 7, 255, 511, 513, 1023, 1025, 4099}
@@ -56,7 +57,7 @@ local function fails_alike(f)
   local _, message = pcall(f, function(t) return t end)
   local ok, got = pcall(function()
     f(function(t) return t:to(DEVICE) end)
-    lt.cuda.synchronize()
+    lt.accelerator.synchronize(DEVICE)
   end)
   assert.is_false(ok, "no error; expected: " .. tostring(message))
   message = message:match ": (.*)"
@@ -66,7 +67,7 @@ end
 
 lt.manual_seed(21)
 
-describe("distributions on CUDA", function()
+describe("distributions on a device", function()
   for _, dtype in ipairs(FLOATS) do
     it("are the CPU's in " .. dtype, function()
       for _, n in ipairs(SIZES) do
@@ -99,7 +100,7 @@ describe("distributions on CUDA", function()
   end
 
   it("hold the largest ranges of integers", function()
-    for _, dtype in ipairs {"int64", "float64", "float32", "bfloat16"} do
+    for _, dtype in ipairs(devices.dtypes {"int64", "float64", "float32", "bfloat16"}) do
       fills("all", dtype, 100, nil, "random_", math.mininteger, math.maxinteger)
       fills("much", dtype, 100, nil, "random_", -5, 1 << 40)
     end
@@ -128,7 +129,7 @@ describe("distributions on CUDA", function()
   end)
 end)
 
-describe("coins by a tensor of probabilities on CUDA", function()
+describe("coins by a tensor of probabilities on a device", function()
   it("are the CPU's", function()
     for _, dtype in ipairs(FLOATS) do
       for _, n in ipairs(SIZES) do
@@ -155,14 +156,14 @@ describe("coins by a tensor of probabilities on CUDA", function()
       local x = lt.full({30, 50}, 9, {device = DEVICE})
       pcall(function()
         x:bernoulli_(p:to(DEVICE))
-        lt.cuda.synchronize()
+        lt.accelerator.synchronize(DEVICE)
       end)
       assert.is_true(lt.equal(x:cpu(), lt.full({30, 50}, 9)))
     end
   end)
 end)
 
-describe("permutations on CUDA", function()
+describe("permutations on a device", function()
   it("are the CPU's in every dtype", function()
     for _, dtype in ipairs(DTYPES) do
       for _, n in ipairs {0, 1, 2, 3, 100, 127, 5000} do
@@ -178,7 +179,7 @@ describe("permutations on CUDA", function()
   end)
 end)
 
-describe("multinomial on CUDA", function()
+describe("multinomial on a device", function()
   it("draws what the CPU draws", function()
     for _, dtype in ipairs(FLOATS) do
       for _, shape in ipairs {{1}, {2}, {7}, {127}, {128}, {129}, {1000}, {1, 5}, {3, 4}, {40, 200},
@@ -218,14 +219,17 @@ describe("multinomial on CUDA", function()
         fails_alike(function(on) return on(x):multinomial(3, again) end)
       end
     end
-    local none, few, huge = w:clone(), w:clone(), w:to "float64"
+    local none, few = w:clone(), w:clone()
     none[3]:fill_(0)
     few[2]:fill_(0)
     few[{2, 7}], few[{2, 9}] = 1, 2
-    huge[1]:fill_(1e307)
     for _, again in ipairs {true, false} do
       fails_alike(function(on) return on(none):multinomial(3, again) end)
-      fails_alike(function(on) return on(huge):multinomial(3, again) end)
+      if #devices.dtypes {"float64"} > 0 then -- a sum of float32 does not overflow in float64
+        local huge = w:to "float64"
+        huge[1]:fill_(1e307)
+        fails_alike(function(on) return on(huge):multinomial(3, again) end)
+      end
     end
     fails_alike(function(on) return on(few):multinomial(3, false) end)
     both("two are enough", function(on, g)

@@ -1,4 +1,4 @@
--- Softmax, layer norm, the negative log likelihood and the step of Adam on CUDA: all dtypes, row
+-- Softmax, layer norm, the negative log likelihood and the step of Adam on devices: all dtypes, row
 -- lengths on both sides of each switch between kernels, layouts and corner cases. The CPU gives
 -- what is expected.
 
@@ -7,6 +7,7 @@ local devices = require "device_support"
 -- Bits of everything that adds up numbers, as text.
 local DIGEST = [[
 local lt = require "lutra"
+local device = (os.getenv "LUTRA_EMULATE" or ""):find "^mps" and "mps" or "cuda"
 lt.manual_seed(3)
 local function show(t)
   local x, out = t:cpu():reshape(-1):to "float64":totable(), {}
@@ -14,11 +15,11 @@ local function show(t)
   print(table.concat(out, " "))
 end
 for _, n in ipairs {3, 65, 600, 9000} do
-  local x = lt.randn({300, n}):cuda():requires_grad_()
-  local w, b = lt.randn(n):cuda():requires_grad_(), lt.randn(n):cuda():requires_grad_()
-  local t = lt.randint(n, {300}):cuda()
+  local x = lt.randn({300, n}):to(device):requires_grad_()
+  local w, b = lt.randn(n):to(device):requires_grad_(), lt.randn(n):to(device):requires_grad_()
+  local t = lt.randint(n, {300}):to(device)
   local y = lt.layer_norm(x, {n}, w, b)
-  lt.cross_entropy(y, t, lt.rand(n):cuda()):backward()
+  lt.cross_entropy(y, t, lt.rand(n):to(device)):backward()
   x:softmax(1):pow(2):sum():backward()
   show(x.grad:sum(2))
   show(w.grad)
@@ -26,14 +27,16 @@ for _, n in ipairs {3, 65, 600, 9000} do
 end
 ]]
 
-local options = {reverse = true, memory = "1GiB", bits = DIGEST}
+local options = {
+  any = true, emulate = {"cuda:2", "mps"}, reverse = true, memory = "1GiB", bits = DIGEST,
+}
 if devices.elsewhere("cuda/cuda_rows", _ENV, options) then return end
 
 local lt = require "lutra"
 local core = require "lutra.core"
-local DEVICE = "cuda:0"
+local DEVICE = devices.device()
 
-local FLOATS = {"float16", "bfloat16", "float32", "float64"}
+local FLOATS = devices.dtypes {"float16", "bfloat16", "float32", "float64"}
 local TOLERANCE = {float64 = 1e-12, float32 = 1e-5, float16 = 2e-3, bfloat16 = 1.6e-2}
 
 -- ---- comparing ----------------------------------------------------------------------------------
@@ -87,7 +90,7 @@ end
 local function fails(text, f)
   local ok, message = pcall(function()
     f()
-    lt.cuda.synchronize()
+    lt.accelerator.synchronize(DEVICE)
   end)
   assert.is_false(ok, "no error; expected: " .. text)
   message = tostring(message)
@@ -104,7 +107,7 @@ local LENGTHS = {
   8192, 8193, 20000, 70000,
 }
 
-describe("softmax on CUDA", function()
+describe("softmax on a device", function()
   local function case(label, x, dim, layout, scale)
     for _, name in ipairs {"softmax", "log_softmax"} do
       local g = lt.randn(x.shape):to(x.dtype)
@@ -164,7 +167,7 @@ describe("softmax on CUDA", function()
           local x = lt.randn(2, n)
           if whole == 1 then x[1]:fill_(values[1]) end
           for k, v in ipairs(values) do x[{1, math.min(n, 1 + (k - 1) * (n // 2))}] = v end
-          for _, dtype in ipairs {"float32", "bfloat16", "float64"} do
+          for _, dtype in ipairs(devices.dtypes {"float32", "bfloat16", "float64"}) do
             local label = ("special values %d in %d, whole %d, %s"):format(i, n, whole, dtype)
             both(label, function(on)
               local y = on(x:to(dtype))
@@ -185,7 +188,8 @@ describe("softmax on CUDA", function()
   end)
 
   it("casts first where a dtype is asked for", function()
-    for _, from in ipairs {"int32", "uint8", "float16", "bfloat16", "float32", "float64"} do
+    local dtypes = {"int32", "uint8", "float16", "bfloat16", "float32", "float64"}
+    for _, from in ipairs(devices.dtypes(dtypes)) do
       for _, to in ipairs(FLOATS) do
         local x = (lt.rand(3, 40) * 9):to(from)
         both(from .. " to " .. to, function(on)
@@ -208,7 +212,7 @@ end)
 
 -- ---- layer norm ---------------------------------------------------------------------------------
 
-describe("layer norm on CUDA", function()
+describe("layer norm on a device", function()
   -- with: 0 without weight and bias, 1 weight, 2 bias, 3 both
   local function case(label, x, normalized, with, layout, scale)
     local dims, tail = #x.shape, {}
@@ -236,7 +240,7 @@ describe("layer norm on CUDA", function()
 
   it("adds up the gradients of many rows", function()
     for _, shape in ipairs {{5000, 3}, {3000, 16}, {2100, 130}, {260, 1030}, {40, 8200}} do
-      for _, dtype in ipairs {"float32", "float64"} do
+      for _, dtype in ipairs(devices.dtypes {"float32", "float64"}) do
         case(("{%d, %d} %s"):format(shape[1], shape[2], dtype), lt.randn(shape):to(dtype), 1, 3, 1,
           100)
       end
@@ -280,7 +284,7 @@ end)
 
 -- ---- the negative log likelihood ----------------------------------------------------------------
 
-describe("the negative log likelihood on CUDA", function()
+describe("the negative log likelihood on a device", function()
   for _, reduction in ipairs {"mean", "sum", "none"} do
     it("and its gradient are the CPU's, reduction " .. reduction, function()
       local sizes = {{0, 3}, {1, 1}, {5, 4}, {1023, 7}, {1025, 2}, {5000, 3}, {3, 9000}}
@@ -353,7 +357,7 @@ end)
 
 -- ---- Adam ---------------------------------------------------------------------------------------
 
-describe("a step of Adam on CUDA", function()
+describe("a step of Adam on a device", function()
   it("is the CPU's in all dtypes, sizes and layouts", function()
     for _, dtype in ipairs(FLOATS) do
       for _, n in ipairs {0, 1, 3, 4, 5, 1000, 1023, 5001} do

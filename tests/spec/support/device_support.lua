@@ -67,12 +67,29 @@ function support.nvrtc(source, name)
   return result
 end
 
+--- The device on which the specs of any type of device run.
+function support.device()
+  return (os.getenv "LUTRA_EMULATE" or ""):find "^mps" and "mps" or "cuda:0"
+end
+
+--- Returns the dtypes of a list that this device has.
+function support.dtypes(list)
+  local has, found = {}, {}
+  local capability = require "lutra".accelerator.get_device_capability(support.device())
+  for _, dtype in ipairs(capability.supported_dtypes) do has[dtype] = true end
+  for _, dtype in ipairs(list) do
+    if has[dtype] then found[#found + 1] = dtype end
+  end
+  return found
+end
+
 --- Must the spec `name` be run in another process, where there are devices? Then there are tests
 -- that do it, and the file that asks ends:
 --   if devices.elsewhere("cuda/streams", _ENV) then return end
 -- busted's words are in the environment of that file. `options` (may be left out):
 --
 -- emulate: a list of what the devices are, by default {"cuda:2"}: the spec runs on each
+-- any: the spec runs on support.device(), of any type; with LUTRA_TEST_GPU on NVIDIA's GPU
 -- reverse: again with threads and blocks in the reverse order: a result that depends on it is
 --   wrong, or is missing a barrier
 -- compiles: kernels from source are needed: skipped where none can be compiled
@@ -81,7 +98,8 @@ function support.elsewhere(name, busted, options)
   options = options or {}
   if os.getenv "LUTRA_EMULATE" then return false end -- the outer process has asked
   local kinds = options.emulate or {"cuda:2"}
-  local apple = table.concat(kinds, ","):find "mps" -- no GPU of NVIDIA can run it
+  -- no GPU of NVIDIA can run it
+  local apple = not options.any and table.concat(kinds, ","):find "mps"
   if os.getenv "LUTRA_TEST_GPU" and not apple then
     if not options.compiles or support.can_compile() then return false end
     busted.it(name .. " on a GPU", function() busted.pending "needs libnvrtc" end)
@@ -114,17 +132,18 @@ function support.elsewhere(name, busted, options)
       end
     end
     if not options.bits or debug_build then return end
-    test("has the same bits on every run, in any order of threads", function()
-      local path = program.file(options.bits)
-      local kind = kinds[#kinds]
-      local first, again = run(kind, "forward", path), run(kind, "forward", path)
-      local reverse = run(kind, "reverse", path)
-      os.remove(path)
-      assert.equal(0, first.status, first.err)
-      assert.is_true(#first.out > 500, "it says little: " .. first.out)
-      assert.equal(first.out, again.out)
-      assert.equal(first.out, reverse.out)
-    end)
+    for _, kind in ipairs(options.any and kinds or {kinds[#kinds]}) do
+      test("has the same bits on every run, in any order of threads, on " .. kind, function()
+        local path = program.file(options.bits)
+        local first, again = run(kind, "forward", path), run(kind, "forward", path)
+        local reverse = run(kind, "reverse", path)
+        os.remove(path)
+        assert.equal(0, first.status, first.err)
+        assert.is_true(#first.out > 500, "it says little: " .. first.out)
+        assert.equal(first.out, again.out)
+        assert.equal(first.out, reverse.out)
+      end)
+    end
   end)
   return true
 end
