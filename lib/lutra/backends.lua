@@ -52,7 +52,13 @@ backends.cuda = {
   matmul = settings("cuda", "backends.cuda.matmul", {allow_tf32 = "matmul.allow_tf32"}),
 }
 
-backends.mps = {is_available = mps.is_available, is_built = mps.is_built}
+--- lt.backends.mps.matmul.prefer_apple: whether Apple's MPSMatrixMultiplication computes the
+-- products of float32 and float16 matrices that it can. false by default.
+backends.mps = {
+  is_available = mps.is_available,
+  is_built = mps.is_built,
+  matmul = settings("mps", "backends.mps.matmul", {prefer_apple = "matmul.prefer_apple"}),
+}
 
 backends.cpu = {}
 

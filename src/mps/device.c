@@ -93,7 +93,7 @@ atomic_bool lt_mps_options[LT_MPS_OPTIONS];
 
 /* lt_Backend's `option`. */
 static int option(const char *name, int value) {
-  static const char *const names[LT_MPS_OPTIONS] = {[LT_MPS_OPTION_MATMUL] = "matmul.apple"};
+  static const char *const names[LT_MPS_OPTIONS] = {[LT_MPS_OPTION_MATMUL] = "matmul.prefer_apple"};
   for (int i = 0; i < LT_MPS_OPTIONS; i++) {
     if (strcmp(names[i], name) != 0) continue;
     return value < 0 ? atomic_load(&lt_mps_options[i])

@@ -101,12 +101,6 @@ static bool float_product(lt_Call *c, lt_Tensor *a, lt_Tensor *b, lt_MpsMatmul m
 
 /* ---- Apple's matrix product ------------------------------------------------------------------ */
 
-/* Returns true when the environment chooses Apple's product: LUTRA_MPS_MATMUL=apple. */
-static bool is_apple_chosen(void) {
-  const char *choice = getenv("LUTRA_MPS_MATMUL");
-  return choice && strcmp(choice, "apple") == 0;
-}
-
 /* Describes a factor, or the result; false where Apple's product cannot read it. */
 static bool as_matrix(const lt_Tensor *t, lt_MetalMatrix *out) {
   int64_t rows = t->shape[t->ndim - 2], columns = t->shape[t->ndim - 1];
@@ -127,14 +121,15 @@ static bool as_matrix(const lt_Tensor *t, lt_MetalMatrix *out) {
   return out->buffer != NULL;
 }
 
-/* Computes a @ b by Apple's product, where it is chosen and available; then returns true. */
+/* Computes a @ b by Apple's product, where the program prefers it and it is available; then returns
+ * true. */
 static bool apple_product(lt_Call *c, const lt_Tensor *a, const lt_Tensor *b) {
   lt_MetalMatrix left, right, result;
   lt_Tensor *out = c->out[0];
   lt_DriverStatus status;
-  if (out->ndim != 2 || (out->dtype != LT_float32 && out->dtype != LT_float16) ||
-      !is_apple_chosen() || !as_matrix(a, &left) || !as_matrix(b, &right) ||
-      !as_matrix(out, &result) || result.transposed)
+  if (!atomic_load(&lt_mps_options[LT_MPS_OPTION_MATMUL]) || out->ndim != 2 ||
+      (out->dtype != LT_float32 && out->dtype != LT_float16) || !as_matrix(a, &left) ||
+      !as_matrix(b, &right) || !as_matrix(out, &result) || result.transposed)
     return false;
   lt_MpsQueue *q = lt_mps_queue_of(c->device.index, lt_accel_native(c->stream));
   lt_MetalCommands *open = q ? lt_mps_queue_enter(q, "matmul", &status) : NULL;

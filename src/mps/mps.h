@@ -40,7 +40,7 @@ const lt_MetalFacts *lt_mps_facts(int index);
 
 /* Boolean options (lt_Backend.option); read with atomic_load. */
 typedef enum lt_MpsOption {
-  LT_MPS_OPTION_MATMUL, /* "matmul.apple": products by Apple's MPSMatrixMultiplication */
+  LT_MPS_OPTION_MATMUL, /* "matmul.prefer_apple": products by MPSMatrixMultiplication */
   LT_MPS_OPTIONS
 } lt_MpsOption;
 extern atomic_bool lt_mps_options[LT_MPS_OPTIONS];

@@ -137,6 +137,39 @@ describe("mps: copies", function()
     same(x, lt.arange(1000):to "float32" + 20)]], "LUTRA_MEMORY_DEBUG=1")
 end)
 
+describe("mps: products of matrices by Apple's library", function()
+  test("are those of Lutra's kernels", function()
+    passes [[
+      local matmul = lt.backends.mps.matmul
+      local function near(a, b, what)
+        assert(a.dtype == b.dtype and #a.shape == #b.shape, what)
+        local off = (a:to "float32" - b:cpu():to "float32"):abs():max():item()
+        assert(off <= (a.dtype == "float16" and 0.05 or 1e-4), what .. ": off by " .. off)
+      end
+      assert(matmul.prefer_apple == false)
+      lt.manual_seed(1)
+      local layouts = {
+        function(t) return t end,
+        function(t) return t:t():contiguous():t() end,
+        function(t) return lt.cat({t, t}, 2):narrow(2, 1, t.shape[2]) end,
+        function(t) return lt.stack({t, t}, 3):select(3, 1) end, -- no product of Apple's
+      }
+      for _, d in ipairs{"float32", "float16", "bfloat16", "int32"} do
+        local a, b = (lt.randn(33, 20) * 3):to(d), (lt.randn(20, 17) * 3):to(d)
+        for i, one in ipairs(layouts) do
+          for j, other in ipairs(layouts) do
+            for _, prefer in ipairs{true, false} do
+              matmul.prefer_apple = prefer
+              assert(matmul.prefer_apple == prefer)
+              local x, y = one(a:to "mps"), other(b:to "mps")
+              near(a:mm(b), x:mm(y), d .. i .. j)
+            end
+          end
+        end
+      end]]
+  end)
+end)
+
 describe("mps: bad values that the device finds", function()
   test("name op, argument, value and index, and the session continues", function()
     passes [[
