@@ -64,6 +64,7 @@ private:
   std::set<std::string> declared; /* words that occur other than after . and -> */
   std::map<std::string, KernelInfo> kernels;
   std::vector<Entry> entries;
+  std::set<std::string> signatures; /* of the functions so far */
   std::string namespaces;
 
   /* ---- words --------------------------------------------------------------------------------- */
@@ -134,6 +135,14 @@ private:
     }
   }
 
+  /* Returns true where `next` may follow the address space at token i. */
+  bool may_precede(size_t i, const Token &next) const {
+    for (const char *text : {"*", "&", "::", "{", ">"})
+      if (next.is(text)) return true;
+    bool qualifies_member = t[i - 1].is(")") || (t[i - 1].is("const") && t[i - 2].is(")"));
+    return next.is_word() || (qualifies_member && (next.is("=") || next.is(":") || next.is(";")));
+  }
+
   void replace_word(size_t i) {
     Token &token = t[i];
     if (token.kind == TokenKind::NUMBER) return replace_number(i);
@@ -145,12 +154,8 @@ private:
     }
     if (!token.is_word()) return;
     if (is_member(i)) return replace_swizzle(i);
-    if (is_address_space(token)) {
-      const Token &next = t[i + 1];
-      if (!next.is_word() && !next.is("*") && !next.is("&") && !next.is("::") && !next.is("{") &&
-          !next.is(">") && !t[i - 1].is("["))
-        t.fail(i, "'" + token.text + "' is a keyword of Metal: it cannot be a name");
-    }
+    if (is_address_space(token) && !may_precede(i, t[i + 1]))
+      t.fail(i, "'" + token.text + "' is a keyword of Metal: it cannot be a name");
     if (token.is("device") || token.is("thread") || token.is("threadgroup"))
       token.out.clear();
     else if (token.is("constant"))
@@ -265,6 +270,28 @@ private:
     }
   }
 
+  /* ---- overloads for address spaces ---------------------------------------------------------- */
+
+  /* Functions that differ only in address spaces are the same in C++: removes all but the first.
+   * The declaration is between two tokens, the second of which is its brace or semicolon. */
+  void remove_overload(size_t begin, size_t end, size_t owner) {
+    size_t open = begin, last = t[end].is("{") ? t.close(end) : end;
+    while (open < end && !t[open].is("(")) {
+      if (is_attribute(t, open)) open = t.close(open);
+      if (t[open].is("=")) return;
+      open++;
+    }
+    if (open == end) return;
+    if (t[open - 1].is("operator")) open = t.close(open) + 1; /* operator() */
+    std::string signature = namespaces + std::to_string(owner);
+    size_t close = t.close(open);
+    for (size_t i = begin; i <= close + 1 && i < end; i++)
+      if (!t[i].out.empty() && (i <= close || t[i].is("const"))) signature += ' ' + t[i].out;
+    if (!t[end].is("{") && !t[end - 1].is("default")) return;
+    if (signatures.insert(signature).second) return;
+    replace(begin, last + 1, "");
+  }
+
   /* ---- kernels ------------------------------------------------------------------------------- */
 
   /* Finds the kernels, by following the braces. */
@@ -277,6 +304,9 @@ private:
         i = t.close(i);
       } else if (t[i].is("{")) {
         open.push_back({scope_of(scope, statement, i), statement});
+        if (open.back().scope == Scope::FUNCTION && scope != Scope::FUNCTION &&
+            scope != Scope::KERNEL)
+          remove_overload(statement, i, owner_of(open));
         if (open.back().scope == Scope::NAMESPACE && t[i - 1].is_word() &&
             !t[i - 1].is("namespace"))
           namespaces += t[i - 1].text + "::";
@@ -288,12 +318,20 @@ private:
         statement = i + 1;
       } else if (t[i].is(";")) {
         if (scope == Scope::NAMESPACE && kernel_word(statement, i) < i) instance(statement, i);
+        if (scope == Scope::TYPE) remove_overload(statement, i, owner_of(open));
         statement = i + 1;
       } else if (t[i].is(":") && i == statement + 1) {
         statement = i + 1; /* public: */
       }
     }
     if (!open.empty()) t.fail(t.size(), "expected '}'");
+  }
+
+  /* Returns a number for the type whose members are declared, 0 in a namespace. */
+  static size_t owner_of(const std::vector<Open> &open) {
+    for (size_t k = open.size(); k-- > 0;)
+      if (open[k].scope == Scope::TYPE) return open[k].statement + 1;
+    return 0;
   }
 
   void pop_namespace(size_t statement) {
