@@ -244,7 +244,7 @@ $(BUILD)/obj/mps/link: FORCE
 $(BUILD)/obj/mps/%.metal: src/mps/%.metal $(BUILD)/obj/mps/flags
 	@mkdir -p $(BUILD)/obj/mps/empty && cd $(BUILD)/obj/mps/empty && touch $(metal_headers)
 	$(call say,metal,$<)
-	$(Q)$(metal_preprocess) -MMD -MP -MF $@.d -MT $@ $< -o $@.body
+	$(Q)$(metal_preprocess) -MMD -MP -MF $@.flat.d -MT $@ $< -o $@.body
 	$(Q)(echo '#include <metal_stdlib>'; echo 'using namespace metal;'; cat $@.body) >$@ && rm $@.body
 $(translator): $(patsubst %,$(BUILD)/obj/mps_emulated/src/mps/emulated/%.o,check kernels tokens translate tool/translate)
 	$(call say,ld,$@)

@@ -54,7 +54,8 @@ static inline int dtype_size(int dtype) {
  */
 struct Complex {
   float re, im;
-  Complex() = default;
+  Complex() thread = default;
+  Complex() threadgroup = default; /* for variables there */
   Complex(float real, float imag = 0) : re(real), im(imag) {}
 };
 static inline Complex operator-(Complex a) { return Complex(-a.re, -a.im); }
@@ -268,7 +269,8 @@ static inline void store4(device char *memory, int dtype, int64_t i, Four<T> fro
  * last place of `high`. It has the range of float, and takes the place of double. */
 struct Wide {
   float high, low;
-  Wide() = default;
+  Wide() thread = default;
+  Wide() threadgroup = default; /* for variables there */
   Wide(float v, float rest = 0) : high(v), low(rest) {}
 };
 

@@ -11,7 +11,8 @@
 struct Extended {
   float high, low;
   int e;
-  Extended() = default;
+  Extended() thread = default;
+  Extended() threadgroup = default; /* for variables there */
   Extended(float v);
 };
 
