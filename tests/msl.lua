@@ -36,8 +36,9 @@ for _, t in ipairs {"bool", "char", "uchar", "short", "ushort", "int", "uint", "
 end
 
 -- Returns a kernel's text as clang accepts it: variables in threadgroup memory are static, and vectors
--- are made by a function.
+-- are made by a function. Constructors for threadgroup memory are left out.
 local function for_clang(text)
+  text = text:gsub("[%w_]+%s*%(%)%s*threadgroup%s*=%s*default%s*;", "")
   text = text:gsub("([;{}]%s*)(threadgroup%s+[%w_:<>, ]-[%w_]+%s*[%[;,][^*&();]*)", "%1static %2")
   return (text:gsub("([%w_]+)(%s*%()", function(word, open)
     if VECTORS[word] then return "lt_make<" .. word .. ">" .. open end
