@@ -151,6 +151,7 @@ const lt_Backend *lt_backend(void) {
 
 __attribute__((destructor)) static void end(void) {
   if (!lt_mps_backend.own) return;
+  lt_mps_queues_stop();
   lt_mps_pipelines_keep();
   lt_accel_shutdown(&lt_mps_backend);
 }

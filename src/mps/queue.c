@@ -1,5 +1,8 @@
 /* queue.c: queues of Metal with their open batches, and the events between them; see queue.h.
  *
+ * A batch that is done leaves its queue idle. Then a thread of this file commits what is open,
+ * since the host may be busy with other things, and a completion handler must not call Metal.
+ *
  * Locks: `lock` of a queue is held while a command is encoded and while a batch is committed;
  * nobody holds two of them. `done_lock` is taken for short by the completion handler, and last.
  * Every committed batch completes, also on a lost device, so waits for batches end.
@@ -7,6 +10,7 @@
 #include "queue.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <time.h>
 
 #define MOST_COMMANDS 64                 /* of a batch */
@@ -37,6 +41,7 @@ struct lt_MpsQueue {
   lt_MetalEvent *timeline; /* has the number of the last batch that is done */
   pthread_mutex_t lock;
   lt_MetalCommands *open; /* NULL: none */
+  atomic_bool is_open;    /* the same, for threads without the lock */
   lt_MpsBatch *batch;     /* of `open` */
   lt_MpsBatch *last;      /* committed last */
   int count;              /* commands in the open batch */
@@ -101,6 +106,22 @@ static void give_stages(lt_MpsBatch *b) {
   pthread_mutex_unlock(&stages_lock);
 }
 
+/* The thread that commits open batches. */
+static struct {
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+  pthread_t thread;
+  bool started, stops;
+  bool due; /* a queue may have become idle */
+} committer = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+static void wake_committer(void) {
+  pthread_mutex_lock(&committer.lock);
+  committer.due = true;
+  pthread_cond_signal(&committer.changed);
+  pthread_mutex_unlock(&committer.lock);
+}
+
 /* The completion handler. A batch that failed has not set the queue's event: without it, other
  * queues would wait forever. */
 static void batch_done(void *context, const lt_MetalResult *result) {
@@ -117,6 +138,9 @@ static void batch_done(void *context, const lt_MetalResult *result) {
   pthread_cond_broadcast(&q->done);
   pthread_mutex_unlock(&q->done_lock);
   batch_release(b);
+  /* Either this sees the open batch, or lt_mps_queue_leave that the queue is idle. */
+  atomic_thread_fence(memory_order_seq_cst);
+  if (atomic_load_explicit(&q->is_open, memory_order_relaxed)) wake_committer();
 }
 
 /* Opens a batch. Requires the lock. */
@@ -128,6 +152,7 @@ static bool open_batch(lt_MpsQueue *q, lt_MetalError *error) {
     free(b);
     return false;
   }
+  atomic_store_explicit(&q->is_open, true, memory_order_relaxed);
   b->queue = q;
   b->serial = ++q->serial;
   atomic_init(&b->refs, 1);
@@ -145,6 +170,7 @@ static void commit(lt_MpsQueue *q) {
   lt_MetalCommands *open = q->open;
   q->open = NULL;
   q->batch = NULL;
+  atomic_store_explicit(&q->is_open, false, memory_order_relaxed);
   batch_release(q->last);
   q->last = batch_retain(b);
   if (lt_mps_is_lost(q->index)) {
@@ -175,6 +201,62 @@ static void wait_batch(lt_MpsBatch *b) {
   pthread_mutex_unlock(&q->done_lock);
 }
 
+/* ---- the committer --------------------------------------------------------------------------- */
+
+/* Commits the open batches of idle queues. */
+static void commit_idle(void) {
+  pthread_mutex_lock(&queues_lock);
+  lt_MpsQueue *q = queues;
+  pthread_mutex_unlock(&queues_lock);
+  for (; q; q = q->next) {
+    if (!atomic_load(&q->is_open)) continue;
+    pthread_mutex_lock(&q->lock);
+    if (is_done(q->last)) commit(q);
+    pthread_mutex_unlock(&q->lock);
+  }
+}
+
+static void *run_committer(void *context) {
+  (void)context;
+  pthread_mutex_lock(&committer.lock);
+  while (!committer.stops) {
+    if (!committer.due) {
+      pthread_cond_wait(&committer.changed, &committer.lock);
+      continue;
+    }
+    committer.due = false;
+    pthread_mutex_unlock(&committer.lock);
+    commit_idle();
+    pthread_mutex_lock(&committer.lock);
+  }
+  pthread_mutex_unlock(&committer.lock);
+  return NULL;
+}
+
+/* Starts the thread, once. Without it, batches are committed later: by the next command or wait.
+ * Signals go to the threads of the program. */
+static void start_committer(void) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_mutex_lock(&committer.lock);
+  if (!committer.started && !committer.stops) {
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    committer.started = pthread_create(&committer.thread, NULL, run_committer, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+  }
+  pthread_mutex_unlock(&committer.lock);
+}
+
+void lt_mps_queues_stop(void) {
+  pthread_mutex_lock(&committer.lock);
+  bool started = committer.started;
+  committer.started = false;
+  committer.stops = true;
+  pthread_cond_signal(&committer.changed);
+  pthread_mutex_unlock(&committer.lock);
+  if (started) pthread_join(committer.thread, NULL);
+}
+
 /* ---- queues ---------------------------------------------------------------------------------- */
 
 static lt_MpsQueue *create(int index, lt_DriverStatus *status) {
@@ -197,6 +279,7 @@ static lt_MpsQueue *create(int index, lt_DriverStatus *status) {
   pthread_mutex_init(&q->lock, NULL);
   pthread_mutex_init(&q->done_lock, NULL);
   pthread_cond_init(&q->done, NULL);
+  start_committer();
   pthread_mutex_lock(&queues_lock);
   q->next = queues;
   queues = q;
@@ -266,6 +349,7 @@ lt_MetalCommands *lt_mps_queue_enter(lt_MpsQueue *q, const char *kernel, lt_Driv
 void lt_mps_queue_leave(lt_MpsQueue *q, size_t nbytes) {
   atomic_fetch_add_explicit(&commands, 1, memory_order_relaxed);
   q->count++;
+  atomic_thread_fence(memory_order_seq_cst); /* see batch_done */
   q->bytes = nbytes < MOST_BYTES - q->bytes ? q->bytes + nbytes : MOST_BYTES;
   if (q->count >= MOST_COMMANDS || q->bytes >= MOST_BYTES || is_done(q->last)) commit(q);
   pthread_mutex_unlock(&q->lock);
@@ -277,6 +361,7 @@ void lt_mps_queue_cancel(lt_MpsQueue *q) {
     batch_release(q->batch);
     q->open = NULL;
     q->batch = NULL;
+    atomic_store_explicit(&q->is_open, false, memory_order_relaxed);
     q->serial--;
   }
   pthread_mutex_unlock(&q->lock);

@@ -56,6 +56,8 @@ bool lt_mps_queue_is_idle(lt_MpsQueue *q);
 bool lt_mps_queue_synchronize(lt_MpsQueue *q);
 /* Does so for all queues of a device. */
 bool lt_mps_queues_synchronize(int index);
+/* Ends the thread that commits open batches. Called at the end of the program. */
+void lt_mps_queues_stop(void);
 
 /* ---- events ---------------------------------------------------------------------------------- */
 

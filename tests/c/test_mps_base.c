@@ -93,6 +93,24 @@ static void commands_are_collected_while_the_device_works(void) {
   end();
 }
 
+static void open_commands_are_committed_when_the_device_is_idle(void) {
+  begin(256 * MiB);
+  char *x = get(64, NULL);
+  for (int round = 0; round < 20; round++) {
+    fake_metal_hold(true);
+    lt_MpsCounters start = counted();
+    CHECK(zero(x, 64, NULL) && zero(x, 64, NULL) && zero(x, 64, NULL));
+    CHECK_INT(BATCHES(start), 1);
+    fake_metal_hold(false); /* the host does nothing more */
+    for (int i = 0; i < 5000 && BATCHES(start) < 2; i++)
+      nanosleep(&(struct timespec){0, 1000000}, NULL);
+    CHECK_INT(BATCHES(start), 2);
+    CHECK(b->streams.synchronize(main_stream()));
+  }
+  put(x);
+  end();
+}
+
 static void queries_commit_what_they_ask_for(void) {
   begin(256 * MiB);
   char *x = get(64, NULL);
@@ -647,6 +665,7 @@ int main(void) {
   fake_metal_kernel("slow", slow);
   fake_metal_kernel("add_one", add_one);
   RUN(commands_are_collected_while_the_device_works);
+  RUN(open_commands_are_committed_when_the_device_is_idle);
   RUN(queries_commit_what_they_ask_for);
   RUN(events_measure_time);
   RUN(streams_wait_for_events);
