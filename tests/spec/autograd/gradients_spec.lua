@@ -495,8 +495,8 @@ local function on_cpu(a)
   return a:detach():to{device = "cpu", dtype = dtype}:requires_grad_(a.requires_grad)
 end
 
--- The gradients of compute(args, weights, probes) by another way: finite differences or, on a device
--- without float64, the gradients that the CPU has in float64, which agree with them.
+-- The gradients of compute(args, weights, probes) by another way: finite differences or, on a
+-- device without float64, the gradients that the CPU has in float64, which agree with them.
 local function expected_gradients(compute, inputs, args, ...)
   local list, rest = {}, table.pack(...)
   if wide.is_narrow then

@@ -79,7 +79,7 @@ describe("placement on mps", function()
 
   it("explains devices that do not match", function()
     fails({"matmul: cannot use tensors on different devices", 'is on "cpu"', 'is on "mps"',
-      "hint: ", ':to('}, function() return lt.ones(2, 2):matmul(lt.ones(2, 2, {device = "mps"})) end)
+      "hint: ", ':to('}, lt.matmul, lt.ones(2, 2), lt.ones(2, 2, {device = "mps"}))
   end)
 end)
 

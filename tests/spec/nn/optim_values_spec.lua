@@ -133,15 +133,15 @@ describe("trajectories of PyTorch " .. golden.version, function()
     for _, name in ipairs(support.optimizers()) do
       local p, q = start()
       local p32, q32 = nn.Parameter(p:detach():to "float32"), nn.Parameter(q:detach():to "float32")
-      local wide, narrow = optim[name]({p, q}, {lr = 0.01}), optim[name]({p32, q32}, {lr = 0.01})
+      local large, small = optim[name]({p, q}, {lr = 0.01}), optim[name]({p32, q32}, {lr = 0.01})
       for _ = 1, 10 do
-        step(wide, p, q)
-        narrow:zero_grad()
+        step(large, p, q)
+        small:zero_grad()
         local first = ((p32 - goal:to "float32") ^ 4):sum()
         local second = (q32:sin() * goal2:to "float32"):sum()
         local loss = first + second
         loss:backward()
-        narrow:step()
+        small:step()
       end
       close(p:detach(), p32, 1e-5, name)
       assert.equal("float32", p32.dtype)
