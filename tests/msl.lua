@@ -1,7 +1,7 @@
 -- Checks the kernels of src/mps as Metal's compiler would, as far as that is possible without it:
 -- clang, which that compiler is made of, compiles each of them with address spaces and the
--- declarations in tests/metal/clang_stdlib.h. So a pointer that is converted to another address space is
--- an error, and so is a function that Metal does not have.
+-- declarations in tests/metal/clang_stdlib.h. So a pointer that is converted to another address
+-- space is an error, and so is a function that Metal does not have.
 --
 --     lua5.4 tests/msl.lua [build]
 --
@@ -31,15 +31,16 @@ local function find_clang()
 end
 
 local VECTORS = {}
-for _, t in ipairs {"bool", "char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "half", "float"} do
-  for n = 2, 4 do VECTORS[t .. n] = true end
+for name in ("bool char uchar short ushort int uint long ulong half float"):gmatch "%a+" do
+  for n = 2, 4 do VECTORS[name .. n] = true end
 end
 
--- Returns a kernel's text as clang accepts it: variables in threadgroup memory are static, and vectors
--- are made by a function. Constructors for threadgroup memory are left out.
+-- Returns a kernel's text as clang accepts it: variables in threadgroup memory are static, and
+-- vectors are made by a function. Constructors for threadgroup memory are left out.
 local function for_clang(text)
   text = text:gsub("[%w_]+%s*%(%)%s*threadgroup%s*=%s*default%s*;", "")
-  text = text:gsub("([;{}]%s*)(threadgroup%s+[%w_:<>, ]-[%w_]+%s*[%[;,][^*&();]*)", "%1static %2")
+  text = text:gsub("([;{}]%s*)(threadgroup%s+[%w_:<>, ]-[%w_]+%s*[%[;,][^*&();]*)",
+    "%1static %2")
   return (text:gsub("([%w_]+)(%s*%()", function(word, open)
     if VECTORS[word] then return "lt_make<" .. word .. ">" .. open end
   end))
@@ -56,29 +57,37 @@ local function structs_without_constructor(text)
   return found
 end
 
--- Returns the errors in clang's output that Metal's compiler would report, too: that one copies structs
--- between address spaces, and creates structs in any of them, unless they declare constructors for other
--- address spaces only.
-local function errors_of(output_text, text)
+-- Metal's compiler copies structs between address spaces; clang does not.
+local function is_copy(block)
+  return block:find("implicit copy", 1, true)
+    and (block:find("no viable overloaded '='.*address space")
+      or block:find("cannot bind reference in address space", 1, true))
+end
+
+-- Returns the name of a struct that clang cannot create in another address space, or nil.
+local function struct_in_place(block)
+  if not block:find("cannot be used to construct an object in address space", 1, true) then
+    return nil
+  end
+  local name = block:match "initialization of '[^']*' %(aka '(.-)'%)"
+    or block:match "initialization of '(.-)'"
+  return name and name:gsub("__attribute__%b()", ""):gsub("threadgroup", ""):match "[%w_]+"
+end
+
+-- Returns the errors in clang's output that Metal's compiler would report, too.
+local function errors_of(said, text)
   local without, errors, block = structs_without_constructor(text), {}, nil
   local function finish()
-    if not block then return end
-    local copies = block:find("implicit copy", 1, true) and block:find("address space", 1, true)
-      and (block:find("no viable overloaded '='", 1, true) or block:find("cannot bind reference in address space", 1, true))
-    local created = block:match "no matching constructor for initialization of '(.-)' %(aka" and block:match "%(aka '(.-)'%)"
-      or block:match "no matching constructor for initialization of '(.-)'"
-    local in_place = created and block:find("cannot be used to construct an object in address space", 1, true)
-    if in_place then
-      local name = created:gsub("__attribute__%b()", ""):gsub("threadgroup", ""):match "([%w_]+)"
-      if without[name] then
-        errors[#errors + 1] = block:match "^[^\n]*" .. ("\n  the struct '%s' has constructors, but not '%s() threadgroup = default;'"):format(name, name)
-      end
-    elseif not copies then
+    local name = block and struct_in_place(block)
+    if name and without[name] then
+      errors[#errors + 1] = block:match "^[^\n]*"
+        .. ("\n  expected '%s() threadgroup = default;' beside the other constructors"):format(name)
+    elseif block and not name and not is_copy(block) then
       errors[#errors + 1] = block
     end
     block = nil
   end
-  for line in output_text:gmatch "[^\n]+" do
+  for line in said:gmatch "[^\n]+" do
     if line:find(": error: ", 1, true) or line:find(": fatal error: ", 1, true) then
       finish()
       block = line
@@ -102,7 +111,7 @@ local function messages(clang, text, name)
   return errors_of(said, text)
 end
 
--- ---- the checks themselves ------------------------------------------------------------------------
+-- ---- the checks themselves --------------------------------------------------------------------
 
 local HEAD = "using namespace metal;\nstruct Pair { float a; int b; };\n"
   .. "static inline float first(device const float *x) { return x[0]; }\n"
@@ -119,7 +128,8 @@ local REFUSED = {
   {"an atomic operation on plain memory", "device uint *x",
     "atomic_fetch_add_explicit(x, 1u, memory_order_relaxed);", "no matching function"},
   {"a struct with constructors in threadgroup memory", "device float *x",
-    "struct Made { float a; Made() thread {} }; threadgroup Made s[4]; x[0] = s[0].a;", "threadgroup = default"},
+    "struct Made { float a; Made() thread {} }; threadgroup Made s[4]; x[0] = s[0].a;",
+    "threadgroup = default"},
 }
 local ACCEPTED = {
   {"device memory", "device float *x", "x[0] = first(x);"},
@@ -130,8 +140,9 @@ local ACCEPTED = {
     "threadgroup atomic_uint n; atomic_fetch_add_explicit(&n, 1u, memory_order_relaxed);"
     .. " atomic_fetch_min_explicit(x, 1u, memory_order_relaxed);"},
   {"matrices", "device float *x",
-    "threadgroup float s[64]; simdgroup_matrix<float, 8, 8> a = make_filled_simdgroup_matrix<float, 8, 8>(1.0f);"
-    .. " simdgroup_load(a, x, 8); simdgroup_multiply_accumulate(a, a, a, a); simdgroup_store(a, s, 8);"},
+    "threadgroup float s[64]; simdgroup_matrix<float, 8, 8> a = "
+    .. "make_filled_simdgroup_matrix<float, 8, 8>(1.0f); simdgroup_load(a, x, 8); "
+    .. "simdgroup_multiply_accumulate(a, a, a, a); simdgroup_store(a, s, 8);"},
 }
 
 local function report(what, ok, detail)
@@ -144,7 +155,8 @@ local function report(what, ok, detail)
 end
 
 local clang = find_clang()
-if clang and not output("printf 'typedef _Float16 half; half x;' | " .. clang .. " -x c++ -fsyntax-only -"):find "error" then
+local try = "echo '_Float16 x;' | %s -x c++ -fsyntax-only -"
+if clang and not output(try:format(clang)):find "error" then
   for _, case in ipairs(REFUSED) do
     local text = HEAD .. ("kernel void k(%s) {\n%s }"):format(case[2], case[3])
     local said = messages(clang, text, "k")
@@ -162,7 +174,7 @@ if clang and not output("printf 'typedef _Float16 half; half x;' | " .. clang ..
   end
 else
   skipped = skipped + 1
-  print "skipped the address spaces of kernels: there is no clang with _Float16 (version 15 or newer)"
+  print "skipped the address spaces of kernels: there is no clang of version 15 or newer"
 end
 print(("%d passed, %d failed, %d skipped"):format(passed, failed, skipped))
 os.exit(failed == 0)

@@ -164,7 +164,7 @@ static lt_MetalResult finish(lt_MetalCommands *commands) {
 }
 
 /* Arguments of a kernel. */
-static lt_MetalArgument in(lt_MetalBuffer *buffer, size_t offset = 0) {
+__attribute__((unused)) static lt_MetalArgument in(lt_MetalBuffer *buffer, size_t offset = 0) {
   return {buffer, offset, nullptr, 0};
 }
 template <class T> lt_MetalArgument value(const T &v) { return {nullptr, 0, &v, sizeof v}; }

@@ -152,7 +152,7 @@ private:
       for (const Attribute &a : attributes) check_attribute(a);
       return replace(i, end, "");
     }
-    if (!token.is_word()) return;
+    if (!token.is_word() || token.out.empty()) return; /* empty: part of an attribute */
     if (is_member(i)) return replace_swizzle(i);
     if (is_address_space(token) && !may_precede(i, t[i + 1]))
       t.fail(i, "'" + token.text + "' is a keyword of Metal: it cannot be a name");
@@ -480,7 +480,7 @@ private:
     std::vector<std::pair<size_t, size_t>> statements;
     for (size_t i = brace + 1; i < close; i++) {
       if (t[i].is("(") || t[i].is("[") || t[i].is("{")) {
-        bool block = t[i].is("{");
+        bool block = t[i].is("{") && !t[i - 1].is("=");
         if (block) refuse_nested(i, t.close(i));
         i = t.close(i);
         if (block) statement = i + 1;
