@@ -101,15 +101,6 @@ static lt_Tensor *last_of_cells(lt_Call *c, const lt_CudaLines *l) {
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Fills 16 bytes with a number's bytes, repeated. */
-static bool repeat_number(lt_Scalar s, lt_Dtype dtype, char (*value)[16]) {
-  _Alignas(LT_MAX_ELEMENT) char number[LT_MAX_ELEMENT];
-  size_t size = lt_dtype_size(dtype);
-  if (!lt_scalar_store(s, dtype, number)) return false;
-  for (size_t i = 0; i < 16; i++) (*value)[i] = number[i % size];
-  return true;
-}
-
 /* Writes `from` (or the value, where it is NULL) to the region x. Closes x. */
 static bool put(lt_Call *c, lt_Indexed *x, const lt_Tensor *from, const char *value) {
   static const _Alignas(16) char none[16];
@@ -136,7 +127,7 @@ bool lt_cuda_scatter(lt_Call *c) {
   int dim = lt_dim(c->arg[1].i, out->ndim);
   _Alignas(16) char value[16];
   lt_Indexed x;
-  if (dim < 0 || (!src && !repeat_number(c->arg[3].scalar, out->dtype, &value))) return false;
+  if (dim < 0 || (!src && !lt_index_number(c->arg[3].scalar, out->dtype, value))) return false;
   return lt_cuda_begin(c) && lt_index_each(c, &lt_cuda_index_driver, &x, out, dim, lt_in(c, 2)) &&
          put(c, &x, src, value);
 }
@@ -154,24 +145,16 @@ bool lt_cuda_index_fill(lt_Call *c) {
   int dim = lt_dim(c->arg[1].i, out->ndim);
   _Alignas(16) char value[16];
   lt_Indexed x;
-  return dim >= 0 && repeat_number(c->arg[3].scalar, out->dtype, &value) && lt_cuda_begin(c) &&
+  return dim >= 0 && lt_index_number(c->arg[3].scalar, out->dtype, value) && lt_cuda_begin(c) &&
          lt_index_line(c, &lt_cuda_index_driver, &x, out, dim, lt_in(c, 2), "index") &&
          put(c, &x, NULL, value);
 }
 
 /* ---- adding ---------------------------------------------------------------------------------- */
 
-/* Returns the region's dimensions that the index has, or those that it does not have. */
+/* Returns the part of a region as a pair: the dimensions of the index, or the others. */
 static lt_CudaPair part_of(const lt_IndexRegion *p, bool of_index) {
-  lt_IndexRegion part = {.count = 1};
-  for (int d = 0; d < p->ndim; d++) {
-    if (p->shape[d] == 1 || (p->index[d] != 0) != of_index) continue;
-    part.shape[part.ndim] = p->shape[d];
-    part.self[part.ndim] = p->self[d];
-    part.other[part.ndim++] = p->other[d];
-    part.count *= p->shape[d];
-  }
-  lt_region_collapse(&part);
+  lt_IndexRegion part = lt_region_part(p, of_index);
   lt_CudaPair pair = {.ndim = part.ndim, .count = part.count};
   memcpy(pair.shape, part.shape, sizeof pair.shape);
   memcpy(pair.self, part.self, sizeof pair.self);
@@ -198,13 +181,6 @@ static bool group_columns(lt_CudaAdd *a) {
   return true;
 }
 
-/* Returns true when neighbouring elements of the region have neighbouring elements of the index. */
-static bool index_is_last(const lt_IndexRegion *p) {
-  int last = p->ndim - 1;
-  while (last > 0 && p->shape[last] == 1) last--;
-  return last >= 0 && p->index[last] != 0;
-}
-
 bool lt_cuda_index_add_to(lt_Call *c, lt_Indexed *x, lt_Tensor *to, const lt_Tensor *from,
                           lt_Scalar scale, int64_t skip) {
   if (x->p.count == 0 || to->numel == 0) return true;
@@ -219,7 +195,7 @@ bool lt_cuda_index_add_to(lt_Call *c, lt_Indexed *x, lt_Tensor *to, const lt_Ten
                   .from = lt_tensor_data(from),
                   .dtype = to->dtype,
                   .skip = skip,
-                  .lines_inside = index_is_last(&x->p),
+                  .lines_inside = lt_region_index_is_last(&x->p),
                   .scale = lt_scalar_to_double(scale),
                   .scale_int = lt_scalar_to_int(scale),
                   .bad = x->bad};

@@ -1,19 +1,19 @@
-/* sort.c: sort and topk along a dim. Another dim than the last is transposed first. A short row is
- * sorted by one block. For a small k, segments of a long row are sorted and their first k kept.
- * Otherwise all rows are sorted together by radix sort: by the elements' keys, and then, stably, by
- * row. */
+/* sort.c: sort and topk. A short row is sorted by one block. For a small k, segments of a long row
+ * are sorted and their first k kept. Otherwise all rows are sorted together by radix sort: by the
+ * elements' keys, and then, stably, by row. */
 #include "cuda.h"
+#include "accel/order.h"
 #include "sort.h"
 
 #define FEW 256 /* the largest k for which a long row is not sorted as a whole */
 
-static lt_Tensor *bytes(lt_Call *c, int64_t size) {
+static lt_Tensor *bytes(const lt_Call *c, int64_t size) {
   return lt_empty(LT_uint8, c->device, 1, &size);
 }
 
 /* Computes the first k elements of each row. Each round sorts segments and keeps k candidates of
  * each for the next round. */
-static bool select_first(lt_Call *c, const lt_CudaOrder *o) {
+static bool select_first(const lt_Call *c, const lt_CudaOrder *o) {
   lt_Tensor *from = NULL;
   bool ok = true;
   for (int64_t count = o->n; ok && count > 0;) {
@@ -60,7 +60,7 @@ static cudaError_t sort_pairs(const Radix *r, void *scratch, size_t *size, int64
 }
 
 /* Allocates the memory. Returns false on failure; the caller calls close_radix in both cases. */
-static bool open_radix(lt_Call *c, Radix *r, int64_t n) {
+static bool open_radix(const lt_Call *c, Radix *r, int64_t n) {
   int64_t size = n * (r->wide ? 8 : 4);
   r->keys = bytes(c, size);
   r->numbers = r->keys ? bytes(c, size) : NULL;
@@ -82,14 +82,14 @@ static void close_radix(Radix *r) {
   lt_release(r->scratch);
 }
 
-static bool sort_by(lt_Call *c, Radix *r, int64_t n, int bits) {
+static bool sort_by(const lt_Call *c, Radix *r, int64_t n, int bits) {
   size_t size = r->scratch_size;
   return lt_cuda_launch_ok(
       sort_pairs(r, lt_tensor_data(r->scratch), &size, n, bits, lt_cuda_stream(c)));
 }
 
 /* Sorts whole rows: in one sort where key and row fit into one number, else in two. */
-static bool sort_whole(lt_Call *c, const lt_CudaOrder *o) {
+static bool sort_whole(const lt_Call *c, const lt_CudaOrder *o) {
   int64_t n = o->rows * o->n;
   int key_bits = lt_cuda_key_bits(o->dtype), row_bits = bits_of(o->rows - 1);
   Radix r = {.wide = key_bits > 32 || n > (int64_t)UINT32_MAX};
@@ -115,7 +115,7 @@ static bool sort_whole(lt_Call *c, const lt_CudaOrder *o) {
 }
 
 /* Writes the first k of each row of contiguous x to contiguous values and indices. */
-static bool order_rows(lt_Call *c, lt_Tensor *x, int64_t n, int64_t k, bool descending,
+static bool order_rows(const lt_Call *c, lt_Tensor *x, int64_t n, int64_t k, bool descending,
                        lt_Tensor *values, lt_Tensor *indices) {
   lt_CudaOrder o = {
       lt_tensor_data(x),      x->dtype, x->numel / n, n, k, descending, lt_tensor_data(values),
@@ -123,53 +123,9 @@ static bool order_rows(lt_Call *c, lt_Tensor *x, int64_t n, int64_t k, bool desc
   return n <= LT_CUDA_SEGMENT || k <= FEW ? select_first(c, &o) : sort_whole(c, &o);
 }
 
-/* Returns a view of x's memory, contiguous outer x m x inner, as outer x inner x m. */
-static lt_Tensor *transposed(lt_Tensor *x, int64_t outer, int64_t m, int64_t inner) {
-  return lt_tensor_on(x->storage, x->dtype, x->offset, 3, (int64_t[]){outer, inner, m},
-                      (int64_t[]){m * inner, 1, inner});
+bool lt_cuda_sort(lt_Call *c) {
+  return lt_cuda_begin(c) && lt_accel_order(c, 1, -1, c->arg[2].b, order_rows);
 }
-
-/* Does the same along another dim, through transposed copies. */
-static bool order_columns(lt_Call *c, lt_Tensor *x, int64_t outer, int64_t n, int64_t inner,
-                          int64_t k, bool descending) {
-  int64_t shape[3] = {outer, inner, k};
-  lt_Tensor *view = transposed(x, outer, n, inner),
-            *rows = view ? lt_as_contiguous(view, x->dtype) : NULL,
-            *values = rows ? lt_empty(x->dtype, c->device, 3, shape) : NULL,
-            *indices = values ? lt_empty(LT_int64, c->device, 3, shape) : NULL,
-            *to = indices ? transposed(c->out[0], outer, k, inner) : NULL,
-            *to_indices = to ? transposed(c->out[1], outer, k, inner) : NULL;
-  bool ok = to_indices && order_rows(c, rows, n, k, descending, values, indices) &&
-            lt_copy_into(to, values, false) && lt_copy_into(to_indices, indices, false);
-  lt_release(view);
-  lt_release(rows);
-  lt_release(values);
-  lt_release(indices);
-  lt_release(to);
-  lt_release(to_indices);
-  return ok;
-}
-
-/* Implements sort and topk (`top`): brings the dim to the end and orders the rows. */
-static bool order(lt_Call *c, int dim_argument, bool top, int64_t k, bool descending) {
-  lt_Tensor *self = lt_in(c, 0);
-  int dim = lt_dim(c->arg[dim_argument].i, self->ndim);
-  if (dim < 0 || !lt_cuda_begin(c)) return false;
-  if (c->out[0]->numel == 0) return true;
-  lt_Tensor *x = lt_as_contiguous(self, self->dtype);
-  if (!x) return false;
-  int64_t outer = 1, n = x->ndim ? x->shape[dim] : 1, inner = 1;
-  for (int d = 0; d < dim; d++) outer *= x->shape[d];
-  for (int d = dim + 1; d < x->ndim; d++) inner *= x->shape[d];
-  if (!top || x->ndim == 0) k = n; /* a 0-d tensor has one element, whatever k is */
-  bool ok = inner == 1 ? order_rows(c, x, n, k, descending, c->out[0], c->out[1])
-                       : order_columns(c, x, outer, n, inner, k, descending);
-  lt_release(x);
-  return ok;
-}
-
-bool lt_cuda_sort(lt_Call *c) { return order(c, 1, false, 0, c->arg[2].b); }
-/* The result of a 0-d tensor is its one element, whatever k is. */
 bool lt_cuda_topk(lt_Call *c) {
-  return order(c, 2, true, lt_in(c, 0)->ndim ? c->arg[1].i : 1, c->arg[3].b);
+  return lt_cuda_begin(c) && lt_accel_order(c, 2, c->arg[1].i, c->arg[3].b, order_rows);
 }

@@ -89,15 +89,6 @@ static lt_Tensor *last_of_cells(lt_Call *c, const lt_MpsLines *l, const int64_t 
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Fills 16 bytes with a number's bytes, repeated. */
-static bool repeat_number(lt_Scalar s, lt_Dtype dtype, char value[16]) {
-  _Alignas(LT_MAX_ELEMENT) char number[LT_MAX_ELEMENT];
-  size_t size = lt_dtype_size(dtype);
-  if (!lt_scalar_store(s, dtype, number)) return false;
-  for (size_t i = 0; i < 16; i++) value[i] = number[i % size];
-  return true;
-}
-
 /* Queues the kernel that writes `from`, or the value where it is NULL, to the region x of `to`.
  * `keep` may be NULL: no element is selected twice. */
 static bool launch_put(lt_Call *c, lt_Indexed *x, lt_Tensor *to, const lt_Tensor *from,
@@ -138,7 +129,7 @@ bool lt_mps_scatter(lt_Call *c) {
   int dim = lt_dim(c->arg[1].i, out->ndim);
   char value[16];
   lt_Indexed x;
-  if (dim < 0 || (!src && !repeat_number(c->arg[3].scalar, out->dtype, value))) return false;
+  if (dim < 0 || (!src && !lt_index_number(c->arg[3].scalar, out->dtype, value))) return false;
   return lt_mps_begin(c) && lt_index_each(c, &lt_mps_index_driver, &x, out, dim, lt_in(c, 2)) &&
          put(c, &x, src, src ? NULL : value);
 }
@@ -156,33 +147,12 @@ bool lt_mps_index_fill(lt_Call *c) {
   int dim = lt_dim(c->arg[1].i, out->ndim);
   char value[16];
   lt_Indexed x;
-  return dim >= 0 && repeat_number(c->arg[3].scalar, out->dtype, value) && lt_mps_begin(c) &&
+  return dim >= 0 && lt_index_number(c->arg[3].scalar, out->dtype, value) && lt_mps_begin(c) &&
          lt_index_line(c, &lt_mps_index_driver, &x, out, dim, lt_in(c, 2), "index") &&
          put(c, &x, NULL, value);
 }
 
 /* ---- adding ---------------------------------------------------------------------------------- */
-
-/* Returns the region's dimensions that the index has, or those that it does not have. */
-static lt_IndexRegion part_of(const lt_IndexRegion *p, bool of_index) {
-  lt_IndexRegion part = {.count = 1};
-  for (int d = 0; d < p->ndim; d++) {
-    if (p->shape[d] == 1 || (p->index[d] != 0) != of_index) continue;
-    part.shape[part.ndim] = p->shape[d];
-    part.self[part.ndim] = p->self[d];
-    part.other[part.ndim++] = p->other[d];
-    part.count *= p->shape[d];
-  }
-  lt_region_collapse(&part);
-  return part;
-}
-
-/* Returns true when neighbouring elements of the region have neighbouring elements of the index. */
-static bool index_is_last(const lt_IndexRegion *p) {
-  int last = p->ndim - 1;
-  while (last > 0 && p->shape[last] == 1) last--;
-  return last >= 0 && p->index[last] != 0;
-}
 
 /* Adds scale * from to the region x of `to`, with `from` broadcast to the region. `skip` is an
  * index that is ignored, or -1. Does not close x. */
@@ -191,13 +161,13 @@ static bool add_to(lt_Call *c, lt_Indexed *x, lt_Tensor *to, const lt_Tensor *fr
   if (x->p.count == 0 || to->numel == 0) return true;
   lt_MpsLines lines = lines_of(x);
   lt_index_other(x, from);
-  lt_MpsAdd args = {.lines = part_of(&x->p, true),
-                    .columns = part_of(&x->p, false),
+  lt_MpsAdd args = {.lines = lt_region_part(&x->p, true),
+                    .columns = lt_region_part(&x->p, false),
                     .step = x->p.step,
                     .skip = skip,
                     .scale_int = lt_scalar_to_int(scale),
                     .scale = (float)lt_scalar_to_double(scale),
-                    .lines_inside = index_is_last(&x->p)};
+                    .lines_inside = lt_region_index_is_last(&x->p)};
   lt_Tensor *items = x->length > 1 ? order_cells(c, &lines, x->p.at) : NULL;
   if (x->length > 1 && !items) return false;
   lt_MpsLaunch launch = {.file = "index_update",

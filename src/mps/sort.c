@@ -1,7 +1,8 @@
-/* sort.c: sort and topk along a dim. Another dim than the last is transposed first. A short row is
- * sorted by one threadgroup. For a small k, segments of a long row are sorted and their first k
- * kept. Otherwise segments are sorted, and then merged in pairs. */
+/* sort.c: sort and topk. A short row is sorted by one threadgroup. For a small k, segments of a long
+ * row are sorted and their first k kept. Otherwise segments are sorted, and then merged in
+ * pairs. */
 #include "sort.h"
+#include "accel/order.h"
 #include "loops.h"
 
 #define FEW 256 /* the largest k for which a long row is not sorted as a whole */
@@ -146,50 +147,9 @@ static bool order_rows(const lt_Call *c, lt_Tensor *x, int64_t n, int64_t k, boo
   return n <= segment_size(o.wide) || k <= FEW ? select_first(c, &o) : sort_whole(c, &o);
 }
 
-/* Returns a view of x's memory, contiguous outer x m x inner, as outer x inner x m. */
-static lt_Tensor *transposed(lt_Tensor *x, int64_t outer, int64_t m, int64_t inner) {
-  return lt_tensor_on(x->storage, x->dtype, x->offset, 3, (int64_t[]){outer, inner, m},
-                      (int64_t[]){m * inner, 1, inner});
+bool lt_mps_sort(lt_Call *c) {
+  return lt_mps_begin(c) && lt_accel_order(c, 1, -1, c->arg[2].b, order_rows);
 }
-
-/* Does the same along another dim, through transposed copies. */
-static bool order_columns(const lt_Call *c, lt_Tensor *x, int64_t outer, int64_t n, int64_t inner,
-                          int64_t k, bool descending) {
-  int64_t shape[3] = {outer, inner, k};
-  lt_Tensor *view = transposed(x, outer, n, inner),
-            *rows = view ? lt_as_contiguous(view, x->dtype) : NULL,
-            *values = rows ? lt_empty(x->dtype, c->device, 3, shape) : NULL,
-            *indices = values ? lt_empty(LT_int64, c->device, 3, shape) : NULL,
-            *to = indices ? transposed(c->out[0], outer, k, inner) : NULL,
-            *to_indices = to ? transposed(c->out[1], outer, k, inner) : NULL;
-  bool ok = to_indices && order_rows(c, rows, n, k, descending, values, indices) &&
-            lt_copy_into(to, values, false) && lt_copy_into(to_indices, indices, false);
-  lt_release(view);
-  lt_release(rows);
-  lt_release(values);
-  lt_release(indices);
-  lt_release(to);
-  lt_release(to_indices);
-  return ok;
+bool lt_mps_topk(lt_Call *c) {
+  return lt_mps_begin(c) && lt_accel_order(c, 2, c->arg[1].i, c->arg[3].b, order_rows);
 }
-
-/* Implements sort and topk (`top`): brings the dim to the end and orders the rows. */
-static bool order(lt_Call *c, int dim_argument, bool top, int64_t k, bool descending) {
-  lt_Tensor *self = lt_in(c, 0);
-  int dim = lt_dim(c->arg[dim_argument].i, self->ndim);
-  if (dim < 0 || !lt_mps_begin(c)) return false;
-  if (c->out[0]->numel == 0) return true;
-  lt_Tensor *x = lt_as_contiguous(self, self->dtype);
-  if (!x) return false;
-  int64_t outer = 1, n = x->ndim ? x->shape[dim] : 1, inner = 1;
-  for (int d = 0; d < dim; d++) outer *= x->shape[d];
-  for (int d = dim + 1; d < x->ndim; d++) inner *= x->shape[d];
-  if (!top || x->ndim == 0) k = n; /* a 0-d tensor has one element, whatever k is */
-  bool ok = inner == 1 ? order_rows(c, x, n, k, descending, c->out[0], c->out[1])
-                       : order_columns(c, x, outer, n, inner, k, descending);
-  lt_release(x);
-  return ok;
-}
-
-bool lt_mps_sort(lt_Call *c) { return order(c, 1, false, 0, c->arg[2].b); }
-bool lt_mps_topk(lt_Call *c) { return order(c, 2, true, c->arg[1].i, c->arg[3].b); }

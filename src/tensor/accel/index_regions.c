@@ -183,6 +183,33 @@ void lt_region_collapse(lt_IndexRegion *p) {
   p->ndim = n;
 }
 
+lt_IndexRegion lt_region_part(const lt_IndexRegion *p, bool of_index) {
+  lt_IndexRegion part = {.count = 1};
+  for (int d = 0; d < p->ndim; d++) {
+    if (p->shape[d] == 1 || (p->index[d] != 0) != of_index) continue;
+    part.shape[part.ndim] = p->shape[d];
+    part.self[part.ndim] = p->self[d];
+    part.other[part.ndim++] = p->other[d];
+    part.count *= p->shape[d];
+  }
+  lt_region_collapse(&part);
+  return part;
+}
+
+bool lt_region_index_is_last(const lt_IndexRegion *p) {
+  int last = p->ndim - 1;
+  while (last > 0 && p->shape[last] == 1) last--;
+  return last >= 0 && p->index[last] != 0;
+}
+
+bool lt_index_number(lt_Scalar s, lt_Dtype dtype, char value[16]) {
+  _Alignas(LT_MAX_ELEMENT) char number[LT_MAX_ELEMENT];
+  size_t size = lt_dtype_size(dtype);
+  if (!lt_scalar_store(s, dtype, number)) return false;
+  for (size_t i = 0; i < 16; i++) value[i] = number[i % size];
+  return true;
+}
+
 lt_IndexLayout lt_index_layout(const lt_Tensor *t, int ndim, const int64_t *shape) {
   lt_Indexed x = {.p.ndim = ndim};
   lt_IndexLayout layout;

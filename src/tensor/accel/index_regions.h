@@ -84,6 +84,14 @@ void lt_index_close(lt_Indexed *x);
 void lt_index_other(lt_Indexed *x, const lt_Tensor *t);
 /* Merges neighbouring dimensions where the strides allow it. */
 void lt_region_collapse(lt_IndexRegion *p);
+/* Returns the region's dimensions that the index has, or those that it does not have, merged where
+ * possible. Only the count, the shape and the strides `self` and `other` are set. */
+lt_IndexRegion lt_region_part(const lt_IndexRegion *p, bool of_index);
+/* Returns true when neighbouring elements of the region have neighbouring elements of the index. */
+bool lt_region_index_is_last(const lt_IndexRegion *p);
+/* Fills 16 bytes with the bytes of a number in the dtype, repeated. Fails where the dtype cannot
+ * hold the number. */
+bool lt_index_number(lt_Scalar s, lt_Dtype dtype, char value[16]);
 /* Returns the layout of t broadcast to a shape, with its dimensions merged where possible. */
 lt_IndexLayout lt_index_layout(const lt_Tensor *t, int ndim, const int64_t *shape);
 /* Combines elements of dense rows into units of up to 16 bytes, where sizes, strides and addresses
