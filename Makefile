@@ -293,7 +293,6 @@ cuda-emulated: $(emulated_backend)
 # never unloads an object with Objective-C classes.
 
 ifeq ($(SYSTEM),Darwin)
-metal_texts   := $(patsubst src/mps/%,$(BUILD)/obj/mps/%,$(sort $(wildcard src/mps/*.metal)))
 metal_kernels := $(if $(METAL_COMPILER),$(metal_texts:.metal=.metallib),$(metal_texts))
 metal_objects := $(patsubst %,$(BUILD)/obj/metal/%.o,$(basename $(sort $(wildcard src/mps/*.c \
   src/mps/*.m)))) $(BUILD)/obj/metal/sources.o

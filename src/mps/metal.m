@@ -329,9 +329,13 @@ lt_MetalBuffer *lt_metal_buffer_new(lt_MetalDevice *device, size_t nbytes, lt_Me
       (storage == LT_METAL_SHARED ? MTLResourceStorageModeShared : MTLResourceStorageModePrivate);
   @autoreleasepool {
     lt_Buffer *buffer = calloc(1, sizeof *buffer);
-    if (buffer && nbytes <= device->facts.largest_buffer - ALIGNMENT) {
+    size_t most = device->facts.largest_buffer;
+    if (buffer && nbytes <= most) {
       buffer->object = [device->object newBufferWithLength:nbytes options:options];
-      if (buffer->object.gpuAddress % ALIGNMENT != 0) {
+    }
+    if (buffer && buffer->object.gpuAddress % ALIGNMENT != 0) {
+      buffer->object = nil;
+      if (nbytes <= most - ALIGNMENT) {
         buffer->object = [device->object newBufferWithLength:nbytes + ALIGNMENT options:options];
         buffer->shift = (size_t)(-buffer->object.gpuAddress % ALIGNMENT);
       }

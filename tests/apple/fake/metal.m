@@ -38,7 +38,7 @@ static NSError *error_of(const lt_MetalError *e) {
 @interface FakeBuffer : NSObject <MTLBuffer> {
 @public
   lt_MetalBuffer *memory;
-  size_t skew; /* LUTRA_FAKE_SKEW: the address is that many bytes after an aligned one */
+  size_t skew; /* LUTRA_FAKE_SKEW: a small buffer begins that many bytes after an aligned address */
 }
 @end
 @implementation FakeBuffer
@@ -400,6 +400,9 @@ static void fake_done(void *context, const lt_MetalResult *r) {
   fake_check(finished, "the status is read before the end");
   return result.error.status ? MTLCommandBufferStatusError : MTLCommandBufferStatusCompleted;
 }
+- (void)release { /* by the last reference, unless it was committed */
+  if (!committed) emulated_discard(commands);
+}
 - (NSError *)error {
   NSError *error = error_of(&result.error);
   FakeInfo *info = [FakeInfo alloc];
@@ -480,7 +483,7 @@ static void fake_done(void *context, const lt_MetalResult *r) {
   FakeBuffer *b = [FakeBuffer alloc];
   fake_check(length > 0 && length <= facts.largest_buffer, "a buffer of a wrong length");
   fake_check(options & MTLResourceHazardTrackingModeUntracked, "a buffer is tracked");
-  b->skew = skew ? (size_t)atoi(skew) : 0;
+  b->skew = skew && length < 1 << 20 ? (size_t)atoi(skew) : 0;
   b->memory = emulated_buffer_new(
       device, length + b->skew,
       options & MTLResourceStorageModePrivate ? LT_METAL_PRIVATE : LT_METAL_SHARED, &error);
@@ -640,6 +643,6 @@ static lt_MetalMatrix matrix(MPSMatrix *m, BOOL transposed) {
   lt_MetalMatrix out = matrix(result, NO), a = matrix(left, itsLeft), b = matrix(right, itsRight);
   fake_check((a.transposed ? a.rows : a.columns) == itsInterior, "the inner sizes differ");
   emulated_matmul(c->commands, &out, &a, &b, result->itsDescriptor->itsType == MPSDataTypeFloat16);
-  c->ordered = NO;
+  c->ordered = YES; /* an event may be signaled after its pass */
 }
 @end
