@@ -6,9 +6,9 @@
 -- may name an op for one reason only, to run it: `lt_do(mul, ...)`, `lt_call(LT_OP_to, ...)`,
 -- `x:sum()`. It may not ask which op it has got. So these are refused:
 --
--- * in C, but for the kernels (src/cpu, src/cuda and src/mps without their device.c): to compare or to
---   index with an id (`== LT_OP_x`, `case LT_OP_x`, `[LT_OP_x]`), also in inference, composites and
---   gradients, where a function that serves several ops takes what differs as an argument; to
+-- * in C, but for the kernels (src/cpu, src/cuda and src/mps without their device.c): to compare or
+--   to index with an id (`== LT_OP_x`, `case LT_OP_x`, `[LT_OP_x]`), also in inference, composites
+--   and gradients, where a function that serves several ops takes what differs as an argument; to
 --   compare a name with a string (`strcmp(name, "x")`); a table of names (`{"x", FLAG}`)
 -- * in Lua: to compare `op`, or a field `name` or `call`, with a string, and a table of names
 --   (`x = true`, `x = "moved"`; of more than one op: `x = 2`, `x = function`, an array of strings)
@@ -94,7 +94,8 @@ local function listed_in_lua(line)
 end
 
 local function is_kernel(file)
-  return (file:find "^src/cpu/" or file:find "^src/cuda/" or file:find "^src/mps/") and not file:find "/device%.c$"
+  local device = file:match "^src/(%w+)/"
+  return (device == "cpu" or device == "cuda" or device == "mps") and not file:find "/device%.c$"
 end
 
 -- The ops among these words: the names that Lua has for them, in place too. `names` holds the ops.

@@ -51,8 +51,8 @@ typedef struct lt_MpsFill {
 #define LT_MPS_TILE 32
 #define LT_MPS_ROWS 8 /* rows of a tile at a time: a threadgroup is LT_MPS_TILE x LT_MPS_ROWS */
 
-/* A transpose: dimension `across` is dense in the source, `last` in the target. The geometry has the
- * other dimensions. */
+/* A transpose: dimension `across` is dense in the source, `last` in the target. The geometry has
+ * the other dimensions. */
 typedef struct lt_MpsTiles {
   int64_t across, last, tiles_across, tiles_last; /* sizes, in elements and in tiles */
   int64_t to_across, from_last;                   /* strides */

@@ -17,10 +17,17 @@
 #define PACKED    K6 /* four elements can be loaded at once */
 #define FLAT      K7 /* one dimension */
 
-#define SOURCE(k) (SOURCES >> 2 * (k)&3)
+#define SOURCE(k) ((SOURCES >> 2 * (k)) & 3)
 
 #define LT_TEXTS_INLINE static inline
 #include "elementwise_texts.h"
+
+#ifdef LT_IS_FLOAT /* rounded only once, as on the CPU; an infinite y stays so */
+#undef SIGMOID_SLOPE
+#undef TANH_SLOPE
+#define SIGMOID_SLOPE(y) fma(-(y), y, (y) > 0x1p60f ? 0.0f : (y))
+#define TANH_SLOPE(y)    fma(-(y), y, 1.0f)
+#endif
 
 /* ---- the op ---------------------------------------------------------------------------------- */
 

@@ -2,8 +2,8 @@
  *
  * float32 has its own functions (maths_float32.h, activations.h), accurate to 1.5 units in the last
  * place with any compiler and library; libmvec's are off by up to 4 (log 3.9, tan 3.8, erf 4.0,
- * asin 3.1, exp 2.8). float32 uses those functions of libmvec that keep that bound: pow, hypot, erfc
- * up to 4.5 and, with AVX-512, tanh.
+ * asin 3.1, exp 2.8). float32 uses those functions of libmvec that keep that bound: pow, hypot,
+ * erfc up to 4.5 and, with AVX-512, tanh.
  *
  * For float64, gcc converts a call of exp in a vector loop to _ZGVeN8v_exp and the like, which
  * libmvec and SLEEF provide, if the declaration has the attribute. libmvec is preferred: it handles
@@ -12,8 +12,8 @@
  *
  * These libraries are used on x86-64 only. On AArch64 gcc expects that a vector variant preserves
  * the registers v8 to v23 (the "vector PCS"). Debian's SLEEF is built for the base standard and
- * changes v16 to v23, so results are wrong, although everything links. libmvec for AArch64, complete
- * since glibc 2.40, has not been tried. */
+ * changes v16 to v23, so results are wrong, although everything links. libmvec for AArch64,
+ * complete since glibc 2.40, has not been tried. */
 #ifndef LT_CPU_MATHS_H
 #define LT_CPU_MATHS_H
 
