@@ -6,24 +6,18 @@
  * the last synchronization. The first message names them; later calls on the device repeat it
  * without calling the driver, and so neither hang nor crash.
  */
+#include "accel/launches.h"
 #include "cuda.h"
 
 #include <pthread.h>
-
-#define RECENT 4 /* number of launches that a message names */
-
-typedef struct Launch {
-  const char *kernel, *op; /* both strings live as long as the program */
-  bool in_place;
-  cudaStream_t stream;
-} Launch;
 
 /* The launches and the state of one device. */
 typedef struct DeviceState {
   pthread_mutex_t lock;
   uint64_t launched, completed; /* numbers of kernels: launched, and of these known to be done */
-  Launch recent[RECENT];        /* launch i is at i % RECENT */
-  bool mixed;                   /* the kernels not known to be done are on several streams */
+  lt_LaunchNote recent[LT_LAUNCHES]; /* launch i is at i % LT_LAUNCHES */
+  cudaStream_t streams[LT_LAUNCHES]; /* of the launches */
+  bool mixed;                        /* the kernels not known to be done are on several streams */
   atomic_bool lost;
   /* the message, once `lost` is set */
   char message[1400];
@@ -73,13 +67,13 @@ static bool is_fatal(cudaError_t status) {
 /* ---- launches -------------------------------------------------------------------------------- */
 
 static void record_launch(DeviceState *w, const char *kernel, cudaStream_t stream) {
-  lt_UserOp op = lt_user_op_get();
   pthread_mutex_lock(&w->lock);
   if (w->launched == w->completed)
     w->mixed = false;
-  else if (w->recent[(w->launched - 1) % RECENT].stream != stream)
+  else if (w->streams[(w->launched - 1) % LT_LAUNCHES] != stream)
     w->mixed = true;
-  w->recent[w->launched++ % RECENT] = (Launch){kernel, op.name, op.in_place, stream};
+  w->streams[w->launched % LT_LAUNCHES] = stream;
+  w->recent[w->launched++ % LT_LAUNCHES] = lt_launch_note(kernel);
   pthread_mutex_unlock(&w->lock);
 }
 
@@ -88,7 +82,7 @@ void lt_cuda_note_completed(int index, cudaStream_t stream, bool all) {
   pthread_once(&once, initialize);
   pthread_mutex_lock(&w->lock);
   if (all ||
-      (!w->mixed && w->launched > 0 && w->recent[(w->launched - 1) % RECENT].stream == stream))
+      (!w->mixed && w->launched > 0 && w->streams[(w->launched - 1) % LT_LAUNCHES] == stream))
     w->completed = w->launched;
   pthread_mutex_unlock(&w->lock);
 }
@@ -110,28 +104,6 @@ bool lt_cuda_free_cached(void) {
   return lt_cuda_backend.memory.retry(&lt_cuda_backend, selected < 0 ? 0 : selected);
 }
 
-/* Writes the launches not known to be done, the last one first: "softmax (of softmax), scale,
- * binary (of add_)". A user kernel such as scale has its name where ops have theirs, so it is
- * written once. Requires the lock. */
-static void launches_text(const DeviceState *w, char *text, size_t size) {
-  uint64_t count = w->launched - w->completed, shown = count < RECENT ? count : RECENT;
-  size_t used = 0;
-  text[0] = 0;
-  for (uint64_t i = 0; i < shown && used < size; i++) {
-    const Launch *l = &w->recent[(w->launched - 1 - i) % RECENT];
-    const char *op = l->op ? l->op + (l->op[0] == '_' && !l->in_place) : "lutra";
-    if (l->op == l->kernel) {
-      used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", l->kernel);
-      continue;
-    }
-    used += (size_t)snprintf(text + used, size - used, "%s%s (of %s%s)", i ? ", " : "", l->kernel,
-                             op, l->op && l->in_place ? "_" : "");
-  }
-  if (count > shown && used < size)
-    snprintf(text + used, size - used, ", or one of %llu before",
-             (unsigned long long)(count - shown));
-}
-
 /* ---- statuses -------------------------------------------------------------------------------- */
 
 static bool fail_lost(int index) { return lt_fail("%s", states[index].message); }
@@ -144,7 +116,7 @@ static bool mark_lost(int index, cudaError_t status, const char *doing, const ch
   char launches[600], where[900] = "";
   pthread_mutex_lock(&w->lock);
   if (!atomic_load(&w->lost)) {
-    launches_text(w, launches, sizeof launches);
+    lt_launches_text(w->recent, w->launched, w->launched - w->completed, launches, sizeof launches);
     if (kernel && blocking)
       snprintf(where, sizeof where, " in kernel %s", launches);
     else if (launches[0])

@@ -31,44 +31,13 @@ bool lt_mps_is_blocking(void) {
   return atomic_load_explicit(&known, memory_order_relaxed) == 2;
 }
 
-/* ---- launches -------------------------------------------------------------------------------- */
-
-void lt_mps_note_launch(lt_MpsRecent *recent, const char *kernel) {
-  lt_UserOp op = lt_user_op_get();
-  size_t at = recent->count++ % LT_MPS_RECENT;
-  recent->launch[at].kernel = kernel;
-  recent->launch[at].op = op.name;
-  recent->launch[at].in_place = op.in_place;
-}
-
-/* Writes the launches, the last one first: "softmax_rows (of softmax), scale, binary (of add_)". A
- * user kernel such as scale has its name where ops have theirs, so it is written once. */
-static void launches_text(const lt_MpsRecent *r, char *text, size_t size) {
-  uint64_t shown = r->count < LT_MPS_RECENT ? r->count : LT_MPS_RECENT;
-  size_t used = 0;
-  text[0] = 0;
-  for (uint64_t i = 0; i < shown && used < size; i++) {
-    size_t at = (r->count - 1 - i) % LT_MPS_RECENT;
-    const char *kernel = r->launch[at].kernel, *op = r->launch[at].op, *comma = i ? ", " : "";
-    bool in_place = r->launch[at].in_place;
-    if (op == kernel)
-      used += (size_t)snprintf(text + used, size - used, "%s%s", comma, kernel);
-    else
-      used += (size_t)snprintf(text + used, size - used, "%s%s (of %s%s)", comma, kernel,
-                               op ? op + (op[0] == '_' && !in_place) : "lutra",
-                               op && in_place ? "_" : "");
-  }
-  if (r->count > shown && used < size)
-    snprintf(text + used, size - used, ", or one of %llu before",
-             (unsigned long long)(r->count - shown));
-}
-
 /* ---- lost devices ---------------------------------------------------------------------------- */
 
 void lt_mps_mark_lost(int index, const lt_MetalError *error, const lt_MpsRecent *recent) {
   DeviceState *w = &states[index];
   char launches[600] = "", where[800] = "";
-  if (recent) launches_text(recent, launches, sizeof launches);
+  if (recent)
+    lt_launches_text(recent->launch, recent->count, recent->count, launches, sizeof launches);
   if (launches[0] && lt_mps_is_blocking())
     snprintf(where, sizeof where, " in kernel %s", launches);
   else if (launches[0])

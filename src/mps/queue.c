@@ -339,7 +339,8 @@ lt_MetalCommands *lt_mps_queue_enter(lt_MpsQueue *q, const char *kernel, lt_Driv
       lt_mps_fail(q->index, &error, "create a command buffer");
     return NULL;
   }
-  if (kernel) lt_mps_note_launch(&q->batch->recent, kernel);
+  lt_MpsRecent *recent = &q->batch->recent;
+  if (kernel) recent->launch[recent->count++ % LT_LAUNCHES] = lt_launch_note(kernel);
   *status = LT_DRIVER_OK;
   return q->open;
 }

@@ -11,6 +11,7 @@
 #ifndef LT_MPS_QUEUE_H
 #define LT_MPS_QUEUE_H
 
+#include "accel/launches.h"
 #include "mps.h"
 
 typedef struct lt_MpsQueue lt_MpsQueue;
@@ -92,17 +93,12 @@ void lt_mps_counters(lt_MpsCounters *out);
 
 /* ---- errors.c -------------------------------------------------------------------------------- */
 
-#define LT_MPS_RECENT 4 /* launches that a message names */
+/* The last launches of a command buffer. */
 typedef struct lt_MpsRecent {
   uint64_t count;
-  struct {
-    const char *kernel, *op; /* live as long as the program */
-    bool in_place;
-  } launch[LT_MPS_RECENT]; /* launch i is at i % LT_MPS_RECENT */
+  lt_LaunchNote launch[LT_LAUNCHES]; /* launch i is at i % LT_LAUNCHES */
 } lt_MpsRecent;
 
-/* Records a launch under the user's op. */
-void lt_mps_note_launch(lt_MpsRecent *recent, const char *kernel);
 /* Marks the device as lost because of a command buffer with these launches. The first error decides
  * the message. Called on any thread; sets no error. */
 void lt_mps_mark_lost(int index, const lt_MetalError *error, const lt_MpsRecent *recent);

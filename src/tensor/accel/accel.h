@@ -10,6 +10,7 @@
  *   streams.c     streams, and the current stream of each thread
  *   events.c      events
  *   report.c      snapshots of the memory; the message of an allocation that failed
+ *   launches.c    the launches that the message of a device's error names (launches.h)
  *   fault.c       messages about bad values that only the device can see (fault.h)
  *   cache.c       the folder of compiled kernels
  *
