@@ -302,11 +302,11 @@ backends += $(metal_backend)
 $(BUILD)/obj/metal/%.o: %.c $(BUILD)/obj/flags
 	@mkdir -p $(@D)
 	$(call say,cc,$< (Metal))
-	$(Q)$(call compile,$(optimize) -fvisibility=hidden)
+	$(Q)$(call compile,$(optimize))
 $(BUILD)/obj/metal/%.o: %.m $(BUILD)/obj/flags
 	@mkdir -p $(@D)
 	$(call say,cc,$<)
-	$(Q)$(call compile,$(optimize) -fobjc-arc -fvisibility=hidden)
+	$(Q)$(call compile,$(optimize) -fobjc-arc)
 $(BUILD)/obj/mps/%.metallib: $(BUILD)/obj/mps/%.metal
 	$(call say,metal,$@)
 	$(Q)$(METAL_COMPILER) -std=metal3.0 -mmacosx-version-min=13.0 -fno-fast-math -ffp-contract=off \
