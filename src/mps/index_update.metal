@@ -59,8 +59,8 @@ kernel void keep_noted(device const int64_t *at [[buffer(0)]],
 
 /* Does the same from elements sorted by cell. */
 kernel void keep_ordered(device const WideItem *items [[buffer(0)]],
-                         device uint8_t *keep [[buffer(1)]],
-                         constant lt_MpsLines &l [[buffer(2)]], LT_GRID) {
+                         device uint8_t *keep [[buffer(1)]], constant lt_MpsLines &l [[buffer(2)]],
+                         LT_GRID) {
   const Place place = LT_PLACE;
   LT_EACH(place, i, elements(l)) {
     bool last = i == elements(l) - 1 || items[i + 1].key != items[i].key;
@@ -101,7 +101,8 @@ kernel void cells(device const int64_t *at [[buffer(0)]], device WideItem *items
 
 #define UNIT     K0 /* bytes */
 #define HAS_FROM K1 /* write `from`, else the value */
-#define HAS_KEEP K2 /* write only the elements that `keep` tells; else no element is selected twice */
+#define HAS_KEEP                                                                                   \
+  K2 /* write only the elements that `keep` tells; else no element is selected twice */
 
 static inline uint8_t unit_of(constant lt_MpsPut &a, uint8_t) { return (uint8_t)a.value[0]; }
 static inline uint16_t unit_of(constant lt_MpsPut &a, uint16_t) { return (uint16_t)a.value[0]; }

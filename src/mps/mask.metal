@@ -75,7 +75,7 @@ static inline int64_t rank_of(Packed p, int64_t i) {
 /* Copies the true elements: to[k] = from[the k-th true element]. */
 template <typename U>
 static inline void select_true(Packed p, device const U *from, device U *to, constant lt_MpsMask &m,
-                          Place place) {
+                               Place place) {
   LT_EACH(place, i, m.n) {
     int64_t k = rank_of(p, i);
     if (k >= 0) to[k] = from[offset_of(m.layout, i)];
@@ -85,7 +85,7 @@ static inline void select_true(Packed p, device const U *from, device U *to, con
 /* Sets the k-th true element of `to` to from[k]. */
 template <typename U>
 static inline void fill_true(Packed p, device const U *from, device U *to, constant lt_MpsMask &m,
-                           Place place) {
+                             Place place) {
   LT_EACH(place, i, m.n) {
     int64_t k = rank_of(p, i);
     if (k >= 0) to[i] = from[offset_of(m.layout, k)];

@@ -46,13 +46,11 @@ kernel void norm_rows(device const char *x [[buffer(0)]], device const char *wei
 
 /* ---- backward: with h = g weight: dx = rstd (h - mean(h) - x^ mean(h x^)) -------------------- */
 
-kernel void norm_backward_rows(device const char *g [[buffer(0)]],
-                               device const char *x [[buffer(1)]],
-                               device const char *weight [[buffer(2)]],
-                               device const float *means [[buffer(3)]],
-                               device const float *rstds [[buffer(4)]],
-                               device char *dx [[buffer(5)]],
-                               constant lt_MpsNorm &k [[buffer(6)]], LT_GRID) {
+kernel void
+norm_backward_rows(device const char *g [[buffer(0)]], device const char *x [[buffer(1)]],
+                   device const char *weight [[buffer(2)]], device const float *means [[buffer(3)]],
+                   device const float *rstds [[buffer(4)]], device char *dx [[buffer(5)]],
+                   constant lt_MpsNorm &k [[buffer(6)]], LT_GRID) {
   threadgroup float scratch[LT_SIMD];
   const Place place = LT_PLACE;
   const Team team = LT_TEAM(index, scratch);

@@ -63,8 +63,7 @@ static inline float gradient_of(float g, float y, float sum) {
 }
 
 kernel void softmax_backward_rows(device const char *y [[buffer(0)]],
-                                  device const char *g [[buffer(1)]],
-                                  device char *dx [[buffer(2)]],
+                                  device const char *g [[buffer(1)]], device char *dx [[buffer(2)]],
                                   constant lt_MpsSoftmax &s [[buffer(3)]], LT_GRID) {
   threadgroup float scratch[LT_SIMD];
   const Place place = LT_PLACE;

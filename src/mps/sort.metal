@@ -101,9 +101,9 @@ static inline void sort_segments(threadgroup Item *items, int size, int total, i
 
 template <typename Item>
 static inline void order_all_segments(device const char *x, device const Item *from,
-                                      device Item *to, device char *values,
-                                      device int64_t *indices, constant lt_MpsSegments &s,
-                                      threadgroup Item *items, Place place) {
+                                      device Item *to, device char *values, device int64_t *indices,
+                                      constant lt_MpsSegments &s, threadgroup Item *items,
+                                      Place place) {
   const int total = s.size * s.together, index = (int)place.index;
   for (int64_t g = place.group; g < s.groups; g += place.groups) {
     for (int i = index; i < total; i += LT_LOOP_THREADS) {
@@ -139,9 +139,9 @@ static inline void order_all_segments(device const char *x, device const Item *f
   }
 }
 
-kernel void order_segments(device const char *x [[buffer(0)]], device const char *from [[buffer(1)]],
-                           device char *to [[buffer(2)]], device char *values [[buffer(3)]],
-                           device int64_t *indices [[buffer(4)]],
+kernel void order_segments(device const char *x [[buffer(0)]],
+                           device const char *from [[buffer(1)]], device char *to [[buffer(2)]],
+                           device char *values [[buffer(3)]], device int64_t *indices [[buffer(4)]],
                            constant lt_MpsSegments &s [[buffer(5)]], LT_GRID) {
   threadgroup NarrowItem items[LT_SORT_NARROW];
   const Place place = LT_PLACE;
