@@ -23,6 +23,8 @@ bool is_address_space(const Token &token) {
          token.is("threadgroup");
 }
 
+const char COMPONENTS[] = "xyzw", COLORS[] = "rgba"; /* names of a vector's components */
+
 /* What a brace contains. */
 enum class Scope { NAMESPACE, TYPE, FUNCTION, KERNEL };
 
@@ -119,11 +121,16 @@ private:
     }
   }
 
-  /* A swizzle such as .xyz becomes an index, [lt_swizzle<0, 1, 2>()]. */
+  /* A swizzle such as .xyz becomes an index, [lt_swizzle<0, 1, 2>()]. Names that are declared
+   * anywhere in the source are left alone. */
   void replace_swizzle(size_t i) {
     const std::string &s = t[i].text;
-    if (s.size() < 2 || s.size() > 4 || t[i + 1].is("(") || declared.count(s)) return;
-    for (const char *letters : {"xyzw", "rgba"}) {
+    if (s.size() > 4 || t[i + 1].is("(") || declared.count(s)) return;
+    if (s.size() == 1) {
+      if (const char *color = strchr(COLORS, s[0])) t[i].out = COMPONENTS[color - COLORS];
+      return;
+    }
+    for (const char *letters : {COMPONENTS, COLORS}) {
       if (s.find_first_not_of(letters) != std::string::npos) continue;
       std::string numbers;
       for (char c : s)
