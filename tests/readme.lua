@@ -1,5 +1,6 @@
 -- Runs the Lua code of docs/pytorch.md: its blocks, as one script, and the code in the last column
--- of its table. `build/lutra tests/readme.lua`, from the repository's root.
+-- of its tables. `build/lutra --emulate mps tests/readme.lua`, from the repository's root; without
+-- that device the code about it is left out.
 -- tests/spec/repl/transcripts_spec.lua replays the transcripts of the documents.
 
 local lt = require "lutra"
@@ -21,6 +22,8 @@ local function names()
   return setmetatable({
     lt = lt, m = lt.nn.Linear(4, 4), w = w, loss = w:sum(), a = lt.ones(2, 2), b = lt.ones(2, 2),
     x = lt.arange(16):view(4, 4):float(), y = lt.ones(4, 4), mask = lt.ones(4, 4):gt(0),
+    source = "kernel void scale(device float *y, device const float *x) {}", n = 16,
+    lib = {scale = function(...) return ... end},
   }, {__index = _G})
 end
 local pieces = 0
@@ -30,7 +33,8 @@ for row in text:gmatch "\n| `[^\n]*" do
     local f = load("return " .. code, "=" .. piece, "t", names())
       or load(code, "=" .. piece, "t", names())
     -- `x:add_(1)`, beside names of folders, files and values: only code has a bracket or a dot.
-    if piece:match "[%(%[{]" or piece:match "^x%." then
+    local runs = piece:match "[%(%[{]" or piece:match "^x%."
+    if runs and (lt.mps.is_available() or not piece:find "mps") then
       pieces = pieces + 1
       local why
       if f then ok, why = pcall(f) else ok, why = false, "is not Lua" end

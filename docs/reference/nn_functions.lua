@@ -27,7 +27,7 @@ nn.utils.clip_grad_value_(net:parameters(), 0.1)
 print(net.weight.grad:abs():max():item() < 0.11)  --> true
 
 -- Data parallelism over the devices of one machine
-if lt.cuda.is_available() then net:to "cuda:0" end
+net:to(lt.best_device())
 local parallel = nn.DataParallel(net)
 print(parallel(lt.ones{4, 3, device = net:device()}).shape)  --> {4, 1}
 
