@@ -134,24 +134,26 @@ bool lt_mps__bernoulli_of(lt_Call *c) {
 
 /* ---- sorting by random keys ------------------------------------------------------------------ */
 
-/* Queues the kernel that writes the indices of the first items of each row to the result. */
-static bool take_first(const lt_Call *c, const lt_MpsWeights *w, const lt_Tensor *items) {
+/* Queues the kernel that writes the indices of the first k items of each row to the result; from
+ * one row to the next are `step` items. */
+static bool take_first(const lt_Call *c, int64_t rows, int64_t k, const lt_Tensor *items,
+                       int64_t step) {
   lt_Tensor *out = c->out[0];
+  lt_MpsWeights args = {.rows = rows, .n = step, .k = k};
   lt_MpsLaunch l = {.file = "random",
                     .kernel = "first_of_rows",
                     .constants = {(int)out->dtype},
                     .data = {lt_tensor_data(items), lt_tensor_data(out)},
                     .count = 2,
-                    .arguments = w,
-                    .size = sizeof *w};
-  return lt_mps_launch_each(c, l, w->rows * w->k);
+                    .arguments = &args,
+                    .size = sizeof args};
+  return lt_mps_launch_each(c, l, rows * k);
 }
 
 /* Sorts the numbers 1 to n by random keys of 64 bits. */
 bool lt_mps_randperm(lt_Call *c) {
   int64_t n = c->out[0]->numel;
   lt_MpsDraw d = {.n = n};
-  lt_MpsWeights whole = {.rows = 1, .n = n, .k = n};
   if (!lt_mps_begin(c)) return false;
   if (n == 0) return true;
   lt_Tensor *items = lt_mps_items(c, n, true);
@@ -160,7 +162,7 @@ bool lt_mps_randperm(lt_Call *c) {
   lt_MpsLaunch l = {.kernel = "random_keys", .data = {lt_tensor_data(items)}, .count = 1};
   bool ok = launch(c, l, &d, 2);
   if (ok) items = lt_mps_sort_items(c, items, 1, n, true);
-  ok = ok && items && take_first(c, &whole, items);
+  ok = ok && items && take_first(c, 1, n, items, n);
   lt_release(items);
   return ok;
 }
@@ -234,8 +236,9 @@ static bool draw_without_replacement(lt_Call *c, Weights *w) {
                       .count = 2};
     ok = launch_weights(c, l, w, (a->rows * a->n + 1) / 2);
   }
-  if (ok) items = lt_mps_sort_items(c, items, a->rows, a->n, true);
-  ok = ok && items && take_first(c, a, items);
+  int64_t step = 0;
+  if (ok) items = lt_mps_first_items(c, items, a->rows, a->n, a->k, true, &step);
+  ok = ok && items && take_first(c, a->rows, a->k, items, step);
   lt_release(items);
   return ok;
 }

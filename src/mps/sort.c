@@ -53,21 +53,24 @@ static bool order_segments(const lt_Call *c, const Order *o, const void *from, i
   return lt_mps_launch(c, &launch);
 }
 
-/* Computes the first k elements of each row. Each round sorts segments and keeps k candidates of
- * each for the next round. */
-static bool select_first(const lt_Call *c, const Order *o) {
-  lt_Tensor *from = NULL;
+/* Computes the first k of each row: of `from`, which it releases, or, where that is NULL, of the
+ * elements. Each round sorts segments and keeps k candidates of each for the next round. Writes
+ * values and indices, or, where `result` is given, stores k items for each row there. */
+static bool select_first(const lt_Call *c, const Order *o, lt_Tensor *from, lt_Tensor **result) {
   bool ok = true;
-  for (int64_t count = o->n; ok && count > 0;) {
-    int64_t segments = lt_mps_groups(count, segment_size(o->wide));
-    lt_Tensor *to = segments > 1 ? lt_mps_items(c, o->rows * segments * o->k, o->wide) : NULL;
-    ok = (to || segments == 1) && order_segments(c, o, from ? lt_tensor_data(from) : NULL, count,
-                                                 to ? lt_tensor_data(to) : NULL, o->k);
+  for (int64_t count = o->n, segments = 2; ok && segments > 1; count = segments * o->k) {
+    segments = lt_mps_groups(count, segment_size(o->wide));
+    bool has_to = segments > 1 || result;
+    lt_Tensor *to = has_to ? lt_mps_items(c, o->rows * segments * o->k, o->wide) : NULL;
+    ok = (to || !has_to) && order_segments(c, o, from ? lt_tensor_data(from) : NULL, count,
+                                           to ? lt_tensor_data(to) : NULL, o->k);
     lt_release(from);
     from = to;
-    count = segments > 1 ? segments * o->k : 0;
   }
-  lt_release(from);
+  if (ok && result)
+    *result = from;
+  else
+    lt_release(from);
   return ok;
 }
 
@@ -110,6 +113,15 @@ lt_Tensor *lt_mps_sort_items(const lt_Call *c, lt_Tensor *items, int64_t rows, i
   return NULL;
 }
 
+lt_Tensor *lt_mps_first_items(const lt_Call *c, lt_Tensor *items, int64_t rows, int64_t n,
+                              int64_t k, bool wide, int64_t *step) {
+  Order o = {.rows = rows, .n = n, .k = k, .wide = wide, .dtype = LT_int64};
+  lt_Tensor *first = NULL;
+  *step = k <= FEW ? k : n;
+  if (k > FEW) return lt_mps_sort_items(c, items, rows, n, wide);
+  return items && select_first(c, &o, items, &first) ? first : NULL;
+}
+
 /* Sorts whole rows. */
 static bool sort_whole(const lt_Call *c, const Order *o) {
   lt_Tensor *items = lt_mps_items(c, o->rows * o->n, o->wide);
@@ -144,7 +156,8 @@ static bool order_rows(const lt_Call *c, lt_Tensor *x, int64_t n, int64_t k, boo
              .values = lt_tensor_data(values),
              .indices = lt_tensor_data(indices),
              .wide = x->dtype == LT_int64 || n >= (int64_t)UINT32_MAX};
-  return n <= segment_size(o.wide) || k <= FEW ? select_first(c, &o) : sort_whole(c, &o);
+  return n <= segment_size(o.wide) || k <= FEW ? select_first(c, &o, NULL, NULL)
+                                               : sort_whole(c, &o);
 }
 
 bool lt_mps_sort(lt_Call *c) {

@@ -41,6 +41,10 @@ lt_Tensor *lt_mps_items(const lt_Call *c, int64_t n, bool wide);
  * failure. */
 lt_Tensor *lt_mps_sort_items(const lt_Call *c, lt_Tensor *items, int64_t rows, int64_t n,
                              bool wide);
+/* Does the same for the first k items (at least 1) of each row. The result may have more: *step is
+ * set to the number of items from one row to the next. */
+lt_Tensor *lt_mps_first_items(const lt_Call *c, lt_Tensor *items, int64_t rows, int64_t n,
+                              int64_t k, bool wide, int64_t *step);
 #endif
 
 #endif
