@@ -11,6 +11,14 @@ static bool check_switch(const char *variable) {
          lt_error_set("%s: expected 0 or 1, got \"%.40s\"", variable, value);
 }
 
+/* Checks where the device mps keeps tensors: in memory that it shares with the host, where it can,
+ * or in its own (for tests). */
+static bool check_storage(void) {
+  const char *value = getenv("LUTRA_MPS_STORAGE");
+  return !value || !*value || strcmp(value, "shared") == 0 || strcmp(value, "private") == 0 ||
+         lt_error_set("LUTRA_MPS_STORAGE: expected shared or private, got \"%.40s\"", value);
+}
+
 /* Checks OMP_NUM_THREADS. OpenMP itself reports a value that is not a number. */
 static bool check_threads(void) {
   int n = omp_get_max_threads();
@@ -26,5 +34,6 @@ static bool check_backends(void) {
 
 bool lt_environment_check(void) {
   return check_threads() && check_switch("LUTRA_MEMORY_DEBUG") && check_switch("LUTRA_FALLBACK") &&
-         check_switch("LUTRA_MPS_BLOCKING") && check_backends() && lt_device_check_environment();
+         check_switch("LUTRA_MPS_BLOCKING") && check_storage() && check_backends() &&
+         lt_device_check_environment();
 }

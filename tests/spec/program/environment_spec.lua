@@ -90,6 +90,8 @@ describe("other variables", function()
   it("with invalid values are errors", function()
     refuses("LUTRA_MEMORY_DEBUG=yes", 'LUTRA_MEMORY_DEBUG: expected 0 or 1, got "yes"')
     refuses("LUTRA_FALLBACK=maybe", 'LUTRA_FALLBACK: expected 0 or 1, got "maybe"')
+    refuses("LUTRA_MPS_BLOCKING=yes", 'LUTRA_MPS_BLOCKING: expected 0 or 1, got "yes"')
+    refuses("LUTRA_MPS_STORAGE=fast", 'LUTRA_MPS_STORAGE: expected shared or private, got "fast"')
     refuses("OMP_NUM_THREADS=5000", "OMP_NUM_THREADS: expected an integer from 1 to 1024, got 5000")
     has(run("OMP_NUM_THREADS=few").err, "OMP_NUM_THREADS") -- by OpenMP
     local result = run "LUTRA_EMULATE=cuda:99"
