@@ -99,7 +99,8 @@ ifeq ($(SYSTEM),Darwin)
 whole = -Wl,-force_load,$(1)
 plugin := -bundle -undefined dynamic_lookup
 shared := $(plugin) -Wl,-exported_symbol,_luaopen_lutra_core -Wl,-exported_symbol,'_lt_*'
-export :=
+# A weak function that is not defined is NULL.
+export := -Wl,-undefined,dynamic_lookup
 else
 whole = -Wl,--whole-archive $(1) -Wl,--no-whole-archive
 shared := -shared -Wl,--version-script=tools/build/core.map -Wl,-Bsymbolic-functions
@@ -389,13 +390,14 @@ $(BUILD)/tests/%.so: $(BUILD)/obj/tests/c/%.o
 # The program of the fuzzers in tests/fuzz. The core and the bindings allocate through
 # tests/fuzz/allocations.c, which can fail on request; the debug build uses a Lua with assertions
 # (tools/build/asserting-lua), if it is available.
+# It needs GNU's objcopy, so macOS has none.
 .PHONY: fuzz-program
 fuzz_program  := $(BUILD)/lutra-fuzz
 fuzz_objects  := $(addprefix $(BUILD)/obj/tests/fuzz/,program.o allocations.o)
 fuzz_replaced := malloc calloc realloc free strdup strndup aligned_alloc posix_memalign realpath \
   fopen fdopen
 asserting_lua := $(if $(DEBUG),$(wildcard $(BUILD)/asserting-lua/liblua.a))
-fuzz-program: $(fuzz_program)
+fuzz-program: $(if $(filter Darwin,$(SYSTEM)),,$(fuzz_program))
 $(BUILD)/lib/liblutra-faults.a: $(core) $(bindings) $(BUILD)/obj/link
 	@mkdir -p $(@D)
 	$(call say,objcopy,$@)
