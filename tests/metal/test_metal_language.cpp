@@ -177,16 +177,16 @@ static void messages_of_the_compiler() {
   const Case cases[] = {
       {"#include <metal_stdlib>\n#define TWO 2\nusing namespace metal;\n\n/* a\n comment */\n"
        "kernel void k(device float *x) {\n  x[0] = y;\n}\n",
-       "program_source:8:10: error: 'y' was not declared"},
+       "program_source:8:10: error: "},
       {"#include <metal_stdlib>\nkernel void k(device float *x) {\n  x[0] = expm1(1.0f);\n}\n",
        "program_source:3:"},
       {"#include <nothing>\n", "program_source:1:"},
-      {"#error a reason\n", "program_source:1:2: error: #error a reason"},
+      {"#error a reason\n", "a reason"},
       {"#include <metal_stdlib>\nusing namespace metal;\nkernel void k(constant int &n, device int "
        "*x) {\n  int a[n];\n  x[0] = a[0];\n}\n",
        "program_source:4:"},
       {"using namespace metal;\nkernel void k(device float *x) {\n  x[0] = max(x[0], 0);\n}\n",
-       "use of deleted function"},
+       "deleted function"},
       {"using namespace metal;\nkernel void k(device long *x) {\n  x[0] = simd_sum(x[0]);\n}\n",
        "take numbers of 8, 16 or 32 bits"},
       {"kernel void k(constant float &x) {\n  x = 1;\n}\n", "program_source:2:"},

@@ -153,8 +153,8 @@ struct Compilation {
     preprocess();
     translate_text();
     run(kernel_arguments(folder.path + "/kernel.cpp", object, folder.path,
-                         {"-fsigned-char", "-Werror=vla", "-fno-diagnostics-show-caret"}));
-    remove_folder_name();
+                         {"-fsigned-char", "-Werror=vla"}));
+    clean_log();
     if (status != CommandStatus::OK) return nullptr;
     std::string missing = undefined_symbol(object);
     if (!missing.empty()) log += "error: " + missing + " is used but not defined\n";
@@ -162,9 +162,20 @@ struct Compilation {
     return library ? (const File *)dlsym(library, "lt_emulated_file") : nullptr;
   }
 
-  void remove_folder_name() {
-    std::string prefix = folder.path + "/";
+  /* Removes the folder's name from the messages, and what clang adds to them: lines of the
+   * translation, which begin with a number or with a blank in its place, and a count of errors. */
+  void clean_log() {
+    std::string prefix = folder.path + "/", clean;
     for (size_t at; (at = log.find(prefix)) != std::string::npos;) log.erase(at, prefix.size());
+    for (size_t i = 0, end; i < log.size(); i = end) {
+      end = log.find('\n', i);
+      end = end == std::string::npos ? log.size() : end + 1;
+      size_t text = log.find_first_not_of(" 0123456789", i);
+      bool shows = log[i] == ' ' && text < end && log[text] == '|';
+      bool counts = end >= 12 && log.compare(end - 12, 12, " generated.\n") == 0;
+      if (!shows && !counts) clean.append(log, i, end - i);
+    }
+    log = clean;
   }
 };
 
