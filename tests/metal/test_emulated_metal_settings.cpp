@@ -113,10 +113,10 @@ static void call_each() {
 
 /* Work is queued, and main returns. A wait for it ends then. */
 static void leave_work_behind() {
-  TestQueue queue, stuck;
-  static Completion end;
-  Array<float> &x = *new Array<float>(1);
-  TestEvent &never = *new TestEvent();
+  static TestQueue &queue = *new TestQueue(), &stuck = *new TestQueue();
+  static Completion &end = *new Completion();
+  static Array<float> &x = *new Array<float>(1);
+  static TestEvent &never = *new TestEvent();
   lt_MetalPipeline *endless = pipeline("endless"), *number = pipeline("number");
   for (int i = 0; i < 100; i++) {
     lt_MetalCommands *c = queue.commands();
@@ -127,8 +127,7 @@ static void leave_work_behind() {
   lt_MetalCommands *c = stuck.commands();
   lt_metal_wait(c, never.handle, 1);
   end.commit(c);
-  c = queue.commands();
-  new std::thread([] { end.wait(); });
+  std::thread([] { end.wait(); }).detach();
   printf("left");
 }
 
@@ -197,8 +196,8 @@ static std::string rounds(const char *call, const char *error, const char *then 
   return text;
 }
 
-/* The action creates a buffer, a pipeline, a queue and an event before the first round; pipelines
- * also before: "number". */
+/* Before its first round the action creates one buffer, pipeline, queue and event: the third call is
+ * that of round 2. */
 static void injected_faults() {
   PRINTS("faults", "", rounds("", ""));
   PRINTS("faults", "LUTRA_EMULATE_FAULT=buffer@3", rounds("buffer", "no_memory"));

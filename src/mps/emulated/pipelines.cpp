@@ -20,6 +20,14 @@ namespace {
 
 const char HEADER[] = "lutra emulated metal archive 1";
 
+/* Keeps an object that lives as long as the program where leak checkers find it. */
+void keep(void *object) {
+  static std::mutex mutex;
+  static std::vector<void *> &all = *new std::vector<void *>();
+  Lock lock(mutex);
+  all.push_back(object);
+}
+
 void add(lt_MetalArchive *archive, const std::string &pipeline) {
   Lock lock(archive->mutex);
   auto &all = archive->pipelines;
@@ -60,12 +68,14 @@ lt_MetalPipeline *lt_metal_pipeline_new(lt_MetalLibrary *library, const char *ke
   p->constants = values;
   p->is_users = is_user_library(library);
   if (archive) add(archive, line);
+  keep(p);
   return p;
 }
 
 lt_MetalArchive *lt_metal_archive_open(lt_MetalDevice *, const char *path, lt_MetalError *error) {
   if (fails(Fault::PIPELINE, error)) return nullptr;
   lt_MetalArchive *archive = new lt_MetalArchive();
+  keep(archive);
   std::ifstream file(path);
   std::string line;
   if (!std::getline(file, line) || line != HEADER) return archive;
