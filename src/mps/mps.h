@@ -16,6 +16,19 @@
  *
  * Functions that return bool return false with an error message set, unless their comment says
  * otherwise. All of them may be called from any thread.
+ *
+ *   device.c    the backend: properties, options, the table of kernels
+ *   driver.c    what accel/ calls: memory, streams, events
+ *   queue.c     streams: command buffers that collect commands, events between them (queue.h)
+ *   memory.c    the buffers, by address
+ *   pipeline.c  compiled kernels, and their archive in a file
+ *   launch.c    launches of this folder's kernels; kernel.c: of kernels that users write
+ *   copy.c      copies and fills
+ *   errors.c    messages, and lost devices
+ *   fault.c     bad values that only the device can see
+ *   metal.m, metal_*.m, emulated/: Metal itself (metal.h)
+ *
+ * The other files are families of ops: X.c launches the kernels of X.metal, and both include X.h.
  */
 #ifndef LT_MPS_MPS_H
 #define LT_MPS_MPS_H
