@@ -99,6 +99,27 @@ static bool float_product(lt_Call *c, lt_Tensor *a, lt_Tensor *b, lt_MpsMatmul m
   return ok;
 }
 
+/* Multiplies a matrix and a vector: a product with one column, or with one row. */
+static bool vector_product(lt_Call *c, lt_Tensor *a, lt_Tensor *b, const lt_MpsMatmul *m) {
+  const bool left = m->n == 1; /* the matrix is a */
+  const bool rows_dense = (left ? m->a.column : m->b.row) == 1;
+  const bool columns = !rows_dense && (left ? m->a.row : m->b.column) == 1;
+  const int64_t rows = left ? m->m : m->n;
+  lt_MpsLaunch l = {
+      .file = "matmul",
+      .kernel = columns ? "matmul_columns" : "matmul_dots",
+      .constants = {(int)a->dtype, left},
+      .data = {lt_tensor_data(left ? a : b), lt_tensor_data(left ? b : a),
+               lt_tensor_data(c->out[0])},
+      .count = 3,
+      .arguments = m,
+      .size = sizeof *m,
+      .groups = {lt_mps_groups(rows, columns ? LT_MPS_SIMD : LT_MPS_THREADS / LT_MPS_SIMD), 1,
+                 m->batch},
+      .threads = {LT_MPS_THREADS}};
+  return lt_mps_launch(c, &l);
+}
+
 /* ---- Apple's matrix product ------------------------------------------------------------------ */
 
 /* Describes a factor, or the result; false where Apple's product cannot read it. */
@@ -169,7 +190,9 @@ static bool product(lt_Call *c, lt_Tensor *a, lt_Tensor *b, lt_Scalar alpha, lt_
   lt_MpsMatmul m = arguments(a, b, out, alpha, beta);
   if (!lt_dtype_is_float(out->dtype)) return plain_product(c, a, b, &m);
   if (m.real_alpha == 1 && m.real_beta == 0 && apple_product(c, a, b)) return true;
-  return float_product(c, a, b, m);
+  /* a long product with few rows is divided, which only the kernel of tiles does */
+  bool is_vector = (m.m == 1 || m.n == 1) && (m.m * m.n >= GROUPS * LT_MPS_SIMD || m.k <= 4 * LONG);
+  return is_vector ? vector_product(c, a, b, &m) : float_product(c, a, b, m);
 }
 
 bool lt_mps_mm(lt_Call *c) {

@@ -25,6 +25,7 @@ typedef struct lt_MpsMatmul {
 #define LT_MPS_TILE    64  /* rows and columns of a tile of the result */
 #define LT_MPS_SMALL   32  /* the same, for small matrices */
 #define LT_MPS_DEPTH   16  /* of the inner dimension, in each step */
+#define LT_MPS_SIMD    32  /* threads of a SIMD group */
 #define LT_MPS_THREADS 128 /* four SIMD groups: each computes a quarter of the tile */
 #define LT_MPS_PLAIN                                                                               \
   16 /* rows and columns of a tile of integers or complex numbers; each of its

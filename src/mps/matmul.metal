@@ -135,6 +135,72 @@ kernel void sum_parts(device const float *parts [[buffer(0)]], device char *out 
   store_float(out, DTYPE, i, finished(args, sum, out, i));
 }
 
+/* ---- a matrix and a vector ------------------------------------------------------------------- */
+
+/* A product with one row or one column: `rows` dot products of the rows of a matrix with a vector,
+ * both of length k. */
+struct Dots {
+  int64_t rows, row, across; /* the strides of the matrix: between rows, and in one */
+  int64_t along;             /* the stride of the vector */
+  int64_t matrix_step, vector_step;
+};
+static inline Dots dots_of(constant lt_MpsMatmul &args, bool left) {
+  Dots d = {args.m, args.a.row, args.a.column, args.b.row, args.a.step, args.b.step};
+  if (!left) d = Dots{args.n, args.b.column, args.b.row, args.a.column, args.b.step, args.a.step};
+  return d;
+}
+
+#define LEFT K1 /* 1: the matrix is a; 0: it is b */
+
+/* For rows whose elements are neighbours: a SIMD group computes one dot product. */
+kernel void matmul_dots(device const char *matrix [[buffer(0)]],
+                        device const char *vector [[buffer(1)]], device char *out [[buffer(2)]],
+                        constant lt_MpsMatmul &args [[buffer(3)]],
+                        uint3 group [[threadgroup_position_in_grid]],
+                        uint index [[thread_index_in_threadgroup]]) {
+  const Dots d = dots_of(args, LEFT != 0);
+  const uint lane = index % LT_SIMD;
+  const int64_t row = (int64_t)group.x * (LT_MPS_THREADS / LT_SIMD) + index / LT_SIMD;
+  const int64_t first = (int64_t)group.z * d.matrix_step + row * d.row;
+  const int64_t start = (int64_t)group.z * d.vector_step;
+  float sum = 0;
+  if (row < d.rows)
+    for (int64_t p = lane; p < args.k; p += LT_SIMD)
+      sum += load_float(matrix, DTYPE, first + p * d.across) *
+             load_float(vector, DTYPE, start + p * d.along);
+  sum = simd_all(sum, Sum());
+  if (lane != 0 || row >= d.rows) return;
+  const int64_t place = (int64_t)group.z * d.rows + row;
+  store_float(out, DTYPE, place, finished(args, sum, out, place));
+}
+
+/* For columns whose elements are neighbours: each lane of a SIMD group has its own row, and the
+ * threadgroup's SIMD groups compute parts of the dot products. */
+kernel void matmul_columns(device const char *matrix [[buffer(0)]],
+                           device const char *vector [[buffer(1)]],
+                           device char *out [[buffer(2)]],
+                           constant lt_MpsMatmul &args [[buffer(3)]],
+                           uint3 group [[threadgroup_position_in_grid]],
+                           uint index [[thread_index_in_threadgroup]]) {
+  threadgroup float parts[LT_MPS_THREADS];
+  const Dots d = dots_of(args, LEFT != 0);
+  const uint lane = index % LT_SIMD, simds = LT_MPS_THREADS / LT_SIMD;
+  const int64_t row = (int64_t)group.x * LT_SIMD + lane;
+  const int64_t first = (int64_t)group.z * d.matrix_step + row * d.row;
+  const int64_t start = (int64_t)group.z * d.vector_step;
+  float sum = 0;
+  if (row < d.rows)
+    for (int64_t p = index / LT_SIMD; p < args.k; p += simds)
+      sum += load_float(matrix, DTYPE, first + p * d.across) *
+             load_float(vector, DTYPE, start + p * d.along);
+  parts[index] = sum;
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  if (index >= LT_SIMD || row >= d.rows) return;
+  for (uint s = 1; s < simds; s++) sum += parts[s * LT_SIMD + lane];
+  const int64_t place = (int64_t)group.z * d.rows + row;
+  store_float(out, DTYPE, place, finished(args, sum, out, place));
+}
+
 /* ---- integers and complex numbers ------------------------------------------------------------ */
 
 /* The types of numbers in memory and of their sums, which wrap. */

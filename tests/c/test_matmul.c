@@ -247,6 +247,13 @@ static void large_products(void) {
   try_mm(LT_float32, DENSE, DENSE, 20, 13, 14, 15);
   try_mm(LT_float32, DENSE, TRANSPOSED, -1, 5, 3000, 70); /* long sums may be divided */
   try_mm(LT_float16, TRANSPOSED, STEPPED, 2, 70, 600, 130);
+  for (Layout x = DENSE; x < LAYOUTS; x++) { /* vectors, short and long */
+    try_mm(LT_float32, x, DENSE, -1, 77, 130, 1);
+    try_mm(LT_float32, DENSE, x, -1, 1, 130, 77);
+    try_mm(LT_bfloat16, x, x, 3, 70, 33, 1);
+    try_mm(LT_float32, DENSE, x, -1, 1, 5000, 9);
+    try_mm(LT_float32, x, TRANSPOSED, -1, 2100, 1100, 1);
+  }
   try_mm(LT_bfloat16, STEPPED, DENSE, 9, 129, 33, 65);
   lt_set_num_threads(threads);
 }
