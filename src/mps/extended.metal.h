@@ -113,4 +113,39 @@ static inline Extended lane_up(Extended v, uint step) {
   return extended_parts(lane_up(v.high, step), lane_up(v.low, step), lane_up(v.e, step));
 }
 
+/* ---- in memory ------------------------------------------------------------------------------- */
+
+/* How a T is kept in threadgroup and device memory, where objects with constructors are not
+ * possible. */
+template <typename T> struct InMemory {
+  typedef T Type;
+  static Type pack(T v) { return v; }
+  static T unpack(Type v) { return v; }
+};
+
+struct WideParts {
+  float high, low;
+};
+template <> struct InMemory<Wide> {
+  typedef WideParts Type;
+  static Type pack(Wide v) {
+    WideParts parts = {v.high, v.low};
+    return parts;
+  }
+  static Wide unpack(Type v) { return Wide(v.high, v.low); }
+};
+
+struct ExtendedParts {
+  float high, low;
+  int e;
+};
+template <> struct InMemory<Extended> {
+  typedef ExtendedParts Type;
+  static Type pack(Extended v) {
+    ExtendedParts parts = {v.high, v.low, v.e};
+    return parts;
+  }
+  static Extended unpack(Type v) { return extended_parts(v.high, v.low, v.e); }
+};
+
 #endif

@@ -94,20 +94,23 @@ template <typename R> static inline typename R::Acc join_lanes(typename R::Acc a
 
 /* Combines the states of the threads of each result; lane 0 gets the result's. */
 template <typename R>
-static inline typename R::Acc join_group(constant lt_MpsReduce &p, typename R::Acc acc, int lane,
-                                         int mine, threadgroup typename R::Acc *scratch,
-                                         int thread_index) {
+static inline typename R::Acc
+join_group(constant lt_MpsReduce &p, typename R::Acc acc, int lane, int mine,
+           threadgroup typename InMemory<typename R::Acc>::Type *scratch, int thread_index) {
+  typedef InMemory<typename R::Acc> Memory;
   int threads = p.threads;
   if (p.rows && p.width <= LT_SIMD) return join_lanes<R>(acc, p.width);
   if (p.width == 1) return acc;
-  scratch[thread_index] = acc;
+  scratch[thread_index] = Memory::pack(acc);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   if (!p.rows) {
     int results = threads / p.width;
     if (lane == 0)
-      for (int k = 1; k < p.width; k++) acc = R::join(acc, scratch[k * results + mine]);
+      for (int k = 1; k < p.width; k++)
+        acc = R::join(acc, Memory::unpack(scratch[k * results + mine]));
   } else if (thread_index < LT_SIMD) {
-    for (int k = thread_index + LT_SIMD; k < threads; k += LT_SIMD) acc = R::join(acc, scratch[k]);
+    for (int k = thread_index + LT_SIMD; k < threads; k += LT_SIMD)
+      acc = R::join(acc, Memory::unpack(scratch[k]));
     acc = join_lanes<R>(acc, LT_SIMD);
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -118,9 +121,10 @@ static inline typename R::Acc join_group(constant lt_MpsReduce &p, typename R::A
  * sets of threads have. */
 template <typename R>
 static inline void reduce_share(device const char *x, Results to_store, constant lt_MpsReduce &p,
-                                threadgroup typename R::Acc *scratch, uint group, uint groups,
-                                int thread_index) {
+                                threadgroup typename InMemory<typename R::Acc>::Type *scratch,
+                                uint group, uint groups, int thread_index) {
   typedef typename R::Acc Acc;
+  typedef InMemory<Acc> Memory;
   int results = p.threads / p.width;
   int lane = p.rows ? thread_index % p.width : thread_index / results,
       mine = p.rows ? thread_index / p.width : thread_index % results;
@@ -136,7 +140,8 @@ static inline void reduce_share(device const char *x, Results to_store, constant
     acc = join_group<R>(p, acc, lane, mine, scratch, thread_index);
     if (lane != 0 || result >= p.results) continue;
     if (p.splits > 1)
-      ((device Acc *)to_store.pieces)[result * p.splits + split] = acc;
+      ((device typename Memory::Type *)to_store.pieces)[result * p.splits + split] =
+          Memory::pack(acc);
     else
       R::finish(to_store, p, offset[1], acc);
   }
@@ -147,10 +152,13 @@ template <typename R>
 static inline void reduce_pieces(Results to_store, constant lt_MpsReduce &p, uint group,
                                  uint groups, int thread_index) {
   typedef typename R::Acc Acc;
+  typedef InMemory<Acc> Memory;
   for (int64_t result = group; result < p.results; result += groups) {
-    device const Acc *pieces = (device const Acc *)to_store.pieces + result * p.splits;
+    device const typename Memory::Type *pieces =
+        (device const typename Memory::Type *)to_store.pieces + result * p.splits;
     Acc acc = R::nothing();
-    for (int64_t k = thread_index; k < p.splits; k += LT_SIMD) acc = R::join(acc, pieces[k]);
+    for (int64_t k = thread_index; k < p.splits; k += LT_SIMD)
+      acc = R::join(acc, Memory::unpack(pieces[k]));
     acc = join_lanes<R>(acc, LT_SIMD);
     if (thread_index != 0) continue;
     int64_t offset[2];
@@ -166,7 +174,7 @@ static inline void reduce_pieces(Results to_store, constant lt_MpsReduce &p, uin
       device char *at [[buffer(2)]], device char *pieces [[buffer(3)]],                            \
       constant lt_MpsReduce &p [[buffer(4)]], uint3 group [[threadgroup_position_in_grid]],        \
       uint3 groups [[threadgroups_per_grid]], uint thread_index [[thread_index_in_threadgroup]]) { \
-    threadgroup R::Acc scratch[LT_REDUCE_THREADS];                                                 \
+    threadgroup InMemory<R::Acc>::Type scratch[LT_REDUCE_THREADS];                                 \
     Results to_store = {out, (device int64_t *)at, pieces};                                        \
     reduce_share<R>(x, to_store, p, scratch, group.x, groups.x, (int)thread_index);                \
   }                                                                                                \

@@ -70,6 +70,19 @@ template <typename T> static inline Part<T> lane_xor(Part<T> v, uint mask) {
   return part_of<T>(lane_xor(v.n, mask), lane_xor(v.p, mask), lane_xor(v.s, mask));
 }
 
+template <typename T> struct PartInMemory { typename InMemory<T>::Type n, p, s; };
+template <typename T> struct InMemory<Part<T>> {
+  typedef PartInMemory<T> Type;
+  static Type pack(Part<T> v) {
+    PartInMemory<T> parts = {InMemory<T>::pack(v.n), InMemory<T>::pack(v.p),
+                             InMemory<T>::pack(v.s)};
+    return parts;
+  }
+  static Part<T> unpack(Type v) {
+    return part_of<T>(InMemory<T>::unpack(v.n), InMemory<T>::unpack(v.p), InMemory<T>::unpack(v.s));
+  }
+};
+
 /* The reduction's form, of the kind CENTERED, as functions of the type that is computed in. */
 template <typename T> struct Centered {
   static T identity() {

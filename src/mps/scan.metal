@@ -82,10 +82,11 @@ template <typename T> struct Extremes {
 /* Combines the states of the threads in their order. Returns that of the threads before this one,
  * and writes that of all to `all`. */
 template <typename S>
-static inline typename S::Acc exclusive_scan(typename S::Acc mine, thread typename S::Acc &all,
-                                             threadgroup typename S::Acc *scratch,
-                                             uint thread_index) {
+static inline typename S::Acc
+exclusive_scan(typename S::Acc mine, thread typename S::Acc &all,
+               threadgroup typename InMemory<typename S::Acc>::Type *scratch, uint thread_index) {
   typedef typename S::Acc Acc;
+  typedef InMemory<Acc> Memory;
   uint lane = thread_index % LT_SIMD, simd = thread_index / LT_SIMD;
   Acc upto = mine;
   for (uint step = 1; step < LT_SIMD; step *= 2) {
@@ -94,12 +95,12 @@ static inline typename S::Acc exclusive_scan(typename S::Acc mine, thread typena
   }
   Acc before = lane_up(upto, 1);
   if (lane == 0) before = S::nothing();
-  if (lane == LT_SIMD - 1) scratch[simd] = upto;
+  if (lane == LT_SIMD - 1) scratch[simd] = Memory::pack(upto);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   Acc sum = S::nothing();
   for (uint k = 0; k < THREADS / LT_SIMD; k++) {
     if (k == simd) before = S::join(sum, before);
-    sum = S::join(sum, scratch[k]);
+    sum = S::join(sum, Memory::unpack(scratch[k]));
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
   all = sum;
@@ -116,15 +117,17 @@ static inline int64_t line_start(constant lt_MpsScan &s, int64_t line) {
 template <typename S>
 static inline void scan_pieces(device const char *x, device char *out, device char *indices,
                                device char *states, constant lt_MpsScan &s,
-                               threadgroup typename S::Acc *scratch, uint group, uint groups,
-                               uint thread_index) {
+                               threadgroup typename InMemory<typename S::Acc>::Type *scratch,
+                               uint group, uint groups, uint thread_index) {
   typedef typename S::Acc Acc;
-  device Acc *piece_states = (device Acc *)states;
+  typedef InMemory<Acc> Memory;
+  device typename Memory::Type *piece_states = (device typename Memory::Type *)states;
   for (int64_t b = group; b < s.lines * s.pieces; b += groups) {
     int64_t line = b / s.pieces, piece = b - line * s.pieces, start = line_start(s, line);
     int64_t from = piece * s.size, to = from + s.size < s.n ? from + s.size : s.n;
     Acc carry = S::nothing(), all;
-    if (!TOTALS && (int64_t)thread_index < piece) carry = piece_states[b - piece + thread_index];
+    if (!TOTALS && (int64_t)thread_index < piece)
+      carry = Memory::unpack(piece_states[b - piece + thread_index]);
     exclusive_scan<S>(carry, all, scratch, thread_index);
     carry = all;
     for (int64_t tile = from; tile < to; tile += THREADS * EACH) {
@@ -143,7 +146,7 @@ static inline void scan_pieces(device const char *x, device char *out, device ch
       }
       carry = S::join(carry, all);
     }
-    if (TOTALS && thread_index == 0) piece_states[b] = carry;
+    if (TOTALS && thread_index == 0) piece_states[b] = Memory::pack(carry);
   }
 }
 
@@ -171,7 +174,7 @@ static inline void scan_columns(device const char *x, device char *out, device c
       device char *indices [[buffer(2)]], device char *states [[buffer(3)]],                       \
       constant lt_MpsScan &s [[buffer(4)]], uint3 group [[threadgroup_position_in_grid]],          \
       uint3 groups [[threadgroups_per_grid]], uint thread_index [[thread_index_in_threadgroup]]) { \
-    threadgroup S::Acc scratch[THREADS / LT_SIMD];                                                 \
+    threadgroup InMemory<S::Acc>::Type scratch[THREADS / LT_SIMD];                                 \
     scan_pieces<S>(x, out, indices, states, s, scratch, group.x, groups.x, thread_index);          \
   }                                                                                                \
   kernel void columns_##name(                                                                      \
