@@ -134,6 +134,7 @@ lt_Backend lt_mps_backend = {
     .kernels.user_create = lt_mps_kernel_new,
     .kernels.user_launch = lt_mps_kernel_launch,
     .kernels.user_limits = lt_mps_kernel_limits,
+    .kernels.user_stop = lt_mps_kernel_stop,
     .kernels.elementwise = lt_mps_elementwise,
     .kernels.check_divisor = lt_mps_check_divisor,
     .kernels.table = kernels,

@@ -177,7 +177,7 @@ static bool launch_kernel(lt_UserKernel *k, const lt_KernelLaunch *l, lt_Stream 
   if (!open) return false;
   lt_metal_dispatch(open, &d);
   lt_mps_queue_leave(q, (size_t)d.grid[0] * d.grid[1] * d.grid[2] * 8);
-  return !lt_mps_is_blocking() || lt_mps_queue_synchronize(q);
+  return !lt_mps_is_blocking() || (lt_wait_stream(stream) && lt_mps_queue_synchronize(q));
 }
 
 /* Error messages, now and later, show the kernel's name where they show an op's. */
@@ -187,3 +187,5 @@ bool lt_mps_kernel_launch(lt_UserKernel *k, const lt_KernelLaunch *launch, lt_St
   lt_user_op_set(now);
   return ok;
 }
+
+void lt_mps_kernel_stop(int index) { lt_metal_stop(lt_mps_device(index)); }

@@ -472,6 +472,9 @@ bool lt_metal_matmul(lt_MetalCommands *c, const lt_MetalMatrix *out, const lt_Me
   }
 }
 
+/* The watchdog of the system stops kernels that run for too long. */
+void lt_metal_stop(lt_MetalDevice *device) { (void)device; }
+
 /* ---- tools ----------------------------------------------------------------------------------- */
 
 void lt_metal_signpost(const char *name) {

@@ -137,7 +137,7 @@ bool lt_mps_fill_zero(int index, void *memory, size_t nbytes, lt_Stream *stream)
  * `bytes` may be reused when the call returns. */
 lt_Tensor *lt_mps_upload(const lt_Call *c, const void *bytes, size_t nbytes);
 
-/* ---- kernel.c: lt_Backend.kernels.user_create, user_launch, user_limits ---------------------- */
+/* ---- kernel.c: lt_Backend.kernels.user_create, user_launch, user_limits, user_stop ----------- */
 
 /* Compiles the function `name` of a source in the Metal Shading Language; a source is compiled
  * once. Returns NULL with a message on failure; where the compiler rejects the source, *log is its
@@ -147,6 +147,7 @@ lt_UserKernel *lt_mps_kernel_new(int index, const lt_KernelSource *source, char 
  * shared memory exceeds the limits. */
 bool lt_mps_kernel_launch(lt_UserKernel *kernel, const lt_KernelLaunch *launch, lt_Stream *stream);
 bool lt_mps_kernel_limits(const lt_UserKernel *kernel, lt_KernelLimits *out);
+void lt_mps_kernel_stop(int index); /* on emulated devices only */
 
 /* ---- elementwise.c, fault.c: members of lt_Backend ------------------------------------------- */
 

@@ -35,6 +35,7 @@ struct Launch : lt_EmulatedLaunch {
 lt_MetalStatus status_of(lt_EmulatedFault fault) {
   switch (fault) {
   case LT_EMULATED_OK:
+  case LT_EMULATED_STOPPED: /* by lt_metal_stop */
     return LT_METAL_OK;
   case LT_EMULATED_ADDRESS:
     return LT_METAL_PAGE_FAULT;
@@ -47,7 +48,6 @@ lt_MetalStatus status_of(lt_EmulatedFault fault) {
   case LT_EMULATED_FAILURE:
   case LT_EMULATED_ASSERTION:
   case LT_EMULATED_INSTRUCTION:
-  case LT_EMULATED_STOPPED:
     break;
   }
   return LT_METAL_OTHER;
@@ -181,6 +181,8 @@ void add_copy(lt_MetalCommands *commands, Copy *copy) {
 
 using namespace emulated;
 
+void lt_metal_stop(lt_MetalDevice *device) { stop_user_grids(device->index); }
+
 void lt_metal_dispatch(lt_MetalCommands *commands, const lt_MetalDispatch *d) {
   if (commands->error.status != LT_METAL_OK) return;
   std::unique_ptr<Dispatch> command(new Dispatch());
@@ -195,6 +197,7 @@ void lt_metal_dispatch(lt_MetalCommands *commands, const lt_MetalDispatch *d) {
   g.shared = (size_t)p->threadgroup + d->threadgroup;
   g.device = command->device->index;
   g.constants = &p->constants;
+  g.turn = p->is_users ? user_turn(command->device->index) : 0;
   g.timeout = p->is_users ? USER_TIMEOUT : 0;
   for (int i = 0; i < 3; i++) {
     command->bindings.grid[i] = d->grid[i];

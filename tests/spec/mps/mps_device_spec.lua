@@ -315,6 +315,26 @@ describe("mps: the device is lost", function()
   end)
 end)
 
+describe("mps: Ctrl-C", function()
+  -- The program's process is the shell's: it sends itself the signal while the kernel runs.
+  local ENDLESS = [==[
+    local lib = lt.mps.compile_shader [=[
+      #include <metal_stdlib>
+      kernel void spin(device float *x [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+        for (int k = 0; k >= 0; k = (k + 1) & 0xffff) x[i] += 1;
+      }]=]
+    local x, y = lt.zeros{4, device = "mps"}, lt.ones{4, device = "mps"}
+    lib.spin(x)
+    io.popen("sleep 1; kill -INT $PPID")
+    local start = os.time()
+    fails("interrupted", function() return %s end)
+    assert(y:sum():item() == 4) -- the device is not lost
+    assert(os.time() - start < 20)]==]
+  for _, wait in ipairs {"x:cpu()", 'lt.synchronize "mps"'} do
+    test("ends a kernel that does not end: " .. wait, function() passes(ENDLESS:format(wait)) end)
+  end
+end)
+
 describe("mps: the end of the program", function()
   test("while work is queued", function()
     passes([[
@@ -324,6 +344,17 @@ describe("mps: the end of the program", function()
         x:add_(1)
         kept = host:to("mps", {non_blocking = true})
       end]], "LUTRA_EMULATE_DELAY=2000")
+  end)
+  test("while a kernel runs that does not end", function()
+    local start = os.time()
+    passes [==[
+      local lib = lt.mps.compile_shader [=[
+        #include <metal_stdlib>
+        kernel void spin(device float *x [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+          for (int k = 0; k >= 0; k = (k + 1) & 0xffff) x[i] += 1;
+        }]=]
+      lib.spin(lt.zeros{4, device = "mps"})]==]
+    assert.is_true(os.time() - start < 20)
   end)
   test("with an invalid value that was not read", function()
     passes [[lt.ones{4, device = "mps"}:index_select(1, lt.tensor{9}:to "mps")]]
