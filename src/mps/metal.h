@@ -221,8 +221,8 @@ void lt_metal_event_free(lt_MetalEvent *event);
  * signal a value between the current one and this one. */
 void lt_metal_event_set(lt_MetalEvent *event, uint64_t value);
 
-/* Stops the kernels from source (lt_metal_library_new) that run or are queued on the device, without
- * an error: what they write is incomplete. Only an emulated device can. */
+/* Stops the kernels from source (lt_metal_library_new) that run or are queued on the device,
+ * without an error: what they write is incomplete. Only an emulated device can. */
 void lt_metal_stop(lt_MetalDevice *device);
 
 /* ---- tools ----------------------------------------------------------------------------------- */
