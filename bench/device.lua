@@ -119,7 +119,7 @@ if cuda then lt.backends.cuda.matmul.allow_tf32 = false end
 
 -- A training step of a character GPT: 4 layers of 128, 4 heads, 12 sequences of 64 tokens.
 try("character GPT step", function()
-  local width, heads, length, batch, vocabulary = 128, 4, 64, 12, 65
+  local width, heads, length, batch, vocabulary = 128, 4, 64, scaled(12), 65
   local function block()
     return {
       norm1 = nn.LayerNorm(width), qkv = nn.Linear(width, 3 * width), out = nn.Linear(width, width),
@@ -163,7 +163,7 @@ try("character GPT step", function()
     loss:backward()
     opt:step()
   end
-  measure("character GPT step", 10, 0, "-", function()
-    for _ = 1, 10 do step() end
+  measure("character GPT step", scaled(10), 0, "-", function()
+    for _ = 1, scaled(10) do step() end
   end)
 end)

@@ -118,7 +118,7 @@ class Block(nn.Module):
 
 
 def character_gpt():
-    width, heads, length, batch, vocabulary = 128, 4, 64, 12, 65
+    width, heads, length, batch, vocabulary = 128, 4, 64, scaled(12), 65
     token, place = nn.Embedding(vocabulary, width), nn.Embedding(length, width)
     blocks = nn.Sequential(*(Block(width, heads) for _ in range(4)))
     last, head = nn.LayerNorm(width), nn.Linear(width, vocabulary)
@@ -134,7 +134,8 @@ def character_gpt():
         opt.zero_grad()
         loss.backward()
         opt.step()
-    measure("character GPT step", 10, lambda: [step() for _ in range(10)])
+    steps = scaled(10)
+    measure("character GPT step", steps, lambda: [step() for _ in range(steps)])
 
 
 print("version\t%s" % torch.__version__, flush=True)
