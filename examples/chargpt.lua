@@ -32,7 +32,7 @@ local options = cli.parse(arg, {
 })
 local device = cli.try(lt.device, options.device)
 if device == "meta" then
-  cli.fail '--device: expected "cpu" or "cuda", got "meta", which computes nothing'
+  cli.fail '--device: expected "cpu", "cuda" or "mps", got "meta", which computes nothing'
 end
 
 -- The model ---------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 -- asks for the best device once, and takes all other devices from its tensors, runs on all of them.
 --
 -- test:
+-- test on mps:
 
 local lt = require "lutra"
 

@@ -6,6 +6,7 @@
 -- the optimizer was created, and the loss stays on the device until the program reads it.
 --
 -- test:
+-- test on mps:
 
 local lt = require "lutra"
 local nn, F, optim = lt.nn, lt.F, lt.optim

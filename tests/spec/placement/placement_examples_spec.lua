@@ -54,6 +54,12 @@ local function run(name, environment, options)
   return out
 end
 
+-- Scripts about several GPUs, or about CUDA only, which leave that out on a GPU of Apple.
+local needs_cuda = {
+  ["01_devices.lua"] = true, ["02_availability.lua"] = true, ["22_several_gpus.lua"] = true,
+  ["23_data_parallel.lua"] = true, ["24_pipeline.lua"] = true, ["25_custom_kernel.lua"] = true,
+}
+
 -- What this machine lacks for a script on emulated devices, or nil.
 local function missing(name)
   if not devices.can_emulate() then return "no emulated CUDA in this build" end
@@ -79,6 +85,12 @@ describe("examples/placement", function()
       if missing(name) then return pending(missing(name)) end
       local out = run(name, "-u CUDA_VISIBLE_DEVICES", "--emulate cuda:2")
       assert.is_nil(out:find("skipped", 1, true), out)
+    end)
+
+    it(name .. " on an emulated GPU of Apple", function()
+      if not devices.can_emulate "mps" then return pending "no emulated mps in this build" end
+      local out = run(name, "-u CUDA_VISIBLE_DEVICES", "--emulate mps")
+      assert.equal(needs_cuda[name] or false, out:find("skipped", 1, true) ~= nil, out)
     end)
 
     local rule = wrong_on_purpose[name]

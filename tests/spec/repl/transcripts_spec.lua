@@ -62,7 +62,7 @@ describe("the links of", function()
     it(path:match "[^/]*$" .. " lead to files and headings that are there", function()
       for link in read(path):gmatch "%]%(([^)]*)%)" do
         local name, anchor = link:match "^([^#]*)#?(.*)$"
-        if not name:find "^https?:" then
+        if not name:find "^<?https?:" then
           local target = name == "" and path or (path:match "^.*/" or "") .. name
           local file = io.open(target)
           assert(file, link)
