@@ -239,6 +239,9 @@ unsigned source_of(lt_EmulatedWarp what, unsigned lane, int argument, int width)
 
 /* Completes a barrier: all its contexts become ready, and `voted` is the result of the vote. */
 void release_barrier(Worker *w) {
+  if (w->live != w->progress.threads && barriers_need_all && options().strict)
+    fail_block(w, "a barrier after some threads of the block have returned",
+               w->barrier.head ? w->barrier.head->thread : 0);
   w->voted = w->vote;
   w->vote = 0;
   w->vote_kind = LT_EMULATED_NO_VOTE;

@@ -4,7 +4,7 @@
  *                                      memory of each device
  *   LUTRA_EMULATE=cuda:2,peer=off      no peer access: copies between devices go through the host
  *   LUTRA_EMULATE_STRICT=1             host code that accesses a device's memory ends with a
- *                                      message; implies POISON
+ *                                      message; implies POISON; see barriers_need_all
  *   LUTRA_EMULATE_POISON=1             new memory is filled with NaN
  *   LUTRA_EMULATE_ORDER=reverse        threads and blocks run in reverse order: finds missing
  *                                      barriers
@@ -27,6 +27,9 @@ enum { MAX_DEVICES = 8 };
 
 /* The type of the devices, such as "cuda": its item in LUTRA_EMULATE. Defined by the backend. */
 extern const char *const device_type;
+/* A barrier requires all threads of the block, also those that have returned; strict mode then
+ * reports a kernel that does without. Defined by the backend. */
+extern const bool barriers_need_all;
 
 /* The kinds of calls that LUTRA_EMULATE_FAULT can make fail, of all backends. */
 enum class Fault {

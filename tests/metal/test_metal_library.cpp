@@ -294,7 +294,7 @@ static const char *const PARTIAL = R"(
 kernel void partial(device int *out, uint i [[thread_position_in_grid]]) {
   if (i == 3) return;
   out[i] = simd_sum((int)i);
-  threadgroup_barrier(mem_flags::mem_none);
+  simdgroup_barrier(mem_flags::mem_none);
   out[i] += 1000 * simd_max((int)i) + 100000 * simd_prefix_inclusive_sum(1);
 }
 )";
@@ -309,6 +309,28 @@ static void partial_groups() {
     CHECK_INT(out[(size_t)i],
               (i < 32 ? 31 * 16 - 3 : 32 * 8 + 28) + 1000 * (i < 32 ? 31 : 39) + 100000 * count);
   }
+}
+
+/* In Metal all threads of a threadgroup must call a barrier: strict mode reports when some have
+ * returned. */
+static void barriers_after_returns() {
+  Compiled library("kernel void early(device int *out, uint i [[thread_position_in_grid]]) {\n"
+                   "  if (i == 3) return;\n"
+                   "  threadgroup_barrier(mem_flags::mem_none);\n"
+                   "  out[i] = (int)i;\n"
+                   "}\n");
+  const char *strict = getenv("LUTRA_EMULATE_STRICT");
+  Array<int> out(40);
+  lt_MetalError error = {};
+  TestQueue queue;
+  lt_MetalPipeline *p = lt_metal_pipeline_new(library.made, "early", nullptr, 0, nullptr, &error);
+  REQUIRE(p);
+  lt_MetalCommands *c = queue.commands();
+  dispatch(c, p, {in(out.buffer)}, 40, 40);
+  lt_MetalResult result = finish(c);
+  if (!strict) CHECK_INT(result.error.status, LT_METAL_OK);
+  if (strict)
+    CHECK(strstr(result.error.text, "a barrier after some threads of the block have returned"));
 }
 
 /* ---- atomics --------------------------------------------------------------------------------- */
@@ -548,5 +570,6 @@ int main(void) {
   RUN(matrices);
   RUN(vectors);
   RUN(functions);
+  RUN(barriers_after_returns);
   return check_end();
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 const char *const emulation::device_type = "cuda";
+const bool emulation::barriers_need_all = false;
 
 namespace emulated {
 namespace {

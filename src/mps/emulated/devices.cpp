@@ -8,6 +8,7 @@
 using namespace emulated;
 
 const char *const emulation::device_type = "mps";
+const bool emulation::barriers_need_all = true;
 
 namespace {
 
