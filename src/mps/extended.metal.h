@@ -98,12 +98,16 @@ static inline Wide log2_of(Extended x) {
   Wide v = log2_wide(x.high) + Wide(64.0f * (float)x.e);
   return v + Wide(x.low / x.high * 1.44269504f);
 }
-/* Returns 2^t. */
+/* Returns 2^t, with the precision of float. */
 static inline Extended exp2_of(Wide t) {
   if (!(t.high < 60000.0f)) return Extended(t.high < INFINITY ? INFINITY : t.high);
   if (t.high < -60000.0f) return Extended(0.0f);
-  int e = (int)rint(t.high / 64);
-  return extended_of(lt_exp2f((t + Wide(-64.0f * (float)e)).high, false), 0, e);
+  float whole = rint(t.high);
+  Wide part = t - Wide(whole);
+  float y = lt_exp2f(part.high, true);
+  y = fma(y, part.low * 0.693147182f, y);
+  int n = (int)whole, e = n < 0 ? -((32 - n) / 64) : (n + 32) / 64;
+  return extended_of(y * lt_float((uint)(127 + n - 64 * e) << 23), 0, e);
 }
 
 static inline Extended lane_xor(Extended v, uint mask) {

@@ -168,6 +168,23 @@ static void norms(void) {
   }
 }
 
+/* The squares of these numbers fit in no float32. */
+static void norms_of_extreme_numbers(void) {
+  static const double scales[] = {1e30, 1e-30};
+  for (int i = 0; i < 2; i++) {
+    double s = scales[i];
+    lt_Tensor *x = from_list(LT_float32, (double[]){3 * s, -4 * s}, SHAPE(2)), *y[LT_MAX_OUT];
+    static const struct {
+      double order, expected;
+    } norms_[] = {{2, 5}, {1, 7}, {3, 4.497941445275415}, {-1, 12.0 / 7}, {INFINITY, 4}};
+    for (size_t k = 0; k < sizeof norms_ / sizeof *norms_; k++) {
+      REQUIRE(RUN_OP(y, _norm, false, LT_ARG(x), L(0), LT_ARG((bool)false),
+                     LT_ARG((double)norms_[k].order)));
+      CHECK_NEAR(number(y[0], 0) / s, norms_[k].expected, 1e-6);
+    }
+  }
+}
+
 static void max_returns_values_and_indices(void) {
   lt_Tensor *x = from_list(LT_int16, (double[]){3, 9, 9, 4, -1, 4}, SHAPE(2, 3)), *y[LT_MAX_OUT];
   REQUIRE(RUN_OP(y, _max, false, LT_ARG(x), LT_ARG(1)));
@@ -393,6 +410,38 @@ static void scans_run_along_any_dim(void) {
 /* Returns true when a is before b; NaN is the largest. */
 static bool less(double a, double b) { return (isnan(b) && !isnan(a)) || a < b; }
 
+/* Devices divide long rows into pieces. */
+static void long_scans_join_pieces(void) {
+  enum { N = 30011 };
+  lt_Tensor *whole = lt_scope_own(lt_empty(LT_int64, lt_cpu(), SHAPE(2, N))),
+            *part = lt_scope_own(lt_empty(LT_float32, lt_cpu(), SHAPE(2, N))), *y[LT_MAX_OUT];
+  int64_t *v = whole ? lt_tensor_data(whole) : NULL;
+  float *f = part ? lt_tensor_data(part) : NULL;
+  REQUIRE(v && f);
+  for (int64_t i = 0; i < 2 * N; i++) v[i] = i * 7919 % N, f[i] = (float)(i % 8) / 8;
+  REQUIRE(RUN_OP(y, cumsum, false, LT_ARG(whole), LT_ARG(1)));
+  const int64_t *sums_ = lt_tensor_data(y[0]);
+  for (int64_t i = 0, sum = 0; i < 2 * N; i++) {
+    sum = i % N ? sum + v[i] : v[i];
+    if (sums_[i] != sum) {
+      CHECK_INT(sums_[i], sum);
+      break;
+    }
+  }
+  REQUIRE(RUN_OP(y, cumsum, false, LT_ARG(part), LT_ARG(1))); /* exact in float32 */
+  CHECK_NEAR(number(y[0], N - 1), (N - 3) * 0.4375 + 0.375, 0);
+  REQUIRE(RUN_OP(y, cummax, false, LT_ARG(whole), LT_ARG(1)));
+  const int64_t *values = lt_tensor_data(y[0]), *indices = lt_tensor_data(y[1]);
+  for (int64_t i = 0, best = 0; i < 2 * N; i++) {
+    if (i % N == 0 || v[i] >= v[best]) best = i;
+    if (values[i] != v[best] || indices[i] != best % N + 1) {
+      CHECK_INT(values[i], v[best]);
+      CHECK_INT(indices[i], best % N + 1);
+      break;
+    }
+  }
+}
+
 static void check_sorted(lt_Tensor *x, int dim, bool descending, int64_t k, lt_Tensor *values,
                          lt_Tensor *at) {
   int64_t n = x->shape[dim], inner = 1;
@@ -499,6 +548,7 @@ int main(void) {
   RUN_SCOPED(log_sums);
   RUN_SCOPED(variances);
   RUN_SCOPED(norms);
+  RUN_SCOPED(norms_of_extreme_numbers);
   RUN_SCOPED(max_returns_values_and_indices);
   RUN_SCOPED(argmax_of_all_counts_in_row_major_order);
   RUN_SCOPED(nan_is_the_largest);
@@ -512,6 +562,7 @@ int main(void) {
   RUN_SCOPED(variance_of_long_rows_joins_pieces);
   RUN_SCOPED(variance_takes_a_correction);
   RUN_SCOPED(scans_run_along_any_dim);
+  RUN_SCOPED(long_scans_join_pieces);
   RUN_SCOPED(sort_orders_stably);
   RUN_SCOPED(sort_orders_nan_zeros_and_infinities);
   RUN_SCOPED(topk_returns_the_first_of_the_order);
