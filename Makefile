@@ -7,7 +7,7 @@
 #
 # Variables: CC, CFLAGS (added last), PREFIX, DESTDIR, V=1 (print commands), WERROR=-Werror (a warning
 # ends the build, for continuous integration; the default is empty, because a newer compiler may have
-# new warnings).
+# new warnings), EMULATOR (runs programs of the build when CC compiles for another processor).
 
 BUILD   ?= build
 PREFIX  ?= /usr/local
@@ -28,7 +28,7 @@ Q       := $(if $(V),,@)
   fuzz-api fuzz-differential docs man install uninstall clean env deps help FORCE
 
 # Goals that must work without any libraries do not include config.mk.
-bare := demo test test-package docs clean deps help uninstall lint format env fuzz-api fuzz-differential
+bare := demo test test-arm64 test-package docs clean deps help uninstall lint format env fuzz-api fuzz-differential
 ifneq ($(filter-out $(bare),$(or $(MAKECMDGOALS),all)),)
 include $(BUILD)/config.mk
 endif
@@ -251,7 +251,7 @@ $(translator): $(patsubst %,$(BUILD)/obj/mps_emulated/src/mps/emulated/%.o,check
 	$(call say,ld,$@)
 	$(Q)$(CXX_FOUND) $(ldflags) $^ -o $@
 $(BUILD)/obj/mps/%.metal.cpp: $(BUILD)/obj/mps/%.metal $(translator)
-	$(Q)$(translator) $< $* $@
+	$(Q)$(EMULATOR) $(translator) $< $* $@
 $(BUILD)/obj/mps/%.metal.o: $(BUILD)/obj/mps/%.metal.cpp
 	$(call say,c++,$<)
 	$(Q)$(CXX_FOUND) $(kernel_optimize) $(mps_flags) $(CXXFLAGS) -c $< -o $@
@@ -430,6 +430,16 @@ test:
 	@+$(build) BUILD=build-debug DEBUG=1 all ctests fuzz-program
 	@tests/run
 
+# Cross-compiles for AArch64 (Debian's compiler and libraries, with NEON kernels) and runs the op tests
+# under QEMU, which emulates the processor; on such a processor, without QEMU.
+arm64 = $(foreach tool,CC=gcc CXX=g++ AR=ar OBJCOPY=objcopy,$(subst =,=aarch64-linux-gnu-,$(tool))) \
+  EMULATOR=$(if $(filter aarch64,$(shell uname -m)),,qemu-aarch64)
+.PHONY: test-arm64
+test-arm64:
+	@tools/build/deps build test arm64
+	@+$(build) BUILD=build-arm64 $(arm64) all ctests
+	@tests/run arm64
+
 # Builds the Debian package from its sources with dpkg-buildpackage; `make test` packs the existing build.
 .PHONY: test-package
 test-package:
@@ -533,7 +543,7 @@ uninstall:
 	rm -rf $(lua_to)/lutra $(lib_to)
 
 clean:
-	rm -rf build build-debug
+	rm -rf build build-debug build-arm64
 
 help:
 	@echo "make              build build/lutra, and the module for lua5.4"
@@ -544,6 +554,7 @@ help:
 	@echo "make lint         run clang-format and luacheck"
 	@echo "make format       format all C, C++ and CUDA sources"
 	@echo "make test-package build the Debian package from its sources, install, run and remove it"
+	@echo "make test-arm64   cross-compile for arm64 and run the op tests under QEMU (Debian)"
 	@echo "make test-cuda    run the op tests on a GPU; make test-cuda-sanitize: with compute-sanitizer"
 	@echo "make bench-cuda   measure a GPU, beside PyTorch and cuBLAS"
 	@echo "make test-mps     run the op tests on Apple's GPU"

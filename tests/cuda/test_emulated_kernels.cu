@@ -369,7 +369,7 @@ __global__ void unmet_barrier(int *out) {
   *out = 1;
 }
 __global__ void outside_mask(int *out) { *out = __shfl_sync(1u, 1, 0); }
-INVALID __global__ void divides(int *out, int by) { *out = 7 / by; }
+[[maybe_unused]] INVALID __global__ void divides(int *out, int by) { *out = 7 / by; }
 __global__ void traps() { __trap(); }
 INVALID __device__ static int deeper(volatile int *from, int n) {
   volatile int local[256];
@@ -417,9 +417,11 @@ static void kernel_errors_are_sticky() {
   OK(cudaMalloc(&end, 4096));
   check_sticky_error(launch("outside", outside_mask, dim3(1), dim3(32), 0, (cudaStream_t)0, end),
                      cudaErrorLaunchFailure, "outside its mask");
+#ifdef __x86_64__ /* other processors give a number, as a GPU does */
   OK(cudaMalloc(&end, 4096));
   check_sticky_error(launch("divides", divides, dim3(1), dim3(1), 0, (cudaStream_t)0, end, 0),
                      cudaErrorLaunchFailure, "division by zero");
+#endif
   check_sticky_error(launch("traps", traps, dim3(1), dim3(1), 0, (cudaStream_t)0),
                      cudaErrorLaunchFailure, "trap");
   OK(cudaMalloc(&end, 4096));

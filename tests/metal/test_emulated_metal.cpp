@@ -284,8 +284,8 @@ static void limit_of_command_buffers() {
 /* ---- copies and products --------------------------------------------------------------------- */
 
 static void copies_of_any_bytes() {
-  Array<char> x(100), y(100);
-  for (int i = 0; i < 100; i++) x[i] = (char)i, y[i] = -1;
+  Array<signed char> x(100), y(100);
+  for (int i = 0; i < 100; i++) x[i] = (signed char)i, y[i] = -1;
   TestQueue queue;
   lt_MetalCommands *c = queue.commands();
   lt_metal_copy(c, y.buffer, 3, x.buffer, 50, 7);
