@@ -14,11 +14,10 @@ struct Grid {
   size_t shared;                /* dynamic shared memory, in bytes */
   lt_EmulatedLaunch *launch;
   int device;
-  unsigned long long turn; /* for a user kernel, the turn in which it was queued: see
-                             * stop_user_grids; else 0 */
-  lt_EmulatedIndex
-      threads;           /* the grid's size in threads: blocks at its edges may be smaller; 0: all
-                             * blocks are whole */
+  /* For a user kernel the turn in which it was queued (see stop_user_grids), else 0. */
+  unsigned long long turn;
+  /* The grid's size in threads: blocks at its edges may be smaller. 0: all blocks are whole. */
+  lt_EmulatedIndex threads;
   const void *constants; /* see lt_EmulatedBlock */
   double timeout;        /* seconds, where LUTRA_EMULATE_TIMEOUT is not set; 0: none */
 };

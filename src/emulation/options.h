@@ -27,6 +27,7 @@ enum { MAX_DEVICES = 8 };
 
 /* The type of the devices, such as "cuda": its item in LUTRA_EMULATE. Defined by the backend. */
 extern const char *const device_type;
+
 /* A barrier requires all threads of the block, also those that have returned; strict mode then
  * reports a kernel that does without. Defined by the backend. */
 extern const bool barriers_need_all;

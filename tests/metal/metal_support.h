@@ -53,6 +53,11 @@ kernel void order(device atomic_int *next [[buffer(0)]], device int *order [[buf
                   uint i [[thread_position_in_grid]]) {
   order[atomic_fetch_add_explicit(next, 1, memory_order_relaxed)] = int(i);
 }
+kernel void return_early(device int *out [[buffer(0)]], uint i [[thread_position_in_threadgroup]]) {
+  if (i >= 8) return;
+  threadgroup_barrier(mem_flags::mem_none);
+  out[i] = 1;
+}
 kernel void endless(device atomic_int *p [[buffer(0)]]) {
   while (atomic_load_explicit(p, memory_order_relaxed) == 0) {
   }

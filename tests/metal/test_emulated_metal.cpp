@@ -383,6 +383,25 @@ static void freed_buffers() {
   for (Completion &end : ends) CHECK_INT(end.wait().error.status, LT_METAL_PAGE_FAULT);
 }
 
+/* Kernels from source that run or are queued are stopped, without an error. */
+static void stopped_kernels() {
+  Array<int> x(1), next(1);
+  x[0] = 0, next[0] = 0;
+  TestQueue queue;
+  Completion ends[2];
+  for (Completion &end : ends) {
+    lt_MetalCommands *c = queue.commands();
+    dispatch(c, pipeline("endless"), {in(x.buffer)});
+    end.commit(c);
+  }
+  pause_ms(20);
+  CHECK(!ends[0].is_done());
+  lt_metal_stop(device());
+  for (Completion &end : ends) CHECK_INT(end.wait().error.status, LT_METAL_OK);
+  CHECK_INT(run(queue, "order", {in(next.buffer), in(x.buffer)}).error.status, LT_METAL_OK);
+  CHECK_INT(next[0], 1);
+}
+
 int main() {
   setenv("LUTRA_EMULATE", "cuda:3,mps:2,memory=64MiB", 1);
   if (!library()) return 1;
@@ -408,5 +427,6 @@ int main() {
   RUN(products);
   RUN(page_faults);
   RUN(freed_buffers);
+  RUN(stopped_kernels);
   return check_end();
 }

@@ -62,6 +62,14 @@ static void print_order() {
   printf("%d %d %d", order[0], order[1], order[63]);
 }
 
+/* Metal requires that all threads of a threadgroup reach a barrier. */
+static void return_before_a_barrier() {
+  Array<int> x(32);
+  TestQueue queue;
+  lt_MetalResult r = run(queue, "return_early", {in(x.buffer)}, 32);
+  printf("%s %s", name_of(r.error.status), r.error.text);
+}
+
 static void run_endless_kernel() {
   Array<int> x(1);
   x[0] = 0;
@@ -134,10 +142,11 @@ static void leave_work_behind() {
 static const struct {
   const char *name;
   void (*run)();
-} actions[] = {
-    {"devices", print_devices},   {"touch", touch_from_the_host}, {"other", touch_from_a_kernel},
-    {"memory", print_new_memory}, {"order", print_order},         {"endless", run_endless_kernel},
-    {"wait", wait_for_nothing},   {"faults", call_each},          {"leave", leave_work_behind}};
+} actions[] = {{"devices", print_devices},      {"touch", touch_from_the_host},
+               {"other", touch_from_a_kernel},  {"memory", print_new_memory},
+               {"order", print_order},          {"barrier", return_before_a_barrier},
+               {"endless", run_endless_kernel}, {"wait", wait_for_nothing},
+               {"faults", call_each},           {"leave", leave_work_behind}};
 
 /* ---- tests ----------------------------------------------------------------------------------- */
 
@@ -161,6 +170,9 @@ static void strict_memory() {
   r = in_process("other", "LUTRA_EMULATE_STRICT=1");
   CONTAINS(r.text, "page_fault page fault in kernel 'read_at': memory of emulated device mps:0");
   CONTAINS(r.text, "(a live allocation)");
+  PRINTS("barrier", "", "ok ");
+  CONTAINS(in_process("barrier", "LUTRA_EMULATE_STRICT=1").text,
+           "other internal error in kernel 'return_early'");
 }
 
 static void new_memory() {
