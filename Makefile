@@ -247,7 +247,7 @@ $(BUILD)/obj/mps/%.metal: src/mps/%.metal $(BUILD)/obj/mps/flags
 	$(call say,metal,$<)
 	$(Q)$(metal_preprocess) -MMD -MP -MF $@.flat.d -MT $@ $< -o $@.body
 	$(Q)(echo '#include <metal_stdlib>'; echo 'using namespace metal;'; cat $@.body) >$@ && rm $@.body
-$(translator): $(patsubst %,$(BUILD)/obj/mps_emulated/src/mps/emulated/%.o,check kernels tokens translate tool/translate)
+$(translator): $(patsubst %,$(BUILD)/obj/mps_emulated/src/mps/emulated/%.o,check kernels records tokens translate tool/translate)
 	$(call say,ld,$@)
 	$(Q)$(CXX_FOUND) $(ldflags) $^ -o $@
 $(BUILD)/obj/mps/%.metal.cpp: $(BUILD)/obj/mps/%.metal $(translator)

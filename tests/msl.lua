@@ -46,7 +46,7 @@ local function for_clang(text)
   end))
 end
 
--- Returns the structs of a text that have constructors but none for threadgroup memory.
+-- Returns the structs of a source that have constructors but none for threadgroup memory.
 local function structs_without_constructor(text)
   local found = {}
   for name, body in text:gmatch "struct%s+([%w_]+)[^;{(]*(%b{})" do
@@ -99,7 +99,7 @@ local function errors_of(said, text)
   return table.concat(errors, "\n")
 end
 
--- Returns clang's messages about a text; "" where there are none.
+-- Returns clang's messages about a source; "" where there are none.
 local function messages(clang, text, name)
   local path = os.tmpname()
   local file = assert(io.open(path, "wb"))

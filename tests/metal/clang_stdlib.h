@@ -169,15 +169,16 @@ void simdgroup_barrier(mem_flags);
   T simd_max(T);                                                                                   \
   T simd_prefix_inclusive_sum(T);                                                                  \
   T simd_prefix_exclusive_sum(T);
-X(char) X(uchar) X(short) X(ushort) X(int) X(uint) X(float) X(half)
+X(char)
+X(uchar) X(short) X(ushort) X(int) X(uint) X(float) X(half)
 #undef X
 #define X(T)                                                                                       \
   T simd_and(T);                                                                                   \
   T simd_or(T);                                                                                    \
   T simd_xor(T);
-X(int) X(uint)
+    X(int) X(uint)
 #undef X
-bool simd_all(bool);
+        bool simd_all(bool);
 bool simd_any(bool);
 bool simd_is_first();
 struct simd_vote {

@@ -1,5 +1,5 @@
-/* test_metal_language.cpp: what the compiler of the emulated Metal refuses and accepts, and where it
- * says the errors are. */
+/* test_metal_language.cpp: what the compiler of the emulated Metal refuses and accepts, and where
+ * it says the errors are. */
 #include "metal_support.h"
 
 #include "mps/emulated/library.h"
@@ -171,7 +171,7 @@ static void parameters() {
   CHECK_ALL(cases, problems);
 }
 
-/* ---- errors of the C++ compiler --------------------------------------------------------------- */
+/* ---- errors of the C++ compiler -------------------------------------------------------------- */
 
 static void messages_of_the_compiler() {
   const Case cases[] = {

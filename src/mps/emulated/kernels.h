@@ -25,13 +25,31 @@ struct KernelInfo {
   std::vector<KernelParameter> parameters;
 };
 
+/* A kernel of the library: one that is no template, or an instance. */
+struct Entry {
+  std::string host_name, call; /* call: `f` or `f<float>` */
+  std::string arguments;       /* the template arguments with their brackets, or "" */
+  const KernelInfo *kernel;
+};
+
+/* A function constant, or a constant that is computed from others: then its index is -1. */
+struct ConstantInfo {
+  std::string name, type;
+  int index;
+};
+
+/* Returns the C++ text that follows the translation: a function for each entry, which calls it for
+ * the threads of a block, and the file's record. `builtin`: see translate. */
+std::string write_records(const std::vector<Entry> &entries,
+                          const std::vector<ConstantInfo> &constants, const char *builtin);
+
 /* An attribute: the words between [[ and ]], such as `buffer(0)`. */
 struct Attribute {
   size_t at; /* the token of its name */
   std::string name, argument;
 };
 
-/* Appends the attributes in the [[ ]] that begins at token i. Returns the index after it, or i where
+/* Appends the attributes in the [[ ]] that begins at token i. Returns the index after it; i where
  * there is none. */
 size_t read_attributes(Tokens &tokens, size_t i, std::vector<Attribute> *out);
 /* Returns true where [[ begins at token i. */

@@ -1,5 +1,5 @@
-/* libraries.cpp: libraries of kernels: those that are part of this shared object, and those that are
- * compiled from the user's source by the system's C++ compiler.
+/* libraries.cpp: libraries of kernels: those that are part of this shared object, and those that
+ * the system's C++ compiler makes of the user's source.
  *
  * A source is preprocessed, translated to C++ and compiled in a temporary folder, with the headers
  * of include/, which are embedded here.

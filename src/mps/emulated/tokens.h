@@ -32,8 +32,8 @@ struct Problem {
 /* Returns "file:line:column: error: text". */
 std::string to_string(const Problem &problem);
 
-/* The tokens of a source, closed by one of the kind END. Directives are not among them: line markers
- * are applied, #include and #pragma are ignored. */
+/* The tokens of a source, closed by one of the kind END. Directives are not among them: markers of
+ * lines are applied, #include and #pragma are ignored. */
 struct Tokens {
   std::vector<std::string> files;
   std::vector<Token> list;

@@ -3,7 +3,7 @@
  * Address spaces are removed (`constant` becomes const), attributes interpreted and removed, and
  * literals without a suffix become float. Function constants become functions that read the running
  * block's values. A `threadgroup` declaration in a kernel becomes a reference into the block's
- * memory; beside the kernel, a function with the same declarations returns how many bytes there are.
+ * memory; beside the kernel, a function with the same declarations returns the number of bytes.
  * At the end, each kernel gets a function that calls it for the threads of a block, and a record.
  */
 #include "translate.h"
@@ -33,17 +33,8 @@ struct Open {
   size_t statement; /* where the statement that has the brace begins */
 };
 
-struct Constant {
-  std::string name, type;
-  int index;                     /* -1: computed from others */
+struct Constant : ConstantInfo {
   size_t begin, at, equals, end; /* tokens of the declaration; `at`: the name */
-};
-
-/* A kernel of the library: a kernel that is no template, or an instance. */
-struct Entry {
-  std::string host_name, call; /* call: `f` or `f<float>` */
-  std::string arguments;       /* the template arguments with their brackets, or "" */
-  const KernelInfo *kernel;
 };
 
 class Translator {
@@ -55,7 +46,8 @@ public:
     define_constants();
     find_kernels();
     return std::string(file ? "" : "#include \"emulated/calls.h\"\n") +
-           "#include <metal_stdlib>\n" + body() + "\n#line 1 \"kernels\"\n" + records();
+           "#include <metal_stdlib>\n" + body() + "\n#line 1 \"kernels\"\n" +
+           write_records(entries, function_constants(), file);
   }
 
 private:
@@ -250,7 +242,7 @@ private:
         name = i;
       }
     }
-    Constant c = {t[name].text, text_of(begin + 1, name), -1, begin, name, equals, end};
+    Constant c = {{t[name].text, text_of(begin + 1, name), -1}, begin, name, equals, end};
     for (const Attribute &a : attributes)
       if (a.name == "function_constant") c.index = atoi(a.argument.c_str());
     if (c.index < 0) {
@@ -583,9 +575,15 @@ private:
     return sizes;
   }
 
+  std::vector<ConstantInfo> function_constants() const {
+    std::vector<ConstantInfo> list;
+    for (const std::string &name : constant_order) list.push_back(constants.at(name));
+    return list;
+  }
+
   /* ---- output -------------------------------------------------------------------------------- */
 
-  /* Tokens keep their lines and, where the ones before them did not become longer, their columns. */
+  /* Tokens keep their lines, and their columns where the ones before did not become longer. */
   std::string body() const {
     std::string text;
     int at_file = -1, line = 0;
@@ -611,75 +609,6 @@ private:
       text += token.out;
       space = false;
     }
-    return text;
-  }
-
-  static std::string argument(const KernelParameter &p, size_t number, const std::string &bytes) {
-    std::string type = "<P::at<" + std::to_string(number) + ">>";
-    if (p.kind == ParameterKind::BUFFER)
-      return "lt_buffer" + type + "::at(b, " + std::to_string(p.index) + ")";
-    if (p.kind == ParameterKind::THREADGROUP)
-      return "lt_threadgroup" + type + "::at(c, " + bytes + ")";
-    return "lt_" + p.builtin + type + "(b, c)";
-  }
-
-  static std::string record(const KernelParameter &p) {
-    const char *kinds[] = {"BUFFER", "THREADGROUP", "BUILTIN"};
-    return "{\"" + p.name + "\", emulated::ParameterKind::" + kinds[(int)p.kind] + ", " +
-           std::to_string(p.index) + (p.read_only ? ", true" : ", false") +
-           (p.optional ? ", true}, " : ", false}, ");
-  }
-
-  /* Returns the function that runs entry `number`, and its parameters. */
-  std::string function(size_t number) const {
-    const Entry &e = entries[number];
-    std::string n = std::to_string(number), call, parameters;
-    std::string bytes =
-        e.kernel->threadgroup.empty() ? "0" : e.kernel->threadgroup + e.arguments + "()";
-    size_t i = 0;
-    for (const KernelParameter &p : e.kernel->parameters) {
-      call += (i ? ", " : "") + argument(p, i, bytes);
-      parameters += record(p);
-      i++;
-    }
-    return "static_assert(" + bytes + " <= 32768, \"the threadgroup memory of kernel " +
-           e.host_name + " is larger than 32768 bytes\");\n" +
-           "static const emulated::Parameter lt_parameters_" + n + "[] = {" + parameters +
-           "{}};\nstatic void lt_run_" + n + "(const emulated::Bindings *b) {\n  typedef " +
-           "lt_Parameters<decltype(&" + e.call + ")> P;\n  (void)b;\n" +
-           "  lt_EmulatedContext *c = lt_emulated_here();\n  do " + e.call + "(" + call +
-           ");\n  while (lt_emulated_next(c));\n  (void)sizeof(P);\n}\n";
-  }
-
-  /* Metal allows fewer threads for a kernel that needs many registers, unless it declares how many
-   * it is launched with; so the library's own kernels declare it where it is more than 256. */
-  std::string default_threads() const { return file ? "256" : "1024"; }
-
-  std::string records() const {
-    std::string text, list, constant_list;
-    for (size_t i = 0; i < entries.size(); i++) {
-      const Entry &e = entries[i];
-      std::string n = std::to_string(i);
-      text += function(i);
-      list += "  {\"" + e.host_name + "\", lt_parameters_" + n + ", " +
-              std::to_string(e.kernel->parameters.size()) + ", " +
-              (e.kernel->threads.empty() ? default_threads() : e.kernel->threads) + ", " +
-              (e.kernel->threadgroup.empty() ? "0" : e.kernel->threadgroup + e.arguments + "()") +
-              ", lt_run_" + n + "},\n";
-    }
-    for (const std::string &name : constant_order) {
-      const Constant &c = constants.at(name);
-      constant_list +=
-          "  {\"" + c.name + "\", \"" + c.type + "\", " + std::to_string(c.index) + "},\n";
-    }
-    text += "static const emulated::Kernel lt_kernels[] = {\n" + list + "  {}};\n" +
-            "static const emulated::FunctionConstant lt_constants[] = {\n" + constant_list +
-            "  {}};\n" +
-            (file ? "static" : "LT_EMULATED_EXPORT emulated::File lt_emulated_file;\n") +
-            " emulated::File lt_emulated_file = {\"" + (file ? file : "") + "\", lt_kernels, " +
-            std::to_string(entries.size()) + ", lt_constants, " +
-            std::to_string(constant_order.size()) + ", nullptr};\n";
-    if (file) text += "static const lt_Register lt_registered(&lt_emulated_file);\n";
     return text;
   }
 };

@@ -1,5 +1,5 @@
-/* calls.h: included once by code that is compiled at run time: the executor's functions, by pointers
- * that are set when the code is loaded. */
+/* calls.h: included once by code that is compiled at run time: the executor's functions, by
+ * pointers that are set when the code is loaded. */
 #ifndef LT_EMULATED_CALLS_H
 #define LT_EMULATED_CALLS_H
 

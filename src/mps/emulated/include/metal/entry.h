@@ -93,7 +93,8 @@ LT_BUILTIN(dispatch_threads_per_threadgroup) {
 LT_BUILTIN(threadgroups_per_grid) {
   return lt_Triple<T>::of(c->grid_size.x, c->grid_size.y, c->grid_size.z);
 }
-#define LT_INDEX   (LT_THREAD(x) + c->block_size.x * (LT_THREAD(y) + c->block_size.y * LT_THREAD(z)))
+#define LT_ROW     (LT_THREAD(y) + c->block_size.y * LT_THREAD(z))
+#define LT_INDEX   (LT_THREAD(x) + c->block_size.x * LT_ROW)
 #define LT_THREADS (c->block_size.x * c->block_size.y * c->block_size.z)
 LT_BUILTIN(thread_index_in_threadgroup) { return (T)LT_INDEX; }
 LT_BUILTIN(thread_index_in_simdgroup) { return (T)(LT_INDEX % 32); }
@@ -105,6 +106,7 @@ LT_BUILTIN(quadgroups_per_threadgroup) { return (T)((LT_THREADS + 3) / 4); }
 LT_BUILTIN(threads_per_simdgroup) { return (T)32; }
 LT_BUILTIN(thread_execution_width) { return (T)32; }
 #undef LT_INDEX
+#undef LT_ROW
 #undef LT_THREADS
 #undef LT_THREAD
 #undef LT_BUILTIN

@@ -48,7 +48,7 @@ __extension__ typedef unsigned __int128 lt_UnsignedWide;
   LT_EMULATED T min3(T a, T b, T c) { return min(a, min(b, c)); }                                  \
   LT_EMULATED T max3(T a, T b, T c) { return max(a, max(b, c)); }                                  \
   LT_EMULATED T median3(T a, T b, T c) { return max(min(a, b), min(max(a, b), c)); }               \
-  LT_EMULATED U abs(T v) { return v >= 1 ? (U)v : (U)(0 - (U)v); }                                  \
+  LT_EMULATED U abs(T v) { return v >= 1 ? (U)v : (U)(0 - (U)v); }                                 \
   LT_EMULATED U absdiff(T a, T b) { return a > b ? (U)((U)a - (U)b) : (U)((U)b - (U)a); }          \
   LT_EMULATED T popcount(T v) { return (T)__builtin_popcountl((unsigned long)(U)v); }              \
   LT_EMULATED T clz(T v) {                                                                         \
