@@ -5,9 +5,10 @@ local support = {}
 local root = debug.getinfo(1, "S").source:match "^@(.*)tests/spec/" or "./"
 if root == "" then root = "./" end
 
--- The program that runs this, or the one of the build; its whole path, as specs change folders.
+-- The program that runs this (LUTRA_TEST_PROGRAM: the script that runs it with an emulator), or the
+-- one of the build; its whole path, as specs change folders.
 local function find_program()
-  local program = arg and arg[-1]
+  local program = os.getenv "LUTRA_TEST_PROGRAM" or arg and arg[-1]
   if not (program and program:match "lutra$") then
     program = (os.getenv "LUTRA_BUILD" or root .. "build") .. "/lutra"
   end
