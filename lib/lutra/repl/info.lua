@@ -102,9 +102,10 @@ local function print_type(kind)
     line("  " .. properties.device .. emulated, why or "available")
     local text = describe_properties(properties)
     if text and text ~= "" then line("", text) end
+    local core = require "lutra.core"
+    local function fact(what) return core._accelerator.fact(properties.device, what) end
+    if kind.name == "mps" then line("    GPU", fact "isa") end
     if kind.name == "cuda" then
-      local core = require "lutra.core"
-      local function fact(what) return core._accelerator.fact(properties.device, what) end
       for _, one in ipairs(info.device_lines(fact, driver_release())) do line(one[1], one[2]) end
     end
   end

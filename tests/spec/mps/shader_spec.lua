@@ -248,6 +248,23 @@ kernel void bad(device float *y, uint i [[thread_position_in_grid]]) {
       template [[host_name("d_half")]] kernel void d<half>(device half *x);]==])
   end)
 
+  it("can be interrupted while it runs", function()
+    local result = devices.script(([[
+      local lt = require "lutra"
+      local lib = lt.mps.compile_shader %q
+      local y = lt.zeros{4, device = "mps", dtype = "int32"}
+      local stat <close> = assert(io.open "/proc/self/stat")
+      os.execute(("(sleep 0.2; kill -INT %%s) &"):format(stat:read "n"))
+      lib.forever(y)
+      print(select(2, pcall(y.cpu, y)):match "interrupted")
+      print(lt.ones{3, device = "mps"}:sum():item())]]):format(HEAD .. [==[
+        kernel void forever(device int *y, uint i [[thread_position_in_grid]]) {
+          while (((volatile device int *)y)[0] == 0) {}
+          y[i] = 2;
+        }]==]))
+    assert.same({"interrupted\n3.0\n", 0}, {result.out, result.status}, result.err)
+  end)
+
   it("is traced as an op", function()
     local lib = compile [==[
       kernel void touch(device float *y, uint i [[thread_position_in_grid]]) { y[i] += 1; }]==]

@@ -19,6 +19,7 @@ local libraries = {
   {"nn.init", "lutra.nn.initializers"}, {"nn.utils", "lutra.nn.utils"}, {"optim", "lutra.optim"},
   {"data", "lutra.data"}, {"lt.autograd", "lutra.autograd"}, {"lt.cuda", "lutra.cuda"},
   {"lt.cuda.nvtx", "lutra.cuda", "nvtx"}, {"lt.mps", "lutra.mps"},
+  {"lt.mps.profiler", "lutra.mps", "profiler"},
   {"lt.accelerator", "lutra.accelerator"}, {"lt.backends", "lutra.backends"},
   {"lt.placement", "lutra.placement"}, {"lt.profiler", "lutra.profiler"},
 }

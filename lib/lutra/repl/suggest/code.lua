@@ -231,6 +231,7 @@ end
 local libraries = {
   "math", "string", "table", "os", "io", "utf8", "coroutine", "lutra", "lutra.nn",
   "lutra.nn.functional", "lutra.nn.init", "lutra.optim", "lutra.data", "lutra.cuda",
+  "lutra.mps", "lutra.accelerator",
 }
 
 local function is_library(value)
