@@ -1,14 +1,15 @@
--- Reductions, running sums and sorting on CUDA, in the layouts and sizes that the tests of ops do
--- not reach. What the CPU gives is expected: exactly from integers, positions and what is largest,
--- within a tolerance from sums of floats.
+-- Reductions, running sums and sorting on devices, in the layouts and sizes that the tests of ops
+-- do not reach. What the CPU gives is expected: exactly from integers, positions and what is
+-- largest, within a tolerance from sums of floats.
 
 local devices = require "device_support"
 
 -- Prints the bits of sums that are rounded.
 local BITS = [[
   local lt = require "lutra"
-  local x = lt.randn({301, 1003}, {generator = lt.Generator(7)}):to "cuda"
-  for _, y in ipairs {x, x:to "bfloat16", x:to "float64"} do
+  local device = (os.getenv "LUTRA_EMULATE" or ""):find "^mps" and "mps" or "cuda"
+  local x = lt.randn({301, 1003}, {generator = lt.Generator(7)}):to(device)
+  for _, y in ipairs {x, x:to "bfloat16", device == "cuda" and x:to "float64" or nil} do
     for _, dims in ipairs {{1}, {2}, {1, 2}} do
       for _, name in ipairs {"sum", "prod", "var", "norm", "logsumexp"} do
         local z = name == "norm" and y:norm(3, dims) or y[name](y, dims)
@@ -22,21 +23,24 @@ local BITS = [[
   end
 ]]
 
-local options = {reverse = true, memory = "1GiB", bits = BITS}
+local options = {
+  any = true, emulate = {"cuda:2", "mps"}, reverse = true, memory = "1GiB", bits = BITS,
+}
 if devices.elsewhere("cuda/cuda_reduce", _ENV, options) then return end
 
 local lt = require "lutra"
 local core = require "lutra.core"
-local DEVICE = "cuda:0"
+local DEVICE = devices.device()
 
-local DTYPES = {
+local DTYPES = devices.dtypes {
   "bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64",
 }
-local FLOATS = {"float16", "bfloat16", "float32", "float64"}
+local FLOATS = devices.dtypes {"float16", "bfloat16", "float32", "float64"}
 local TOLERANCE = {float64 = 1e-12, float32 = 1e-5, float16 = 2e-3, bfloat16 = 1.6e-2}
 
--- Where sanitizers make everything slow, large tensors are for a few of the ops.
-local slow = os.getenv "LUTRA_TEST_DEBUG"
+-- Where sanitizers make everything slow, and on the second type of device, large tensors are for a
+-- few of the ops.
+local slow = os.getenv "LUTRA_TEST_DEBUG" or DEVICE == "mps"
 local function is_skipped(shape)
   local n = 1
   for _, size in ipairs(shape) do n = n * size end
@@ -171,7 +175,7 @@ local function compare_fold(op, x, dims, keepdim, label)
   compare(ops[op.name], x, label, scale, dims, keepdim, table.unpack(op.last or {}))
 end
 
-describe("reductions on CUDA", function()
+describe("reductions on a device", function()
   for _, op in ipairs(FOLDS) do
     it("give what the CPU gives: " .. title(op), function()
       for _, dtype in ipairs(op.dtypes) do
@@ -187,7 +191,8 @@ describe("reductions on CUDA", function()
     end)
 
     it("takes odd shapes: " .. title(op), function()
-      for _, dtype in ipairs {op.dtypes[1], "float16", "float32", "float64", "int64"} do
+      local dtypes = {op.dtypes[1], "float16", "float32", "float64", "int64"}
+      for _, dtype in ipairs(devices.dtypes(dtypes)) do
         if op.dtypes == DTYPES or is_float(dtype) then
           local label = dtype
           compare_fold(op, op.make(dtype), op.name == "logsumexp" and {} or nil, false, label)
@@ -249,7 +254,7 @@ describe("reductions on CUDA", function()
       {inf, inf, 1, 0}, {-inf, 1, 2, nan}, {-0.0, 0.0, -0.0, 0.0}, {1e38, 3e38, 3e38, 3e38},
       {-inf, 5, 1, 0},
     }
-    for _, dtype in ipairs {"float32", "float64", "float16", "bfloat16"} do
+    for _, dtype in ipairs(devices.dtypes {"float32", "float64", "float16", "bfloat16"}) do
       local x = lt.tensor(rows, {dtype = dtype})
       for _, y in ipairs {x, x:t():contiguous():t(), lt.cat({x, x, x, x, x}, 2)} do
         for _, op in ipairs(FOLDS) do compare_fold(op, y, {2}, false, dtype .. " with NaN") end
@@ -312,7 +317,7 @@ describe("reductions on CUDA", function()
   end)
 
   it("find the variance far from 0", function()
-    for _, dtype in ipairs {"float32", "float64"} do
+    for _, dtype in ipairs(devices.dtypes {"float32", "float64"}) do
       local x = lt.randn{50, 3000}:to(dtype) + 10000
       compare_fold({name = "_var", last = {1}}, x, {2}, false, dtype)
       compare_fold({name = "_var", last = {1}}, x, {1}, false, dtype)
@@ -346,7 +351,7 @@ local function along_each_dim(fn)
   end
 end
 
-describe("cumsum and cumprod on CUDA", function()
+describe("cumsum and cumprod on a device", function()
   it("give what the CPU gives", function()
     along_each_dim(function(dtype, layout, dim, label)
       compare(ops.cumsum, layout(noise(dtype, 3, 11, 4)), "cumsum of " .. label, 10, dim)
@@ -359,7 +364,7 @@ describe("cumsum and cumprod on CUDA", function()
       {7}, {8}, {9}, {255}, {257}, {2048}, {2049}, {16384}, {16385}, {300001}, {3, 40000},
       {100, 70}, {3000, 5}, {70, 300}, {2, 65, 3}, {65, 17000}, {0}, {3, 0},
     }
-    for _, dtype in ipairs {"float32", "uint8", "int64", "float64", "bfloat16"} do
+    for _, dtype in ipairs(devices.dtypes {"float32", "uint8", "int64", "float64", "bfloat16"}) do
       for _, shape in ipairs(shapes) do
         local n = 1
         for _, size in ipairs(shape) do n = n * size end
@@ -386,7 +391,7 @@ describe("cumsum and cumprod on CUDA", function()
   end)
 end)
 
-describe("cummax and cummin on CUDA", function()
+describe("cummax and cummin on a device", function()
   it("give what the CPU gives, of ties the last one", function()
     along_each_dim(function(dtype, layout, dim, label)
       local x = layout(numbers(dtype, 3, 11, 4))
@@ -400,7 +405,7 @@ describe("cummax and cummin on CUDA", function()
       {64}, {65}, {1024}, {1025}, {8192}, {300001}, {3, 40000}, {20000, 70}, {70, 20000},
       {2, 65, 3}, {0}, {3, 0},
     }
-    for _, dtype in ipairs {"float32", "uint8", "int64", "float64"} do
+    for _, dtype in ipairs(devices.dtypes {"float32", "uint8", "int64", "float64"}) do
       for _, shape in ipairs(shapes) do
         if not is_skipped(shape) then
           for dim = 1, #shape do
@@ -428,7 +433,7 @@ end)
 
 -- ---- sorting -----------------------------------------------------------------------------------
 
-describe("sort and topk on CUDA", function()
+describe("sort and topk on a device", function()
   it("give what the CPU gives", function()
     along_each_dim(function(dtype, layout, dim, label)
       local x = layout(numbers(dtype, 5, 9, 4))
@@ -442,7 +447,8 @@ describe("sort and topk on CUDA", function()
       {1}, {2}, {33}, {2048}, {2049}, {70001}, {3, 5000}, {1000, 7}, {4097, 3}, {300, 64},
       {2, 2100, 3}, {0}, {2, 0},
     }
-    for _, dtype in ipairs {"bool", "int16", "float32", "float64", "int64", "bfloat16"} do
+    local dtypes = {"bool", "int16", "float32", "float64", "int64", "bfloat16"}
+    for _, dtype in ipairs(devices.dtypes(dtypes)) do
       for _, shape in ipairs(shapes) do
         for dim = 1, dtype ~= "float32" and is_skipped(shape) and 0 or #shape do
           local x, n = numbers(dtype, table.unpack(shape)), shape[dim]
