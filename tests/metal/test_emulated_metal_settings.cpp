@@ -208,8 +208,8 @@ static std::string rounds(const char *call, const char *error, const char *then 
   return text;
 }
 
-/* Before its first round the action creates one buffer, pipeline, queue and event: the third call is
- * that of round 2. */
+/* Before its first round the action creates one buffer, pipeline, queue and event: the third call
+ * is that of round 2. */
 static void injected_faults() {
   PRINTS("faults", "", rounds("", ""));
   PRINTS("faults", "LUTRA_EMULATE_FAULT=buffer@3", rounds("buffer", "no_memory"));
