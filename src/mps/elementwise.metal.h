@@ -22,11 +22,26 @@
 #define LT_TEXTS_INLINE static inline
 #include "elementwise_texts.h"
 
-#ifdef LT_IS_FLOAT /* rounded only once, as on the CPU; an infinite y stays so */
+#ifdef LT_IS_FLOAT
+#include "activations.metal.h"
+#undef SIGMOID
 #undef SIGMOID_SLOPE
 #undef TANH_SLOPE
-#define SIGMOID_SLOPE(y) fma(-(y), y, (y) > 0x1p60f ? 0.0f : (y))
-#define TANH_SLOPE(y)    fma(-(y), y, 1.0f)
+#undef SILU
+#undef SILU_BACKWARD
+#undef GELU_ERF
+#undef GELU_ERF_BACKWARD
+#undef GELU_TANH
+#undef GELU_TANH_BACKWARD
+#define SIGMOID(x)               sigmoid_of(x)
+#define SIGMOID_SLOPE(y)         sigmoid_slope_of(y)
+#define TANH_SLOPE(y)            tanh_slope_of(y)
+#define SILU(x)                  silu_of(x)
+#define SILU_BACKWARD(x, y)      silu_backward_of(x, y)
+#define GELU_ERF(x)              gelu_erf_of(x)
+#define GELU_ERF_BACKWARD(x, y)  gelu_erf_backward_of(x, y)
+#define GELU_TANH(x)             gelu_tanh_of(x)
+#define GELU_TANH_BACKWARD(x, y) gelu_tanh_backward_of(x, y)
 #endif
 
 /* ---- the op ---------------------------------------------------------------------------------- */
