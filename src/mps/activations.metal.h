@@ -1,5 +1,5 @@
-/* activations.metal.h: formulas of mathx.h for float, written so that no terms cancel: they take the
- * place of mathx.h's own, whose relative errors grow for negative arguments. */
+/* activations.metal.h: formulas of mathx.h for float, written so that no terms cancel: they take
+ * the place of mathx.h's own, whose relative errors grow for negative arguments. */
 #ifndef LT_MPS_ACTIVATIONS_METAL_H
 #define LT_MPS_ACTIVATIONS_METAL_H
 

@@ -380,8 +380,8 @@ template <typename T, typename Join> static inline T simd_all(T v, Join join) {
 
 /* Reduces over a threadgroup whose size `threads` is a multiple of 32, up to 1024; all of its
  * threads call it. `index` is the thread's number in the group, `nothing` the identity of `join`,
- * and `scratch` memory for 32 T, which have no constructors (Wide and Complex do). Every thread gets
- * the result; `scratch` may be reused at once. */
+ * and `scratch` memory for 32 T, which have no constructors (Wide and Complex do). Every thread
+ * gets the result; `scratch` may be reused at once. */
 template <typename T, typename Join>
 static inline T group_all(T v, T nothing, Join join, threadgroup T *scratch, uint index,
                           uint threads) {

@@ -8,7 +8,7 @@
 
 #include "device.metal.h"
 
-/* ---- what maths_float32.h requires of a language ---------------------------------------------- */
+/* ---- what maths_float32.h requires of a language --------------------------------------------- */
 
 #define LT_MATHS       static inline
 #define LT_HAS_FMA     1
@@ -30,7 +30,7 @@ LT_MATHS float lt_float(uint32_t bits) { return as_type<float>(bits); }
 #undef cosf
 #undef tanf
 
-/* ---- functions that the CPU takes from the C library ------------------------------------------ */
+/* ---- functions that the CPU takes from the C library ----------------------------------------- */
 
 /* Returns erfc(x), x > 4.5, from e^-x^2 times a polynomial of 1 / x^2. */
 static inline float far_erfc(float x) {

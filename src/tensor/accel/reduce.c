@@ -1,5 +1,5 @@
-/* reduce.c: reductions on accelerators: orders the dims of the input for the kernels and decides how threads share
- * the work.
+/* reduce.c: reductions on accelerators: orders the dims of the input for the kernels and decides
+ * how threads share the work.
  *
  * A reduction reads its input in place, whatever its strides: kept dims and reduced dims are
  * ordered by stride and merged where possible. Where a reduced dim is the innermost, neighbouring
