@@ -114,6 +114,7 @@ static void functions() {
       {"static int f(int n) { return n; }\nstatic int f(uint n) { return f((int)n); }\n"
        "static int g(int n) { return f(n) + f(n); }",
        nullptr},
+      {"template <int (*g)(int)> static int f() { return g(1); }", nullptr},
       {"static int f(int (*g)(int)) { return g(1); }", "pointers to functions are not supported"},
       {"template <typename F> static int f(F g) { return g(1); }", nullptr},
       {BODY("auto f = [](int a) { return a; };"), "lambda expressions are not supported"},
@@ -158,7 +159,7 @@ static void parameters() {
        "does not refer to a kernel template"},
       {"kernel void k(device int *x) {}\nkernel void k(device int *x) {}", "redefinition of 'k'"},
       {BODY("threadgroup float s[4] = {};"), "cannot have an initializer"},
-      {BODY("{ threadgroup float s[4]; }"), "in the outermost block of a kernel"},
+      {BODY("{ threadgroup float s[4]; s[0] = 1; }"), nullptr},
       {BODY("threadgroup float s[4], t[2][2]; threadgroup float *p = s;"), nullptr},
       {"constant int n [[function_constant(0)]];\n"
        "constant bool has = is_function_constant_defined(n);",

@@ -181,13 +181,21 @@ private:
     return false;
   }
 
+  bool is_template_parameter(size_t i) const {
+    for (size_t k = i; k-- > 1 && !t[k].is(";") && !t[k].is("{") && !t[k].is("}");)
+      if (t[k].is("<") && t[k - 1].is("template")) return t.close(k) > i;
+    return false;
+  }
+
   void check_pointer(size_t i) {
     if (!t[i].is("*") && !t[i].is("&") && !t[i].is("&&")) return;
     size_t type = i - 1;
     if (t[type].is("(") && type > 0 && (t[i + 2].is(")") || t[i + 1].is(")"))) type--;
     if (is_space(t[type]) || t[type].is("operator") || !ends_type(type)) return;
-    if (type != i - 1 && t[i].is("*") && t[i + 3].is("("))
-      return t.fail(i, "pointers to functions are not supported in Metal");
+    if (type != i - 1 && t[i].is("*") && t[i + 3].is("(")) /* allowed as template arguments */
+      return is_template_parameter(i)
+                 ? void()
+                 : t.fail(i, "pointers to functions are not supported in Metal");
     if (!has_space(type))
       t.fail(i, std::string(t[i].is("*") ? "pointer" : "reference") +
                     " type must have explicit address space qualifier");

@@ -55,7 +55,10 @@ std::string write_records(const std::vector<Entry> &entries,
     text += function(entries, i);
     list += "  {\"" + e.host_name + "\", lt_parameters_" + n + ", " +
             std::to_string(e.kernel->parameters.size()) + ", " +
-            (e.kernel->threads.empty() ? default_threads : e.kernel->threads) + ", " +
+            (e.kernel->threads.empty()
+                 ? default_threads
+                 : e.kernel->threads + (e.kernel->is_template ? e.arguments + "()" : "")) +
+            ", " +
             (e.kernel->threadgroup.empty() ? "0" : e.kernel->threadgroup + e.arguments + "()") +
             ", lt_run_" + n + "},\n";
   }

@@ -398,7 +398,8 @@ private:
         h.name_end = i + 1;
       }
     }
-    if (!is_void) t.fail(h.name, "kernel must have void return type");
+    bool is_instance = t[begin].is("template") && !t[begin + 1].is("<"); /* its type is checked */
+    if (!is_void && !is_instance) t.fail(h.name, "kernel must have void return type");
     return h;
   }
 
@@ -427,6 +428,11 @@ private:
     std::string head = k.is_template ? text_of(begin, t.close(begin + 1) + 1) : "";
     if (replace_threadgroup(brace, head, name))
       k.threadgroup = namespaces + "lt_threadgroup_" + name;
+    if (k.is_template && !k.threads.empty()) { /* may depend on the template's parameters */
+      t[t.close(brace)].out += " " + head + " constexpr unsigned lt_threads_" + name +
+                               "() { return " + k.threads + "; }";
+      k.threads = namespaces + "lt_threads_" + name;
+    }
     if (kernels.count(k.name)) t.fail(h.name, "redefinition of '" + name + "'");
     KernelInfo &kept = kernels[k.name] = k;
     if (!k.is_template)
@@ -480,7 +486,7 @@ private:
     for (size_t i = brace + 1; i < close; i++) {
       if (t[i].is("(") || t[i].is("[") || t[i].is("{")) {
         bool block = t[i].is("{") && !t[i - 1].is("=");
-        if (block) refuse_nested(i, t.close(i));
+        if (block) replace_nested(i, t.close(i));
         i = t.close(i);
         if (block) statement = i + 1;
       } else if (t[i].is(";")) {
@@ -506,14 +512,16 @@ private:
     return true;
   }
 
-  /* Reports declarations in inner blocks. */
-  void refuse_nested(size_t open, size_t close) {
+  /* Variables in inner blocks become thread_local ones, because a block of threads stays on one
+   * thread of the system. The library's own kernels have none: their size would not be known. */
+  void replace_nested(size_t open, size_t close) {
     for (size_t i = open + 1; i < close; i++) {
       bool begins = t[i - 1].is("{") || t[i - 1].is(";") || t[i - 1].is("}");
       size_t end = i;
       while (end < close && !t[end].is(";")) end++;
-      if (begins && is_threadgroup_variable(i, end))
-        t.fail(i, "threadgroup variables are declared in the outermost block of a kernel");
+      if (!begins || !is_threadgroup_variable(i, end)) continue;
+      if (file) t.fail(i, "threadgroup variables are declared in the outermost block of a kernel");
+      t[i].out = "thread_local " + t[i].out;
     }
   }
 

@@ -14,6 +14,7 @@ template <class T, int C, int R> struct simdgroup_matrix {
   /* Creates a diagonal matrix. */
   LT_EMULATED explicit simdgroup_matrix(T v);
   LT_EMULATED vec<T, 2> &thread_elements() { return held; }
+  LT_EMULATED const vec<T, 2> &thread_elements() const { return held; }
 };
 typedef simdgroup_matrix<float, 8, 8> simdgroup_float8x8;
 typedef simdgroup_matrix<half, 8, 8> simdgroup_half8x8;

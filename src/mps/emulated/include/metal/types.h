@@ -11,6 +11,8 @@ typedef short int16_t;
 typedef int int32_t;
 typedef long int64_t, ptrdiff_t, intptr_t;
 
+#define METAL_FUNC inline __attribute__((always_inline))
+
 /* ---- type traits ----------------------------------------------------------------------------- */
 
 namespace metal {
@@ -40,6 +42,15 @@ template <class T> using remove_cv_t = typename remove_cv<T>::type;
 template <class T> struct remove_reference { typedef T type; };
 template <class T> struct remove_reference<T &> { typedef T type; };
 template <class T> using remove_reference_t = typename remove_reference<T>::type;
+template <class T> T &&declval();
+template <class From, class To> struct lt_Convertible {
+  static void take(To);
+  template <class F> static true_type test(decltype(take(declval<F>())) *);
+  template <class F> static false_type test(...);
+  typedef decltype(test<From>(nullptr)) type;
+};
+template <class From, class To> struct is_convertible : lt_Convertible<From, To>::type {};
+template <class From, class To> constexpr bool is_convertible_v = is_convertible<From, To>::value;
 template <class T> struct remove_pointer { typedef T type; };
 template <class T> struct remove_pointer<T *> { typedef T type; };
 template <class T> using remove_pointer_t = typename remove_pointer<T>::type;

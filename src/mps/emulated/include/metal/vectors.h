@@ -70,22 +70,28 @@ template <class T> struct alignas(4 * sizeof(T)) vec<T, 4> {
 #undef LT_VECTOR_MEMBERS
 
 /* Without padding and with the alignment of one component. */
-template <class T, int N> struct packed_vec {
-  T items[N];
-  packed_vec() = default;
-  LT_EMULATED packed_vec(vec<T, N> v) {
-    for (int i = 0; i < N; i++) items[i] = v[i];
-  }
-  template <class... A, class = enable_if_t<sizeof...(A) == N>>
-  LT_EMULATED packed_vec(A... a) : items{(T)a...} {}
-  LT_EMULATED operator vec<T, N>() const {
-    vec<T, N> v;
-    for (int i = 0; i < N; i++) v[i] = items[i];
-    return v;
-  }
-  LT_EMULATED T &operator[](int i) { return items[i]; }
-  LT_EMULATED const T &operator[](int i) const { return items[i]; }
-};
+template <class T, int N> struct packed_vec;
+#define LT_PACKED_VECTOR(N, ...)                                                                   \
+  template <class T> struct packed_vec<T, N> {                                                     \
+    T __VA_ARGS__;                                                                                 \
+    packed_vec() = default;                                                                        \
+    LT_EMULATED packed_vec(vec<T, N> v) {                                                          \
+      for (int i = 0; i < N; i++) (*this)[i] = v[i];                                               \
+    }                                                                                              \
+    template <class... A, class = enable_if_t<sizeof...(A) == N>>                                  \
+    LT_EMULATED packed_vec(A... a) : packed_vec(vec<T, N>((T)a...)) {}                             \
+    LT_EMULATED operator vec<T, N>() const {                                                       \
+      vec<T, N> v;                                                                                 \
+      for (int i = 0; i < N; i++) v[i] = (*this)[i];                                               \
+      return v;                                                                                    \
+    }                                                                                              \
+    LT_EMULATED T &operator[](int i) { return ((T *)this)[i]; }                                    \
+    LT_EMULATED const T &operator[](int i) const { return ((const T *)this)[i]; }                  \
+  };
+LT_PACKED_VECTOR(2, x, y)
+LT_PACKED_VECTOR(3, x, y, z)
+LT_PACKED_VECTOR(4, x, y, z, w)
+#undef LT_PACKED_VECTOR
 
 template <class T, int N, class F> LT_EMULATED auto lt_map(vec<T, N> a, F f) {
   vec<decltype(f(a.x)), N> out;
