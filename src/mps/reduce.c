@@ -4,6 +4,9 @@
 #include "accel/reduce.h"
 #include "mps.h"
 
+#include <float.h>
+#include <math.h>
+
 #define GROUPS (1 << 23) /* the most threadgroups: they loop over the rest */
 
 /* Returns the file and the name of the kernels, without "reduce_" or "pieces_". */
@@ -25,9 +28,17 @@ static const char *kernel_of(const lt_AccelReduce *r, const char **file) {
   }
 }
 
+/* Returns the float that is nearest to `a` and neither infinite nor subnormal unless `a` is infinite
+ * or 0: the order of a norm. */
+static float float_of(double a) {
+  double size = fabs(a);
+  if (size == 0 || !(size < INFINITY)) return (float)a;
+  return (float)copysign(fmin(fmax(size, FLT_MIN), FLT_MAX), a);
+}
+
 /* Converts the description to the kernels' arguments. */
 static lt_MpsReduce arguments_of(const lt_AccelReduce *r) {
-  lt_MpsReduce p = {.a = (float)r->a,
+  lt_MpsReduce p = {.a = float_of(r->a),
                     .width = r->width,
                     .rows = r->rows,
                     .packs = r->packs,
