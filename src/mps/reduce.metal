@@ -95,8 +95,9 @@ typedef FoldOf<WideFolds<Extended>, float, Extended, Extended, Extended, WideFol
 
 /* ---- norms of any order ---------------------------------------------------------------------- */
 
-/* Returns x^p for x >= 0. */
+/* Returns x^p for x >= 0, as C's pow does: 1 to the power of NaN is 1. */
 static inline Extended power_of(Extended x, Wide p) {
+  if (p.high != p.high) return x.high == 1 && x.low == 0 && x.e == 0 ? x : Extended(NAN);
   if (x.high == 0) return p.high > 0 ? Extended(0.0f) : Extended(INFINITY);
   if (!(x.high < INFINITY)) return x.high != x.high || p.high > 0 ? x : Extended(0.0f);
   return exp2_of(log2_of(x) * p);
