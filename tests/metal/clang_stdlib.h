@@ -157,6 +157,8 @@ void threadgroup_barrier(mem_flags);
 void simdgroup_barrier(mem_flags);
 
 /* Metal has no such functions for 64 bits, bool and structs. */
+#define LT_INTEGERS_32(X) X(int) X(uint)
+#define LT_NUMBERS_32(X)  LT_INTEGERS_32(X) X(char) X(uchar) X(short) X(ushort) X(float) X(half)
 #define X(T)                                                                                       \
   T simd_shuffle(T, ushort);                                                                       \
   T simd_broadcast(T, ushort);                                                                     \
@@ -169,16 +171,15 @@ void simdgroup_barrier(mem_flags);
   T simd_max(T);                                                                                   \
   T simd_prefix_inclusive_sum(T);                                                                  \
   T simd_prefix_exclusive_sum(T);
-X(char)
-X(uchar) X(short) X(ushort) X(int) X(uint) X(float) X(half)
+LT_NUMBERS_32(X)
 #undef X
 #define X(T)                                                                                       \
   T simd_and(T);                                                                                   \
   T simd_or(T);                                                                                    \
   T simd_xor(T);
-    X(int) X(uint)
+LT_INTEGERS_32(X)
 #undef X
-        bool simd_all(bool);
+bool simd_all(bool);
 bool simd_any(bool);
 bool simd_is_first();
 struct simd_vote {

@@ -134,7 +134,8 @@ static inline int sum3(thread const int *x) { return x[0] + x[1] + x[2]; }
 kernel void constants(device int *out) { out[0] = K0; out[1] = K1; out[2] = HAS; out[3] = SUM; }
 
 template <typename T, int N>
-[[max_total_threads_per_threadgroup(N * 16)]] kernel void scaled(device const T *x [[buffer(0)]], device T *out [[buffer(1)]],
+[[max_total_threads_per_threadgroup(N * 16)]]
+kernel void scaled(device const T *x [[buffer(0)]], device T *out [[buffer(1)]],
                    constant Args &args [[buffer(2)]], uint i [[thread_position_in_grid]]) {
   if ((int)i < args.n) out[i] = parts::Twice<T>()(x[i]) * (T)args.scale + (T)(N * TABLE[i % 4]);
 }

@@ -1,5 +1,5 @@
-/* records.cpp: the C++ text that follows the translation of a file: functions that call its kernels,
- * and its record (metal/record.h). */
+/* records.cpp: the C++ text that follows the translation of a file: functions that call its
+ * kernels, and its record (metal/record.h). */
 #include "kernels.h"
 
 namespace emulated {
