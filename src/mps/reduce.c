@@ -28,8 +28,8 @@ static const char *kernel_of(const lt_AccelReduce *r, const char **file) {
   }
 }
 
-/* Returns the float that is nearest to `a` and neither infinite nor subnormal unless `a` is infinite
- * or 0: the order of a norm. */
+/* Returns the float that is nearest to `a` and neither infinite nor subnormal unless `a` is
+ * infinite or 0: the order of a norm. */
 static float float_of(double a) {
   double size = fabs(a);
   if (size == 0 || !(size < INFINITY)) return (float)a;

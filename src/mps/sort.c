@@ -1,5 +1,5 @@
-/* sort.c: sort and topk. A short row is sorted by one threadgroup. For a small k, segments of a long
- * row are sorted and their first k kept. Otherwise segments are sorted, and then merged in
+/* sort.c: sort and topk. A short row is sorted by one threadgroup. For a small k, segments of a
+ * long row are sorted and their first k kept. Otherwise segments are sorted, and then merged in
  * pairs. */
 #include "sort.h"
 #include "accel/order.h"

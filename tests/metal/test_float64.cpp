@@ -1,5 +1,5 @@
-/* test_float64.cpp: the float64 arithmetic of kernels (float64.metal.h) against the host's: the same
- * bits, for random numbers of all magnitudes and for special ones. */
+/* test_float64.cpp: the float64 arithmetic of kernels (float64.metal.h) against the host's: the
+ * same bits, for random numbers of all magnitudes and for special ones. */
 #include "../c/check.h"
 
 #include <math.h>
