@@ -144,8 +144,8 @@ typedef struct lt_KernelSource {
   int option_count; /* options of the compiler */
 } lt_KernelSource;
 typedef struct lt_KernelLaunch {
-  /* Unchecked. grid: the number of blocks or, with `by_threads`, the number of threads in all, where
-   * the last blocks of a row may be smaller. block: the threads in a block; with `by_threads`
+  /* Unchecked. grid: the number of blocks or, with `by_threads`, the number of threads in all,
+   * where the last blocks of a row may be smaller. block: the threads in a block; with `by_threads`
    * block[0] may be 0: then the backend chooses all three. */
   int64_t grid[3], block[3];
   bool by_threads;
