@@ -75,9 +75,12 @@ static lt_MetalLibrary *new_library(lt_MetalDevice *device, id<MTLLibrary> objec
   return library;
 }
 
-static id<MTLLibrary> compile(lt_MetalDevice *device, const char *source, NSError **cause) {
+/* Compiles source code with precise math. Lutra's own is Metal 3.0, that of users the newest
+ * version. */
+static id<MTLLibrary> compile(lt_MetalDevice *device, const char *source, bool own,
+                              NSError **cause) {
   MTLCompileOptions *options = [[MTLCompileOptions alloc] init];
-  options.languageVersion = MTLLanguageVersion3_0;
+  if (own) options.languageVersion = MTLLanguageVersion3_0;
   if (@available(macOS 15, *)) {
     options.mathMode = MTLMathModeSafe;
     options.mathFloatingPointFunctions = MTLMathFloatingPointFunctionsPrecise;
@@ -93,7 +96,7 @@ lt_MetalLibrary *lt_metal_library_new(lt_MetalDevice *device, const char *source
                                       lt_MetalError *error) {
   @autoreleasepool {
     NSError *cause = nil;
-    id<MTLLibrary> object = compile(device, source, &cause);
+    id<MTLLibrary> object = compile(device, source, false, &cause);
     NSString *text = cause.localizedDescription; /* of warnings too */
     *log = text ? strdup(text.UTF8String) : NULL;
     return new_library(device, object, cause, error);
@@ -112,7 +115,7 @@ lt_MetalLibrary *lt_metal_library_builtin(lt_MetalDevice *device, const char *fi
     }
     NSError *cause = nil;
     if (!source->compiled) {
-      return new_library(device, compile(device, source->data, &cause), cause, error);
+      return new_library(device, compile(device, source->data, true, &cause), cause, error);
     }
     dispatch_data_t data =
         dispatch_data_create(source->data, source->size, NULL, DISPATCH_DATA_DESTRUCTOR_DEFAULT);
@@ -259,7 +262,7 @@ static void read_facts(id<MTLDevice> device, lt_MetalFacts *facts) {
 static bool prepare(lt_MetalDevice *device, lt_MetalError *error) {
   NSError *cause = nil;
   lt_MetalLibrary *library =
-      new_library(device, compile(device, COPY_SOURCE, &cause), cause, error);
+      new_library(device, compile(device, COPY_SOURCE, true, &cause), cause, error);
   if (!library) return false;
   device->copy = (lt_Pipeline *)lt_metal_pipeline_new(library, "lt_copy", NULL, 0, NULL, error);
   device->fill = (lt_Pipeline *)lt_metal_pipeline_new(library, "lt_fill", NULL, 0, NULL, error);
