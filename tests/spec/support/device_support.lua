@@ -34,10 +34,11 @@ function support.can_compile()
   return can_compile
 end
 
--- What this build lacks for emulated devices ("cuda:2,mps"), or nil.
+-- What this build lacks for emulated devices ("cuda:2,mps,peer=off"), or nil.
 local function missing(devices)
-  for kind in devices:gmatch "%a+" do
-    if not support.can_emulate(kind) then return ("no emulated %s in this build"):format(kind) end
+  for item in devices:gmatch "[^,]+" do
+    local kind = item:match "^%a+"
+    if not item:find("=", 1, true) and not support.can_emulate(kind) then return ("no emulated %s in this build"):format(kind) end
   end
 end
 
@@ -115,7 +116,7 @@ function support.elsewhere(name, busted, options)
       .. "LUTRA_EMULATE=%s,memory=%s LUTRA_EMULATE_ORDER=%s %s %s"):format(cache, kind,
       options.memory or "256MiB", order, program.quote(program.program), table.concat(words, " ")))
   end
-  local test = support.emulated_it(busted, (table.concat(kinds, ","):gsub(":%d", "")))
+  local test = support.emulated_it(busted, table.concat(kinds, ","))
 
   busted.describe(name .. " on emulated devices", function()
     for _, order in ipairs {"forward", options.reverse and not debug_build and "reverse" or nil} do
