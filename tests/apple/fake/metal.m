@@ -495,7 +495,9 @@ static void fake_done(void *context, const lt_MetalResult *r) {
   lt_MetalError e;
   char *log = NULL;
   FakeLibrary *library = [FakeLibrary alloc];
-  fake_check(options->safe && options->language == MTLLanguageVersion3_0, "wrong options");
+  fake_check(options->safe, "fast math");
+  fake_check(options->language == MTLLanguageVersion3_0 || options->language == 0, /* the newest */
+             "a wrong version of the language");
   library->library = emulated_library_new(device, [source UTF8String], &log, &e);
   if (log || !library->library)
     *error = [NSError with:@"MTLLibraryErrorDomain"
