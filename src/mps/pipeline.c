@@ -93,10 +93,36 @@ void lt_mps_pipelines_keep(void) {
 
 /* ---- compiling ------------------------------------------------------------------------------- */
 
+/* The libraries of files, each compiled once for a device. */
+typedef struct Library {
+  struct Library *next;
+  int index;
+  lt_MetalLibrary *native;
+  char file[];
+} Library;
+static Library *libraries;
+
+/* Returns the library of a file of kernels. Requires the lock. */
+static lt_MetalLibrary *library_of(int index, const char *file, lt_MetalError *error) {
+  for (Library *l = libraries; l; l = l->next)
+    if (l->index == index && strcmp(l->file, file) == 0) return l->native;
+  size_t size = strlen(file) + 1;
+  Library *l = malloc(sizeof *l + size);
+  lt_MetalLibrary *native = l ? lt_metal_library_builtin(lt_mps_device(index), file, error) : NULL;
+  if (!native) {
+    free(l);
+    return NULL;
+  }
+  *l = (Library){libraries, index, native};
+  memcpy(l->file, file, size);
+  libraries = l;
+  return native;
+}
+
 /* Compiles a kernel; a damaged archive is left out. Requires the lock. */
 static lt_MetalPipeline *compile(int index, const char *file, const char *kernel,
                                  const int32_t *constants, lt_MetalError *error) {
-  lt_MetalLibrary *library = lt_metal_library_builtin(lt_mps_device(index), file, error);
+  lt_MetalLibrary *library = library_of(index, file, error);
   if (!library) return NULL;
   lt_MetalArchive *archive = open_archive(index);
   lt_MetalPipeline *p =

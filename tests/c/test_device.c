@@ -154,7 +154,7 @@ static void missing_dtypes_are_refused(void) {
   CHECK(!lt_op_supported(LT_OP_exp, there->storage->device.type, LT_float64));
   CHECK(!lt_device_has_dtype(there->storage->device.type, LT_complex128));
   CHECK(lt_device_has_dtype(there->storage->device.type, LT_complex64));
-  lt_Tensor *all[] = {x, there, wide, narrow, back};
+  lt_Tensor *all[] = {x, there, wide, narrow, back, copied};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) lt_release(all[i]);
 }
 

@@ -38,7 +38,9 @@ end
 local function missing(devices)
   for item in devices:gmatch "[^,]+" do
     local kind = item:match "^%a+"
-    if not item:find("=", 1, true) and not support.can_emulate(kind) then return ("no emulated %s in this build"):format(kind) end
+    if not item:find("=", 1, true) and not support.can_emulate(kind) then
+      return ("no emulated %s in this build"):format(kind)
+    end
   end
 end
 
