@@ -194,7 +194,7 @@ if os.execute "command -v lua-language-server >/dev/null 2>&1" then
   file:write(text)
   file:close()
   local settings <close> = assert(io.open(folder .. "/.luarc.json", "w"))
-  settings:write '{"runtime.version": "Lua 5.4", "workspace.library": ["library"]}'
+  settings:write '{"runtime.version": "Lua 5.4"}' -- the annotations are in the same workspace
   settings:close()
   local report = output("cd " .. folder
     .. " && lua-language-server --check=. --checklevel=Error 2>&1")

@@ -93,7 +93,7 @@ static void finds_libraries_of_the_toolkit(void) {
 static void finds_libraries_in_python_packages(void) {
   static const struct {
     const char *variable, *value, *file;
-    lt_CudaLibrary library;
+    lt_CudaLibrary sought;
   } cases[] = {
       {"VIRTUAL_ENV", "venv", "venv/lib/python3.12/site-packages/nvidia/cu13/lib/libnvrtc.so.13",
        LT_LIBRARY_NVRTC},
@@ -107,9 +107,9 @@ static void finds_libraries_in_python_packages(void) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     begin();
     const char *file = make(cases[i].file, NULL);
-    finds("nothing", cases[i].library, 0);
+    finds("nothing", cases[i].sought, 0);
     setenv(cases[i].variable, at(cases[i].value), 1);
-    finds(file, cases[i].library, 0);
+    finds(file, cases[i].sought, 0);
     end();
   }
 }

@@ -2,7 +2,8 @@
 -- `lutra --stubs DIR` writes DIR/library/lutra.lua.
 --
 -- Idea: every function is declared from the record by which its arguments are read, so that the
--- annotations cannot differ from the library. Add DIR to `workspace.library` in .luarc.json.
+-- annotations cannot differ from it. The server reads DIR when .luarc.json lists it among the
+-- libraries of the workspace.
 
 local builtin = require "lutra.repl.help.builtin"
 local catalogue = require "lutra.repl.help.catalogue"

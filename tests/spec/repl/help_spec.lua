@@ -142,13 +142,13 @@ end)
 
 describe("every name of the library", function()
   it("has a description", function()
-    for _, entry in ipairs(catalogue.library_names()) do
+    for _, entry in ipairs(catalogue.public_names()) do
       assert.truthy(#entry[2] > 2, "nothing is written about " .. entry[1])
     end
   end)
 
   it("has a page", function()
-    for _, entry in ipairs(catalogue.library_names()) do
+    for _, entry in ipairs(catalogue.public_names()) do
       if entry[1]:match "^[%w_%.]+$" and not entry[1]:match "^x%." then
         has(text(entry[1]), entry[1]:match "[%w_]+$")
       end
@@ -164,7 +164,7 @@ describe("every name of the library", function()
   it("which waits to be used is found", function()
     local found = {}
     for name, t in catalogue.libraries() do found[t] = name end
-    for _, entry in ipairs(catalogue.library_names()) do found[entry[3] or 0] = entry[1] end
+    for _, entry in ipairs(catalogue.public_names()) do found[entry[3] or 0] = entry[1] end
     for name in pairs(getmetatable(lt).__libraries) do assert.truthy(found[lt[name]], name) end
     has(support.session(":apropos lint").out, "lt.placement.lint")
     has(support.session(":apropos elementwise").out, "lt.elementwise")

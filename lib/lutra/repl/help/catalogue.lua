@@ -104,7 +104,7 @@ end
 
 --- Returns the public names of the library: a list of {name, text, value}; the text is "" without a
 -- description.
-function catalogue.library_names()
+function catalogue.public_names()
   local list, seen = {}, {}
   for name, t in catalogue.libraries() do add_library(list, name, t, seen) end
   local methods = require("lutra.core")._methods
@@ -136,7 +136,7 @@ function catalogue.all(session, describe)
     for name, value in session:variables() do list[#list + 1] = {name, describe(value)} end
   end
   for _, row in ipairs(commands.rows) do list[#list + 1] = {":" .. row.name, row.doc} end
-  for _, entry in ipairs(catalogue.library_names()) do list[#list + 1] = entry end
+  for _, entry in ipairs(catalogue.public_names()) do list[#list + 1] = entry end
   lua_names(list)
   return list
 end
