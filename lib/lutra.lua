@@ -39,6 +39,9 @@ for name, value in pairs(require "lutra.internal.archive") do lt[name] = value e
 --- Returns one line about a tensor: dtype, shape, range and histogram of its values, mean, standard
 -- deviation, numbers of NaN and infinite values, device. Synchronizes with the device.
 function core._methods.summary(x) return require "lutra.internal.summary"(x) end
+setmetatable(core._methods, {
+  __index = function(t, name) return require("lutra.internal.composites").find(t, name) end,
+})
 core._summarise(core._methods.summary)
 
 --- Returns the name of the device to compute on: "cuda:0" (the current GPU) when there is one, else
@@ -48,6 +51,11 @@ function lt.best_device() return core.device(core._accelerator.kind() or "cpu") 
 --- Returns the table of ops: a list of {name, signature, doc, kind, variants, namespaces, params,
 -- results, has_gradient, composite, support}, the ops written in Lua last.
 function lt.ops() return require "lutra.internal.composites".ops() end
+
+--- Prints which ops accept which dtypes on which devices, for the ops whose names contain the
+-- string `pattern` (all by default). Returns the list: {name, kind, host, devices}, where
+-- devices[type] is a set of dtypes, or true where dtypes do not matter or are unknown.
+function lt.coverage(...) return require "lutra.internal.coverage".call(...) end
 
 --- Registers a composite op written in Lua, {signature, doc, fn}, and returns its function.
 function lt._define(row) return require "lutra.internal.composites".define(row) end
@@ -68,6 +76,7 @@ local libraries = {
   progress = "lutra.progress",
   profiler = "lutra.profiler",
   placement = "lutra.placement",
+  random = "lutra.random",
 }
 
 require("lutra.internal.namespaces").announce(libraries)
@@ -85,9 +94,13 @@ return setmetatable(lt, {
   __libraries = libraries, -- for completion
   __index = function(self, name)
     local library = libraries[name]
-    if library then rawset(self, name, require(library)) end
-    if not library and require("lutra.internal.composites").load() then return self[name] end
-    local value = rawget(self, name)
+    local value
+    if not library then value = require("lutra.internal.composites").find(self, name) end
+    library = library or libraries[name] -- a namespace that got its first op
+    if value == nil and library then
+      value = require(library)
+      rawset(self, name, value)
+    end
     if value == nil then return missing(self, name) end
     return value
   end,

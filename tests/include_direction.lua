@@ -257,7 +257,7 @@ end
 
 -- lib/lutra/ shows what a program may require: the libraries of lt, and the modules that README.md
 -- or docs/ name. The rest is in lib/lutra/internal/, in a library's own folder, or data.
-local public = {cli = true, repl = true, internal = "folder", lessons = "folder"}
+local public = {cli = true, repl = true, internal = "folder", lessons = "folder", ops = "folder"}
 for line in io.lines "lib/lutra.lua" do
   for name in line:gmatch '"lutra%.([%w_]+)' do public[name] = true end
 end

@@ -10,6 +10,8 @@ print(lt.tensor({1, 2}, {dtype = lt.float64}))  --> tensor{1., 2., dtype = "floa
 local a = lt.tensor{1., 2.}
 print(lt.as_tensor(a) == a)  --> true
 
+print(lt.frombuffer("\1\0\0\0\2\0\0\0", "int32"))  --> tensor{1, 2, dtype = "int32"}
+
 -- Ask about values
 print(lt.is_tensor(a), lt.is_parameter(a), lt.is_floating_point(a), lt.is_complex(a), lt.numel(a))  --> true	false	true	false	2
 
@@ -24,6 +26,7 @@ print(lt.int64, lt.int32, lt.int16, lt.int8, lt.uint8, lt.bool) --> int64	int32	
 print(lt.complex64, lt.complex128)                              --> complex64	complex128
 print(lt.finfo("float32").eps, lt.iinfo("int8").max)            --> 1.1920928955078e-07	127
 print(lt.promote_types("int64", "float16"), lt.result_type(a, 2))  --> float16	float32
+print(lt.can_cast("int64", "float16"), lt.can_cast("float16", "int64"))  --> true	false
 
 -- The default dtype and device
 lt.set_default_dtype "float64"
@@ -131,6 +134,8 @@ print(lt.clock() - start < 10, lt.memory_live() > 0)  --> true	true
 
 -- Facts about this build and its ops
 print(type(lt.info()), #lt.ops() > 200)  --> table	true
+local table_ = lt.coverage "log_softmax"
+print(table_[1].devices.cpu.bfloat16, table_[1].devices.cpu.int64)  --> true	nil
 print(lt.terminal_width(1) == nil or lt.isatty(1))  --> true
 
 -- Stop at a line and look at its variables; here the condition is false

@@ -33,6 +33,25 @@ local norm = nn.LayerNorm(3)
 print(norm(x):mean():abs():item() < 1e-6)  --> true
 norm:reset_parameters() -- of nn.LayerNorm
 
+-- Convolutions
+local image = lt.ones(1, 3, 8, 8)
+local conv = nn.Conv2d(3, 4, 3, {padding = 1})
+print(conv)               --> Conv2d(3, 4, kernel_size=3, stride=1, padding=1)
+print(conv(image).shape)  --> {1, 4, 8, 8}
+conv:reset_parameters() -- of nn.Conv2d
+print(nn.Conv1d(3, 4, 2)(lt.ones(1, 3, 8)).shape)                    --> {1, 4, 7}
+print(nn.Conv3d(1, 2, 3)(lt.ones(1, 1, 5, 5, 5)).shape)              --> {1, 2, 3, 3, 3}
+print(nn.ConvTranspose1d(3, 4, 2)(lt.ones(1, 3, 8)).shape)           --> {1, 4, 9}
+print(nn.ConvTranspose2d(3, 4, 2, {stride = 2})(image).shape)        --> {1, 4, 16, 16}
+print(nn.ConvTranspose3d(1, 2, 2)(lt.ones(1, 1, 2, 2, 2)).shape)     --> {1, 2, 3, 3, 3}
+
+-- Normalization of each channel over the batch
+local batch_norm = nn.BatchNorm2d(3)
+print(batch_norm(image):abs():max():item() < 1e-3)  --> true
+batch_norm:reset_running_stats() -- of nn.BatchNorm2d
+print(nn.BatchNorm1d(3)(lt.ones(2, 3, 8)).shape, nn.BatchNorm3d(1)(lt.ones(1, 1, 2, 2, 2)).shape)
+--> {2, 3, 8}	{1, 1, 2, 2, 2}
+
 -- Dropout drops in training mode only
 local dropout = nn.Dropout(0.5)
 print(dropout:eval()(x))  --> tensor{{-1.,  0.,  2.}, shape = {1, 3}}
@@ -50,6 +69,54 @@ print(nn.SiLU()(x))            --> tensor{{-0.2689,  0.0000,  1.7616}, shape = {
 print(nn.Softmax(-1)(x))       --> tensor{{0.0420, 0.1142, 0.8438}, shape = {1, 3}}
 print(nn.LogSoftmax(-1)(x))    --> tensor{{-3.1698, -2.1698, -0.1698}, shape = {1, 3}}
 print(nn.Identity()(x) == x)   --> true
+
+-- Pools, padding and resizing
+local tops1, places1 = nn.MaxPool1d{2, return_indices = true}(lt.ones(1, 1, 4))
+local tops2, places2 = nn.MaxPool2d{2, return_indices = true}(lt.ones(1, 1, 4, 4))
+local tops3, places3 = nn.MaxPool3d{2, return_indices = true}(lt.ones(1, 1, 4, 4, 4))
+print(nn.MaxPool1d(2)(lt.ones(1, 1, 4)).shape)  --> {1, 1, 2}
+print(nn.MaxPool2d(2)(lt.ones(1, 1, 4, 4)).shape)  --> {1, 1, 2, 2}
+print(nn.MaxPool3d(2)(lt.ones(1, 1, 4, 4, 4)).shape)  --> {1, 1, 2, 2, 2}
+print(nn.AvgPool1d(2)(lt.ones(1, 1, 4)).shape)  --> {1, 1, 2}
+print(nn.AvgPool2d(2)(lt.ones(1, 1, 4, 4)).shape)  --> {1, 1, 2, 2}
+print(nn.AvgPool3d(2)(lt.ones(1, 1, 4, 4, 4)).shape)  --> {1, 1, 2, 2, 2}
+print(nn.LPPool1d(2, 2)(lt.ones(1, 1, 4)).shape)  --> {1, 1, 2}
+print(nn.LPPool2d(2, 2)(lt.ones(1, 1, 4, 4)).shape)  --> {1, 1, 2, 2}
+print(nn.LPPool3d(2, 2)(lt.ones(1, 1, 4, 4, 4)).shape)  --> {1, 1, 2, 2, 2}
+print(nn.AdaptiveAvgPool1d(1)(lt.ones(1, 1, 4)).shape)  --> {1, 1, 1}
+print(nn.AdaptiveAvgPool2d(1)(lt.ones(1, 1, 4, 4)).shape)  --> {1, 1, 1, 1}
+print(nn.AdaptiveAvgPool3d(1)(lt.ones(1, 1, 4, 4, 4)).shape)  --> {1, 1, 1, 1, 1}
+print(nn.AdaptiveMaxPool1d(1)(lt.ones(1, 1, 4)).shape)  --> {1, 1, 1}
+print(nn.AdaptiveMaxPool2d(1)(lt.ones(1, 1, 4, 4)).shape)  --> {1, 1, 1, 1}
+print(nn.AdaptiveMaxPool3d(1)(lt.ones(1, 1, 4, 4, 4)).shape)  --> {1, 1, 1, 1, 1}
+print(nn.FractionalMaxPool2d(2, 3)(lt.ones(1, 1, 4, 4)).shape)  --> {1, 1, 3, 3}
+print(nn.FractionalMaxPool3d(2, 3)(lt.ones(1, 1, 4, 4, 4)).shape)  --> {1, 1, 3, 3, 3}
+print(nn.MaxUnpool1d(2)(tops1, places1).shape)  --> {1, 1, 4}
+print(nn.MaxUnpool2d(2)(tops2, places2).shape)  --> {1, 1, 4, 4}
+print(nn.MaxUnpool3d(2)(tops3, places3).shape)  --> {1, 1, 4, 4, 4}
+print(nn.Unfold(2)(lt.ones(1, 1, 4, 4)).shape)  --> {1, 4, 9}
+print(nn.Fold(4, 2)(lt.ones(1, 4, 9)).shape)  --> {1, 1, 4, 4}
+print(nn.Upsample{scale_factor = 2}(lt.ones(1, 1, 4, 4)).shape)  --> {1, 1, 8, 8}
+print(nn.UpsamplingNearest2d(8)(lt.ones(1, 1, 4, 4)).shape)  --> {1, 1, 8, 8}
+print(nn.UpsamplingBilinear2d(8)(lt.ones(1, 1, 4, 4)).shape)  --> {1, 1, 8, 8}
+print(nn.PixelShuffle(2)(lt.ones(1, 4, 2, 2)).shape)  --> {1, 1, 4, 4}
+print(nn.PixelUnshuffle(2)(lt.ones(1, 1, 4, 4)).shape)  --> {1, 4, 2, 2}
+print(nn.ChannelShuffle(2)(lt.ones(1, 4, 2)).shape)  --> {1, 4, 2}
+print(nn.ReflectionPad1d(1)(lt.ones(1, 1, 4)).shape)  --> {1, 1, 6}
+print(nn.ReflectionPad2d(1)(lt.ones(1, 1, 4, 4)).shape)  --> {1, 1, 6, 6}
+print(nn.ReflectionPad3d(1)(lt.ones(1, 1, 4, 4, 4)).shape)  --> {1, 1, 6, 6, 6}
+print(nn.ReplicationPad1d(1)(lt.ones(1, 1, 4)).shape)  --> {1, 1, 6}
+print(nn.ReplicationPad2d(1)(lt.ones(1, 1, 4, 4)).shape)  --> {1, 1, 6, 6}
+print(nn.ReplicationPad3d(1)(lt.ones(1, 1, 4, 4, 4)).shape)  --> {1, 1, 6, 6, 6}
+print(nn.CircularPad1d(1)(lt.ones(1, 1, 4)).shape)  --> {1, 1, 6}
+print(nn.CircularPad2d(1)(lt.ones(1, 1, 4, 4)).shape)  --> {1, 1, 6, 6}
+print(nn.CircularPad3d(1)(lt.ones(1, 1, 4, 4, 4)).shape)  --> {1, 1, 6, 6, 6}
+print(nn.ZeroPad1d(1)(lt.ones(1, 1, 4)).shape)  --> {1, 1, 6}
+print(nn.ZeroPad2d(1)(lt.ones(1, 1, 4, 4)).shape)  --> {1, 1, 6, 6}
+print(nn.ZeroPad3d(1)(lt.ones(1, 1, 4, 4, 4)).shape)  --> {1, 1, 6, 6, 6}
+print(nn.ConstantPad1d(1, 5)(lt.ones(1, 1, 4)).shape)  --> {1, 1, 6}
+print(nn.ConstantPad2d(1, 5)(lt.ones(1, 1, 4, 4)).shape)  --> {1, 1, 6, 6}
+print(nn.ConstantPad3d(1, 5)(lt.ones(1, 1, 4, 4, 4)).shape)  --> {1, 1, 6, 6, 6}
 
 -- Losses; class labels count from 1
 local scores, labels = lt.tensor{{2., 0.}, {0., 2.}}, lt.tensor{1, 2}

@@ -7,6 +7,7 @@ print(x.shape, x.dtype, x.device, x.ndim)     --> {2, 3}	float32	cpu	2
 print(x.requires_grad, x.is_leaf, x.grad_fn)  --> true	true	nil
 print(x.itemsize, x.nbytes)                   --> 4	24
 print(x.T.shape, x.mT.shape)                  --> {3, 2}	{3, 2}
+print(x.H.shape, x.mH.shape)                  --> {3, 2}	{3, 2}
 print(x.is_cpu, x.is_cuda, x.is_mps, x.is_meta)  --> true	false	false	false
 
 -- The gradient of a leaf tensor
@@ -24,6 +25,11 @@ print(x[1][1]:item())  --> 10.0
 local z = lt.tensor{lt.complex(1, 2), lt.complex(3, -4)}
 print(z.real, z.imag)  --> tensor{1., 3.}	tensor{ 2., -4.}
 print(z:is_complex(), z:cdouble().dtype, lt.ones(2):cfloat().dtype)  --> true	complex128	complex64
+
+-- One of two values, by a condition
+print(x.data:where(x.data:gt(30), 0))
+--> tensor{{ 0.,  0.,  0.},
+-->        {40., 50., 60.}, shape = {2, 3}}
 
 -- Sizes
 local m = lt.zeros(2, 3)

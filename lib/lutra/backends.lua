@@ -10,8 +10,8 @@ local c = core._accelerator
 
 -- Returns a table whose fields are settings of a backend. `names` maps each field to the name of
 -- the setting. Without this backend a setting stores its value and has no effect, so that programs
--- that set it run everywhere.
-local function settings(kind, title, names)
+-- that set it run everywhere. The table has the fields of `functions`, too.
+local function settings(kind, title, names, functions)
   local stored = {}
   local function check(field)
     return args.check(names[field], "%s has no switch %s", title, args.show(field))
@@ -23,7 +23,7 @@ local function settings(kind, title, names)
     if value == nil then return stored[field] or false end
     return value
   end
-  return setmetatable({}, {
+  return setmetatable(functions or {}, {
     __name = title,
     __index = get,
     __names = names, -- where __index looks, for completion
@@ -79,11 +79,38 @@ function backends.openblas.info() return c.fact("cpu", "blas") end
 --- Returns whether a BLAS library was found.
 function backends.openblas.is_available() return backends.openblas.info() ~= nil end
 
+backends.fftw = {}
+
+--- Returns the name and version of the FFTW library, which computes those Fourier transforms on the
+-- CPU that it computes faster than Lutra's own code, or nil when it was not found.
+function backends.fftw.info() return c.fact("cpu", "fftw") end
+
+--- Returns whether the FFTW library was found.
+function backends.fftw.is_available() return backends.fftw.info() ~= nil end
+
 backends.openmp = {}
 
 --- Returns whether the CPU's kernels use several threads.
 function backends.openmp.is_available() return c.openmp() end
 
 for name, backend in pairs(backends) do strict_table.strict(backend, "lt.backends." .. name) end
+
+local onednn = {}
+
+--- Returns the name and version of the oneDNN library, or nil when it was not found.
+function onednn.info() return c.fact("cpu", "onednn") end
+
+--- Returns whether the oneDNN library was found.
+function onednn.is_available() return onednn.info() ~= nil end
+
+local onednn_names = {enabled = "onednn.enabled"}
+
+--- lt.backends.onednn.enabled: whether oneDNN, where it is found, computes convolutions of float32
+-- tensors on the CPU. true by default.
+backends.onednn = settings("cpu", "backends.onednn", onednn_names, onednn)
+
+--- lt.backends.mkldnn: PyTorch's name for lt.backends.onednn.
+backends.mkldnn = settings("cpu", "backends.mkldnn", onednn_names,
+  {info = onednn.info, is_available = onednn.is_available})
 
 return strict_table.strict(backends, "lt.backends")

@@ -7,6 +7,9 @@ local strict_table = require "lutra.internal.strict_table"
 local activations = require "lutra.nn.activations"
 local containers = require "lutra.nn.containers"
 local losses = require "lutra.nn.losses"
+local convolution = require "lutra.nn.convolution"
+local batch_norm = require "lutra.nn.batch_norm"
+local windows = require "lutra.nn.windows"
 
 local nn = {
   Module = require "lutra.nn.module",
@@ -26,6 +29,9 @@ nn.DataParallel = nn.parallel.DataParallel
 
 for name, class in pairs(activations) do nn[name] = class end
 for name, class in pairs(losses) do nn[name] = class end
+for name, class in pairs(convolution) do nn[name] = class end
+for name, class in pairs(batch_norm) do nn[name] = class end
+for name, class in pairs(windows) do nn[name] = class end
 
 local parse_parameter = args.signature("Parameter", "Tensor data, bool requires_grad = true")
 

@@ -31,6 +31,7 @@ typedef void (*DgemvFn)(int, int, int, int, double, const double *, int, const d
                         double, double *, int);
 
 static struct {
+  void *handle;
   SgemmFn sgemm; /* NULL: no library */
   DgemmFn dgemm;
   SgemvFn sgemv;
@@ -80,6 +81,7 @@ static bool open_library(const char *path) {
     dlclose(library);
     return false;
   }
+  blas.handle = library;
   FIND(set_threads, "openblas_set_num_threads");
   FIND(buffer_new, "blas_memory_alloc");
   FIND(buffer_free, "blas_memory_free");
@@ -263,6 +265,10 @@ void lt_gemm_close(int callers) {
 /* ---- queries --------------------------------------------------------------------------------- */
 
 const char *lt_cpu_blas_name(void) { return load() ? blas.name : "not loaded: out of memory"; }
+
+void *lt_blas_symbol(const char *name) {
+  return load() && blas.handle ? find(blas.handle, name) : NULL;
+}
 
 bool lt_gemm_nests(void) { return !load() || blas.nests || !blas.sgemm; }
 

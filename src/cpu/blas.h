@@ -28,6 +28,9 @@ void lt_gemm(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, lt_M
 /* Returns whether lt_gemm accepts this r x c matrix as it is; otherwise make it contiguous
  * first. */
 bool lt_gemm_takes(lt_Matrix m, int64_t r, int64_t c);
+/* Returns a symbol of the library (which is loaded first), such as "dgesdd_"; NULL when it has none
+ * of this name or there is no library. */
+void *lt_blas_symbol(const char *name);
 /* Returns whether several threads may call lt_gemm at once without each of them starting
  * threads. */
 bool lt_gemm_nests(void);

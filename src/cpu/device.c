@@ -1,6 +1,8 @@
 /* device.c: the CPU backend: the simplest device, whose calls are complete when they return. */
 #include "cpu.h"
 #include "capability.h"
+#include "fftw.h"
+#include "onednn.h"
 #include "vector.h"
 
 #include <unistd.h>
@@ -74,7 +76,13 @@ static bool cpu_properties(int index, lt_DeviceProperties *out) {
 static const char *cpu_fact(int index, const char *what) {
   (void)index;
   if (strcmp(what, "isa") == 0) return lt_cpu_isa()->name;
+  if (strcmp(what, "onednn") == 0) return lt_cpu_onednn_name();
+  if (strcmp(what, "fftw") == 0) return lt_fftw_name();
   return strcmp(what, "blas") == 0 ? lt_cpu_blas_name() : NULL;
+}
+
+static int cpu_option(const char *name, int value) {
+  return strcmp(name, "onednn.enabled") == 0 ? lt_cpu_onednn_enabled(value) : -1;
 }
 
 /* Checks environment variables that select code for the CPU, before any of that code runs. */
@@ -97,6 +105,7 @@ const lt_Backend *lt_backend_cpu(void) {
       .count = cpu_count,
       .properties = cpu_properties,
       .fact = cpu_fact,
+      .option = cpu_option,
       .memory.alloc = lt_cpu_alloc,
       .memory.free = lt_cpu_free,
       .memory.copy = cpu_copy,

@@ -1,4 +1,4 @@
-/* fill.c: tensors generated from a few numbers: _arange, linspace, eye, empty. Each element is
+/* fill.c: tensors generated from a few numbers: _arange, _linspace, _eye, empty. Each element is
  * computed in float64 (integers in int64) from its index alone and rounded once. */
 #include "kernel_support.h"
 
@@ -33,7 +33,7 @@ bool lt_cpu__arange(lt_Call *c) {
 
 /* Computes each half from its own end, so that both ends are exact and the numbers are
  * symmetric. */
-bool lt_cpu_linspace(lt_Call *c) {
+bool lt_cpu__linspace(lt_Call *c) {
   lt_Tensor *out = c->out[0], *t = lt_output_open(out, LT_float64);
   if (!t) return false;
   double start = lt_scalar_to_double(c->arg[0].scalar),
@@ -51,7 +51,7 @@ bool lt_cpu_linspace(lt_Call *c) {
 }
 
 /* Writes the identity matrix as bytes, so that any dtype has the same code. */
-bool lt_cpu_eye(lt_Call *c) {
+bool lt_cpu__eye(lt_Call *c) {
   lt_Tensor *out = c->out[0];
   size_t size = lt_dtype_size(out->dtype);
   char one[16], *to = lt_tensor_data(out);

@@ -1,6 +1,6 @@
-/* index_update.c: writing by index tensors and masks: scatter, scatter_add, index_add, index_copy,
- * index_fill, _index_put, masked_scatter. The output holds self's values and is changed; every
- * index is checked before the first write.
+/* index_update.c: writing by index tensors and masks: _scatter, scatter_add, _scatter_fold,
+ * index_add, index_copy, index_fill, _index_put, masked_scatter. The output holds self's values
+ * and is changed; every index is checked before the first write.
  *
  * Where indices repeat, writes happen in the order of the index, so that the last one remains and
  * sums are the same in each run. Sums of float16 and bfloat16 are computed in float32, of small
@@ -28,12 +28,39 @@ static void add_run(lt_Dtype work, void *to, const void *from, int64_t n, lt_Sca
   }
 }
 
-/* ---- scatter, scatter_add: an index for each element ----------------------------------------- */
+/* ---- _scatter, scatter_add, _scatter_fold: an index for each element ------------------------- */
 
-/* Writes src (element size `size`) to `to`, or adds it when `sum` is a dtype. Strides in bytes. */
+/* What is done with a value: it replaces the element, is added to it, multiplied with it, or
+ * replaces it if it is larger or smaller (NaN is both). */
+typedef enum Change { PUT, ADD, MULTIPLY, LARGEST, SMALLEST } Change;
+
+#define CHANGE_ONE(T, product)                                                                     \
+  do {                                                                                             \
+    T *t = to, f = *(const T *)from;                                                               \
+    if (how == MULTIPLY)                                                                           \
+      *t = product;                                                                                \
+    else if (how == LARGEST ? f > *t || f != f : f < *t || f != f)                                 \
+      *t = f;                                                                                      \
+  } while (0)
+
+/* Changes one element of a working dtype. */
+static void change_one(lt_Dtype work, Change how, void *to, const void *from) {
+  if (how == ADD)
+    add_run(work, to, from, 1, lt_scalar_int(1));
+  else if (work == LT_float32)
+    CHANGE_ONE(float, *t *f);
+  else if (work == LT_float64)
+    CHANGE_ONE(double, *t *f);
+  else
+    CHANGE_ONE(int64_t, (int64_t)((uint64_t)*t * (uint64_t)f));
+}
+
+/* Changes the elements of `to` by src, both of this working dtype (for PUT: of any). Strides in
+ * bytes. */
 static void scatter_all(const lt_Tensor *index, char *to, const int64_t *to_strides,
-                        const char *src, const int64_t *src_strides, int dim, size_t size,
-                        lt_Dtype sum) {
+                        const char *src, const int64_t *src_strides, int dim, lt_Dtype work,
+                        Change how) {
+  size_t size = lt_dtype_size(work);
   int ndim = index->ndim;
   int64_t n = ndim ? index->shape[ndim - 1] : 1, along = to_strides[dim];
   int64_t across = ndim && dim != ndim - 1 ? to_strides[ndim - 1] : 0,
@@ -50,17 +77,17 @@ static void scatter_all(const lt_Tensor *index, char *to, const int64_t *to_stri
       if (lt_stopped_at(j)) return;
       char *place = to + o.offset[0] + j * across + (*at - LT_INDEX_BASE) * along;
       const char *value = src + o.offset[1] + j * step;
-      if (sum == LT_DTYPE_NONE)
+      if (how == PUT)
         lt_move_one(place, value, size);
       else
-        add_run(sum, place, value, 1, lt_scalar_int(1));
+        change_one(work, how, place, value);
     }
     lt_odometer_step(&o);
   }
 }
 
-/* Runs scatter or scatter_add; argument 3 is a tensor or a number. */
-static bool scatter(lt_Call *c, bool add) {
+/* Runs _scatter, scatter_add or _scatter_fold; argument 3 is a tensor or a number. */
+static bool scatter(lt_Call *c, Change how) {
   lt_Tensor *out = c->out[0], *src = lt_in(c, 3);
   int dim = lt_arg_dim(c, 1, out);
   if (dim < 0) return false;
@@ -72,7 +99,7 @@ static bool scatter(lt_Call *c, bool add) {
     lt_release(index);
     return true;
   }
-  lt_Dtype work = add ? lt_work_dtype(out->dtype) : out->dtype;
+  lt_Dtype work = how == PUT ? out->dtype : lt_work_dtype(out->dtype);
   lt_Tensor *to = lt_update_open(out, work), *from = src && to ? lt_as_contiguous(src, work) : NULL;
   bool ok = to && (from || !src);
   if (ok) {
@@ -81,7 +108,7 @@ static bool scatter(lt_Call *c, bool add) {
     for (int d = 0; d < to->ndim; d++) to_strides[d] = to->strides[d] * size;
     for (int d = 0; from && d < from->ndim; d++) src_strides[d] = from->strides[d] * size;
     scatter_all(index, lt_tensor_data(to), to_strides, from ? lt_tensor_data(from) : number,
-                src_strides, dim, (size_t)size, add ? work : LT_DTYPE_NONE);
+                src_strides, dim, work, how);
   }
   lt_release(index);
   lt_release(from);
@@ -89,8 +116,13 @@ static bool scatter(lt_Call *c, bool add) {
   return ok && lt_output_close(out, to);
 }
 
-bool lt_cpu_scatter(lt_Call *c) { return scatter(c, false); }
-bool lt_cpu_scatter_add(lt_Call *c) { return scatter(c, true); }
+bool lt_cpu__scatter(lt_Call *c) { return scatter(c, PUT); }
+bool lt_cpu_scatter_add(lt_Call *c) { return scatter(c, ADD); }
+
+bool lt_cpu__scatter_fold(lt_Call *c) {
+  const char *how = c->arg[4].string;
+  return scatter(c, !strcmp(how, "prod") ? MULTIPLY : !strcmp(how, "amax") ? LARGEST : SMALLEST);
+}
 
 /* ---- index_add, index_copy, index_fill: indices along one dimension -------------------------- */
 
@@ -145,7 +177,9 @@ bool lt_cpu_index_fill(lt_Call *c) {
   lt_Tensor *out = c->out[0];
   int dim = lt_arg_dim(c, 1, out);
   _Alignas(LT_MAX_ELEMENT) char number[LT_MAX_ELEMENT];
-  if (dim < 0 || !lt_scalar_store(c->arg[3].scalar, out->dtype, number)) return false;
+  lt_Scalar value;
+  if (dim < 0 || !lt_number_of(c, 3, &value) || !lt_scalar_store(value, out->dtype, number))
+    return false;
   lt_Lines l = lt_lines(out->ndim, out->shape, dim);
   lt_Tensor *index = lt_index_open(lt_in(c, 2), l.n, false, "index");
   if (!index) return false;

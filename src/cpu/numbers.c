@@ -10,6 +10,13 @@ static float largest_float(lt_Dtype result) {
   return half ? (float)lt_dtype_largest(result) : FLT_MAX;
 }
 
+/* Converts a number: integers wrap, floats saturate. */
+static int32_t to_int32(const lt_Scalar *s) {
+  int64_t v = lt_scalar_to_int(*s);
+  if (s->kind == LT_FLOATING) v = v > INT32_MAX ? INT32_MAX : v < INT32_MIN ? INT32_MIN : v;
+  return (int32_t)v;
+}
+
 /* One switch for all numbers: every call of an op runs this, even for few elements. */
 void lt_cpu_numbers(lt_Numbers *numbers, lt_Dtype compute, lt_Dtype result, const lt_Scalar *a,
                     const lt_Scalar *b) {
@@ -22,11 +29,11 @@ void lt_cpu_numbers(lt_Numbers *numbers, lt_Dtype compute, lt_Dtype result, cons
   case LT_float64:
     numbers->a.float64 = lt_scalar_to_double(*a);
     numbers->b.float64 = lt_scalar_to_double(*b);
-    numbers->limit.float64 = DBL_MAX;
+    numbers->limit.float64 = lt_dtype_is_float(result) ? lt_dtype_largest(result) : DBL_MAX;
     return;
   case LT_int32:
-    numbers->a.int32 = (int32_t)lt_scalar_to_int(*a);
-    numbers->b.int32 = (int32_t)lt_scalar_to_int(*b);
+    numbers->a.int32 = to_int32(a);
+    numbers->b.int32 = to_int32(b);
     return;
   case LT_int64:
     numbers->a.int64 = lt_scalar_to_int(*a);

@@ -1,4 +1,7 @@
-/* rows.c: returns the tables of row loops and folds for this CPU, as selected by isa.c. */
+/* rows.c: returns the tables of loops over rows and planes, folds and Fourier transforms for this
+ * CPU, as selected by isa.c. */
+#include "fft.h"
+#include "planes.h"
 #include "rows.h"
 #include "vector.h"
 
@@ -6,7 +9,9 @@
   extern const lt_Fold *const lt_folds_##isa[LT_STATE_COUNT];                                      \
   extern const lt_Centered *const lt_centereds_##isa[LT_STATE_COUNT];                              \
   extern const lt_Best *const lt_bests_##isa[LT_STATE_COUNT];                                      \
-  extern const lt_RowKernels lt_row_kernels_##isa;
+  extern const lt_RowKernels lt_row_kernels_##isa;                                                 \
+  extern const lt_PlaneKernels lt_plane_kernels_##isa;                                             \
+  extern const lt_FftLoops lt_fft_loops_##isa;
 
 TABLES(base)
 #ifdef LT_ISA_AVX2
@@ -52,3 +57,7 @@ const lt_Best *lt_best(lt_ReductionId id, lt_Dtype work) {
 }
 
 const lt_RowKernels *lt_rows(void) { return BY_ISA(&lt_row_kernels); }
+
+const lt_PlaneKernels *lt_planes(void) { return BY_ISA(&lt_plane_kernels); }
+
+const lt_FftLoops *lt_fft_loops(void) { return BY_ISA(&lt_fft_loops); }

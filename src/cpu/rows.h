@@ -92,7 +92,19 @@ typedef struct lt_Best {
                          T *rstd);                                                                 \
   /* Computes dx (unless NULL) of one row, and adds to dw and db (unless NULL). */                 \
   void (*layer_norm_backward_##F)(const T *g, const T *x, const T *w, T mean, T rstd, int64_t n,   \
-                                  T *dx, T *dw, T *db);
+                                  T *dx, T *dw, T *db);                                            \
+  /* The mean of x, and the sum of the squares of the deviations from it. n >= 1. */               \
+  void (*moments_##F)(const T *x, int64_t n, T *mean, T *squares);                                 \
+  /* The sums of g and of g (x - mean). */                                                         \
+  void (*norm_sums_##F)(const T *g, const T *x, T mean, int64_t n, T *sum, T *product);            \
+  /* y = a (x - mean) + b; dx = a g + b (x - mean) + c */                                          \
+  void (*affine_##F)(const T *x, T mean, T a, T b, int64_t n, T *y);                               \
+  void (*norm_gradient_##F)(const T *g, const T *x, T mean, T a, T b, T c, int64_t n, T *dx);      \
+  /* y[j] = bias + the sum of weight[t] row[t][j] for t < count */                                 \
+  void (*weighted_##F)(const T *const *row, const T *weight, int64_t count, T bias, int64_t n,     \
+                       T *y);                                                                      \
+  /* The sum of x[i] y[i]. */                                                                      \
+  T (*dot_##F)(const T *x, const T *y, int64_t n);
 
 /* Returns the index of the first 0 among n elements `stride` elements apart, or -1. */
 typedef int64_t (*lt_FindZeroFn)(const void *data, int64_t n, int64_t stride);

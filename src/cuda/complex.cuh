@@ -173,6 +173,19 @@ LT_COMPLEX_MATHS m_atan(Complex<R> z) {
   return Complex<R>(w.im, -w.re);
 }
 
+/* cos(y) - 1 = -2 sin^2(y / 2), and |1 + z|^2 - 1 = x (2 + x) + y^2: accurate near 0. */
+LT_COMPLEX_MATHS m_expm1(Complex<R> z) {
+  if (z.im == 0) return Complex<R>(m_expm1(z.re), z.im);
+  R s = m_sin(z.im / 2);
+  return Complex<R>(m_expm1(z.re) * m_cos(z.im) - 2 * s * s, m_exp(z.re) * m_sin(z.im));
+}
+LT_COMPLEX_MATHS m_log1p(Complex<R> z) {
+  R size = m_hypot(1 + z.re, z.im), angle = m_atan2(z.im, 1 + z.re);
+  if (size > (R)0.5 && size < (R)2)
+    return Complex<R>(m_log1p(z.re * (2 + z.re) + z.im * z.im) / 2, angle);
+  return Complex<R>(m_log(size), angle);
+}
+
 LT_COMPLEX_MATHS m_exp2(Complex<R> z) {
   const R ln2 = (R)0.69314718055994530942;
   return m_exp(Complex<R>(z.re * ln2, z.im * ln2));

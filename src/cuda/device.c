@@ -142,9 +142,11 @@ static void find_libraries(void) {
   size_t used = 0;
   for (int i = 0; i < LT_LIBRARIES; i++) {
     char path[1000] = "";
-    bool toolkits = i == LT_LIBRARY_CUBLAS || i == LT_LIBRARY_CUBLASLT;
-    void *library = lt_cuda_library_open((lt_CudaLibrary)i, toolkits ? CUDART_VERSION / 1000 : 0,
-                                         NULL, path, sizeof path);
+    int toolkit = CUDART_VERSION / 1000;
+    bool blas = i == LT_LIBRARY_CUBLAS || i == LT_LIBRARY_CUBLASLT;
+    bool behind = i == LT_LIBRARY_CUFFT || i == LT_LIBRARY_CUSOLVER;
+    int first = blas ? toolkit : behind ? toolkit - 1 : 0;
+    void *library = lt_cuda_library_open((lt_CudaLibrary)i, first, NULL, path, sizeof path);
     if (library) dlclose(library);
     used += (size_t)snprintf(library_text + used, sizeof library_text - used, "%s\t%s\n",
                              lt_cuda_library_name((lt_CudaLibrary)i), path);

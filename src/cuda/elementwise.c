@@ -37,7 +37,9 @@ static lt_CudaNumber number(lt_Dtype compute, lt_Scalar s) {
 
 /* Returns the largest finite number of a result: ops that limit their values use it. */
 static lt_CudaNumber largest(lt_Dtype compute, lt_Dtype result) {
-  if (compute == LT_float64) return (lt_CudaNumber){.float64 = DBL_MAX};
+  if (compute == LT_float64)
+    return (lt_CudaNumber){.float64 =
+                               lt_dtype_is_float(result) ? lt_dtype_largest(result) : DBL_MAX};
   return (lt_CudaNumber){.float32 = result == LT_float16    ? 65504.0f
                                     : result == LT_bfloat16 ? 0x1.FEp127f
                                                             : FLT_MAX};
@@ -167,6 +169,7 @@ static cudaError_t launch_any(const lt_Loop *l, lt_OpId op, int inputs, lt_Dtype
   o.a = number(compute, l->a);
   o.b = number(compute, l->b);
   o.limit = largest(compute, l->operand[0].dtype);
+  if (lt_op_is_wide(op)) return lt_cuda_launch_elementwise_special(&o, &s, stream);
   switch (compute) {
   case LT_float32:
     return lt_cuda_launch_elementwise_float32(&o, &s, stream);

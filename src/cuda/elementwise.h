@@ -4,6 +4,7 @@
  *   elementwise_<type>.cu      any op, dtypes and layout, computed in one type: elementwise.cuh
  *   elementwise_flat.cu        a kernel for each op: contiguous float32, 16 bytes at a time
  *   elementwise_rows.cu        a kernel for each op: floats and bytes in dense rows, the same
+ *   elementwise_special.cu     the ops of type W, any dtypes and layout: elementwise.cuh
  *   elementwise_copy.cu        copies, transposes and fills, for any dtype
  *
  * The expressions of the ops come from ops.def and mathx.h, as on the CPU.
@@ -67,6 +68,11 @@ LT_C_LINKAGE cudaError_t lt_cuda_launch_elementwise_complex64(const lt_CudaOpera
 LT_C_LINKAGE cudaError_t lt_cuda_launch_elementwise_complex128(const lt_CudaOperands *operands,
                                                                const lt_CudaShape *shape,
                                                                cudaStream_t stream);
+
+/* Computes an op of type W, in float64. */
+LT_C_LINKAGE cudaError_t lt_cuda_launch_elementwise_special(const lt_CudaOperands *operands,
+                                                            const lt_CudaShape *shape,
+                                                            cudaStream_t stream);
 
 /* ---- contiguous float32 ---------------------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
-/* fill.c: the ops _arange, linspace and eye. Each number is computed in float64 (integers in int64)
- * from its index alone and rounded once, as on the CPU. */
+/* fill.c: the ops _arange, _linspace and _eye. Each number is computed in float64 (integers in
+ * int64) from its index alone and rounded once, as on the CPU. */
 #include "cuda.h"
 #include "fill.h"
 
@@ -24,7 +24,7 @@ bool lt_cuda__arange(lt_Call *c) {
 
 /* Both halves are computed from their own end, so that both ends are exact and the numbers are
  * symmetric. */
-bool lt_cuda_linspace(lt_Call *c) {
+bool lt_cuda__linspace(lt_Call *c) {
   lt_Tensor *out = c->out[0];
   int64_t n = out->numel;
   if (n == 0) return true;
@@ -40,7 +40,7 @@ bool lt_cuda_linspace(lt_Call *c) {
                                                    stop, step, scale, lt_cuda_stream(c)));
 }
 
-bool lt_cuda_eye(lt_Call *c) {
+bool lt_cuda__eye(lt_Call *c) {
   lt_Tensor *out = c->out[0];
   if (out->numel == 0) return true;
   return lt_cuda_begin(c) &&

@@ -1,12 +1,11 @@
-/* index_update.c: ops that write by index: scatter, scatter_add, index_add, index_copy, index_fill,
- * _index_put, _embedding_backward. The output is contiguous and holds self's values. A call with an
- * index out of range changes nothing, because the kernels that write read the flag of the check
- * before them.
+/* index_update.c: ops that write by index: _scatter, scatter_add, _scatter_fold, index_add,
+ * index_copy, index_fill, _index_put, _embedding_backward. The output is contiguous and holds
+ * self's values. A call with an index out of range changes nothing, because the kernels that write
+ * read the flag of the check before them.
  *
  * Where several elements of the index select the same element (a cell, see index_update.h), the
  * last write wins, and sums have the same rounding on every run. Such elements are found by
- * comparing all elements of a line where it is short, else by a mark in each cell or by sorting.
- */
+ * comparing all elements of a line where it is short, else by a mark in each cell or by sorting. */
 #include "index_update.h"
 #include "sort.h"
 
@@ -122,7 +121,7 @@ static bool put(lt_Call *c, lt_Indexed *x, const lt_Tensor *from, const char *va
   return ok;
 }
 
-bool lt_cuda_scatter(lt_Call *c) {
+bool lt_cuda__scatter(lt_Call *c) {
   lt_Tensor *out = c->out[0], *src = lt_in(c, 3);
   int dim = lt_dim(c->arg[1].i, out->ndim);
   _Alignas(16) char value[16];
@@ -144,8 +143,10 @@ bool lt_cuda_index_fill(lt_Call *c) {
   lt_Tensor *out = c->out[0];
   int dim = lt_dim(c->arg[1].i, out->ndim);
   _Alignas(16) char value[16];
+  lt_Scalar number;
   lt_Indexed x;
-  return dim >= 0 && lt_index_number(c->arg[3].scalar, out->dtype, value) && lt_cuda_begin(c) &&
+  return dim >= 0 && lt_number_of(c, 3, &number) && lt_index_number(number, out->dtype, value) &&
+         lt_cuda_begin(c) &&
          lt_index_line(c, &lt_cuda_index_driver, &x, out, dim, lt_in(c, 2), "index") &&
          put(c, &x, NULL, value);
 }
@@ -181,8 +182,9 @@ static bool group_columns(lt_CudaAdd *a) {
   return true;
 }
 
-bool lt_cuda_index_add_to(lt_Call *c, lt_Indexed *x, lt_Tensor *to, const lt_Tensor *from,
-                          lt_Scalar scale, int64_t skip) {
+/* Adds `from` to the region x of `to`, or folds it in another way (fold < 0: adds). */
+static bool add_or_fold(lt_Call *c, lt_Indexed *x, lt_Tensor *to, const lt_Tensor *from,
+                        lt_Scalar scale, int64_t skip, int fold) {
   if (x->p.count == 0 || to->numel == 0) return true;
   lt_Tensor *cells = NULL, *order = NULL;
   lt_CudaLines lines = lines_of(x);
@@ -199,16 +201,23 @@ bool lt_cuda_index_add_to(lt_Call *c, lt_Indexed *x, lt_Tensor *to, const lt_Ten
                   .scale = lt_scalar_to_double(scale),
                   .scale_int = lt_scalar_to_int(scale),
                   .bad = x->bad};
-  a.by_four = group_columns(&a);
+  a.by_four = fold < 0 && group_columns(&a);
   bool ok = true;
   if (x->length > 1) {
     ok = order_cells(c, &lines, &cells, &order);
     if (ok) a.cells = lt_tensor_data(cells), a.order = lt_tensor_data(order);
   }
-  ok = ok && lt_cuda_launch_ok(lt_cuda_launch_add(&a, lt_cuda_stream(c)));
+  cudaStream_t stream = lt_cuda_stream(c);
+  ok = ok && lt_cuda_launch_ok(fold < 0 ? lt_cuda_launch_add(&a, stream)
+                                        : lt_cuda_launch_fold(&a, fold, stream));
   lt_release(cells);
   lt_release(order);
   return ok;
+}
+
+bool lt_cuda_index_add_to(lt_Call *c, lt_Indexed *x, lt_Tensor *to, const lt_Tensor *from,
+                          lt_Scalar scale, int64_t skip) {
+  return add_or_fold(c, x, to, from, scale, skip, -1);
 }
 
 static bool add(lt_Call *c, lt_Indexed *x, const lt_Tensor *from, lt_Scalar scale) {
@@ -224,6 +233,22 @@ bool lt_cuda_scatter_add(lt_Call *c) {
   return dim >= 0 && lt_cuda_begin(c) &&
          lt_index_each(c, &lt_cuda_index_driver, &x, out, dim, lt_in(c, 2)) &&
          add(c, &x, lt_in(c, 3), lt_scalar_int(1));
+}
+
+bool lt_cuda__scatter_fold(lt_Call *c) {
+  lt_Tensor *out = c->out[0];
+  const char *how = c->arg[4].string;
+  int dim = lt_dim(c->arg[1].i, out->ndim);
+  int fold = !strcmp(how, "prod")   ? LT_FOLD_PROD
+             : !strcmp(how, "amax") ? LT_FOLD_AMAX
+                                    : LT_FOLD_AMIN;
+  lt_Indexed x;
+  if (dim < 0 || !lt_cuda_begin(c) ||
+      !lt_index_each(c, &lt_cuda_index_driver, &x, out, dim, lt_in(c, 2)))
+    return false;
+  bool ok = add_or_fold(c, &x, out, lt_in(c, 3), lt_scalar_int(1), -1, fold);
+  lt_index_close(&x);
+  return ok;
 }
 
 bool lt_cuda_index_add(lt_Call *c) {

@@ -243,6 +243,55 @@ static cudaError_t add(const lt_CudaAdd *a, T scale, cudaStream_t stream) {
   return launch_each_alone("index_add", add_kernel<T, DTYPE, W>, a->lines.count * a->columns.count,
                            stream, *a, scale);
 }
+/* ---- other folds ----------------------------------------------------------------------------- */
+
+LT_DEVICE_INLINE float times(float a, float b) { return __fmul_rn(a, b); }
+LT_DEVICE_INLINE double times(double a, double b) { return __dmul_rn(a, b); }
+LT_DEVICE_INLINE int64_t times(int64_t a, int64_t b) {
+  return (int64_t)((uint64_t)a * (uint64_t)b);
+}
+template <class T> LT_DEVICE_INLINE T fold_two(int how, T a, T b) {
+  if (how == LT_FOLD_PROD) return times(a, b);
+  return (how == LT_FOLD_AMAX ? b > a : b < a) || b != b ? b : a;
+}
+
+/* Folds column k of the run of equal cells that begins with the sorted line e, as add_run does. */
+template <class T>
+LT_DEVICE_INLINE void fold_run(const lt_CudaAdd &a, int how, int64_t e, int64_t k) {
+  uint64_t cell = a.order ? a.cells[e] : 0;
+  if (a.order && e > 0 && a.cells[e - 1] == cell) return;
+  int64_t line = a.order ? a.order[e] : e;
+  Offsets own = pair_of(a.lines, line), column = pair_of(a.columns, k);
+  int64_t place = own.self + column.self + a.at[line] * a.step;
+  T value = load<T>(a.to, a.dtype, place);
+  value = fold_two(how, value, load<T>(a.from, a.dtype, own.other + column.other));
+  while (a.order && e + 1 < a.lines.count && a.cells[e + 1] == cell) {
+    int64_t from = pair_of(a.lines, a.order[++e]).other + column.other;
+    value = fold_two(how, value, load<T>(a.from, a.dtype, from));
+  }
+  store(a.to, a.dtype, place, value);
+}
+
+template <class T> static __global__ void fold_kernel(lt_CudaAdd a, int how) {
+  if (*a.bad) return;
+  LT_EACH_ALONE(i, a.lines.count * a.columns.count) {
+    int64_t k, e = divide(i, a.columns.count, &k);
+    fold_run<T>(a, how, e, k);
+  }
+}
+template <class T> static cudaError_t fold(const lt_CudaAdd *a, int how, cudaStream_t stream) {
+  return launch_each_alone("index_fold", fold_kernel<T>, a->lines.count * a->columns.count, stream,
+                           *a, how);
+}
+
+cudaError_t lt_cuda_launch_fold(const lt_CudaAdd *a, int how, cudaStream_t stream) {
+  if (a->dtype == LT_float64) return fold<double>(a, how, stream);
+  bool small = a->dtype == LT_float32 || a->dtype == LT_float16 || a->dtype == LT_bfloat16;
+  return small ? fold<float>(a, how, stream) : fold<int64_t>(a, how, stream);
+}
+
+/* ---- the launch of the addition -------------------------------------------------------------- */
+
 template <int DTYPE> static cudaError_t add_floats(const lt_CudaAdd *a, cudaStream_t stream) {
   float scale = (float)a->scale;
   return a->by_four ? add<float, DTYPE, 4>(a, scale, stream)

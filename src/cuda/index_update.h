@@ -72,6 +72,11 @@ typedef struct lt_CudaAdd {
 /* Launches the addition. Each sum is added by one thread, in the order of the index. */
 LT_C_LINKAGE cudaError_t lt_cuda_launch_add(const lt_CudaAdd *a, cudaStream_t stream);
 
+/* Launches another fold of the same geometry, without scale and skip: a product, or the largest or
+ * smallest value (NaN is both). */
+typedef enum lt_CudaFold { LT_FOLD_PROD, LT_FOLD_AMAX, LT_FOLD_AMIN } lt_CudaFold;
+LT_C_LINKAGE cudaError_t lt_cuda_launch_fold(const lt_CudaAdd *a, int fold, cudaStream_t stream);
+
 #ifndef __cplusplus
 /* Adds scale * from to the region x of `to`, with `from` broadcast to the region. `skip` is an
  * index that is ignored, or -1. Does not close x. */

@@ -19,19 +19,22 @@
 static const struct {
   const char *name, *file;
   int versions[4]; /* major versions, the newest first; 0 ends the list */
+  int behind;      /* how much lower they are than the toolkit's */
 } libraries[LT_LIBRARIES] = {
-    [LT_LIBRARY_CUBLAS] = {"cuBLAS", "libcublas.so", {13, 12, 11}},
-    [LT_LIBRARY_CUBLASLT] = {"cuBLASLt", "libcublasLt.so", {13, 12, 11}},
-    [LT_LIBRARY_CUDNN] = {"cuDNN", "libcudnn.so", {9, 8}},
-    [LT_LIBRARY_NVRTC] = {"NVRTC", "libnvrtc.so", {13, 12}},
-    [LT_LIBRARY_NCCL] = {"NCCL", "libnccl.so", {2}},
+    [LT_LIBRARY_CUBLAS] = {"cuBLAS", "libcublas.so", {13, 12, 11}, 0},
+    [LT_LIBRARY_CUBLASLT] = {"cuBLASLt", "libcublasLt.so", {13, 12, 11}, 0},
+    [LT_LIBRARY_CUSOLVER] = {"cuSOLVER", "libcusolver.so", {12, 11}, 1},
+    [LT_LIBRARY_CUFFT] = {"cuFFT", "libcufft.so", {12, 11, 10}, 1},
+    [LT_LIBRARY_CUDNN] = {"cuDNN", "libcudnn.so", {9, 8}, 0},
+    [LT_LIBRARY_NVRTC] = {"NVRTC", "libnvrtc.so", {13, 12}, 0},
+    [LT_LIBRARY_NCCL] = {"NCCL", "libnccl.so", {2}, 0},
 };
 
 const char *lt_cuda_library_name(lt_CudaLibrary library) { return libraries[library].name; }
 
 typedef struct Search {
   char file[64]; /* "libcublas.so.13" */
-  int version;
+  int toolkit;   /* the major version of its toolkit */
   bool (*accepts)(void *handle);
   void *handle; /* NULL until the library is found */
   char *path;
@@ -79,7 +82,7 @@ static bool try_folders(Search *s, const char *root, const char *below) {
 
 static bool try_toolkits(Search *s) {
   char versioned[64];
-  snprintf(versioned, sizeof versioned, "/usr/local/cuda-%d*/lib64", s->version);
+  snprintf(versioned, sizeof versioned, "/usr/local/cuda-%d*/lib64", s->toolkit);
   return try_folders(s, getenv("CUDA_HOME"), "/lib64") ||
          try_folders(s, getenv("CUDA_PATH"), "/lib64") ||
          try_folders(s, LT_CUDA_SYSTEM "/usr/local/cuda", "/lib64") ||
@@ -141,7 +144,7 @@ static bool try_python(Search *s) {
 /* ---- the search ------------------------------------------------------------------------------ */
 
 static bool try_version(Search *s, lt_CudaLibrary library, int version) {
-  s->version = version;
+  s->toolkit = version + libraries[library].behind;
   snprintf(s->file, sizeof s->file, "%s.%d", libraries[library].file, version);
   return try_file(s, s->file) || try_toolkits(s) || try_python(s);
 }

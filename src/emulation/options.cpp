@@ -23,9 +23,9 @@ struct Plan {
   std::atomic<unsigned long> calls[(int)Fault::KINDS];
 };
 
-const char *const fault_names[] = {"oom",      "load",   "launch",   "illegal", "copy",   "sync",
-                                   "event",    "stream", "host",     "blas",    "buffer", "library",
-                                   "pipeline", "queue",  "commands", "commit",  "wait",   "lost"};
+const char *const fault_names[] = {
+    "oom",  "load", "launch", "illegal", "copy",     "sync",  "event",    "stream", "host", "blas",
+    "plan", "fft",  "buffer", "library", "pipeline", "queue", "commands", "commit", "wait", "lost"};
 static_assert(sizeof fault_names / sizeof *fault_names == (size_t)Fault::KINDS, "one name each");
 
 /* Calls each(item) for the items of a comma-separated list, without the blanks around them. */
@@ -78,7 +78,7 @@ void read_devices(Options &o) {
   bool named = false, mine = false;
   o.devices = 1;
   o.memory = (size_t)256 << 20;
-  o.peer = true;
+  o.peer = o.libraries = true;
   for_each_item(getenv("LUTRA_EMULATE"), [&](const char *item) {
     if (strncmp(item, "memory=", 7) == 0) {
       size_t n = size_of(item + 7);
@@ -88,6 +88,8 @@ void read_devices(Options &o) {
         report_invalid("LUTRA_EMULATE", item, "memory=256MiB");
     } else if (strcmp(item, "peer=on") == 0 || strcmp(item, "peer=off") == 0) {
       o.peer = item[6] == 'n';
+    } else if (strcmp(item, "libraries=on") == 0 || strcmp(item, "libraries=off") == 0) {
+      o.libraries = item[11] == 'n';
     } else if (read_count(o, item)) {
       named = mine = true;
     } else if (strncmp(item, "link=", 5) == 0) {

@@ -3,6 +3,7 @@
  *   LUTRA_EMULATE=cuda:2,mps,memory=1GiB   number of devices of each type (1 to 8; default 1),
  *                                      memory of each device
  *   LUTRA_EMULATE=cuda:2,peer=off      no peer access: copies between devices go through the host
+ *   LUTRA_EMULATE=cuda,libraries=off   libraries that a backend can do without are not found
  *   LUTRA_EMULATE_STRICT=1             host code that accesses a device's memory ends with a
  *                                      message; implies POISON; see barriers_need_all
  *   LUTRA_EMULATE_POISON=1             new memory is filled with NaN
@@ -45,6 +46,8 @@ enum class Fault {
   STREAM,
   HOST,
   BLAS,
+  PLAN, /* of a Fourier transform */
+  FFT,
   /* Metal. COMMIT: a command buffer fails; OOM: it fails for lack of memory; LOST: the device is
    * lost; ILLEGAL: a dispatch has a page fault; WAIT: a wait for an event times out. */
   BUFFER,
@@ -62,7 +65,8 @@ enum class Fault {
 struct Options {
   int devices; /* number of devices of the machine */
   size_t memory;
-  bool peer; /* peer access between devices is possible */
+  bool peer;      /* peer access between devices is possible */
+  bool libraries; /* optional libraries are found */
   bool strict, poison, reverse;
   long delay; /* microseconds */
   int workers;

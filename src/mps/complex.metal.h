@@ -102,6 +102,19 @@ static inline Complex m_atan(Complex z) {
   return Complex(w.im, -w.re);
 }
 
+/* cos(y) - 1 = -2 sin^2(y / 2), and |1 + z|^2 - 1 = x (2 + x) + y^2: accurate near 0. */
+static inline Complex m_expm1(Complex z) {
+  if (z.im == 0) return Complex(m_expm1(z.re), z.im);
+  float s = m_sin(z.im / 2);
+  return Complex(m_expm1(z.re) * m_cos(z.im) - 2 * s * s, m_exp(z.re) * m_sin(z.im));
+}
+static inline Complex m_log1p(Complex z) {
+  float size = m_hypot(1 + z.re, z.im), angle = m_atan2(z.im, 1 + z.re);
+  if (size > 0.5f && size < 2.0f)
+    return Complex(m_log1p(z.re * (2 + z.re) + z.im * z.im) / 2, angle);
+  return Complex(m_log(size), angle);
+}
+
 static inline Complex m_exp2(Complex z) {
   const float ln2 = 0.69314718055994530942f;
   return m_exp(Complex(z.re * ln2, z.im * ln2));

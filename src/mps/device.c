@@ -136,6 +136,7 @@ lt_Backend lt_mps_backend = {
     .kernels.user_limits = lt_mps_kernel_limits,
     .kernels.user_stop = lt_mps_kernel_stop,
     .kernels.elementwise = lt_mps_elementwise,
+    .kernels.elementwise_supported = lt_mps_elementwise_supported,
     .kernels.check_divisor = lt_mps_check_divisor,
     .kernels.table = kernels,
 };

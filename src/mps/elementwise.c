@@ -290,3 +290,8 @@ bool lt_mps_elementwise(const lt_Loop *l) {
   lt_OpId op = simplified_op(l);
   return compute_op(l, op, op == l->op ? l->inputs : 1, compute);
 }
+
+bool lt_mps_elementwise_supported(lt_OpId op, lt_Dtype compute) {
+  (void)compute;
+  return !lt_op_is_wide(op);
+}

@@ -1,5 +1,5 @@
-/* fill.c: the ops _arange, linspace and eye. Each number is computed in float64 (integers in int64)
- * from its index alone and rounded once, as on the CPU. */
+/* fill.c: the ops _arange, _linspace and _eye. Each number is computed in float64 (integers in
+ * int64) from its index alone and rounded once, as on the CPU. */
 #include "fill.h"
 #include "loops.h"
 
@@ -44,7 +44,7 @@ bool lt_mps__arange(lt_Call *c) {
 
 /* Both halves are computed from their own end, so that both ends are exact and the numbers are
  * symmetric. */
-bool lt_mps_linspace(lt_Call *c) {
+bool lt_mps__linspace(lt_Call *c) {
   lt_Tensor *out = c->out[0];
   int64_t n = out->numel;
   if (n == 0) return true;
@@ -63,7 +63,7 @@ bool lt_mps_linspace(lt_Call *c) {
   return launch(c, "floats", &s);
 }
 
-bool lt_mps_eye(lt_Call *c) {
+bool lt_mps__eye(lt_Call *c) {
   lt_Tensor *out = c->out[0];
   if (out->numel == 0) return true;
   int64_t rows = out->shape[0], columns = out->shape[1];

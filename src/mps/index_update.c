@@ -1,12 +1,11 @@
-/* index_update.c: ops that write by index: scatter, scatter_add, index_add, index_copy, index_fill,
- * _index_put, _embedding_backward. The output is contiguous and holds self's values. A call with an
- * index out of range changes nothing, because the kernels that write read the report of the check
- * before them.
+/* index_update.c: ops that write by index: _scatter, scatter_add, index_add, index_copy,
+ * index_fill, _index_put, _embedding_backward. The output is contiguous and holds self's values. A
+ * call with an index out of range changes nothing, because the kernels that write read the report
+ * of the check before them.
  *
  * Where several elements of the index select the same element (a cell, see index_update.h), the
  * last write wins, and sums have the same rounding on every run. Such elements are found by
- * comparing all elements of a line where it is short, else by a mark in each cell or by sorting.
- */
+ * comparing all elements of a line where it is short, else by a mark in each cell or by sorting. */
 #include "index_update.h"
 #include "loops.h"
 #include "sort.h"
@@ -124,7 +123,7 @@ static bool put(lt_Call *c, lt_Indexed *x, const lt_Tensor *from, const char *va
   return ok;
 }
 
-bool lt_mps_scatter(lt_Call *c) {
+bool lt_mps__scatter(lt_Call *c) {
   lt_Tensor *out = c->out[0], *src = lt_in(c, 3);
   int dim = lt_dim(c->arg[1].i, out->ndim);
   char value[16];
@@ -146,8 +145,10 @@ bool lt_mps_index_fill(lt_Call *c) {
   lt_Tensor *out = c->out[0];
   int dim = lt_dim(c->arg[1].i, out->ndim);
   char value[16];
+  lt_Scalar number;
   lt_Indexed x;
-  return dim >= 0 && lt_index_number(c->arg[3].scalar, out->dtype, value) && lt_mps_begin(c) &&
+  return dim >= 0 && lt_number_of(c, 3, &number) && lt_index_number(number, out->dtype, value) &&
+         lt_mps_begin(c) &&
          lt_index_line(c, &lt_mps_index_driver, &x, out, dim, lt_in(c, 2), "index") &&
          put(c, &x, NULL, value);
 }

@@ -152,6 +152,8 @@ void lt_mps_kernel_stop(int index); /* on emulated devices only */
 /* ---- elementwise.c, fault.c: members of lt_Backend ------------------------------------------- */
 
 bool lt_mps_elementwise(const lt_Loop *loop);
+/* False for ops of type W: there is no float64. */
+bool lt_mps_elementwise_supported(lt_OpId op, lt_Dtype compute);
 bool lt_mps_check_divisor(const lt_Call *c, const lt_Tensor *divisor);
 
 /* ---- fault.c: values that only the device can see -------------------------------------------- */

@@ -71,6 +71,22 @@ static int search(lua_State *L) {
   return 2;
 }
 
+// Pushes the loader of a module of Lutra and its second argument: from package.preload, where the
+// namespaces of ops are, else from a file, by `search` (upvalue 1). Pushes nil, nil if none exists.
+// The stack holds the module's name and two more values.
+static void push_loader(lua_State *L, const char *module) {
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
+  if (is_library_module(module) && lua_getfield(L, -1, module) == LUA_TFUNCTION) {
+    lua_replace(L, -2);
+    lua_pushliteral(L, ":preload:");
+    return;
+  }
+  lua_settop(L, 3);
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_pushvalue(L, 1);
+  lua_call(L, 1, 2);
+}
+
 // Implements `require` for Lutra's modules: as Lua's (upvalue 2), but changes that a program makes
 // to `package` do not hide these modules. Upvalue 1 is `search`.
 static int private_require(lua_State *L) {
@@ -79,9 +95,7 @@ static int private_require(lua_State *L) {
   luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
   lua_getfield(L, 2, module);
   if (lua_toboolean(L, -1)) return 1;
-  lua_pushvalue(L, lua_upvalueindex(1));
-  lua_pushvalue(L, 1);
-  lua_call(L, 1, 2); // index 4: the loader, 5: its file name
+  push_loader(L, module); // index 4: the loader, 5: its file name
   if (!lua_isfunction(L, 4)) {
     lua_pushvalue(L, lua_upvalueindex(2));
     lua_pushvalue(L, 1);

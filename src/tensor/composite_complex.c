@@ -27,13 +27,35 @@ static lt_Tensor *put_part(lt_Tensor *z, int part, lt_Arg value) {
                                      : lt_do_in_place(fill, LT_ARG(to), value);
 }
 
+static bool needs_grad(const lt_Call *c) {
+  bool any = false;
+  for (int i = 0; i < c->nargs && lt_grad_enabled(); i++)
+    any |= lt_in(c, i) && lt_tensor_requires_grad(lt_in(c, i));
+  return any;
+}
+
+/* Returns a complex tensor of the parts in c->arg, by ops that are recorded. */
+static lt_Tensor *of_pairs(const lt_Call *c, int ndim, const int64_t *shape, lt_Dtype dtype) {
+  lt_Tensor *part[2];
+  for (int i = 0; i < 2; i++) {
+    part[i] = lt_in(c, i);
+    if (part[i])
+      part[i] = lt_do(expand, LT_ARG(lt_do(to, LT_ARG(part[i]), LT_NIL, lt_arg_dtype(dtype))),
+                      LT_INTS(shape, ndim));
+    else
+      part[i] =
+          lt_do(full, LT_INTS(shape, ndim), c->arg[i], lt_arg_dtype(dtype), LT_ARG(c->device));
+    if (!part[i]) return NULL;
+  }
+  return lt_do(view_as_complex, LT_ARG(lt_do(stack, LT_TENSORS(part, 2), LT_ARG(-1))));
+}
+
 /* complex (real, imag): operands that are broadcast */
 bool lt_composite_complex(lt_Call *c) {
   lt_Dtype dtype = lt_result_type(c->arg, 2);
   if (lt_dtype_is_complex(dtype))
     return lt_fail("expected real tensors or numbers for arguments '%s' and '%s', got \"%s\"",
                    lt_arg_name(c, 0), lt_arg_name(c, 1), lt_dtype_name(dtype));
-  if (!lt_autograd_check_complex(c)) return false;
   int ndim = 0;
   int64_t shape[LT_MAX_DIMS];
   for (int i = 0; i < 2; i++) {
@@ -42,6 +64,7 @@ bool lt_composite_complex(lt_Call *c) {
       return lt_fail("cannot broadcast the shapes %s and %s together", lt_text(lt_in(c, 0)),
                      lt_text(lt_in(c, 1)));
   }
+  if (needs_grad(c)) return lt_result_set(c, of_pairs(c, ndim, shape, dtype));
   lt_Tensor *z =
       lt_do(empty, LT_INTS(shape, ndim), lt_arg_dtype(lt_dtype_complex(dtype)), LT_ARG(c->device));
   bool ok = z && put_part(z, 0, c->arg[0]) && put_part(z, 1, c->arg[1]);
@@ -67,12 +90,13 @@ static bool is_value(const lt_Call *c, int i) {
  * are real. `args` is a copy of the call's arguments, of which the first is converted to the
  * argument `dtype` if that is given. */
 static bool check_parts(const lt_Call *c, lt_Arg *args) {
+  const lt_Tensor *t;
   for (int i = 0; i < c->nargs; i++) {
     if (is_value(c, i) && !lt_check_same_dtype(c, 0, i)) return false;
-    if (args[i].kind == LT_ARG_TENSOR && !is_value(c, i) &&
-        lt_dtype_is_complex(args[i].tensor->dtype))
+    if ((args[i].kind == LT_ARG_TENSOR || args[i].kind == LT_ARG_TENSORS) && !is_value(c, i) &&
+        lt_arg_is_complex(&args[i], &t))
       return lt_fail("expected a real tensor for argument '%s', got \"%s\"", lt_arg_name(c, i),
-                     lt_dtype_name(args[i].tensor->dtype));
+                     lt_dtype_name(t->dtype));
     if (args[i].kind == LT_ARG_SCALAR && !lt_check_real_number(c, i)) return false;
   }
   int dtype = c->signature->dtype_param;
@@ -109,12 +133,20 @@ static lt_Tensor *reduced(const lt_Call *c, const lt_Arg *args, unsigned mask) {
   return lt_do(view_as_complex, LT_ARG(lt_do_(c->op, false, own, c->nargs, 0)));
 }
 
+/* The argument dtype is real: self is converted to it first. */
+bool lt_form_by_dtype(lt_Call *c) {
+  lt_Arg args[LT_MAX_ARGS];
+  memcpy(args, c->arg, sizeof *args * (size_t)c->nargs);
+  args[0] = LT_ARG(lt_do(to, args[0], LT_NIL, args[c->signature->dtype_param]));
+  return lt_result_set(c, args[0].tensor ? lt_do_(c->op, c->in_place, args, c->nargs, 0) : NULL);
+}
+
 /* A BILINEAR op is computed by (x + iy)(u + iv) = xu - yv + i(xv + yu). An in-place op writes self
  * at the end, so that a failure changes nothing. */
 bool lt_form_by_parts(lt_Call *c) {
   lt_Arg args[LT_MAX_ARGS];
   memcpy(args, c->arg, sizeof *args * (size_t)c->nargs);
-  if (!check_parts(c, args) || !lt_autograd_check_complex(c)) return false;
+  if (!check_parts(c, args)) return false;
   if (!lt_dtype_is_complex(args[0].tensor->dtype)) /* the argument dtype is bool */
     return lt_result_set(c, lt_do_(c->op, false, args, c->nargs, 0));
   int ndim = args[0].tensor->ndim;

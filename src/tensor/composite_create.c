@@ -6,9 +6,9 @@
 
 #include <math.h>
 
-/* Returns the index of the first of the options dtype, device, requires_grad, which are the last
- * parameters of every factory function. */
-static int options(const lt_Call *c) { return c->nargs - 3; }
+/* Returns the index of the first of the options dtype, device, requires_grad, which every factory
+ * function has. */
+static int options(const lt_Call *c) { return c->signature->requires_grad_param - 2; }
 
 /* Returns the option dtype, or `otherwise`. */
 static lt_Dtype dtype_option(const lt_Call *c, lt_Dtype otherwise) {
@@ -95,24 +95,100 @@ bool lt_composite_new_full(lt_Call *c) {
 
 /* ---- rows of numbers ------------------------------------------------------------------------- */
 
-/* arange (start, stop?, step): with start alone, 1..start */
-bool lt_composite_arange(lt_Call *c) {
-  lt_Arg start = lt_given(c, 1) ? c->arg[0] : LT_ARG(lt_scalar_int(LT_INDEX_BASE));
-  lt_Arg stop = lt_given(c, 1) ? c->arg[1] : c->arg[0];
-  return made(c, lt_do(_arange, start, stop, c->arg[2], c->arg[3], LT_ARG(device_option(c))));
+/* Returns true when the dtype is an integer dtype and a bound is an integer that does not fit. */
+static bool wraps(lt_Dtype dtype, lt_Arg start, lt_Arg stop) {
+  int64_t low, high;
+  if (dtype == LT_bool || lt_dtype_is_float(dtype) || lt_dtype_is_complex(dtype)) return false;
+  if (start.scalar.kind == LT_FLOATING || stop.scalar.kind == LT_FLOATING) return false;
+  lt_dtype_range(dtype, &low, &high);
+  int64_t a = lt_scalar_to_int(start.scalar), b = lt_scalar_to_int(stop.scalar);
+  return a < low || a > high || b < low || b > high;
 }
 
-/* logspace (start, stop, steps, base): the exponents are computed in float64 where the device
- * has it, because an error in them is multiplied by the result */
+/* arange (start, stop?, step): with start alone, 1..start. Negative numbers of an unsigned dtype
+ * wrap, as in PyTorch. */
+bool lt_composite_arange(lt_Call *c) {
+  lt_Arg start = lt_given(c, 1) ? c->arg[0] : LT_ARG(lt_scalar_int(LT_INDEX_BASE));
+  lt_Arg stop = lt_given(c, 1) ? c->arg[1] : c->arg[0], device = LT_ARG(device_option(c));
+  if (!lt_given(c, 3) || c->arg[3].dtype != LT_uint8 || !wraps(LT_uint8, start, stop))
+    return made(c, lt_do(_arange, start, stop, c->arg[2], c->arg[3], device));
+  lt_Tensor *wide = lt_do(_arange, start, stop, c->arg[2], lt_arg_dtype(LT_int64), device);
+  return made(c, lt_do(to, LT_ARG(wide), LT_NIL, c->arg[3]));
+}
+
+/* Returns the real or imaginary part of a number. */
+static lt_Arg part_of(lt_Scalar s, bool imaginary) {
+  if (s.kind == LT_COMPLEX) return LT_ARG(imaginary ? s.im : s.f);
+  return imaginary ? LT_ARG(0.0) : LT_ARG(s);
+}
+
+/* Returns `steps` numbers from start to stop, of any dtype. */
+static lt_Tensor *spaced(lt_Arg start, lt_Arg stop, lt_Arg steps, lt_Dtype dtype,
+                         lt_Device device) {
+  lt_Arg at = LT_ARG(device);
+  if (!lt_dtype_is_complex(dtype))
+    return lt_do(_linspace, start, stop, steps, lt_arg_dtype(dtype), at);
+  lt_Arg real = lt_arg_dtype(lt_dtype_real(dtype));
+  lt_Tensor *re = lt_do(_linspace, part_of(start.scalar, false), part_of(stop.scalar, false), steps,
+                        real, at),
+            *im = lt_do(_linspace, part_of(start.scalar, true), part_of(stop.scalar, true), steps,
+                        real, at);
+  return lt_do(complex, LT_ARG(re), LT_ARG(im));
+}
+
+/* Returns the dtype option; without it the default float, or the complex dtype of its parts when
+ * one of the ends is complex. */
+static lt_Dtype spaced_dtype(const lt_Call *c) {
+  bool complex = c->arg[0].scalar.kind == LT_COMPLEX || c->arg[1].scalar.kind == LT_COMPLEX;
+  return dtype_option(c, complex ? lt_dtype_complex(lt_dtype_default()) : lt_dtype_default());
+}
+
+/* linspace (start, stop, steps) */
+bool lt_composite_linspace(lt_Call *c) {
+  return made(c, spaced(c->arg[0], c->arg[1], c->arg[2], spaced_dtype(c), device_option(c)));
+}
+
+/* eye (n, m?) */
+bool lt_composite_eye(lt_Call *c) {
+  lt_Dtype dtype = dtype_option(c, lt_dtype_default());
+  bool complex = lt_dtype_is_complex(dtype);
+  lt_Tensor *t =
+      lt_do(_eye, c->arg[0], c->arg[1], lt_arg_dtype(complex ? lt_dtype_real(dtype) : dtype),
+            LT_ARG(device_option(c)));
+  return made(c, complex ? lt_do(to, LT_ARG(t), LT_NIL, lt_arg_dtype(dtype)) : t);
+}
+
+/* Rounds a number to a dtype. */
+static bool round_to(lt_Arg *a, lt_Dtype dtype) {
+  char element[16];
+  if (a->scalar.kind == LT_COMPLEX) return true;
+  if (!lt_dtype_is_float(dtype))
+    a->scalar = lt_scalar_int(lt_scalar_to_int(a->scalar));
+  else if (!lt_scalar_store(a->scalar, dtype, element))
+    return false;
+  else
+    a->scalar = lt_scalar_load(dtype, element);
+  return true;
+}
+
+/* logspace (start, stop, steps, base): the exponents, whose ends are rounded to the result's dtype,
+ * are computed in float64 where the device has it, because an error in them is multiplied by the
+ * result */
 bool lt_composite_logspace(lt_Call *c) {
   lt_Device device = device_option(c);
   bool wide = lt_op_supported(LT_OP_pow, device.type, LT_float64);
-  lt_Dtype dtype = wide ? LT_float64 : LT_float32;
-  lt_Tensor *exponents =
-      lt_do(linspace, c->arg[0], c->arg[1], c->arg[2], lt_arg_dtype(dtype), LT_ARG(device));
-  lt_Tensor *powers = lt_do(pow, c->arg[3], LT_ARG(exponents));
-  return made(c,
-              lt_do(to, LT_ARG(powers), LT_NIL, lt_arg_dtype(dtype_option(c, lt_dtype_default()))));
+  lt_Dtype dtype = wide ? LT_float64 : LT_float32, result = spaced_dtype(c);
+  lt_Arg start = c->arg[0], stop = c->arg[1];
+  lt_Tensor *powers;
+  if (lt_dtype_is_complex(result)) {
+    double base = lt_scalar_to_double(c->arg[3].scalar);
+    lt_Tensor *exponents = spaced(start, stop, c->arg[2], lt_dtype_complex(dtype), device);
+    powers = lt_do(exp, LT_ARG(lt_do(mul, LT_ARG(exponents), LT_ARG(log(base)))));
+  } else {
+    if (!round_to(&start, result) || !round_to(&stop, result)) return false;
+    powers = lt_do(pow, c->arg[3], LT_ARG(spaced(start, stop, c->arg[2], dtype, device)));
+  }
+  return made(c, lt_do(to, LT_ARG(powers), LT_NIL, lt_arg_dtype(result)));
 }
 
 /* ---- random numbers -------------------------------------------------------------------------- */
@@ -202,9 +278,10 @@ bool lt_composite_dropout(lt_Call *c) {
   if (!(p >= 0 && p <= 1))
     return lt_fail("expected a probability from 0 to 1 for argument 'p', got %s",
                    lt_number_text(p));
-  if (!lt_check_float(c, 0)) return false;
+  lt_Dtype real = lt_dtype_real(lt_in(c, 0)->dtype);
+  if (real == lt_in(c, 0)->dtype && !lt_check_float(c, 0)) return false;
   if (!c->arg[2].b || p == 0) return lt_result_set(c, lt_in(c, 0));
-  lt_Tensor *kept = lt_do(empty_like, c->arg[0]);
+  lt_Tensor *kept = lt_do(empty_like, c->arg[0], lt_arg_dtype(real));
   kept = p == 1 ? lt_do_in_place(fill, LT_ARG(kept), LT_ARG(0))
                 : lt_do_in_place(_bernoulli, LT_ARG(kept), LT_ARG(1 - p));
   if (p < 1) kept = lt_do_in_place(mul, LT_ARG(kept), LT_ARG(1 / (1 - p)));

@@ -1,6 +1,6 @@
 /* composite_kernel.c: composite forms of ops that have kernels: they compute the op by core ops, on
  * devices without a kernel for it. Each calls the op's infer function, so that errors are the same
- * on every device. */
+ * on every device. That of an op with an in-place variant handles c->in_place. */
 #include "infer.h"
 
 #define LT_KERNEL_NAME(op) lt_form_##op
@@ -19,9 +19,14 @@ static lt_Tensor *scaled(const lt_Arg *self, const lt_Arg *beta) {
 /* addmm (self, mat1, mat2, beta, alpha) */
 bool lt_form_addmm(lt_Call *c) {
   if (!c->info->infer(c)) return false;
+  const lt_Tensor *self = lt_in(c, 0);
+  const lt_Spec *s = &c->spec[0];
+  if (c->in_place && !lt_shape_equal(self->ndim, self->shape, s->ndim, s->shape))
+    return lt_fail("cannot store the result in self: the result has the shape %s, self has %s",
+                   lt_shape_text(s->ndim, s->shape), lt_text(self));
   lt_Tensor *product = lt_do(mm, c->arg[1], c->arg[2]);
-  return lt_result_set(
-      c, lt_do(add, LT_ARG(scaled(&c->arg[0], &c->arg[3])), LT_ARG(product), c->arg[4]));
+  lt_Tensor *sum = lt_do(add, LT_ARG(scaled(&c->arg[0], &c->arg[3])), LT_ARG(product), c->arg[4]);
+  return lt_result_set(c, c->in_place ? lt_do_in_place(_copy, c->arg[0], LT_ARG(sum)) : sum);
 }
 
 /* mean (self, dim?, keepdim, dtype?): divides before the sum is rounded to a 16-bit dtype, in which
@@ -38,6 +43,22 @@ bool lt_form_mean(lt_Call *c) {
   return lt_result_set(c, wide == result.dtype
                               ? quotient
                               : lt_do(to, LT_ARG(quotient), LT_NIL, lt_arg_dtype(result.dtype)));
+}
+
+/* uniform_ (self, from, to, generator?) of complex numbers: of both parts. */
+bool lt_form_uniform(lt_Call *c) {
+  lt_Tensor *parts = lt_do(view_as_real, c->arg[0]);
+  if (!parts || !lt_do_in_place(uniform, LT_ARG(parts), c->arg[1], c->arg[2], c->arg[3]))
+    return false;
+  return lt_result_set(c, lt_in(c, 0));
+}
+
+/* normal_ (self, mean, std, generator?) of complex numbers: both parts have half the variance. */
+bool lt_form_normal(lt_Call *c) {
+  lt_Tensor *parts = lt_do(view_as_real, c->arg[0]);
+  lt_Arg std = LT_ARG(c->arg[2].f * 0.70710678118654752440);
+  if (!parts || !lt_do_in_place(normal, LT_ARG(parts), LT_ARG(0.0), std, c->arg[3])) return false;
+  return lt_result_set(c, lt_do_in_place(add, c->arg[0], LT_ARG(c->arg[1].f)));
 }
 
 lt_KernelFn lt_composite_form(lt_OpId op) { return kernels[op]; }

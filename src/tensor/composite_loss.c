@@ -190,14 +190,27 @@ bool lt_composite_cross_entropy(lt_Call *c) {
 
 /* ---- distances ------------------------------------------------------------------------------- */
 
+/* Reduces the losses of elements (self, target, size_average?, reduce?, reduction, weight?); their
+ * weighted mean is divided by the sum of the weights. */
+static bool reduce_weighted(lt_Call *c, lt_Tensor *each) {
+  const char *reduction = resolve_reduction(c, 2, 3, 4);
+  const lt_Tensor *self = lt_in(c, 0), *weight = lt_in(c, 5);
+  if (!weight) return lt_result_set(c, reduced(each, reduction));
+  if (!lt_shape_equal(self->ndim, self->shape, weight->ndim, weight->shape))
+    return lt_fail("expected shape %s, self's, for argument 'weight', got %s", lt_text(self),
+                   lt_text(weight));
+  each = lt_do(mul, LT_ARG(each), c->arg[5]);
+  if (strcmp(reduction, "mean")) return lt_result_set(c, reduced(each, reduction));
+  lt_Tensor *total = lt_do(sum, c->arg[5]);
+  return lt_result_set(c, lt_do(_true_divide, LT_ARG(lt_do(sum, LT_ARG(each))), LT_ARG(total)));
+}
+
 bool lt_composite_mse_loss(lt_Call *c) {
-  lt_Tensor *each = lt_do(square, LT_ARG(lt_do(sub, c->arg[0], c->arg[1])));
-  return lt_result_set(c, reduced(each, resolve_reduction(c, 2, 3, 4)));
+  return reduce_weighted(c, lt_do(square, LT_ARG(lt_do(sub, c->arg[0], c->arg[1]))));
 }
 
 bool lt_composite_l1_loss(lt_Call *c) {
-  lt_Tensor *each = lt_do(abs, LT_ARG(lt_do(sub, c->arg[0], c->arg[1])));
-  return lt_result_set(c, reduced(each, resolve_reduction(c, 2, 3, 4)));
+  return reduce_weighted(c, lt_do(abs, LT_ARG(lt_do(sub, c->arg[0], c->arg[1]))));
 }
 
 /* (1 - t) x - (1 + (pos_weight - 1) t) log s(x): the definition, with log s(-x) replaced by log

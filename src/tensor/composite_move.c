@@ -12,21 +12,39 @@ bool lt_composite_contiguous(lt_Call *c) {
                        lt_tensor_is_contiguous(lt_in(c, 0)) ? lt_in(c, 0) : lt_do(copy, c->arg[0]));
 }
 
-/* to (self, device?, dtype?, non_blocking, copy) */
+/* to (self, device?, dtype?, non_blocking, copy): real dtypes get the real parts */
 bool lt_composite_to(lt_Call *c) {
   lt_Tensor *self = lt_in(c, 0);
   lt_Device device = lt_given(c, 1) ? c->arg[1].device : lt_tensor_device(self);
   lt_Dtype dtype = lt_dtype_or(c, 2, self->dtype);
   bool same = dtype == self->dtype && lt_device_equal(device, lt_tensor_device(self));
   if (same && !c->arg[4].b) return lt_result_set(c, self);
-  return lt_result_set(c,
-                       lt_do(_to_copy, c->arg[0], LT_ARG(device), lt_arg_dtype(dtype), c->arg[3]));
+  if (lt_dtype_is_complex(self->dtype) && !lt_dtype_is_complex(dtype) && dtype != LT_bool)
+    self = lt_do(real, c->arg[0]);
+  return lt_result_set(
+      c, lt_do(_to_copy, LT_ARG(self), LT_ARG(device), lt_arg_dtype(dtype), c->arg[3]));
 }
 
 /* copy_ (self, source, non_blocking) */
 bool lt_composite_copy_(lt_Call *c) {
   return lt_result_set(c,
                        lt_do_in_place(_copy, c->arg[0], c->arg[1], c->arg[2]) ? lt_in(c, 0) : NULL);
+}
+
+/* scatter (self, dim, index, src?, reduce?, value?) */
+bool lt_composite_scatter(lt_Call *c) {
+  if (lt_given(c, 3) == lt_given(c, 5))
+    return lt_fail("expected one of src and value, got %s", lt_given(c, 3) ? "both" : "neither");
+  lt_Arg args[] = {c->arg[0], c->arg[1], c->arg[2], lt_given(c, 3) ? c->arg[3] : c->arg[5],
+                   lt_arg_string("prod")};
+  if (!lt_given(c, 4)) return lt_result_set(c, lt_do_(LT_OP__scatter, c->in_place, args, 4, 0));
+  const lt_Tensor *self = lt_in(c, 0), *index = lt_in(c, 2);
+  if (args[3].kind != LT_ARG_TENSOR)
+    args[3] = LT_ARG(lt_do(full, LT_INTS(index->shape, index->ndim), args[3],
+                           lt_arg_dtype(self->dtype), LT_ARG(lt_tensor_device(self))));
+  bool add = !strcmp(c->arg[4].string, "add");
+  lt_OpId op = add ? LT_OP_scatter_add : LT_OP__scatter_fold;
+  return lt_result_set(c, lt_do_(op, c->in_place, args, add ? 4 : 5, 0));
 }
 
 bool lt_composite_zero_(lt_Call *c) {
@@ -68,9 +86,14 @@ bool lt_composite_stack(lt_Call *c) {
 
 /* div (self, other, rounding_mode?) */
 bool lt_composite_div(lt_Call *c) {
-  lt_OpId op = LT_OP__true_divide;
-  if (lt_given(c, 2))
-    op = !strcmp(c->arg[2].string, "floor") ? LT_OP_floor_divide : LT_OP__trunc_divide;
+  bool rounds = lt_given(c, 2), floors = rounds && !strcmp(c->arg[2].string, "floor");
+  lt_OpId op = floors ? LT_OP_floor_divide : rounds ? LT_OP__trunc_divide : LT_OP__true_divide;
+  lt_Dtype d = lt_result_type(c->arg, 2);
+  if (rounds && !floors && (d == LT_float16 || d == LT_bfloat16)) {
+    /* as in PyTorch, the quotient is rounded to the dtype first */
+    lt_Tensor *quotient = lt_do_(LT_OP__true_divide, c->in_place, c->arg, 2, 0);
+    return lt_result_set(c, lt_do_(LT_OP_trunc, c->in_place, LT_ARGS_(LT_ARG(quotient)), 0));
+  }
   return lt_result_set(c, lt_do_(op, c->in_place, c->arg, 2, 0));
 }
 
@@ -93,6 +116,45 @@ bool lt_composite_clamp(lt_Call *c) {
   if (!lt_given(c, 1)) low = no_bound(lt_result_type((lt_Arg[]){c->arg[0], high}, 2), false);
   if (!lt_given(c, 2)) high = no_bound(lt_result_type((lt_Arg[]){c->arg[0], low}, 2), true);
   return lt_result_set(c, lt_do_(LT_OP__clamp, c->in_place, LT_ARGS_(c->arg[0], low, high), 0));
+}
+
+/* round (self, decimals): scales by a power of 10, by which it multiplies or divides exactly. */
+bool lt_composite_round(lt_Call *c) {
+  int64_t decimals = c->arg[1].i;
+  lt_Tensor *self = lt_in(c, 0);
+  if (decimals == 0) return lt_result_set(c, lt_do_(LT_OP__round, c->in_place, c->arg, 1, 0));
+  if (!lt_dtype_is_float(self->dtype))
+    return lt_fail("expected a float dtype with argument 'decimals' = %lld, got \"%s\"",
+                   (long long)decimals, lt_dtype_name(self->dtype));
+  double factor = decimals > 0 ? pow(10, (double)decimals) : 1;
+  double divisor = decimals < 0 ? pow(10, -(double)decimals) : 1;
+  lt_Arg args[] = {c->arg[0], LT_ARG(factor), LT_ARG(divisor)};
+  return lt_result_set(c, lt_do_(LT_OP__round_decimals, c->in_place, args, 3, 0));
+}
+
+/* hardtanh (self, min_val, max_val) */
+bool lt_composite_hardtanh(lt_Call *c) {
+  double low = lt_scalar_to_double(c->arg[1].scalar), high = lt_scalar_to_double(c->arg[2].scalar);
+  if (low > high)
+    return lt_fail("expected a number up to %s for argument 'min_val', got %s",
+                   lt_scalar_text(c->arg[2].scalar), lt_scalar_text(c->arg[1].scalar));
+  return lt_result_set(c, lt_do_(LT_OP__hardtanh, c->in_place, c->arg, 3, 0));
+}
+
+/* Returns argument i, or the default: the largest or smallest finite number of self's dtype. */
+static lt_Arg finite_or(const lt_Call *c, int i, double sign) {
+  lt_Dtype d = lt_dtype_real(c->arg[0].tensor->dtype);
+  if (lt_given(c, i)) return c->arg[i];
+  return lt_dtype_is_float(d) ? LT_ARG(sign * lt_dtype_largest(d)) : LT_ARG((int64_t)0);
+}
+
+/* nan_to_num (self, nan, posinf?, neginf?) */
+bool lt_composite_nan_to_num(lt_Call *c) {
+  lt_Dtype d = c->arg[0].tensor->dtype;
+  if (!lt_dtype_is_float(d) && !lt_dtype_is_complex(d))
+    return lt_result_set(c, c->in_place ? lt_in(c, 0) : lt_do(clone, c->arg[0]));
+  lt_Arg args[] = {c->arg[0], finite_or(c, 2, 1), finite_or(c, 3, -1), c->arg[1]};
+  return lt_result_set(c, lt_do_(LT_OP__nan_to_num, c->in_place, args, 4, 0));
 }
 
 /* Returns the indices at which the condition is true, a tensor for each dimension. */
@@ -149,20 +211,82 @@ bool lt_composite_tile(lt_Call *c) {
   return lt_result_set(c, lt_do_view(lt_do(copy, LT_ARG(seen)), ndim, shape));
 }
 
-/* repeat_interleave (self, repeats, dim?) */
-bool lt_composite_repeat_interleave(lt_Call *c) {
-  lt_Tensor *self = lt_in(c, 0);
-  int64_t repeats = c->arg[1].i, dim = lt_given(c, 2) ? c->arg[2].i : 0;
-  if (!lt_check_count(c, 1)) return false;
-  if (!lt_given(c, 2) || self->ndim == 0) self = lt_do_reshape(self, 1, (int64_t[]){-1});
-  if (!self || (dim = lt_dim(dim, self->ndim)) < 0 || !lt_check_rank(self->ndim + 1)) return false;
+/* Repeats each element of dim by a number: expands a new dimension behind dim. */
+static lt_Tensor *repeat_equally(lt_Tensor *self, int64_t repeats, int dim) {
   int64_t shape[LT_MAX_DIMS];
+  if (!lt_check_rank(self->ndim + 1)) return NULL;
   memcpy(shape, self->shape, sizeof(int64_t) * (size_t)(dim + 1));
   shape[dim + 1] = repeats;
-  for (int d = (int)dim + 1; d < self->ndim; d++) shape[d + 1] = self->shape[d];
+  for (int d = dim + 1; d < self->ndim; d++) shape[d + 1] = self->shape[d];
   lt_Tensor *seen = lt_do(unsqueeze, LT_ARG(self), LT_ARG(dim + 1));
   seen = lt_do(copy, LT_ARG(lt_do(expand, LT_ARG(seen), LT_INTS(shape, self->ndim + 1))));
-  return lt_result_set(c, lt_do(flatten, LT_ARG(seen), LT_ARG(dim), LT_ARG(dim + 1)));
+  return lt_do(flatten, LT_ARG(seen), LT_ARG(dim), LT_ARG(dim + 1));
+}
+
+/* Returns the sum of the counts; -1 with an error for a negative one. */
+static int64_t total_of(lt_Tensor *counts) {
+  lt_Scalar least = lt_scalar_int(0), sum;
+  lt_Tensor *t = lt_do(sum, LT_ARG(counts));
+  if (lt_tensor_is_meta(counts))
+    return lt_fail("cannot compute the size of the result: a meta tensor has no data\nhint: pass "
+                   "output_size"),
+           -1;
+  if (!t || !lt_tensor_item(t, &sum)) return -1;
+  if (counts->numel) {
+    lt_Tensor *smallest = lt_do(amin, LT_ARG(counts));
+    if (!smallest || !lt_tensor_item(smallest, &least)) return -1;
+  }
+  if (least.i < 0)
+    return lt_fail("expected integers of at least 0 for argument 'repeats', got %lld",
+                   (long long)least.i),
+           -1;
+  return sum.i;
+}
+
+/* Returns the 1-based indices of elements that are repeated by these counts, `total` of them:
+ * element p belongs to the element after all those whose runs end before p. */
+static lt_Tensor *repeated_indices(lt_Tensor *counts, int64_t total) {
+  int64_t room = total + 1;
+  lt_Arg device = LT_ARG(lt_tensor_device(counts));
+  lt_Tensor *ends = lt_do(cumsum, LT_ARG(counts), LT_ARG(0), lt_arg_dtype(LT_int64));
+  lt_Tensor *marks = lt_do(zeros, LT_INTS(&room, 1), lt_arg_dtype(LT_int64), device);
+  marks = lt_do(index_add, LT_ARG(marks), LT_ARG(0), LT_ARG(lt_do(add, LT_ARG(ends), LT_ARG(1))),
+                LT_ARG(lt_do(ones_like, LT_ARG(ends))));
+  lt_Tensor *ended = lt_do(cumsum, LT_ARG(marks), LT_ARG(0));
+  return lt_do(add, LT_ARG(lt_do_slice(ended, 0, 0, total)), LT_ARG(1));
+}
+
+/* Checks a tensor of counts for n elements (-1: any number). */
+static bool check_counts(const lt_Tensor *counts, int64_t n) {
+  if (counts->dtype != LT_int64 && counts->dtype != LT_int32)
+    return lt_fail("expected dtype \"int64\" or \"int32\" for argument 'repeats', got \"%s\"",
+                   lt_dtype_name(counts->dtype));
+  if (counts->ndim > 1 || (n >= 0 && counts->numel != 1 && counts->numel != n))
+    return lt_fail("expected one number, or one for each of the %lld elements, for argument "
+                   "'repeats', got shape %s",
+                   (long long)n, lt_text(counts));
+  return true;
+}
+
+/* repeat_interleave (self, repeats?, dim?, output_size?) */
+bool lt_composite_repeat_interleave(lt_Call *c) {
+  lt_Tensor *self = lt_in(c, 0), *counts = lt_given(c, 1) ? lt_in(c, 1) : self;
+  int64_t dim = lt_given(c, 2) ? c->arg[2].i : 0, all = -1;
+  if (!lt_given(c, 1) && (lt_given(c, 2) || !check_counts(counts, -1)))
+    return lt_given(c, 2) ? lt_fail("expected no dim without repeats") : false;
+  if (!counts && !lt_check_count(c, 1)) return false;
+  if (lt_given(c, 1) && (!lt_given(c, 2) || self->ndim == 0)) self = lt_do_reshape(self, 1, &all);
+  if (!self || (lt_given(c, 1) && (dim = lt_dim(dim, self->ndim)) < 0)) return false;
+  if (!counts) return lt_result_set(c, repeat_equally(self, c->arg[1].i, (int)dim));
+  if (lt_given(c, 1) && !check_counts(counts, self->shape[dim])) return false;
+  counts = lt_do_reshape(counts, 1, &all);
+  if (lt_given(c, 1)) counts = lt_do(expand, LT_ARG(counts), LT_INTS(&self->shape[dim], 1));
+  if (!counts) return false;
+  int64_t total = lt_given(c, 3) ? c->arg[3].i : total_of(counts);
+  if (total < 0) return false;
+  lt_Tensor *index = repeated_indices(counts, total);
+  if (!lt_given(c, 1)) return lt_result_set(c, index);
+  return lt_result_set(c, lt_do(index_select, LT_ARG(self), LT_ARG(dim), LT_ARG(index)));
 }
 
 /* ---- diagonals ------------------------------------------------------------------------------- */
@@ -228,7 +352,7 @@ bool lt_composite_one_hot(lt_Call *c) {
   shape[self->ndim] = classes;
   lt_Tensor *zeros = lt_do(zeros, LT_INTS(shape, self->ndim + 1), lt_arg_dtype(LT_int64),
                            LT_ARG(lt_tensor_device(self)));
-  return lt_result_set(c, lt_do_in_place(scatter, LT_ARG(zeros), LT_ARG(-1),
+  return lt_result_set(c, lt_do_in_place(_scatter, LT_ARG(zeros), LT_ARG(-1),
                                          LT_ARG(lt_do(unsqueeze, LT_ARG(self), LT_ARG(-1))),
                                          LT_ARG(1)));
 }

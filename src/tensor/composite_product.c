@@ -34,22 +34,37 @@ bool lt_composite_outer(lt_Call *c) {
   return lt_result_set(c, lt_do(mul, LT_ARG(lt_do(unsqueeze, c->arg[0], LT_ARG(1))), c->arg[1]));
 }
 
+/* Returns beta * self. If beta is 0, returns zeros with gradient 0, even if self contains NaN. */
+static lt_Tensor *scaled(lt_Arg self, lt_Scalar beta) {
+  if (lt_scalar_is(beta, 1)) return self.tensor;
+  if (!lt_scalar_is(beta, 0)) return lt_do(mul, self, LT_ARG(beta));
+  lt_Tensor *all = lt_do(ones_like, self, lt_arg_dtype(LT_bool));
+  return lt_do(masked_fill, self, LT_ARG(all), LT_ARG(0));
+}
+
 /* baddbmm (self, batch1, batch2, beta, alpha): if beta is 0, self is ignored, even if it contains
  * NaN. */
 bool lt_composite_baddbmm(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
-  if (!lt_check_ndim(c, 1, 3, 3) || !lt_check_ndim(c, 2, 3, 3) || !lt_check_factors(c, 1, 2))
+  if (!lt_check_ndim(c, 1, 3, 3) || !lt_check_ndim(c, 2, 3, 3) || !lt_check_factors(c, 1, 2) ||
+      !lt_check_same_dtype(c, 1, 0))
     return false;
   lt_Tensor *product = lt_do(bmm, c->arg[1], c->arg[2]);
   if (!product) return false;
   if (!lt_check_expands("self", self->ndim, self->shape, "the product", 3, product->shape))
     return false;
-  for (int i = 3; i < 5 && !lt_dtype_is_complex(product->dtype); i++)
-    if (!lt_check_real_number(c, i)) return false;
-  lt_Scalar beta = c->arg[3].scalar, alpha = c->arg[4].scalar;
-  if (lt_scalar_is(beta, 0)) return lt_result_set(c, lt_do(mul, LT_ARG(product), LT_ARG(alpha)));
-  lt_Tensor *rest = lt_scalar_is(beta, 1) ? lt_in(c, 0) : lt_do(mul, c->arg[0], LT_ARG(beta));
-  return lt_result_set(c, lt_do(add, LT_ARG(rest), LT_ARG(product), LT_ARG(alpha)));
+  lt_Arg number[] = {c->arg[3], c->arg[4]}; /* beta, alpha; integers drop fractions */
+  for (int i = 0; i < 2 && !lt_dtype_is_complex(product->dtype); i++) {
+    if (!lt_check_real_number(c, 3 + i)) return false;
+    if (!lt_dtype_is_float(product->dtype))
+      number[i].scalar = lt_scalar_int(lt_scalar_to_int(number[i].scalar));
+  }
+  if (c->in_place && !lt_shape_equal(self->ndim, self->shape, 3, product->shape))
+    return lt_fail("cannot store the result in self: the result has the shape %s, self has %s",
+                   lt_text(product), lt_text(self));
+  lt_Tensor *rest = scaled(c->arg[0], number[0].scalar);
+  lt_Tensor *sum = lt_do(add, LT_ARG(rest), LT_ARG(product), number[1]);
+  return lt_result_set(c, c->in_place ? lt_do_in_place(_copy, c->arg[0], LT_ARG(sum)) : sum);
 }
 
 /* ---- matmul ---------------------------------------------------------------------------------- */
@@ -146,9 +161,20 @@ static bool check_linear(const lt_Call *c) {
   return lt_check_same_dtype(c, 0, 1) && (!bias || lt_check_same_dtype(c, 0, 2));
 }
 
+/* linear with a weight {in}: one output without a dimension, and a bias {}. */
+static bool linear_of_vector(lt_Call *c) {
+  const lt_Tensor *bias = lt_in(c, 2);
+  if (bias && bias->ndim > 0)
+    return lt_fail("expected shape {} for argument 'bias' with a weight of one dimension, got %s",
+                   lt_text(bias));
+  lt_Tensor *out = lt_do(matmul, c->arg[0], c->arg[1]);
+  return lt_result_set(c, bias ? lt_do(add, LT_ARG(out), c->arg[2]) : out);
+}
+
 /* linear (input, weight, bias?) */
 bool lt_composite_linear(lt_Call *c) {
   lt_Tensor *input = lt_in(c, 0), *weight = lt_in(c, 1);
+  if (weight->ndim == 1) return linear_of_vector(c);
   if (!check_linear(c)) return false;
   int64_t shape[LT_MAX_DIMS], in = weight->shape[1], rows;
   int last = input->ndim - 1;
@@ -216,22 +242,66 @@ static bool check_attention(const lt_Call *c) {
   return true;
 }
 
-/* scaled_dot_product_attention (query, key, value, attn_mask?, dropout_p, is_causal, scale?): a
+/* Returns a tensor of a half dtype in float32, in which attention is computed: scores in a half
+ * dtype would lose most of their digits. */
+static lt_Tensor *widened(lt_Tensor *t) {
+  return lt_dtype_size(t->dtype) > 2 ? t : lt_do(to, LT_ARG(t), LT_NIL, lt_arg_dtype(LT_float32));
+}
+
+/* Repeats the heads of key or value, dimension -3, to the number of query's heads
+ * (grouped-query attention, Ainslie et al. 2023). */
+static lt_Tensor *repeat_heads(const lt_Tensor *query, lt_Tensor *t) {
+  int heads = t->ndim - 3;
+  int64_t shape[LT_MAX_DIMS], times = query->shape[query->ndim - 3] / t->shape[heads];
+  if (times == 1) return t;
+  memcpy(shape, t->shape, sizeof shape);
+  lt_Tensor *each = lt_do(unsqueeze, LT_ARG(t), LT_ARG(-3));
+  for (int d = t->ndim; d > heads + 1; d--) shape[d] = shape[d - 1];
+  shape[heads + 1] = times;
+  each = lt_do(expand, LT_ARG(each), LT_INTS(shape, t->ndim + 1));
+  memcpy(shape, t->shape, sizeof shape);
+  shape[heads] *= times;
+  return lt_do_reshape(each, t->ndim, shape);
+}
+
+/* Checks enable_gqa: query has a multiple of the heads of key and value. */
+static bool check_heads(const lt_Call *c) {
+  const lt_Tensor *q = lt_in(c, 0);
+  for (int i = 0; i < 3; i++)
+    if (!lt_check_ndim(c, i, 3, LT_MAX_DIMS - 1)) return false;
+  for (int i = 1; i < 3; i++) {
+    int64_t heads = lt_in(c, i)->shape[lt_in(c, i)->ndim - 3], all = q->shape[q->ndim - 3];
+    if (heads <= 0 || all % heads)
+      return lt_fail("expected a divisor of query's %lld heads for the heads of %s (dimension -3), "
+                     "got %lld",
+                     (long long)all, lt_arg_name(c, i), (long long)heads);
+  }
+  return true;
+}
+
+/* scaled_dot_product_attention (query, key, value, attn_mask?, dropout_p, is_causal, scale?,
+ * enable_gqa): a
  * bool mask is true for keys that take part, a float mask is added to the scores. The query is
  * scaled, because it has fewer elements than the scores. */
 bool lt_composite_scaled_dot_product_attention(lt_Call *c) {
   const lt_Tensor *q = lt_in(c, 0), *mask = lt_in(c, 3);
-  if (!check_attention(c)) return false;
+  if (!check_attention(c) || (c->arg[7].b && !check_heads(c))) return false;
+  lt_Dtype dtype = q->dtype;
+  lt_Tensor *query = widened(lt_in(c, 0)), *key = widened(lt_in(c, 1));
+  lt_Tensor *value = widened(lt_in(c, 2));
+  if (c->arg[7].b) key = repeat_heads(q, key), value = repeat_heads(q, value);
   double scale = lt_given(c, 6) ? c->arg[6].f : 1 / sqrt((double)q->shape[q->ndim - 1]);
-  lt_Tensor *turned = lt_do(transpose, c->arg[1], LT_ARG(-2), LT_ARG(-1));
-  lt_Tensor *scores = lt_do(matmul, LT_ARG(lt_do(mul, c->arg[0], LT_ARG(scale))), LT_ARG(turned));
+  lt_Tensor *turned = lt_do(transpose, LT_ARG(key), LT_ARG(-2), LT_ARG(-1));
+  lt_Tensor *scores =
+      lt_do(matmul, LT_ARG(lt_do(mul, LT_ARG(query), LT_ARG(scale))), LT_ARG(turned));
   if (c->arg[5].b) scores = apply_causal_mask(scores);
   lt_Tensor *blocked = NULL;
   if (mask && mask->dtype == LT_bool) scores = apply_bool_mask(scores, c->arg[3], &blocked);
   if (mask && mask->dtype != LT_bool) scores = apply_float_mask(scores, c->arg[3], &blocked);
   lt_Tensor *weights = lt_do(softmax, LT_ARG(scores), LT_ARG(-1));
   if (c->arg[4].f > 0) weights = lt_do(dropout, LT_ARG(weights), c->arg[4]);
-  lt_Tensor *out = lt_do(matmul, LT_ARG(weights), c->arg[2]);
-  return lt_result_set(c,
-                       mask ? lt_do(masked_fill, LT_ARG(out), LT_ARG(blocked), LT_ARG(0.0)) : out);
+  lt_Tensor *out = lt_do(matmul, LT_ARG(weights), LT_ARG(value));
+  if (mask) out = lt_do(masked_fill, LT_ARG(out), LT_ARG(blocked), LT_ARG(0.0));
+  return lt_result_set(
+      c, out && out->dtype != dtype ? lt_do(to, LT_ARG(out), LT_NIL, lt_arg_dtype(dtype)) : out);
 }

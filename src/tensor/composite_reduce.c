@@ -45,10 +45,21 @@ bool lt_composite_argsort(lt_Call *c) {
 
 /* ---- spread and length ----------------------------------------------------------------------- */
 
-/* (self, dim?, unbiased, keepdim, correction?) */
+/* (self, dim?, unbiased, keepdim, correction?); a boolean in place of dim is `unbiased`. */
 static lt_Tensor *variance(const lt_Call *c) {
-  double correction = lt_given(c, 4) ? c->arg[4].f : c->arg[2].b;
-  return lt_do(_var, c->arg[0], c->arg[1], c->arg[3], LT_ARG(correction));
+  int64_t dims[LT_MAX_DIMS];
+  lt_Arg dim = c->arg[1];
+  bool unbiased = dim.kind == LT_ARG_BOOL ? dim.b : c->arg[2].b;
+  if (dim.kind == LT_ARG_BOOL) dim = LT_NIL;
+  if (dim.kind == LT_ARG_INTS && dim.count <= LT_MAX_DIMS) {
+    for (int i = 0; i < dim.count; i++) {
+      dims[i] = dim.ints[i];
+      if (!dim_from_one(&dims[i])) return NULL;
+    }
+    dim = LT_INTS(dims, dim.count);
+  }
+  double correction = lt_given(c, 4) ? c->arg[4].f : unbiased;
+  return lt_do(_var, c->arg[0], dim, c->arg[3], LT_ARG(correction));
 }
 
 bool lt_composite_var(lt_Call *c) { return lt_result_set(c, variance(c)); }
@@ -61,14 +72,6 @@ bool lt_composite_std(lt_Call *c) {
   lt_Tensor *flat = lt_do(eq, LT_ARG(v), LT_ARG(0));
   lt_Tensor *root = lt_do(sqrt, LT_ARG(lt_do(masked_fill, LT_ARG(v), LT_ARG(flat), LT_ARG(1))));
   return lt_result_set(c, lt_do(masked_fill, LT_ARG(root), LT_ARG(flat), LT_ARG(0)));
-}
-
-/* norm (self, p, dim?, keepdim, dtype?) */
-bool lt_composite_norm(lt_Call *c) {
-  lt_Arg self = c->arg[0];
-  if (lt_given(c, 4)) self = LT_ARG(lt_do(to, self, LT_NIL, c->arg[4]));
-  return lt_result_set(
-      c, lt_do(_norm, self, c->arg[2], c->arg[3], LT_ARG(lt_scalar_to_double(c->arg[1].scalar))));
 }
 
 /* ---- equality -------------------------------------------------------------------------------- */

@@ -108,12 +108,30 @@ static int divided_dim(const lt_Call *c, int i) {
   return -1;
 }
 
+/* Reads an index, an integer or a 0-d integer tensor of 1-based indices, as a 0-based one. */
+static bool read_position(const lt_Call *c, int i, int64_t *position) {
+  lt_Scalar s;
+  const lt_Tensor *t = lt_in(c, i);
+  *position = c->arg[i].i;
+  if (!t) return true;
+  if (t->ndim != 0 || lt_dtype_category(t->dtype) != LT_INTEGER)
+    return lt_fail("expected an integer or a 0-d integer tensor for argument '%s', got a tensor of "
+                   "shape %s and dtype \"%s\"",
+                   lt_arg_name(c, i), lt_text(t), lt_dtype_name(t->dtype));
+  if (!lt_tensor_item((lt_Tensor *)t, &s)) return false;
+  if (s.i == 0)
+    return lt_fail("expected a 1-based index for argument '%s', got 0", lt_arg_name(c, i));
+  *position = s.i > 0 ? s.i - LT_INDEX_BASE : s.i;
+  return true;
+}
+
 /* narrow (self, dim, start, length) */
 bool lt_composite_narrow(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
   int dim = divided_dim(c, 1);
-  if (dim < 0 || !lt_check_count(c, 3)) return false;
-  int64_t start = c->arg[2].i, length = c->arg[3].i, size = self->shape[dim];
+  int64_t start;
+  if (dim < 0 || !lt_check_count(c, 3) || !read_position(c, 2, &start)) return false;
+  int64_t length = c->arg[3].i, size = self->shape[dim];
   int64_t first = start < 0 ? start + size : start;
   if (first < 0 || first > size || length > size - first)
     return lt_fail("cannot narrow dim %d of %s to %lld element%s from index %lld: out of range",

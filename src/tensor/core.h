@@ -34,6 +34,7 @@ typedef enum lt_Rule { /* see ops.def; from LT_RULE_SUM on: of reductions, infer
                        LT_RULE_NONE,
                        LT_RULE_SAME,
                        LT_RULE_NUMBER,
+                       LT_RULE_WIDEN,
                        LT_RULE_DIVIDE,
                        LT_RULE_POWER,
                        LT_RULE_FLOAT,
@@ -83,6 +84,7 @@ enum {
   LT_TRAIT_PARTS = 512,
   LT_TRAIT_LINEAR = 1024,
   LT_TRAIT_BILINEAR = 2048,
+  LT_TRAIT_HOST = 4096,
 };
 
 /* The types of signatures, described in ops.def. */
@@ -128,12 +130,13 @@ typedef enum lt_Place {
 
 /* One parameter of a signature. */
 typedef struct lt_Param {
-  char name[24];
+  char name[32];
   lt_ParamType type;
   bool optional;    /* `?`: nil is allowed */
   bool has_default; /* may be left out */
   bool written;     /* `!`: the op writes it */
   bool shape_only;  /* `~`: only its shape and dtype are read */
+  bool spreads;     /* `...`: elements of a list may be given one after the other */
   lt_Place place;   /* of a tensor */
   bool has_choices; /* a string must be one of those that `spelling` quotes */
   bool has_least;   /* a number must be at least `least` */
@@ -150,16 +153,20 @@ typedef struct lt_Param {
   lt_Arg value; /* the default (LT_NIL where there is none); dims are 0-based */
 } lt_Param;
 
+/* Parameters of a signature: those of an op are LT_MAX_ARGS at most. */
+#define LT_MAX_PARAMS 32
+
 /* A parsed signature. */
 struct lt_Signature {
   int count;
-  lt_Param param[LT_MAX_ARGS];
+  lt_Param param[LT_MAX_PARAMS];
   int results;
   bool result_is_list; /* the result is a list, or may be one */
   bool result_is_flag; /* the result is a boolean */
   bool result_is_index[LT_MAX_OUT];
   char result_name[LT_MAX_OUT][16]; /* "" where the signature gives no name */
   bool takes_tensor;                /* the first parameter is a tensor or operand: self */
+  bool of_op;                       /* of a row of ops.def: calls accept `out` */
   bool of_host;     /* of a function that the host language defines, which checks values itself */
   unsigned written; /* bit i: parameter i has the mark `!` */
   int device_param, dtype_param, requires_grad_param,
@@ -178,10 +185,21 @@ struct lt_OpInfo {
   const char *signature, *doc;
   bool has_float, has_integer; /* which expressions an elementwise op has */
   bool has_complex;            /* its float expression is valid for complex numbers */
+  bool is_wide;                /* type W: computed in float64, by functions of special.h */
 };
 
 /* The op table, indexed by lt_OpId. */
 extern const lt_OpInfo lt_ops[];
+
+/* Another name of an op, with some of its variants. */
+typedef struct lt_OpAlias {
+  const char *name;
+  lt_OpId op;
+  unsigned variants; /* LT_VARIANT_ flags */
+} lt_OpAlias;
+
+/* All of them; the name of the last entry is NULL. */
+extern const lt_OpAlias lt_op_aliases[];
 /* Returns the parsed signature of an op, which is parsed on first use. Never NULL (a test parses
  * every signature). Thread safe. */
 const lt_Signature *lt_op_signature(lt_OpId op);
@@ -216,7 +234,8 @@ static inline bool lt_call_writes(const lt_Call *c, int i) {
 /* Runs a call on the CPU whose device has no kernel for it: copies its operands to the CPU, invokes
  * `run` there, and copies the results, and the operands that the op writes, back. Random ops draw
  * the numbers that the device would have drawn. The host is blocked until the operands have been
- * copied. Fails, with an error about the missing kernel, unless lt_fallback_enabled(). */
+ * copied. Fails, with an error about the missing kernel, unless lt_fallback_enabled() or the op has
+ * the trait HOST. */
 bool lt_fallback_run(lt_Call *c, bool (*run)(lt_Call *host));
 
 /* Returns the function that computes the op by other ops, as a composite op does, for devices
@@ -225,6 +244,8 @@ bool (*lt_composite_form(lt_OpId op))(lt_Call *call);
 /* Computes an op with the trait PARTS or BILINEAR for complex tensors, by calls on their real and
  * imaginary parts. */
 bool lt_form_by_parts(lt_Call *call);
+/* Converts the complex argument 0 to the real argument `dtype` and runs the op. */
+bool lt_form_by_dtype(lt_Call *call);
 
 /* ---- maps (map.c) ---------------------------------------------------------------------------- */
 
@@ -261,9 +282,6 @@ lt_Tensor *lt_do_(lt_OpId op, bool in_place, const lt_Arg *args, int nargs, int 
 
 /* Returns true when a result of this call would require grad, so that it must be recorded. */
 bool lt_autograd_required(const lt_Call *c);
-/* Checks a call with a complex result: fails when the result would require grad, because gradients
- * of complex tensors are not supported. */
-bool lt_autograd_check_complex(const lt_Call *c);
 /* Checks, before an in-place op writes c->arg[0], autograd's rules for leaves, views and inference
  * tensors. */
 bool lt_autograd_check_in_place(const lt_Call *c);

@@ -138,7 +138,7 @@ static bool find_object(const char *name, char *path, size_t size) {
 /* The environment variable for emulation: "cuda:2,memory=1GiB,mps". Items are <type>[:<count>] or
  * <option>=<value>; the emulated backend parses the same string. */
 static const char *const emulate_variable = "LUTRA_EMULATE";
-static const char *const options = "memory=256MiB, link=pcie4, peer=off";
+static const char *const options = "memory=256MiB, link=pcie4, peer=off, libraries=off";
 
 /* Returns true when the variable names a device type. */
 static bool is_emulated(const char *type) {
@@ -178,12 +178,13 @@ static bool check_size(const char *text, size_t n) {
                                                    (int)n, text);
 }
 
-/* Checks an option, "memory=1GiB", "peer=off" or "link=pcie4". */
+/* Checks an option, "memory=1GiB", "peer=off", "libraries=off" or "link=pcie4". */
 static bool check_option(const char *item, size_t n) {
   if (strncmp(item, "link=", 5) == 0) return check_link(item + 5, n - 5);
   if (strncmp(item, "memory=", 7) == 0) return check_size(item + 7, n - 7);
-  if ((n == 7 && memcmp(item, "peer=on", n) == 0) || (n == 8 && memcmp(item, "peer=off", n) == 0))
-    return true;
+  static const char *const switches[] = {"peer=on", "peer=off", "libraries=on", "libraries=off"};
+  for (size_t i = 0; i < sizeof switches / sizeof *switches; i++)
+    if (strlen(switches[i]) == n && memcmp(item, switches[i], n) == 0) return true;
   return lt_error_set("emulate: expected an option such as %s, got \"%.*s\"", options, (int)n,
                       item);
 }
@@ -491,7 +492,7 @@ bool lt_op_supported(lt_OpId op, int device_type, lt_Dtype dtype) {
   if (!b->has_data) return true;
   lt_Kind kind = lt_ops[op].kind;
   if (kind == LT_KIND_VIEW || kind == LT_KIND_COMPOSITE) return true;
-  if (lt_ops[op].traits & LT_TRAIT_BUILTIN) return true;
+  if (lt_ops[op].traits & (LT_TRAIT_BUILTIN | LT_TRAIT_HOST)) return true;
   if (kind != LT_KIND_ELEMENTWISE) return b->kernels.table[op] || lt_composite_form(op);
   return b->kernels.elementwise &&
          (!b->kernels.elementwise_supported || b->kernels.elementwise_supported(op, dtype));

@@ -2,6 +2,7 @@
  *
  * Invariant: nothing is written before everything has been checked, so a failed call changes
  * nothing. */
+#include "out.h"
 #include "trace.h"
 #include "infer.h"
 #include "recorder.h"
@@ -248,7 +249,9 @@ static bool choose_device(lt_Call *c) {
   if (given >= 0 && lt_given(c, given))
     c->device = c->arg[given].device;
   else
-    c->device = place.tensor ? lt_tensor_device(place.tensor) : lt_device_default();
+    c->device = place.tensor ? lt_tensor_device(place.tensor)
+                : c->ngiven  ? lt_tensor_device(c->given[0])
+                             : lt_device_default();
   return true;
 }
 
@@ -303,9 +306,9 @@ static bool run_loop(lt_Call *host) { return run_elementwise(host, host->out[0])
 
 /* Runs an elementwise op into out, which is c->out[0]. */
 static bool run_elementwise(lt_Call *c, lt_Tensor *out) {
+  if (lacks_loop(lt_backend_of(out), c)) return lt_fallback_run(c, run_loop);
   if (c->device.type != LT_DEVICE_cpu && !lt_check_device_dtype(c->device, c->compute))
     return false;
-  if (lacks_loop(lt_backend_of(out), c)) return lt_fallback_run(c, run_loop);
   if (!divisor_fits(c, out)) return false;
   lt_Scalar a, b;
   read_extra(&a, c, 0);
@@ -364,7 +367,7 @@ static lt_Tensor *pinned_output(const lt_Call *c) {
 static bool make_outputs(lt_Call *c) {
   for (int i = 0; i < c->nout; i++) c->out[i] = NULL; /* also those after a failure */
   for (int i = 0; i < c->nout; i++) {
-    c->out[i] = pinned_output(c);
+    c->out[i] = lt_out_is_direct(c, i) ? lt_retain(c->given[i]) : pinned_output(c);
     if (c->out[i]) continue;
     c->out[i] = lt_empty(c->spec[i].dtype, c->spec[i].device, c->spec[i].ndim, c->spec[i].shape);
     if (c->out[i]) continue;
@@ -398,6 +401,8 @@ static bool run_kernel(lt_Call *c) {
   return b->kernels.table[c->op](c) && lt_check_interrupt();
 }
 
+bool lt_host_run(lt_Call *c) { return lt_fallback_run(c, run_kernel); }
+
 /* Tells the allocator that memory allocated on one stream is used on another, so that it is not
  * reused too early. */
 static void note_stream(const lt_Backend *b, lt_Stream *stream, const lt_Tensor *t) {
@@ -429,7 +434,7 @@ static bool note_call(const lt_Call *c) {
 
 /* Runs a call into new results. An UPDATE op starts from a copy of self. */
 static bool run_fresh(lt_Call *c) {
-  if (!make_outputs(c)) return false;
+  if (!lt_out_check(c) || !make_outputs(c)) return false;
   bool ok;
   if (c->info->kind == LT_KIND_ELEMENTWISE)
     ok = run_elementwise(c, c->out[0]);
@@ -584,6 +589,7 @@ static bool quick_dtype(lt_Rule rule, lt_Dtype d) {
   case LT_RULE_TEST:
     return true;
   case LT_RULE_NUMBER:
+  case LT_RULE_WIDEN:
   case LT_RULE_DIVIDE:
   case LT_RULE_POWER:
     return d != LT_bool;
@@ -612,7 +618,9 @@ static bool quick_operand(const lt_Arg *a, const lt_Tensor *t) {
  * refuse. */
 static const lt_Tensor *quick_fits(const lt_Call *c, const lt_Arg *args, int nargs) {
   const lt_Tensor *t = NULL;
-  if (c->info->kind != LT_KIND_ELEMENTWISE || nargs != c->info->inputs || c->in_place) return NULL;
+  if (c->info->kind != LT_KIND_ELEMENTWISE || nargs != c->info->inputs || c->in_place ||
+      c->ngiven || c->info->is_wide)
+    return NULL;
   if (nargs < c->signature->count && !c->signature->param[nargs].has_default) return NULL;
   for (int i = 0; i < nargs; i++) {
     if (args[i].kind != LT_ARG_TENSOR && args[i].kind != LT_ARG_SCALAR) return NULL;
@@ -686,7 +694,6 @@ static bool call_with_lent_args(lt_Call *c) {
   lt_Tensor *list[LT_MAX_DIMS];
   size_t mark = lt_scope_open();
   bool ok = copy_lent_args(c, list, LT_MAX_DIMS) && c->info->infer(c) &&
-            (!lt_dtype_is_complex(c->spec[0].dtype) || lt_autograd_check_complex(c)) &&
             (c->in_place ? call_in_place(c) : call_fresh(c));
   lt_scope_close(mark, NULL);
   return ok;
@@ -699,15 +706,32 @@ static bool lacks_kernel(const lt_Call *c) {
   return b && b->has_data && !b->kernels.table[c->op] && !c->in_place;
 }
 
+/* Runs a composite form of an in-place call and copies the result into self. */
+static bool form_in_place(lt_Call *c, lt_KernelFn form) {
+  size_t mark = lt_scope_open();
+  for (int i = 0; i < LT_MAX_OUT; i++) c->out[i] = NULL;
+  c->in_place = false;
+  bool ok = form(c) && lt_do_in_place(_copy, c->arg[0], LT_ARG(c->out[0]));
+  c->in_place = true;
+  c->out[0] = ok ? lt_retain(lt_in(c, 0)) : NULL;
+  lt_scope_close(mark, NULL);
+  return ok;
+}
+
 /* Runs an op whose kernels accept real tensors only with complex arguments: by calls on their parts
  * if it is linear, or by its composite form; otherwise it is an error. */
 static bool call_complex(lt_Call *c) {
   const lt_Tensor *t;
   bool by_parts = (c->info->traits & (LT_TRAIT_PARTS | LT_TRAIT_BILINEAR)) != 0, any = false;
-  lt_KernelFn form = by_parts ? lt_form_by_parts : c->in_place ? NULL : lt_composite_form(c->op);
+  lt_KernelFn form = by_parts ? lt_form_by_parts : lt_complex_form(c->op);
+  int dtype = c->signature->dtype_param;
+  if (!form) form = lt_composite_form(c->op);
+  if (!form && dtype > 0 && lt_given(c, dtype) && !lt_dtype_is_complex(c->arg[dtype].dtype))
+    form = lt_form_by_dtype;
   for (int i = 0; i < c->nargs; i++) /* tensors, and the dtype of a result */
     any |= c->arg[i].kind != LT_ARG_SCALAR && lt_arg_is_complex(&c->arg[i], &t);
-  return any && form ? call_composite(c, form) : lt_refuse_complex(c);
+  if (!any || !form) return lt_refuse_complex(c);
+  return c->in_place && !by_parts ? form_in_place(c, form) : call_composite(c, form);
 }
 
 /* Runs a call by the kind of its op. */
@@ -732,7 +756,6 @@ static bool run_call(lt_Call *c, const lt_Arg *args, int nargs) {
     if (c->device.type != LT_DEVICE_cpu && has_lent_args(c)) return call_with_lent_args(c);
     if (!c->info->infer(c)) return false;
   }
-  if (lt_dtype_is_complex(c->spec[0].dtype) && !lt_autograd_check_complex(c)) return false;
   return c->in_place ? call_in_place(c) : call_fresh(c);
 }
 
@@ -788,7 +811,9 @@ static bool traced_call(lt_Call *c, const lt_Arg *args, int nargs) {
   return lt_trace_end(&span, ok);
 }
 
-bool lt_call(lt_OpId op, bool in_place, const lt_Arg *args, int nargs, lt_Results *r) {
+/* Runs an op, whose results are written into `given` if there are any. */
+static bool call_op(lt_OpId op, bool in_place, const lt_Arg *args, int nargs,
+                    lt_Tensor *const *given, int ngiven, lt_Results *r) {
   lt_Call c;
   lt_Use use;
   lt_Thread *thread = lt_thread();
@@ -800,7 +825,10 @@ bool lt_call(lt_OpId op, bool in_place, const lt_Arg *args, int nargs, lt_Result
   c.info = &lt_ops[op];
   c.signature = lt_op_signature(op);
   c.in_place = in_place;
+  c.given = given;
+  c.ngiven = ngiven;
   c.nout = 0;
+  c.out[0] = NULL;
   c.compute = LT_DTYPE_NONE;
   c.stream = NULL;
   c.results = r;
@@ -809,8 +837,13 @@ bool lt_call(lt_OpId op, bool in_place, const lt_Arg *args, int nargs, lt_Result
     thread->user_in_place = in_place;
   }
   lt_use_enter(thread, &use, args, nargs);
-  bool ok = __builtin_expect(thread->tracers != NULL, 0) ? traced_call(&c, args, nargs)
-                                                         : run_call(&c, args, nargs);
+  bool ok = ngiven == 0 || lt_out_accept(&c);
+  ok = ok && (__builtin_expect(thread->tracers != NULL, 0) ? traced_call(&c, args, nargs)
+                                                           : run_call(&c, args, nargs));
+  if (ok && ngiven && !lt_out_store(&c)) {
+    drop_outputs(&c);
+    ok = false;
+  }
   lt_use_leave(thread, &use);
   if (outermost) thread->user_op = NULL;
   if (!ok) {
@@ -821,6 +854,15 @@ bool lt_call(lt_OpId op, bool in_place, const lt_Arg *args, int nargs, lt_Result
   r->count = c.nout;
   for (int i = 0; i < c.nout; i++) r->few[i] = c.out[i];
   return true;
+}
+
+bool lt_call(lt_OpId op, bool in_place, const lt_Arg *args, int nargs, lt_Results *r) {
+  return call_op(op, in_place, args, nargs, NULL, 0, r);
+}
+
+bool lt_call_out(lt_OpId op, const lt_Arg *args, int nargs, lt_Tensor *const *out, int nout,
+                 lt_Results *r) {
+  return call_op(op, false, args, nargs, out, nout, r);
 }
 
 void lt_results_release(lt_Results *r) {

@@ -6,6 +6,7 @@
  *   R                    of complex numbers, the type of their parts
  *   m_exp, m_sin, ...    the math functions for T
  *   LT_TEXTS_INLINE      the qualifiers of functions ("static inline")
+ *   LT_SPECIAL           only for rows of type W, in place of all others: see special.h
  *
  * and LT_ELEMENTWISE as
  *
@@ -41,6 +42,7 @@
 
 #define RESULT_SAME       VALUE
 #define RESULT_NUMBER     VALUE
+#define RESULT_WIDEN      VALUE
 #define RESULT_DIVIDE     VALUE
 #define RESULT_POWER      VALUE
 #define RESULT_FLOAT      VALUE
@@ -53,19 +55,30 @@
 #define RESULT_SELECT     VALUE
 #define RESULT_TEST       TRUTH_VALUE
 
-#ifdef LT_IS_FLOAT
+#ifdef LT_SPECIAL
+#include "special.h"
+#define TEXT_F(...)
+#define TEXT_FI(...)
+#define TEXT_I(...)
+#define TEXT_FC(...)
+#define TEXT_FIC(...)
+#define TEXT_W(name, inputs, rule, ftext, itext) LT_TEXT(name, inputs, RESULT_##rule, ftext)
+#elif defined LT_IS_FLOAT
+#define TEXT_W(...)
 #define TEXT_F(name, inputs, rule, ftext, itext)  LT_TEXT(name, inputs, RESULT_##rule, ftext)
 #define TEXT_FI(name, inputs, rule, ftext, itext) LT_TEXT(name, inputs, RESULT_##rule, ftext)
 #define TEXT_I(name, inputs, rule, ftext, itext)
 #define TEXT_FC  TEXT_F
 #define TEXT_FIC TEXT_FI
 #elif defined LT_IS_COMPLEX
+#define TEXT_W(...)
 #define TEXT_F(...)
 #define TEXT_FI(...)
 #define TEXT_I(...)
 #define TEXT_FC(name, inputs, rule, ftext, itext) LT_TEXT(name, inputs, RESULT_##rule, ftext)
 #define TEXT_FIC                                  TEXT_FC
 #else
+#define TEXT_W(...)
 #define TEXT_F(name, inputs, rule, ftext, itext)
 #define TEXT_FI(name, inputs, rule, ftext, itext) LT_TEXT(name, inputs, RESULT_##rule, itext)
 #define TEXT_I(name, inputs, rule, ftext, itext)  LT_TEXT(name, inputs, RESULT_##rule, itext)

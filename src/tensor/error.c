@@ -138,13 +138,30 @@ void lt_error_name(const lt_TensorLabel known[2]) {
 
 /* ---- the running op -------------------------------------------------------------------------- */
 
+/* Returns the namespace in whose functions the op's name starts with that of the namespace, or -1:
+ * that of special_ndtr, and of the internal op _linalg_svd, but none of masked_fill. */
+static int space_of(const char *op) {
+  bool internal = op[0] == '_';
+  int id = internal ? -1 : lt_op_find(op);
+  for (int s = 0; s < LT_SPACE_COUNT; s++) {
+    if (lt_namespace_op_name(s, op + internal) == op + internal) continue;
+    if (internal || (id >= 0 && lt_ops[id].variants & LT_VARIANT_SPACE << s)) return s;
+  }
+  return -1;
+}
+
 const char *lt_user_op(void) {
   static _Thread_local char name[64];
   lt_Thread *t = lt_thread();
   if (!t->user_op) return "lutra";
+  int space = space_of(t->user_op);
   const char *op = t->user_op[0] == '_' ? t->user_op + 1 : t->user_op;
-  if (!t->user_in_place) return op;
-  snprintf(name, sizeof name, "%s_", op);
+  if (space < 0 && !t->user_in_place) return op;
+  if (space >= 0)
+    snprintf(name, sizeof name, "%s.%s", lt_namespaces[space].name,
+             lt_namespace_op_name(space, op));
+  else
+    snprintf(name, sizeof name, "%s_", op);
   return name;
 }
 

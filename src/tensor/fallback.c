@@ -1,6 +1,6 @@
 /* fallback.c: runs an op on the CPU, on copies of its operands, when its device has no kernel for
- * it and the program allows that; otherwise reports an error that names op and device. (Ops with a
- * composite form do not get here.)
+ * it and the program allows that or the op's algorithm belongs there (trait HOST); otherwise
+ * reports an error that names op and device. (Ops with a composite form do not get here.)
  *
  * This happens below autograd, which records the op like any other. */
 #include "trace.h"
@@ -142,8 +142,10 @@ static bool send_back(lt_Call *c, const lt_Call *host) {
 }
 
 bool lt_fallback_run(lt_Call *c, bool (*run)(lt_Call *host)) {
-  if (c->device.type == LT_DEVICE_cpu || !lt_fallback_enabled()) return fail_missing(c);
-  warn(c);
+  bool of_host = (c->info->traits & LT_TRAIT_HOST) != 0;
+  if (c->device.type == LT_DEVICE_cpu || !(of_host || lt_fallback_enabled()))
+    return fail_missing(c);
+  if (!of_host) warn(c);
   lt_Call host = *c;
   size_t mark = lt_scope_open();
   host.device = lt_cpu();

@@ -45,6 +45,9 @@ bool lt_arg_is_complex(const lt_Arg *a, const lt_Tensor **found);
 bool lt_has_complex_arg(const lt_Call *c);
 /* Fails with the first complex argument; one must be there. Returns false. */
 bool lt_refuse_complex(const lt_Call *c);
+/* Returns the function that computes the op of complex tensors by other ops, where its kernels
+ * accept real tensors only (composite_reduce_complex.c); NULL when there is none. */
+lt_KernelFn lt_complex_form(lt_OpId op);
 
 /* ---- checks (infer_check.c) ------------------------------------------------------------------ */
 

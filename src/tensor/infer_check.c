@@ -25,7 +25,7 @@ bool lt_check_real_number(const lt_Call *c, int i) {
 
 bool lt_check_index(const lt_Call *c, int i) {
   lt_Dtype d = lt_in(c, i)->dtype;
-  if (d == LT_uint8)
+  if (d == LT_uint8 && lt_in(c, i)->numel)
     return lt_fail(
         "expected dtype \"bool\" (a mask) or \"int64\" (indices) for argument '%s', got \"uint8\"",
         lt_arg_name(c, i));

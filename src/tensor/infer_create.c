@@ -102,17 +102,19 @@ static bool end_fits(const lt_Call *c, int i, lt_Dtype dtype) {
                          lt_dtype_name(dtype), lt_arg_name(c, i), lt_number_text(v));
 }
 
-/* linspace (start, stop, steps, dtype?, ...) */
+/* _linspace (start, stop, steps, dtype?, ...) */
 bool lt_infer_linspace(lt_Call *c) {
   lt_Dtype dtype = lt_dtype_or(c, 3, lt_dtype_default());
   if (dtype == LT_bool)
     return lt_fail("expected a number dtype for argument 'dtype', got \"bool\"");
   if (!lt_check_count(c, 2) || !end_fits(c, 0, dtype) || !end_fits(c, 1, dtype)) return false;
+  for (int i = 0; i < 2 && !lt_dtype_is_float(dtype); i++)
+    c->arg[i].scalar = lt_scalar_int(lt_scalar_to_int(c->arg[i].scalar));
   lt_spec(c, 0, dtype, 1, &c->arg[2].i);
   return true;
 }
 
-/* eye (n, m?, dtype?, ...) */
+/* _eye (n, m?, dtype?, ...) */
 bool lt_infer_eye(lt_Call *c) {
   if (!lt_check_count(c, 0) || (lt_given(c, 1) && !lt_check_count(c, 1))) return false;
   int64_t shape[2] = {c->arg[0].i, lt_given(c, 1) ? c->arg[1].i : c->arg[0].i}, numel;
@@ -237,6 +239,22 @@ bool lt_infer_bernoulli(lt_Call *c) {
 bool lt_infer_bernoulli_of(lt_Call *c) {
   if (!lt_check_float(c, 0)) return false;
   lt_spec_like(c, 0, lt_in(c, 0));
+  return true;
+}
+
+/* poisson (self) */
+bool lt_infer_poisson(lt_Call *c) { return lt_infer_bernoulli_of(c); }
+
+/* binomial (count, prob) */
+bool lt_infer_binomial(lt_Call *c) {
+  const lt_Tensor *count = lt_in(c, 0), *prob = lt_in(c, 1);
+  if (!lt_check_float(c, 0) || !lt_check_float(c, 1) || !lt_check_same_dtype(c, 0, 1)) return false;
+  int64_t shape[LT_MAX_DIMS];
+  int ndim = count->ndim;
+  memcpy(shape, count->shape, sizeof shape);
+  if (!lt_shape_broadcast(&ndim, shape, prob->ndim, prob->shape))
+    return lt_fail("cannot broadcast count %s and prob %s together", lt_text(count), lt_text(prob));
+  lt_spec(c, 0, count->dtype, ndim, shape);
   return true;
 }
 

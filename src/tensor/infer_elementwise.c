@@ -79,6 +79,9 @@ static bool elementwise_dtype(lt_Call *c, lt_Dtype *result) {
     if (k == LT_BOOL)
       return lt_fail("expected a number dtype, got \"bool\"\nhint: x:to(\"float32\")");
     break;
+  case LT_RULE_WIDEN:
+    if (k == LT_BOOL) d = LT_int64;
+    break;
   case LT_RULE_FLOAT:
   case LT_RULE_REAL_FLOAT:
     if (k < LT_FLOATING) d = lt_dtype_default();
@@ -101,7 +104,7 @@ static bool elementwise_dtype(lt_Call *c, lt_Dtype *result) {
   default:
     break;
   }
-  c->compute = lt_dtype_compute(d);
+  c->compute = info->is_wide ? LT_float64 : lt_dtype_compute(d);
   bool real = info->rule == LT_RULE_REAL || info->rule == LT_RULE_REAL_FLOAT;
   *result = info->rule == LT_RULE_TEST ? LT_bool : real ? lt_dtype_real(d) : d;
   return true;

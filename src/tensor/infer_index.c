@@ -58,7 +58,8 @@ static bool number_fits(const lt_Call *c, int i) {
          lt_scalar_store(c->arg[i].scalar, lt_in(c, 0)->dtype, element);
 }
 
-/* scatter (self, dim, index, src: tensor or number), scatter_add (self, dim, index, src) */
+/* _scatter (self, dim, index, src: tensor or number), scatter_add (self, dim, index, src),
+ * _scatter_fold (self, dim, index, src, reduce) */
 bool lt_infer_scatter(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0), *index = lt_in(c, 2), *src = lt_in(c, 3);
   int dim = lt_dim(c->arg[1].i, self->ndim);
@@ -94,7 +95,7 @@ bool lt_infer_index_update(lt_Call *c) {
 bool lt_infer_index_fill(lt_Call *c) {
   int64_t count;
   if (lt_dim(c->arg[1].i, lt_in(c, 0)->ndim) < 0 || !check_index_vector(c, 2, &count) ||
-      !number_fits(c, 3))
+      !number_fits(c, 3) || (lt_in(c, 3) && !lt_check_ndim(c, 3, 0, 0)))
     return false;
   lt_spec_like(c, 0, lt_in(c, 0));
   return true;
@@ -182,9 +183,6 @@ bool lt_infer_index_put(lt_Call *c) {
   if (!lt_check_expands("values", values->ndim, values->shape, "the indices", ndim, shape))
     return false;
   if (!lt_check_same_dtype(c, 0, 3)) return false;
-  if (c->arg[4].b && lt_dtype_is_complex(self->dtype))
-    return lt_fail("cannot accumulate in a tensor of dtype \"%s\": not yet supported",
-                   lt_dtype_name(self->dtype));
   lt_spec_like(c, 0, self);
   return true;
 }

@@ -5,7 +5,7 @@
  *   FLOATING  floats only; the result has the same dtype
  *   FLOAT     like FLOATING, but integers and bool become the default float
  *   ORDERED   any dtype, which is that of the result; reducing no elements is an error
- *   BOOL      any dtype; the result is bool
+ *   BOOL      any dtype; the result is bool, for uint8 it is uint8
  *   COUNT     any dtype; the result is int64
  *   ARG       the result is an index (int64); reducing no elements is an error
  *   ARG2      the results are a value and its index
@@ -98,7 +98,7 @@ bool lt_infer_reduce(lt_Call *c) {
   c->compute = dtype;
   switch (c->info->rule) {
   case LT_RULE_BOOL:
-    lt_spec(c, 0, LT_bool, ndim, shape);
+    lt_spec(c, 0, dtype == LT_uint8 ? LT_uint8 : LT_bool, ndim, shape);
     break;
   case LT_RULE_COUNT:
   case LT_RULE_ARG:
@@ -176,5 +176,18 @@ bool lt_infer_softmax_backward(lt_Call *c) {
     return false;
   if (lt_dim(c->arg[2].i, lt_in(c, 0)->ndim) < 0) return false;
   lt_spec_like(c, 0, lt_in(c, 0));
+  return true;
+}
+
+/* _searchsorted (sorted_sequence, self, right): the rows of a sequence with several dims match
+ * those of self. */
+bool lt_infer_searchsorted(lt_Call *c) {
+  const lt_Tensor *sorted = lt_in(c, 0), *self = lt_in(c, 1);
+  if (!lt_check_ndim(c, 0, 1, LT_MAX_DIMS) || !lt_check_same_dtype(c, 0, 1)) return false;
+  if (sorted->ndim > 1 &&
+      !lt_shape_equal(sorted->ndim - 1, sorted->shape, self->ndim - 1, self->shape))
+    return lt_fail("expected a vector, or the dims of %s but the last, for argument '%s', got %s",
+                   lt_text(self), lt_arg_name(c, 0), lt_text(sorted));
+  lt_spec(c, 0, LT_int64, self->ndim, self->shape);
   return true;
 }

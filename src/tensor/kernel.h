@@ -40,6 +40,8 @@ struct lt_Call {
   int nout;
   lt_Spec spec[LT_MAX_OUT];
   lt_Tensor *out[LT_MAX_OUT];
+  lt_Tensor *const *given; /* the tensors that the results are written into; see out.h */
+  int ngiven;
   lt_Stream *stream;           /* NULL until a kernel runs */
   lt_Results *results;         /* of composites that return a list or a boolean */
   int64_t single[LT_MAX_ARGS]; /* memory for lists of one, where a plain int was given */
@@ -88,11 +90,19 @@ static inline lt_Tensor *lt_in(const lt_Call *c, int i) {
 }
 /* Returns true when argument i was given or has a default other than nil. */
 static inline bool lt_given(const lt_Call *c, int i) { return c->arg[i].kind != LT_ARG_NIL; }
+/* Reads argument i, a number or a tensor of one element, from which the host copies it. */
+static inline bool lt_number_of(const lt_Call *c, int i, lt_Scalar *number) {
+  if (c->arg[i].kind == LT_ARG_TENSOR) return lt_tensor_item(c->arg[i].tensor, number);
+  *number = c->arg[i].scalar;
+  return true;
+}
 
 /* Returns the name of parameter i. */
 const char *lt_arg_name(const lt_Call *c, int i);
 /* Returns true when the elementwise op returns bool, whatever dtype it computes in (rule TEST). */
 bool lt_op_is_test(lt_OpId op);
+/* Returns true for an elementwise op of type W (ops.def). */
+bool lt_op_is_wide(lt_OpId op);
 
 /* Sets the spec of result i, on the call's device; `like` takes dtype and shape of t. */
 void lt_spec(lt_Call *c, int i, lt_Dtype dtype, int ndim, const int64_t *shape);
@@ -116,6 +126,11 @@ bool lt_shape_equal(int ndim, const int64_t *a, int ndim2, const int64_t *b);
  * with dimensions come first, then 0-d tensors, then numbers; a later group changes the result only
  * if its category is higher. */
 lt_Dtype lt_result_type(const lt_Arg *args, int n);
+
+/* Runs a call of an op with the trait HOST on the CPU, on copies of its operands, and copies the
+ * results back, as dispatch does on a device without a kernel for it. For a kernel that cannot
+ * compute the call, because an optional library is missing, for example. */
+bool lt_host_run(lt_Call *c);
 
 /* ---- maps (map.c) ---------------------------------------------------------------------------- */
 

@@ -32,7 +32,7 @@
 
 #define LT_VERSION  "0.1.0"
 #define LT_MAX_ARGS 16 /* arguments of an op */
-#define LT_MAX_OUT  3  /* results of an op that are known from its signature */
+#define LT_MAX_OUT  4  /* results of an op that are known from its signature */
 
 /* ---- dtypes ---------------------------------------------------------------------------------- */
 
@@ -45,6 +45,10 @@ lt_Category lt_dtype_category(lt_Dtype d);
 static inline bool lt_dtype_is_float(lt_Dtype d) { return d >= LT_float16 && d <= LT_float64; }
 static inline bool lt_dtype_is_complex(lt_Dtype d) {
   return d == LT_complex64 || d == LT_complex128;
+}
+/* Returns true for the dtypes of tensors that can require grad: floats and complex numbers. */
+static inline bool lt_dtype_has_gradient(lt_Dtype d) {
+  return lt_dtype_is_float(d) || lt_dtype_is_complex(d);
 }
 /* Returns the dtype of the real part of a complex dtype, and any other dtype unchanged. */
 lt_Dtype lt_dtype_real(lt_Dtype d);
@@ -274,6 +278,10 @@ bool lt_tensor_item(const lt_Tensor *t, lt_Scalar *out);
 /* Gives t the storage, geometry and dtype of another tensor; its identity, grad and hooks stay.
  * Fails while a running call of this thread uses t. */
 bool lt_tensor_set_data(lt_Tensor *t, lt_Tensor *data);
+/* Gives t the geometry and the place in the graph of `view`, a view of t that was just created; op
+ * is a name for messages. Fails when `view` has another storage or dtype, when t is a leaf that
+ * requires grad and gradients are enabled, and while a running call of this thread uses t. */
+bool lt_tensor_set_view(lt_Tensor *t, const lt_Tensor *view, const char *op);
 /* Frees t's memory (other views keep it) and removes t from the autograd graph. Every function
  * refuses t from then on; a second call does nothing. Returns false, without an error, when a
  * running call of this thread uses t: its memory is freed at the end of that call. Allocates
@@ -427,6 +435,13 @@ void lt_results_release(lt_Results *r);
  * `in_place`: the op's in-place variant, which writes args[0] and returns it. On failure returns
  * false, changes no tensor and leaves r empty. */
 bool lt_call(lt_OpId op, bool in_place, const lt_Arg *args, int nargs, lt_Results *r);
+/* The same, but writes the results into the tensors out[0..nout-1], which r returns. An empty one
+ * gets the result's shape and new memory; others must have it. Their dtype may be of a higher
+ * category than the result's. Fails, without a change, when a result would require grad. */
+bool lt_call_out(lt_OpId op, const lt_Arg *args, int nargs, lt_Tensor *const *out, int nout,
+                 lt_Results *r);
+/* Writes `value`, the result of a function called `name`, into `out` by these rules. */
+bool lt_tensor_store(const char *name, lt_Tensor *out, lt_Tensor *value);
 /* Runs an op and returns its first result, with one reference; NULL on failure. */
 lt_Tensor *lt_op1(lt_OpId op, const lt_Arg *args, int nargs);
 

@@ -83,7 +83,7 @@ void lt_map_numbers(const lt_Call *c, double numbers[LT_MAP_NUMBERS]) {
 
 /* The name of an element of a list in messages, "grads[2]". */
 typedef struct Name {
-  char text[40];
+  char text[48];
 } Name;
 static Name name_of(const lt_Call *c, int k, int i) {
   Name n;

@@ -28,6 +28,8 @@
   ((y) < 0 || (y) >= (T)(8 * sizeof(T)) ? ((x) < 0 ? (T)-1 : (T)0) : (T)((x) >> (y)))
 #define IPOW(x, y) lt_ipow(x, y)
 #define NOT(x)     (~(x))
+#define GCD(x, y)  lt_gcd(x, y)
+#define LCM(x, y)  lt_lcm(x, y)
 
 /* Floats: Python's % and //. The quotient is computed from the remainder, so that
  * x == (x // y) * y + x % y. */
@@ -35,16 +37,36 @@
 #define FFLOORDIV(x, y) lt_floordiv(x, y)
 #define POW(x, y)       lt_pow(x, y)
 
+#define LERP(x, y, z)           lt_lerp(x, y, z)
+#define ROUND_DECIMALS(x, a, b) (M(rint)((x) * (a) / (b)) * (b) / (a))
+
 /* Operations for which complex numbers need other code than C's operators. */
 #define ANGLE(x) lt_argument(x)
 #ifdef LT_MATHX_COMPLEX
 #define QUOTIENT(x, y)  lt_quotient(x, y)
 #define SCALED_BY(a, y) lt_scaled(a, y)
 #define CONJ(x)         MAKE(RE(x), -IM(x))
+#define IS_REAL(x)      (IM(x) == 0)
+#define LOGADDEXP(x, y) lt_logaddexp(x, y)
+#define SGN(x)          lt_sgn(x)
+#define FINITE_OR(x, nan, above, below)                                                            \
+  MAKE(lt_finite_or(RE(x), RE(nan), RE(above), RE(below)),                                         \
+       lt_finite_or(IM(x), RE(nan), RE(above), RE(below)))
 #else
 #define QUOTIENT(x, y)  ((x) / (y))
 #define SCALED_BY(a, y) ((a) * (y))
 #define CONJ(x)         (x)
+#define IS_REAL(x)      1
+/* log(e^x + e^y) and log2(2^x + 2^y): the larger one plus a small term. Equal infinities are the
+ * result themselves. */
+#define LOGADDEXP(x, y) LOG_SUM_(x, y, M(log1p)(M(exp)(-M(fabs)((x) - (y)))))
+#define LOGADDEXP2(x, y)                                                                           \
+  LOG_SUM_(x, y, M(log1p)(M(exp2)(-M(fabs)((x) - (y)))) * (T)1.44269504088896340736)
+#define LOG_SUM_(x, y, term)                                                                       \
+  ((x) == (y) && (x) - (x) != 0 ? (x) : ((x) > (y) || (x) != (x) ? (x) : (y)) + (term))
+#define SGN(x) ((T)(((x) > 0) - ((x) < 0)))
+#define FINITE_OR(x, nan, above, below)                                                            \
+  ((x) != (x) ? (nan) : (x) == (T)INFINITY ? (above) : (x) == -(T)INFINITY ? (below) : (x))
 #endif
 
 /* NaN in any of the three gives NaN. If lo > hi, the result is hi. */
@@ -105,6 +127,10 @@ LT_MATHX_FLOAT T lt_floordiv(T x, T y) {
 LT_MATHX_FLOAT T lt_pow(T x, T y) {
   T power = M(pow)(x, y);
   return y == 2 ? x * x : power;
+}
+
+LT_MATHX_FLOAT T lt_lerp(T x, T y, T z) {
+  return M(fabs)(z) < (T)0.5 ? x + z * (y - x) : y - (y - x) * (1 - z);
 }
 
 LT_MATHX_FLOAT T lt_argument(T x) { return x != x ? x : x < 0 ? (T)3.14159265358979323846 : (T)0; }
@@ -168,6 +194,24 @@ LT_MATHX_INTEGER T lt_floordiv(T x, T y) {
   return (T)((U)TRUNCDIV(x, y) - (U)(rest != 0 && (rest < 0) != (y < 0)));
 }
 
+/* By Euclid's algorithm, in unsigned numbers: the absolute value of the smallest integer wraps. */
+LT_MATHX_INTEGER T lt_gcd(T x, T y) {
+  U a = x < 0 ? 0u - (U)x : (U)x, b = y < 0 ? 0u - (U)y : (U)y;
+  while (b) {
+    U rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return (T)a;
+}
+
+LT_MATHX_INTEGER T lt_lcm(T x, T y) {
+  T divisor = lt_gcd(x, y);
+  if (divisor == 0) return 0;
+  U product = (U)TRUNCDIV(x, divisor) * (U)y;
+  return (T)product < 0 ? (T)(0u - product) : (T)product;
+}
+
 /* Exponentiation by squaring; it wraps. A negative power of anything but 1 and -1 is 0. */
 LT_MATHX_INTEGER T lt_ipow(T x, T y) {
   if (y < 0) return x == 1 ? (T)1 : x != (T)-1 ? (T)0 : y % 2 == 0 ? (T)1 : (T)-1;
@@ -196,9 +240,42 @@ LT_MATHX_COMPLEX T lt_scaled(T a, T y) {
   return IM(a) == 0 ? MAKE(RE(a) * RE(y), RE(a) * IM(y)) : a * y;
 }
 
+LT_MATHX_COMPLEX R lt_finite_or(R x, R nan, R above, R below) {
+  return x != x ? nan : x == (R)INFINITY ? above : x == -(R)INFINITY ? below : x;
+}
+
+LT_MATHX_COMPLEX T lt_sgn(T x) {
+  R size = RM(hypot)(RE(x), IM(x));
+  return size == 0 ? MAKE(0, 0) : MAKE(RE(x) / size, IM(x) / size);
+}
+
+LT_MATHX_COMPLEX T lt_lerp(T x, T y, T z) {
+  return RM(hypot)(RE(z), IM(z)) < (R)0.5 ? x + z * (y - x) : y - (y - x) * (MAKE(1, 0) - z);
+}
+
+/* The one with the larger real part comes first. */
+LT_MATHX_COMPLEX T lt_logaddexp(T x, T y) {
+  bool swap = RE(y) > RE(x);
+  T top = swap ? y : x, rest = swap ? x : y;
+  if (RE(x) == RE(y) && RE(x) - RE(x) != 0) /* infinite real parts */
+    return RE(x) < 0 ? rest
+                     : M(log)(M(exp)(MAKE(0, IM(x))) + M(exp)(MAKE(0, IM(y)))) + MAKE(RE(x), 0);
+  return top + M(log)(MAKE(1, 0) + M(exp)(rest - top));
+}
+
 LT_MATHX_COMPLEX T lt_argument(T x) { return MAKE(RM(atan2)(IM(x), RE(x)), 0); }
 
 LT_MATHX_COMPLEX T lt_sigmoid(T x) { return lt_quotient(MAKE(1, 0), MAKE(1, 0) + M(exp)(-x)); }
+
+LT_MATHX_COMPLEX T lt_sigmoid_slope(T y) { return y * (MAKE(1, 0) - y); }
+LT_MATHX_COMPLEX T lt_tanh_slope(T y) { return MAKE(1, 0) - y * y; }
+
+LT_MATHX_COMPLEX T lt_silu(T x) { return lt_quotient(x, MAKE(1, 0) + M(exp)(-x)); }
+
+LT_MATHX_COMPLEX T lt_silu_backward(T grad, T y) {
+  T s = lt_sigmoid(y);
+  return grad * (s * (MAKE(1, 0) + y * (MAKE(1, 0) - s)));
+}
 
 LT_MATHX_COMPLEX T lt_pow(T x, T y) {
   if (y == MAKE(2, 0)) return x * x;

@@ -29,9 +29,10 @@ enum {
   COMPLEX = LT_TRAIT_COMPLEX,
   PARTS = LT_TRAIT_PARTS,
   LINEAR = LT_TRAIT_LINEAR,
-  BILINEAR = LT_TRAIT_BILINEAR
+  BILINEAR = LT_TRAIT_BILINEAR,
+  HOST = LT_TRAIT_HOST
 };
-enum { HAS_F = 1, HAS_I = 2, HAS_FI = 3, HAS_C = 4, HAS_FC = 5, HAS_FIC = 7 };
+enum { HAS_F = 1, HAS_I = 2, HAS_FI = 3, HAS_C = 4, HAS_FC = 5, HAS_FIC = 7, HAS_W = 9 };
 
 /* Expands to the two members that are set by a row's column of variants and traits. */
 #define FLAGS(flags) (flags) & LT_VARIANTS, (flags) & ~LT_VARIANTS
@@ -48,40 +49,43 @@ const lt_OpInfo lt_ops[LT_OP_COUNT] = {
    doc,                                                                                            \
    (HAS_##types & HAS_F) != 0,                                                                     \
    (HAS_##types & HAS_I) != 0,                                                                     \
-   (HAS_##types & HAS_C) != 0},
+   (HAS_##types & HAS_C) != 0,                                                                     \
+   HAS_##types == HAS_W},
 #define LT_REDUCE(name, rule, form, gradient, variants, signature, doc)                            \
-  {#name, LT_KIND_REDUCE, LT_RULE_##rule, 0,    FLAGS(variants), lt_infer_reduce, signature,       \
-   doc,   false,          false,          false},
+  {#name, LT_KIND_REDUCE, LT_RULE_##rule, 0,    FLAGS(variants), lt_infer_reduce, signature, doc,  \
+   false, false,          false,          false},
 #define LT_KERNEL(name, infer, gradient, variants, signature, doc)                                 \
-  {#name, LT_KIND_KERNEL, LT_RULE_NONE, 0,    FLAGS(variants), lt_infer_##infer, signature,        \
-   doc,   false,          false,        false},
+  {#name, LT_KIND_KERNEL, LT_RULE_NONE, 0,    FLAGS(variants), lt_infer_##infer, signature, doc,   \
+   false, false,          false,        false},
 #define LT_UPDATE(name, infer, gradient, variants, signature, doc)                                 \
-  {#name, LT_KIND_UPDATE, LT_RULE_NONE, 0,    FLAGS(variants), lt_infer_##infer, signature,        \
-   doc,   false,          false,        false},
+  {#name, LT_KIND_UPDATE, LT_RULE_NONE, 0,    FLAGS(variants), lt_infer_##infer, signature, doc,   \
+   false, false,          false,        false},
 #define LT_MAP(name, tensors, numbers, text, signature, doc)                                       \
   {#name,     LT_KIND_MAP, LT_RULE_NONE, 0,     FLAGS(0), lt_map_check,                            \
-   signature, doc,         false,        false, false},
+   signature, doc,         false,        false, false,    false},
 #define LT_VIEW(name, gradient, variants, signature, doc)                                          \
-  {#name, LT_KIND_VIEW, LT_RULE_NONE, 0,    FLAGS(variants), lt_view_##name, signature,            \
-   doc,   false,        false,        false},
+  {#name,     LT_KIND_VIEW, LT_RULE_NONE, 0,     FLAGS(variants), lt_view_##name,                  \
+   signature, doc,          false,        false, false,           false},
 #define LT_COMPOSITE(name, variants, signature, doc)                                               \
-  {#name,                                                                                          \
-   LT_KIND_COMPOSITE,                                                                              \
-   LT_RULE_NONE,                                                                                   \
-   0,                                                                                              \
-   FLAGS(variants),                                                                                \
-   lt_composite_##name,                                                                            \
-   signature,                                                                                      \
-   doc,                                                                                            \
-   false,                                                                                          \
-   false,                                                                                          \
-   false},
+  {#name,           LT_KIND_COMPOSITE,                                                             \
+   LT_RULE_NONE,    0,                                                                             \
+   FLAGS(variants), lt_composite_##name,                                                           \
+   signature,       doc,                                                                           \
+   false,           false,                                                                         \
+   false,           false},
 #include "ops.def"
 };
+
+const lt_OpAlias lt_op_aliases[] = {
+#define LT_ALIAS(name, op, variants) {#name, LT_OP_##op, variants},
+#include "ops.def"
+    {NULL, LT_NO_OP, 0}};
 
 const char *lt_arg_name(const lt_Call *c, int i) { return c->signature->param[i].name; }
 
 bool lt_op_is_test(lt_OpId op) { return lt_ops[op].rule == LT_RULE_TEST; }
+
+bool lt_op_is_wide(lt_OpId op) { return lt_ops[op].is_wide; }
 
 int lt_op_find(const char *name) {
   for (int i = 0; i < LT_OP_COUNT; i++)
@@ -221,6 +225,8 @@ static const char *alternative_end(const char *s, const char *end) {
 /* Parses the marks at the end of a type and moves *end before them. False when the mark after `@`
  * is unknown. */
 static bool parse_marks(lt_Param *p, const char *s, const char **end) {
+  p->spreads = *end - s > 3 && strncmp(*end - 3, "...", 3) == 0;
+  if (p->spreads) *end -= 3;
   const char *at = memchr(s, '@', (size_t)(*end - s));
   if (at) {
     size_t n = (size_t)(*end - at);
@@ -466,7 +472,7 @@ bool lt_signature_parse(lt_Signature *g, const char *text) {
   memset(g, 0, sizeof *g);
   if (*s++ != '(') return false;
   while (*(s = skip(s)) != ')') {
-    if (g->count == LT_MAX_ARGS || !parse_param(&g->param[g->count++], &s)) return false;
+    if (g->count == LT_MAX_PARAMS || !parse_param(&g->param[g->count++], &s)) return false;
     if (find_param(g, g->param[g->count - 1].name) != g->count - 1) return false; /* twice */
     if (*s == ',' && *skip(s + 1) != ')')
       s++;
@@ -496,7 +502,8 @@ const lt_Signature *lt_op_signature(lt_OpId op) {
   if (atomic_load_explicit(&parsed[op], memory_order_acquire)) return g;
   pthread_mutex_lock(&lock);
   if (!atomic_load(&parsed[op])) {
-    if (!lt_signature_parse(g, lt_ops[op].signature)) g->count = -1;
+    if (!lt_signature_parse(g, lt_ops[op].signature) || g->count > LT_MAX_ARGS) g->count = -1;
+    g->of_op = true;
     atomic_store_explicit(&parsed[op], true, memory_order_release);
   }
   pthread_mutex_unlock(&lock);

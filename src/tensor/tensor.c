@@ -255,7 +255,7 @@ bool lt_tensor_set_data(lt_Tensor *t, lt_Tensor *data) {
         lt_tensor_grad_fn_name(t));
     return false;
   }
-  if (t->requires_grad && !lt_dtype_is_float(data->dtype)) {
+  if (t->requires_grad && !lt_dtype_has_gradient(data->dtype)) {
     lt_error_set("set_data: expected a float dtype for argument 'data', as the tensor requires "
                  "grad, got \"%s\"",
                  lt_dtype_name(data->dtype));

@@ -2,6 +2,7 @@
  * Devices find such values in different ways and at different times; by these functions they report
  * the same message. */
 #include "core.h"
+#include "matrix_errors.h"
 
 /* Formats the index of an element, " at index {2, 1}", or "" for a 0-d tensor. */
 static void place_text(char *text, size_t size, int ndim, const int64_t *shape, int64_t at) {
@@ -72,4 +73,26 @@ bool lt_bad_weights(int64_t row, int64_t positive, int64_t least) {
                    (long long)row + 1);
   return lt_fail("cannot draw %lld without replacement: only %lld weights of row %lld are not 0",
                  (long long)least, (long long)positive, (long long)row + 1);
+}
+
+/* Writes "", or " of batch element 3" for a batch. */
+static void element_text(char *text, size_t size, const lt_Tensor *a, int64_t at) {
+  text[0] = 0;
+  if (a->ndim > 2) snprintf(text, size, " of batch element %lld", (long long)at + 1);
+}
+
+bool lt_bad_matrix(const char *text, const lt_Tensor *a, int64_t at, int value) {
+  char element[48];
+  element_text(element, sizeof element, a, at);
+  const char *place = strstr(text, "%s"), *number = strstr(text, "%d");
+  return lt_fail("%.*s%s%.*s%d%s", (int)(place - text), text, element, (int)(number - place - 2),
+                 place + 2, value, number + 2);
+}
+
+bool lt_bad_convergence(const char *values, const lt_Tensor *a, int64_t at) {
+  char element[48];
+  element_text(element, sizeof element, a, at);
+  return lt_fail("cannot compute the %s of the matrix%s: the iteration did not converge, because "
+                 "the matrix contains NaN or infinity or is ill-conditioned",
+                 values, element);
 }

@@ -126,6 +126,52 @@ bool lt_view_view(lt_Call *c) {
   return set_view(c, self->offset, ndim, shape, strides);
 }
 
+/* Changes the last dimension of g from elements of `from` bytes to smaller ones of `to` bytes. */
+static bool divide_elements(lt_Call *c, Geometry *g, int64_t from, int64_t to) {
+  int64_t factor = from / to, last = g->ndim - 1;
+  if (g->shape[last] > 1 && g->strides[last] != 1)
+    return lt_fail(
+        "cannot view %s as smaller elements: expected a stride of 1 in the last dim, got "
+        "%lld\nhint: x:contiguous()",
+        lt_text(lt_in(c, 0)), (long long)g->strides[last]);
+  for (int d = 0; d < last; d++) widen(g, d, factor);
+  g->shape[last] *= factor;
+  g->strides[last] = 1;
+  g->offset *= factor;
+  return true;
+}
+
+/* Changes the last dimension of g from elements of `from` bytes to larger ones of `to` bytes. */
+static bool join_elements(lt_Call *c, Geometry *g, int64_t from, int64_t to) {
+  int64_t factor = to / from, last = g->ndim - 1;
+  bool fits = g->shape[last] % factor == 0 && g->offset % factor == 0 && g->strides[last] == 1;
+  for (int d = 0; d < last; d++) {
+    fits = fits && g->strides[d] % factor == 0;
+    g->strides[d] /= factor;
+  }
+  if (!fits)
+    return lt_fail("cannot view %s as elements of %lld bytes: expected a contiguous last dim, and "
+                   "its size, the other strides and the offset divisible by %lld",
+                   lt_text(lt_in(c, 0)), (long long)to, (long long)factor);
+  g->shape[last] /= factor;
+  g->strides[last] = 1;
+  g->offset /= factor;
+  return true;
+}
+
+/* _view (self, dtype) */
+bool lt_view__view(lt_Call *c) {
+  Geometry g = geometry_of(lt_in(c, 0));
+  lt_Dtype dtype = c->arg[1].dtype;
+  int64_t from = (int64_t)lt_dtype_size(lt_in(c, 0)->dtype), to = (int64_t)lt_dtype_size(dtype);
+  if (from != to && g.ndim == 0)
+    return lt_fail("cannot view a 0-d \"%s\" tensor as \"%s\": the sizes of the elements differ",
+                   lt_dtype_name(lt_in(c, 0)->dtype), lt_dtype_name(dtype));
+  if (from > to && !divide_elements(c, &g, from, to)) return false;
+  if (from < to && !join_elements(c, &g, from, to)) return false;
+  return set_view_as(c, dtype, g.offset, g.ndim, g.shape, g.strides);
+}
+
 /* expand (self, size) */
 bool lt_view_expand(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
@@ -223,8 +269,9 @@ bool lt_view_permute(lt_Call *c) {
 /* squeeze (self, dims?) */
 bool lt_view_squeeze(lt_Call *c) {
   Geometry g = geometry_of(lt_in(c, 0));
-  unsigned mask;
-  if (!lt_dims(&c->arg[1], g.ndim, &mask)) return false;
+  unsigned mask = 0; /* an empty list of dims squeezes none */
+  bool none = lt_given(c, 1) && c->arg[1].count == 0;
+  if (!none && !lt_dims(&c->arg[1], g.ndim, &mask)) return false;
   for (int d = g.ndim - 1; d >= 0; d--)
     if ((mask >> d & 1) && g.shape[d] == 1) remove_dim(&g, d);
   return set_geometry(c, &g);
@@ -378,6 +425,5 @@ bool lt_view_view_as_complex(lt_Call *c) {
                    "%s and offset %lld\nhint: self:contiguous()",
                    lt_shape_text(self->ndim, self->strides), (long long)self->offset);
   lt_Dtype dtype = lt_dtype_complex(self->dtype);
-  return lt_autograd_check_complex(c) &&
-         set_view_as(c, dtype, g.offset / 2, last, g.shape, g.strides);
+  return set_view_as(c, dtype, g.offset / 2, last, g.shape, g.strides);
 }

@@ -119,7 +119,30 @@ static void fill_slot(lt_LuaArgs *a, int p, int i, int span) {
   if (p >= a->given) a->given = p + 1;
 }
 
-/* Assigns the stack values first..last to the parameters from p on. */
+/* Returns whether the elements of list p are given one after the other, from the value at i on. A
+ * list of any values takes all that follow; where one tensor is accepted, too, it is no list. */
+static bool is_spread(lua_State *L, const lt_Param *p, int i, int last) {
+  if (!p->spreads) return false;
+  if (is(p, BIT(LIST))) return true;
+  return lt_lua_to_box(L, i) &&
+         (!is(p, BIT(TENSOR)) || (i < last && lt_lua_to_box(L, i + 1) != NULL));
+}
+
+/* Pushes a list of the tensors (or `all` values) at i and after it, up to `last`; returns their
+ * number. */
+static int collect_list(lua_State *L, bool all, int i, int last) {
+  int n = 0;
+  luaL_checkstack(L, STACK_RESERVE, "too many arguments");
+  lua_newtable(L);
+  while (i + n <= last && (all || lt_lua_to_box(L, i + n))) {
+    lua_pushvalue(L, i + n);
+    lua_rawseti(L, -2, ++n);
+  }
+  return n;
+}
+
+/* Assigns the stack values first..last to the parameters from p on. Lists that were collected stay
+ * on the stack. */
 static void assign_positional(lua_State *L, lt_LuaArgs *a, int p, int first, int last) {
   const lt_Signature *g = a->signature;
   for (int i = first; i <= last; p++) {
@@ -128,6 +151,11 @@ static void assign_positional(lua_State *L, lt_LuaArgs *a, int p, int first, int
            g->param[p].type == LT_PARAM_INT && is(&g->param[p + 1], NUMBER_LISTS))
       p++; /* randint(6, {100}): the sizes, not `high` */
     if (p >= g->count) fail_too_many(L, a, p + last - i + 1);
+    if (is_spread(L, &g->param[p], i, last)) {
+      i += collect_list(L, is(&g->param[p], BIT(LIST)), i, last);
+      fill_slot(a, p, lua_gettop(L), 1);
+      continue;
+    }
     if (type == LUA_TNUMBER && is(&g->param[p], NUMBER_LISTS) && may_spread(g, p))
       while (i + span <= last && lua_type(L, i + span) == LUA_TNUMBER) span++;
     if (type != LUA_TNIL) fill_slot(a, p, i, span);
@@ -138,7 +166,9 @@ static void assign_positional(lua_State *L, lt_LuaArgs *a, int p, int first, int
 static int find_param(const lt_Signature *g, const char *name) {
   for (int i = 0; i < g->count; i++)
     if (strcmp(g->param[i].name, name) == 0) return i;
-  return strcmp(name, "input") == 0 && g->takes_tensor ? 0 : -1; /* PyTorch's name of it */
+  if (strcmp(name, "input") != 0 || !g->takes_tensor) return -1;
+  int self = find_param(g, "self"); /* PyTorch's name of it, or of another first tensor */
+  return self < 0 ? 0 : self;
 }
 
 /* Raises the error for an unknown name; suggests the nearest parameter and lists all. */
@@ -177,6 +207,12 @@ static void assign_named(lua_State *L, lt_LuaArgs *a, int t, bool method) {
       continue;
     }
     int p = lt_lua_is_text(L, -2) ? find_param(a->signature, lua_tostring(L, -2)) : -1;
+    if (p < 0 && a->signature->of_op && strcmp(lua_tostring(L, -2), "out") == 0) {
+      luaL_checkstack(L, STACK_RESERVE, "too many arguments");
+      lua_insert(L, -2);
+      a->out = lua_gettop(L) - 1;
+      continue;
+    }
     if (p < method) fail_unknown(L, a, lt_lua_quote(L, -2), method);
     if (a->slot[p])
       lt_lua_error(
@@ -230,6 +266,16 @@ static bool has_names(lua_State *L, int t) {
   return false;
 }
 
+/* Assigns the empty table at t to the first parameter that is missing, if that is a list: it names
+ * no arguments. */
+static void assign_empty_list(lua_State *L, lt_LuaArgs *a, int t) {
+  const lt_Signature *g = a->signature;
+  int p = 0;
+  while (p < g->count && a->slot[p]) p++;
+  if (p < g->count && is(&g->param[p], LISTS) && !g->param[p].has_default && !has_names(L, t))
+    fill_slot(a, p, t, 1);
+}
+
 /* Assigns all arguments of the call. Only a plain table can hold names: one with a metatable is a
  * value, as a shape is. */
 static void assign_all(lua_State *L, lt_LuaArgs *a, bool method) {
@@ -244,6 +290,7 @@ static void assign_all(lua_State *L, lt_LuaArgs *a, bool method) {
   } else if (lua_rawlen(L, top) == 0) {
     assign_positional(L, a, p, first, top - 1);
     assign_named(L, a, top, method);
+    assign_empty_list(L, a, top);
   } else {
     assign_positional(L, a, p, first, top);
     if (has_names(L, top)) assign_named(L, a, top, method); /* sum(x, {1, keepdim = true}) */
@@ -662,6 +709,7 @@ void lt_lua_arguments(lua_State *L, lt_LuaArgs *a, const char *name, const lt_Si
   a->name = name;
   a->signature = signature;
   a->given = 0;
+  a->out = 0;
   a->ints_used = 0;
   memset(a->slot, 0, sizeof a->slot[0] * (size_t)signature->count);
   bool object = method && signature->param[0].type == LT_PARAM_ANY; /* self is not a tensor */

@@ -257,10 +257,11 @@ void lt_lua_end_state(lt_Lua *S);
 typedef struct lt_LuaArgs {
   const char *name; /* the function's name as the user wrote it */
   const lt_Signature *signature;
-  lt_Arg arg[LT_MAX_ARGS];
-  int slot[LT_MAX_ARGS]; /* stack index of the value; 0: not given */
-  int span[LT_MAX_ARGS]; /* number of stack values that form the list */
-  int given;             /* number of arguments up to the last one given */
+  lt_Arg arg[LT_MAX_PARAMS];
+  int slot[LT_MAX_PARAMS]; /* stack index of the value; 0: not given */
+  int span[LT_MAX_PARAMS]; /* number of stack values that form the list */
+  int out;                 /* stack index of `out`, of a call of an op; 0: not given */
+  int given;               /* number of arguments up to the last one given */
   int ints_used;
   int64_t ints[4 * LT_MAX_DIMS];
 } lt_LuaArgs;

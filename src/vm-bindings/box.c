@@ -177,7 +177,7 @@ static void open_shape(lua_State *L, lt_Lua *S) {
 /* clang-format off */
 #define FIELDS(_)                                                                                  \
   _(shape) _(dtype) _(device) _(ndim) _(grad) _(requires_grad) _(is_leaf) _(grad_fn) _(is_cuda)    \
-  _(is_cpu) _(is_mps) _(is_meta) _(T) _(mT) _(real) _(imag) _(data) _(itemsize) _(nbytes)
+  _(is_cpu) _(is_mps) _(is_meta) _(T) _(mT) _(H) _(mH) _(real) _(imag) _(data) _(itemsize) _(nbytes)
 /* clang-format on */
 enum {
 #define ONE(name) FIELD_##name,
@@ -198,6 +198,12 @@ static void push_reversed(lua_State *L, lt_Tensor *t) {
   int64_t dims[LT_MAX_DIMS];
   for (int i = 0; i < t->ndim; i++) dims[i] = t->ndim - 1 - i;
   lt_lua_op1(L, "T", LT_OP_permute, (lt_Arg[]){LT_ARG(t), LT_INTS(dims, t->ndim)}, 2);
+}
+
+/* Pushes the conjugate transpose of the last two dims. */
+static void push_adjoint(lua_State *L, const char *name, lt_Tensor *t) {
+  if (lt_dtype_is_complex(t->dtype)) t = lt_lua_op1(L, name, LT_OP_conj, (lt_Arg[]){LT_ARG(t)}, 1);
+  lt_lua_op1(L, name, LT_OP_transpose, (lt_Arg[]){LT_ARG(t), LT_ARG(-2), LT_ARG(-1)}, 3);
 }
 
 static int push_field(lua_State *L, lt_Tensor *t, int field) {
@@ -245,6 +251,14 @@ static int push_field(lua_State *L, lt_Tensor *t, int field) {
     if (t->ndim < 2) lt_lua_error(L, "mT: expected a tensor of at least 2 dims, got %d", t->ndim);
     lt_lua_op1(L, "mT", LT_OP_transpose, (lt_Arg[]){LT_ARG(t), LT_ARG(-2), LT_ARG(-1)}, 3);
     break;
+  case FIELD_H:
+    if (t->ndim != 2) lt_lua_error(L, "H: expected a matrix (2 dims), got %d dims", t->ndim);
+    push_adjoint(L, "H", t);
+    break;
+  case FIELD_mH:
+    if (t->ndim < 2) lt_lua_error(L, "mH: expected a tensor of at least 2 dims, got %d", t->ndim);
+    push_adjoint(L, "mH", t);
+    break;
   case FIELD_real:
     lt_lua_op1(L, "real", LT_OP_real, (lt_Arg[]){LT_ARG(t)}, 1);
     break;
@@ -264,9 +278,13 @@ static int push_field(lua_State *L, lt_Tensor *t, int field) {
   return 1;
 }
 
-/* Raises the error for an unknown field and suggests the nearest one. The table of methods is the
- * function's first own upvalue. */
-static int unknown_field(lua_State *L, const char *name) {
+/* Returns a method that is defined when it is first used, by the metatable of the table of methods,
+ * the function's first own upvalue. Raises the error for an unknown field and suggests the nearest
+ * one. */
+static int unknown_field(lua_State *L) {
+  lua_pushvalue(L, 2);
+  if (lua_gettable(L, lua_upvalueindex(LT_UP_OWN)) != LUA_TNIL) return 1;
+  const char *name = lt_lua_quote(L, 2);
   lt_Nearest n = {.word = name};
   for (int i = 0; i < FIELD_COUNT; i++) lt_lua_nearest(&n, field_names[i]);
   for (lua_pushnil(L); lua_next(L, lua_upvalueindex(LT_UP_OWN)); lua_pop(L, 1)) {
@@ -292,7 +310,7 @@ static int box_index(lua_State *L) {
     lt_lua_enter(L, lt_lua_state(L));
     return push_field(L, lt_lua_check(L, 1, key, "self"), (int)lua_tointeger(L, -1));
   }
-  if (!lt_lua_is_index_text(key)) return unknown_field(L, lt_lua_quote(L, 2));
+  if (!lt_lua_is_index_text(key)) return unknown_field(L);
   return lt_lua_index_get(L, lt_lua_check(L, 1, "index", "self"));
 }
 
@@ -322,7 +340,8 @@ static void set_field(lua_State *L, const char *key) {
                    can_convert ? "\nhint: x = x:to(" : "", can_convert ? key : "",
                    can_convert ? ")" : "");
     }
-    unknown_field(L, key);
+    unknown_field(L);
+    lt_lua_error(L, "%s: cannot assign a tensor's method", key);
   }
   if (!ok) lt_lua_fail(L, key);
 }
@@ -333,7 +352,7 @@ static int box_newindex(lua_State *L) {
   lt_lua_enter(L, lt_lua_state(L));
   if (!key || lt_lua_is_index_text(key))
     return lt_lua_index_set(L, lt_lua_check(L, 1, "index", "self"));
-  if (!lt_lua_is_text(L, 2)) return unknown_field(L, lt_lua_quote(L, 2));
+  if (!lt_lua_is_text(L, 2)) return unknown_field(L);
   set_field(L, key);
   return 0;
 }

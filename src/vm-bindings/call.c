@@ -90,9 +90,40 @@ static int push_one(lua_State *L, lt_OpId op, bool in_place, const lt_LuaArgs *a
   return 1;
 }
 
+/* Reads `out`, a tensor or a list of them; returns their number. */
+static int read_out(lua_State *L, const lt_LuaArgs *a, lt_Tensor **out) {
+  if (!lua_istable(L, a->out)) {
+    out[0] = lt_lua_check(L, a->out, a->name, "out");
+    return 1;
+  }
+  int n = (int)lua_rawlen(L, a->out);
+  if (n > LT_MAX_OUT) n = LT_MAX_OUT;
+  for (int i = 0; i < n; i++) {
+    lua_rawgeti(L, a->out, i + 1);
+    out[i] = lt_lua_check(L, -1, a->name, "out");
+  }
+  return n;
+}
+
+/* Runs an op that writes its results into `out`; pushes them and returns how many. */
+static int push_into(lua_State *L, lt_OpId op, bool in_place, const lt_LuaArgs *a) {
+  lt_Results r;
+  lt_Tensor *out[LT_MAX_OUT];
+  if (in_place) lt_lua_error(L, "%s: expected no argument 'out': self is written", a->name);
+  int n = read_out(L, a, out), top = lua_gettop(L);
+  if (!lt_call_out(op, a->arg, a->given, out, n, &r)) lt_lua_fail(L, a->name);
+  lt_results_release(&r);
+  if (lua_istable(L, a->out))
+    lua_settop(L, top); /* read_out pushed them */
+  else
+    lua_pushvalue(L, a->out);
+  return n;
+}
+
 int lt_lua_call(lua_State *L, lt_OpId op, bool in_place, const lt_LuaArgs *a) {
   const lt_Signature *g = a->signature;
   lt_lua_enter(L, lt_lua_state(L));
+  if (a->out) return push_into(L, op, in_place, a);
   bool one = g->results == 1 && !g->result_is_list && !g->result_is_flag;
   return one ? push_one(L, op, in_place, a) : push_many(L, op, in_place, a);
 }
@@ -181,21 +212,20 @@ static void push_space(lua_State *L, int space) {
   lua_remove(L, -2);
 }
 
-/* Adds the op to each of its namespaces; where the name is the same, as the same function object
- * that `functions` has. */
-static void set_in_spaces(lua_State *L, int functions, int op) {
-  const lt_OpInfo *info = &lt_ops[op];
+/* Adds the op under the name `own` to each namespace in `variants`; where the name is the same, as
+ * the same function object that `functions` has. */
+static void set_in_spaces(lua_State *L, int functions, int op, const char *own, unsigned variants) {
   char full[64];
   for (int s = 0; s < LT_SPACE_COUNT; s++) {
-    if (!(info->variants & (unsigned)LT_VARIANT_SPACE << s)) continue;
-    const char *name = lt_namespace_op_name(s, info->name);
+    if (!(variants & (unsigned)LT_VARIANT_SPACE << s)) continue;
+    const char *name = lt_namespace_op_name(s, own);
     push_space(L, s);
-    if (s == LT_SPACE_NN && lt_lua_takes_inplace(info)) {
+    if (s == LT_SPACE_NN && lt_lua_takes_inplace(&lt_ops[op])) {
       set_maybe_in_place(L, lua_gettop(L), op, name);
-    } else if (name == info->name && info->variants & LT_VARIANT_FUNCTION) {
+    } else if (name == own && variants & LT_VARIANT_FUNCTION) {
       lua_getfield(L, functions, name);
       lua_setfield(L, -2, name);
-    } else if (name == info->name) {
+    } else if (name == own) {
       set_op(L, lua_gettop(L), op, 0, name);
     } else { /* qualified, so that messages do not name another op */
       snprintf(full, sizeof full, "%s.%s", lt_namespaces[s].name, name);
@@ -226,24 +256,33 @@ static void push_namespaces(lua_State *L) {
   }
 }
 
+/* Adds the public functions and methods of an op under a name; the list of namespaces is on top of
+ * the stack. */
+static void set_variants(lua_State *L, int functions, int methods, int op, const char *name,
+                         unsigned variants) {
+  char in_place[64];
+  snprintf(in_place, sizeof in_place, "%s_", name);
+  if (variants & LT_VARIANT_FUNCTION) set_op(L, functions, op, 0, name);
+  if (variants & LT_VARIANT_METHOD) set_op(L, methods, op, LT_CODE_METHOD, name);
+  if (variants & LT_VARIANT_IN_PLACE)
+    set_op(L, methods, op, LT_CODE_METHOD | LT_CODE_IN_PLACE, in_place);
+  set_in_spaces(L, functions, op, name, variants);
+}
+
 void lt_lua_open_ops(lua_State *L, int functions, int methods, int internal) {
   push_namespaces(L);
   for (int op = 0; op < LT_OP_COUNT; op++) {
     const lt_OpInfo *info = &lt_ops[op];
     char in_place[64];
     snprintf(in_place, sizeof in_place, "%s_", info->name);
-    if (info->variants & LT_VARIANT_FUNCTION) set_op(L, functions, op, 0, info->name);
-    if (info->variants & LT_VARIANT_METHOD) set_op(L, methods, op, LT_CODE_METHOD, info->name);
-    if (info->variants & LT_VARIANT_IN_PLACE)
-      set_op(L, methods, op, LT_CODE_METHOD | LT_CODE_IN_PLACE, in_place);
+    set_variants(L, functions, methods, op, info->name, info->variants);
     set_op(L, internal, op, 0, info->name);
     if (info->variants & LT_VARIANT_IN_PLACE || info->kind == LT_KIND_UPDATE)
       set_op(L, internal, op, LT_CODE_IN_PLACE, in_place);
-    set_in_spaces(L, functions, op);
   }
+  for (const lt_OpAlias *a = lt_op_aliases; a->name; a++)
+    set_variants(L, functions, methods, a->op, a->name, a->variants);
   lua_setfield(L, functions, "_namespaces");
-  lua_getfield(L, methods, "tile"); /* `repeat` is a keyword of Lua */
-  lua_setfield(L, methods, "repeat");
 }
 
 /* ---- operators ------------------------------------------------------------------------------- */

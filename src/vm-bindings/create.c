@@ -221,6 +221,53 @@ static int create_as_tensor(lua_State *L) {
   return 1;
 }
 
+static const char frombuffer_signature[] =
+    "(any buffer, dtype dtype, int count = -1, int(>=0) offset = 0, bool requires_grad = false)";
+
+/* Returns the number of elements of `size` bytes to read from n bytes of a buffer. */
+static int64_t buffer_count(lua_State *L, size_t n, int64_t size, int64_t count, int64_t offset) {
+  if (offset < 0 || (size_t)offset > n)
+    lt_lua_error(L,
+                 "frombuffer: expected an offset from 0 to %lld, the length of the buffer, for "
+                 "argument 'offset', got %lld",
+                 (long long)n, (long long)offset);
+  int64_t room = (int64_t)n - offset;
+  if (count < 0 && room % size)
+    lt_lua_error(L,
+                 "frombuffer: expected a multiple of %lld bytes behind the offset for argument "
+                 "'buffer', got %lld",
+                 (long long)size, (long long)room);
+  if (count > room / size)
+    lt_lua_error(L, "frombuffer: expected at most %lld elements for argument 'count', got %lld",
+                 (long long)(room / size), (long long)count);
+  return count < 0 ? room / size : count;
+}
+
+/* frombuffer(buffer, dtype, count, offset, requires_grad) -> a vector with a copy of the bytes */
+static int create_frombuffer(lua_State *L) {
+  lt_LuaArgs a;
+  size_t n;
+  lt_lua_arguments(L, &a, "frombuffer", lt_lua_signature(L, frombuffer_signature), false);
+  if (lua_type(L, a.slot[0]) != LUA_TSTRING)
+    lt_lua_error(L, "frombuffer: expected a string for argument 'buffer', got %s",
+                 lt_lua_describe(L, a.slot[0]));
+  const char *bytes = lua_tolstring(L, a.slot[0], &n);
+  lt_Dtype dtype = a.arg[1].dtype;
+  int64_t offset = a.arg[3].kind == LT_ARG_INT ? a.arg[3].i : 0;
+  int64_t count = buffer_count(L, n, (int64_t)lt_dtype_size(dtype),
+                               a.arg[2].kind == LT_ARG_INT ? a.arg[2].i : -1, offset);
+  lt_lua_enter(L, lt_lua_state(L));
+  lt_Box *box = lt_lua_box(L);
+  box->tensor = lt_empty(dtype, lt_cpu(), 1, &count);
+  if (!box->tensor) lt_lua_fail(L, "frombuffer");
+  if (count)
+    memcpy(lt_tensor_data(box->tensor), bytes + offset, (size_t)count * lt_dtype_size(dtype));
+  if (a.arg[4].kind == LT_ARG_BOOL && !lt_tensor_set_requires_grad(box->tensor, a.arg[4].b))
+    lt_lua_fail(L, "frombuffer");
+  lt_lua_charge(L, lt_lua_state(L));
+  return 1;
+}
+
 /* x:new_tensor(data) -> a tensor with x's dtype and device by default */
 static int create_new_tensor(lua_State *L) {
   lt_LuaArgs a;
@@ -268,8 +315,10 @@ static int create_totable(lua_State *L) {
 }
 
 void lt_lua_open_create(lua_State *L, int functions, int methods) {
-  static const luaL_Reg module[] = {
-      {"tensor", create_tensor}, {"as_tensor", create_as_tensor}, {NULL, NULL}};
+  static const luaL_Reg module[] = {{"tensor", create_tensor},
+                                    {"as_tensor", create_as_tensor},
+                                    {"frombuffer", create_frombuffer},
+                                    {NULL, NULL}};
   static const luaL_Reg own[] = {{"new_tensor", create_new_tensor}, {NULL, NULL}};
   static const lt_Function tables[] = {
       {"totable", create_totable, "(Tensor self) -> nil", true, false},
@@ -279,6 +328,7 @@ void lt_lua_open_create(lua_State *L, int functions, int methods) {
   lt_lua_setfuncs(L, module);
   lt_lua_set_signature(L, -1, "tensor", tensor_signature, false);
   lt_lua_set_signature(L, -1, "as_tensor", tensor_signature, false);
+  lt_lua_set_signature(L, -1, "frombuffer", frombuffer_signature, false);
   lua_pushvalue(L, methods);
   lt_lua_setfuncs(L, own);
   lt_lua_set_read(L, tables);

@@ -14,11 +14,11 @@ static const char *const places[] = {[LT_PLACE_HOST] = "host", [LT_PLACE_ANY] = 
 static const struct {
   const char *name;
   unsigned flag;
-} traits[] = {{"copy", LT_TRAIT_COPY},        {"transfer", LT_TRAIT_TRANSFER},
-              {"builtin", LT_TRAIT_BUILTIN},  {"layout", LT_TRAIT_LAYOUT},
-              {"core", LT_TRAIT_CORE},        {"takes_complex", LT_TRAIT_COMPLEX},
-              {"parts", LT_TRAIT_PARTS},      {"linear", LT_TRAIT_LINEAR},
-              {"bilinear", LT_TRAIT_BILINEAR}};
+} traits[] = {{"copy", LT_TRAIT_COPY},         {"transfer", LT_TRAIT_TRANSFER},
+              {"builtin", LT_TRAIT_BUILTIN},   {"layout", LT_TRAIT_LAYOUT},
+              {"core", LT_TRAIT_CORE},         {"takes_complex", LT_TRAIT_COMPLEX},
+              {"parts", LT_TRAIT_PARTS},       {"linear", LT_TRAIT_LINEAR},
+              {"bilinear", LT_TRAIT_BILINEAR}, {"host", LT_TRAIT_HOST}};
 
 static void set_string(lua_State *L, const char *key, const char *value) {
   lua_pushstring(L, value);
@@ -110,6 +110,17 @@ static void push_spaces(lua_State *L, const lt_OpInfo *info) {
       set_string(L, lt_namespaces[s].name, lt_namespace_op_name(s, info->name));
 }
 
+/* Pushes the list of the op's other names. */
+static void push_aliases(lua_State *L, lt_OpId op) {
+  int n = 0;
+  lua_newtable(L);
+  for (const lt_OpAlias *a = lt_op_aliases; a->name; a++) {
+    if (a->op != op) continue;
+    lua_pushstring(L, a->name);
+    lua_rawseti(L, -2, ++n);
+  }
+}
+
 static void push_op(lua_State *L, lt_OpId op) {
   const lt_OpInfo *info = &lt_ops[op];
   const lt_Signature *g = lt_op_signature(op);
@@ -125,6 +136,8 @@ static void push_op(lua_State *L, lt_OpId op) {
   lua_setfield(L, -2, "variants");
   push_spaces(L, info);
   lua_setfield(L, -2, "namespaces");
+  push_aliases(L, op);
+  lua_setfield(L, -2, "aliases");
   push_traits(L, info->traits);
   lua_setfield(L, -2, "traits");
   lt_lua_push_params(L, g);
@@ -145,8 +158,8 @@ static void set_support(lua_State *L, lt_OpId op) {
 }
 
 /* ops() -> list of {name, signature, doc, kind, variants, namespaces, traits, params, results,
- * inplace, has_gradient, composite, support}; a param is {name, type, optional, default, written,
- * shape_only, place}. inplace: the function in F accepts it after the params */
+ * inplace, has_gradient, composite, aliases, support}; a param is {name, type, optional, default,
+ * written, shape_only, place}. inplace: the function in F accepts it after the params */
 static int ops(lua_State *L) {
   lua_createtable(L, LT_OP_COUNT, 0);
   for (int op = 0; op < LT_OP_COUNT; op++) {
@@ -157,12 +170,29 @@ static int ops(lua_State *L) {
   return 1;
 }
 
-/* _op(name) -> the entry of that op in ops(), without `support`, which would load devices; nil when
- * there is none */
+/* _op(name) -> the entry of the op that has this name or alias in ops(), without `support`, which
+ * would load devices; nil when there is none */
 static int op_of(lua_State *L) {
-  int op = lua_type(L, 1) == LUA_TSTRING ? lt_op_find(lua_tostring(L, 1)) : -1;
+  const char *name = lua_type(L, 1) == LUA_TSTRING ? lua_tostring(L, 1) : "";
+  int op = lt_op_find(name);
+  for (const lt_OpAlias *a = lt_op_aliases; op < 0 && a->name; a++)
+    if (strcmp(a->name, name) == 0) op = a->op;
   if (op < 0) return 0;
   push_op(L, (lt_OpId)op);
+  return 1;
+}
+
+/* _supported(name, device type, dtype) -> whether the device runs the op on tensors of the dtype;
+ * of an unknown name, as of ops that are written in Lua: whether it has the dtype */
+static int supported(lua_State *L) {
+  int op = lt_op_find(luaL_checkstring(L, 1));
+  const char *device = luaL_checkstring(L, 2);
+  lt_Dtype dtype = lt_dtype_from_name(luaL_checkstring(L, 3));
+  bool found = false;
+  for (int t = 0; t < lt_device_type_count() && !found; t++)
+    found = strcmp(device, lt_device_type_name(t)) == 0 && lt_device_has_dtype(t, dtype) &&
+            (op < 0 || lt_op_supported((lt_OpId)op, t, dtype));
+  lua_pushboolean(L, found);
   return 1;
 }
 
@@ -188,7 +218,8 @@ void lt_lua_set_signature(lua_State *L, int i, const char *name, const char *sig
 }
 
 void lt_lua_open_describe(lua_State *L, int functions, int methods) {
-  static const luaL_Reg module[] = {{"ops", ops}, {"_op", op_of}, {NULL, NULL}};
+  static const luaL_Reg module[] = {
+      {"ops", ops}, {"_op", op_of}, {"_supported", supported}, {NULL, NULL}};
   (void)methods;
   push_signatures(L);
   lua_setfield(L, functions, "_signatures");

@@ -176,6 +176,14 @@ static int promote_types(lua_State *L) {
   return 1;
 }
 
+/* Returns whether values of dtype `from` can be stored in a tensor of dtype `to` in place: complex
+ * numbers are not stored as real ones, floats not as integers, integers not as bool. */
+static int can_cast(lua_State *L) {
+  lt_Dtype from = dtype_at(L, 1, "can_cast"), to = dtype_at(L, 2, "can_cast");
+  lua_pushboolean(L, lt_dtype_category(from) <= lt_dtype_category(to));
+  return 1;
+}
+
 /* result_type(tensor1, tensor2) -> the dtype of an op on these tensors or numbers */
 static int result_type(lua_State *L) {
   lt_Arg args[2];
@@ -330,6 +338,7 @@ void lt_lua_open_devices(lua_State *L, int functions, int methods) {
       {"set_fallback", set_fallback, "(bool on) -> nil", false, true},
       {"get_default_dtype", get_default_dtype, none, false, false},
       {"set_default_dtype", set_default_dtype, dtypes, false, false},
+      {"can_cast", can_cast, "(dtype from_, dtype to) -> nil", false, false},
       {"promote_types", promote_types, "(dtype type1, dtype type2) -> nil", false, false},
       {"result_type", result_type, "(Operand tensor1, Operand tensor2) -> nil", false, false},
       {"get_num_threads", get_num_threads, none, false, false},

@@ -434,7 +434,8 @@ static int custom(lua_State *L) {
   for (int i = 0; i < nout; i++) { /* the engine may have replaced an output and its reference */
     lua_rawgeti(L, list, i + 1);
     lt_lua_to_box(L, -1)->tensor = outputs[i];
-    connected = connected || (requires_grad && outputs[i] && lt_dtype_is_float(outputs[i]->dtype));
+    connected =
+        connected || (requires_grad && outputs[i] && lt_dtype_has_gradient(outputs[i]->dtype));
     lua_pop(L, 1);
   }
   if (!ok) {

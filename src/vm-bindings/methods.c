@@ -110,11 +110,73 @@ static int method_shares_storage(lua_State *L) {
   return 1;
 }
 
+/* _store(name, out, value) -> out: writes the result of the function `name` into out */
+static int store(lua_State *L) {
+  const char *name = luaL_checkstring(L, 1);
+  lt_lua_enter(L, lt_lua_state(L));
+  lt_Tensor *out = lt_lua_check(L, 2, name, "out");
+  if (!lt_tensor_store(name, out, lt_lua_check(L, 3, name, "result"))) lt_lua_fail(L, name);
+  lua_settop(L, 2);
+  return 1;
+}
+
 static int method_set_data(lua_State *L) {
   lt_Tensor *t = lt_lua_check(L, 1, "set_data", "self");
   if (!lt_tensor_set_data(t, lt_lua_check(L, 2, "set_data", "data"))) lt_lua_fail(L, "set_data");
   lua_settop(L, 1);
   return 1;
+}
+
+/* _set_view(x, view, op) -> x with the geometry of a view of it; op is a name for messages */
+static int set_view(lua_State *L) {
+  lt_Tensor *t = lt_lua_check(L, 1, "_set_view", "self");
+  const lt_Tensor *view = lt_lua_check(L, 2, "_set_view", "view");
+  if (!lt_tensor_set_view(t, view, luaL_checkstring(L, 3))) lt_lua_fail(L, NULL);
+  lua_settop(L, 1);
+  return 1;
+}
+
+/* ---- view ------------------------------------------------------------------------------------ */
+
+static const char view_signature[] = "(Tensor self, sizes|dtype size)",
+                  view_dtype_signature[] = "(Tensor self, dtype dtype)";
+
+/* Returns whether the call names a dtype: x:view("int32"), x:view{dtype = "int32"}. */
+static bool names_dtype(lua_State *L) {
+  if (lua_gettop(L) != 2) return false;
+  if (lua_type(L, 2) == LUA_TSTRING) return true;
+  if (!lt_lua_is_plain(L, 2)) return false;
+  lua_pushliteral(L, "dtype");
+  bool found = lua_rawget(L, 2) == LUA_TSTRING;
+  lua_pop(L, 1);
+  return found;
+}
+
+/* x:view(sizes) or x:view(dtype) */
+static int method_view(lua_State *L) {
+  lt_LuaArgs a;
+  bool dtype = names_dtype(L);
+  lt_OpId op = dtype ? LT_OP__view : LT_OP_view;
+  lt_lua_arguments(L, &a, "view",
+                   dtype ? lt_lua_signature(L, view_dtype_signature) : lt_op_signature(op), true);
+  a.signature = lt_op_signature(op);
+  return lt_lua_call(L, op, false, &a);
+}
+
+/* ---- where ----------------------------------------------------------------------------------- */
+
+static const char where_signature[] = "(Tensor self, Tensor condition, Operand other)";
+
+/* x:where(condition, other): x where the condition is true, else other */
+static int method_where(lua_State *L) {
+  lt_LuaArgs a;
+  lt_lua_arguments(L, &a, "where", lt_lua_signature(L, where_signature), true);
+  lt_Arg self = a.arg[0];
+  a.arg[0] = a.arg[1];
+  a.arg[1] = self;
+  a.slot[0] = a.slot[1] = 0;
+  a.signature = lt_op_signature(LT_OP_where);
+  return lt_lua_call(L, LT_OP_where, false, &a);
 }
 
 /* ---- nonzero --------------------------------------------------------------------------------- */
@@ -125,7 +187,7 @@ static const char nonzero_signature[] = "(Tensor self, bool as_tuple = false) ->
  * dim, as where(condition) returns */
 static int nonzero(lua_State *L, bool method) {
   lt_LuaArgs a;
-  lt_lua_arguments(L, &a, "nonzero", lt_lua_signature(L, nonzero_signature), method);
+  lt_lua_arguments(L, &a, "nonzero", lt_op_signature(LT_OP_nonzero), method);
   bool list = a.arg[1].kind == LT_ARG_BOOL && a.arg[1].b;
   lt_OpId op = list ? LT_OP_where : LT_OP_nonzero;
   if (list) {
@@ -318,18 +380,22 @@ void lt_lua_open_methods(lua_State *L, int functions, int methods) {
       {"numel", method_numel, alone, false, true},
       {"is_floating_point", method_is_floating_point, alone, false, true},
       {NULL, NULL, NULL, false, false}};
-  static const luaL_Reg others[] = {
-      {"to", method_to}, {"type_as", method_type_as}, {"nonzero", method_nonzero}, {NULL, NULL}};
-  static const luaL_Reg nonzero_function[] = {{"nonzero", function_nonzero}, {NULL, NULL}};
+  static const luaL_Reg others[] = {{"to", method_to},           {"type_as", method_type_as},
+                                    {"nonzero", method_nonzero}, {"view", method_view},
+                                    {"where", method_where},     {NULL, NULL}};
+  static const luaL_Reg others_of_module[] = {
+      {"nonzero", function_nonzero}, {"_store", store}, {"_set_view", set_view}, {NULL, NULL}};
   lua_pushvalue(L, methods);
   lt_lua_set_read(L, own);
   lt_lua_set_fast(L, others);
   lt_lua_set_signature(L, -1, "type_as", type_as_signature, true);
   lt_lua_set_signature(L, -1, "nonzero", nonzero_signature, true);
+  lt_lua_set_signature(L, -1, "view", view_signature, true);
+  lt_lua_set_signature(L, -1, "where", where_signature, true);
   set_conversions(L);
   lua_pushvalue(L, functions);
   lt_lua_set_read(L, module);
-  lt_lua_setfuncs(L, nonzero_function);
+  lt_lua_setfuncs(L, others_of_module);
   lt_lua_set_signature(L, -1, "nonzero", nonzero_signature, false);
   lua_pop(L, 2);
 }

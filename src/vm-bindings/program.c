@@ -228,8 +228,14 @@ __asm__(SECTION ".globl " PREFIX "lt_text_mathx\n" PREFIX "lt_text_mathx:\n"
 static const struct {
   const char *name, *rule, *floats, *integers;
 } texts[] = {
+#define TEXT_F(...)   {__VA_ARGS__},
+#define TEXT_I(...)   {__VA_ARGS__},
+#define TEXT_FI(...)  {__VA_ARGS__},
+#define TEXT_FC(...)  {__VA_ARGS__},
+#define TEXT_FIC(...) {__VA_ARGS__},
+#define TEXT_W(...)   /* not in mathx.h */
 #define LT_ELEMENTWISE(name, inputs, rule, types, floats, integers, ...)                           \
-  {#name, #rule, #floats, #integers},
+  TEXT_##types(#name, #rule, #floats, #integers)
 #include "ops.def"
 };
 

@@ -33,6 +33,7 @@ const lt_Signature *lt_lua_signature(lua_State *L, const char *text) {
 
 typedef struct Reader {
   lt_Signature signature;
+  bool method; /* the first argument is self, before the table of a call with one table */
   char text[]; /* the source of the signature, which points into it */
 } Reader;
 
@@ -136,21 +137,23 @@ static int read_call(lua_State *L) {
   lt_LuaArgs a;
   const Reader *r = lua_touserdata(L, lua_upvalueindex(LT_UP_OWN));
   const char *name = lua_tostring(L, lua_upvalueindex(LT_UP_OWN + 1));
-  bool single = lua_gettop(L) == 1 && lt_lua_is_plain(L, 1);
+  bool single = !r->method && lua_gettop(L) == 1 && lt_lua_is_plain(L, 1);
   lt_lua_enter(L, lt_lua_state(L));
-  lt_lua_arguments(L, &a, name, &r->signature, false);
+  if (r->method && lua_gettop(L) == 0) lua_pushnil(L);
+  lt_lua_arguments(L, &a, name, &r->signature, r->method);
   push_arguments(L, &a, single);
   return r->signature.count;
 }
 
-/* _signature(name, text) -> reader, parameters, results. The reader is a function that takes the
- * arguments of one call and returns the value of each parameter, or raises an error. The parameters
- * are a list of {name, type, optional, default, choices, least, expected}, the results a list of
- * {name, type}. */
+/* _signature(name, text, method) -> reader, parameters, results. The reader is a function that
+ * takes the arguments of one call (`method`: of a method, after self) and returns the value of each
+ * parameter, or raises an error. The parameters are a list of {name, type, optional, default,
+ * choices, least, expected}, the results a list of {name, type}. */
 static int signature(lua_State *L) {
   const char *name = luaL_checkstring(L, 1);
   size_t n;
   const char *text = luaL_checklstring(L, 2, &n);
+  bool method = lua_toboolean(L, 3);
   lua_settop(L, 2);
   lua_pushvalue(L, lua_upvalueindex(LT_UP_STATE));
   lua_pushvalue(L, lua_upvalueindex(LT_UP_META));
@@ -159,6 +162,7 @@ static int signature(lua_State *L) {
   if (!lt_signature_parse(&r->signature, r->text))
     lt_lua_error(L, "%s: expected a signature, got \"%s\"", name, text);
   r->signature.of_host = true;
+  r->method = method;
   lua_pushstring(L, name);
   lua_pushcclosure(L, read_call, 4);
   lt_lua_push_params(L, &r->signature);

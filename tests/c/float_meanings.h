@@ -11,6 +11,9 @@
 
 #include <math.h>
 
+#define LT_SPECIAL static __attribute__((unused))
+#include "special.h"
+
 typedef long double Real;
 
 /* The cumulative distribution function and the density of the normal distribution. */
@@ -66,7 +69,7 @@ static int float_reference(lt_OpId op, Real x, Real y, Real z, Real a, Real b, R
     IS(relu, EXACT, isnan(x) ? x : x > 0 ? x : 0)
     IS(floor, EXACT, floorl(x))
     IS(ceil, EXACT, ceill(x))
-    IS(round, EXACT, rintl(x))
+    IS(_round, EXACT, rintl(x))
     IS(trunc, EXACT, truncl(x))
     IS(frac, EXACT, x - truncl(x))
     IS(exp, FUNCTION, expl(x))
@@ -101,7 +104,11 @@ static int float_reference(lt_OpId op, Real x, Real y, Real z, Real a, Real b, R
     IS(softplus, FAIR, x * a > b ? x : log1pl(expl(x * a)) / a)
     IS(leaky_relu, FUNCTION, x > 0 ? x : x * a)
     IS(elu, FAIR, x > 0 ? x : a * expm1l(x))
-    IS(nan_to_num, EXACT, isnan(x) ? a : fminl(fmaxl(x, -limit), limit))
+    IS(_nan_to_num, EXACT, isnan(x) ? a : isinf(x) ? (x > 0 ? y : z) : x)
+    IS(_round_decimals, EXACT,
+       narrow ? (Real)(rintf((float)x * (float)a / (float)b) * (float)b / (float)a)
+              : (Real)(rint((double)x * (double)a / (double)b) * (double)b / (double)a))
+    IS(nextafter, EXACT, lt_nextafter((double)x, (double)y, (double)limit))
     IS(isnan, EXACT, isnan(x))
     IS(isinf, EXACT, isinf(x) != 0)
     IS(isfinite, EXACT, isfinite(x))

@@ -66,7 +66,7 @@ static bool fill_zero(int index, void *memory, size_t nbytes, lt_Stream *stream)
 }
 
 static const lt_KernelFn kernels[LT_OP_COUNT] = {
-    [LT_OP_sum] = run, [LT_OP_mm] = run, [LT_OP_gather] = run, [LT_OP_scatter] = run};
+    [LT_OP_sum] = run, [LT_OP_mm] = run, [LT_OP_gather] = run, [LT_OP__scatter] = run};
 
 const lt_Backend *lt_backend(void);
 const lt_Backend *lt_backend(void) {

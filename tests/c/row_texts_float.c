@@ -10,7 +10,9 @@
 #define M(f)           f
 #define MAXFINITE      DBL_MAX
 #define LT_MATHX_FLOAT static inline
+#define LT_SPECIAL     static __attribute__((unused))
 #include "mathx.h"
+#include "special.h"
 
 #define TEXT_F(name, text)                                                                         \
   static double text_##name(double x, double y, double z, double a, double b) {                    \
@@ -18,6 +20,7 @@
     return (double)(text);                                                                         \
   }
 #define TEXT_FI(name, text) TEXT_F(name, text)
+#define TEXT_W(name, text)  TEXT_F(name, text)
 #define TEXT_I(name, text)
 #define TEXT_FC                                                TEXT_F
 #define TEXT_FIC                                               TEXT_FI
@@ -27,6 +30,7 @@
 
 #define ENTRY_F(name)  [LT_OP_##name] = text_##name,
 #define ENTRY_FI(name) [LT_OP_##name] = text_##name,
+#define ENTRY_W(name)  [LT_OP_##name] = text_##name,
 #define ENTRY_I(name)
 #define ENTRY_FC                                       ENTRY_F
 #define ENTRY_FIC                                      ENTRY_FI

@@ -32,7 +32,7 @@ static bool no_kernel(lt_Call *call) {
 static const lt_KernelFn kernels[LT_OP_COUNT] = {[LT_OP_sum] = no_kernel,
                                                  [LT_OP_mm] = no_kernel,
                                                  [LT_OP_gather] = no_kernel,
-                                                 [LT_OP_scatter] = no_kernel};
+                                                 [LT_OP__scatter] = no_kernel};
 
 static lt_Backend fake = {.abi = LT_BACKEND_ABI,
                           .name = "fake",

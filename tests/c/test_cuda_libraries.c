@@ -99,8 +99,11 @@ static void finds_libraries_in_python_packages(void) {
        LT_LIBRARY_NVRTC},
       {"CONDA_PREFIX", "conda", "conda/lib/python3.9/site-packages/nvidia/cudnn/lib/libcudnn.so.9",
        LT_LIBRARY_CUDNN},
+      {"VIRTUAL_ENV", "py", "py/lib/python3.12/site-packages/nvidia/cusolver/lib/libcusolver.so.11",
+       LT_LIBRARY_CUSOLVER},
       {"CONDA_PREFIX", "conda", "conda/lib/libcublasLt.so.12", LT_LIBRARY_CUBLASLT},
       {"PYTHONPATH", "packages", "packages/nvidia/cublas/lib/libcublas.so.12", LT_LIBRARY_CUBLAS},
+      {"CONDA_PREFIX", "conda", "conda/lib/libcufft.so.11", LT_LIBRARY_CUFFT},
       {"HOME", "home", "home/.local/lib/python3.11/site-packages/nvidia/nccl/lib/libnccl.so.2",
        LT_LIBRARY_NCCL},
   };

@@ -272,7 +272,7 @@ static void five_kernels_run_a_program(void) {
   check_result(lt_op1(LT_OP_sum, (lt_Arg[]){LT_ARG(x), LT_ARG(0)}, 2), 2, (float[]){4, 6});
   check_result(lt_op1(LT_OP_gather, (lt_Arg[]){LT_ARG(x), LT_ARG(1), LT_ARG(at)}, 3), 2,
                (float[]){2, 3});
-  check_result(lt_op1(LT_OP_scatter, (lt_Arg[]){LT_ARG(x), LT_ARG(1), LT_ARG(at), LT_ARG(new)}, 4),
+  check_result(lt_op1(LT_OP__scatter, (lt_Arg[]){LT_ARG(x), LT_ARG(1), LT_ARG(at), LT_ARG(new)}, 4),
                4, (float[]){1, 8, 9, 4});
   /* a step of gradient descent: loss = sum((x @ x)^2) */
   lt_Tensor *product = lt_op1(LT_OP_mm, (lt_Arg[]){LT_ARG(x), LT_ARG(x)}, 2);

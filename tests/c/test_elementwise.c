@@ -38,9 +38,9 @@ static int integer_reference(lt_OpId op, Whole x, Whole y, Whole z, Whole a, int
     IS(relu, x > 0 ? x : 0)
     IS(floor, x)
     IS(ceil, x)
-    IS(round, x)
+    IS(_round, x)
     IS(trunc, x)
-    IS(nan_to_num, x)
+    IS(_nan_to_num, x)
     IS(isnan, 0)
     IS(isinf, 0)
     IS(isfinite, 1)
@@ -84,7 +84,7 @@ static int integer_reference(lt_OpId op, Whole x, Whole y, Whole z, Whole a, int
   }
   default:
     if (!lt_integer_text(op)) return UNKNOWN;
-    *r = lt_integer_text(op)((int64_t)x, (int64_t)y, (int64_t)z, (int64_t)a, 0);
+    *r = lt_integer_text(op)((int64_t)x, (int64_t)y, (int64_t)z, (int64_t)a, 20);
     return EXACT;
   }
 #undef IS
@@ -329,6 +329,13 @@ static bool is_plain(lt_OpId op) {
   return false;
 }
 
+/* Returns whether the device has loops for an op: Metal has no float64, in which wide ones are
+ * computed. */
+static bool has_loops(lt_OpId op) {
+  return lt_ops[op].kind == LT_KIND_ELEMENTWISE &&
+         !(lt_op_is_wide(op) && test_device().type == LT_DEVICE_mps);
+}
+
 static bool supports_dtype(lt_OpId op, lt_Dtype d) {
   lt_Rule rule = lt_ops[op].rule;
   if (!has_dtype(d)) return false;
@@ -346,7 +353,7 @@ static bool run(lt_OpId op, lt_Tensor *out, lt_Dtype d, lt_Tensor *const *in, in
   lt_Arg args[3];
   for (int k = 0; k < n; k++) args[k] = lt_arg_tensor(in[k]);
   bool is_float = lt_dtype_category(d) >= LT_FLOATING;
-  return loop_on_device(op, out, lt_dtype_compute(d), n, args,
+  return loop_on_device(op, out, lt_ops[op].is_wide ? LT_float64 : lt_dtype_compute(d), n, args,
                         is_float ? lt_scalar_float((double)a) : lt_scalar_int((int64_t)a),
                         is_float ? lt_scalar_float((double)b) : lt_scalar_int((int64_t)b));
 }
@@ -388,7 +395,7 @@ static void every_op_dtype_and_layout(void) {
                                            {DENSE, TRANSPOSED, STEPPED, TRANSPOSED},
                                            {FLIPPED3, FLIPPED3, FLIPPED3, FLIPPED3}};
   for (int op = 0; op < LT_OP_COUNT; op++) {
-    if (lt_ops[op].kind != LT_KIND_ELEMENTWISE) continue;
+    if (!has_loops((lt_OpId)op)) continue;
     for (int d = 0; d < LT_DTYPE_COUNT; d++) {
       if (!supports_dtype((lt_OpId)op, (lt_Dtype)d)) continue;
       for (size_t s = few_sizes ? 4 : 0; s < sizeof sizes / sizeof *sizes; s++)
@@ -400,8 +407,7 @@ static void every_op_dtype_and_layout(void) {
 
 static void in_place(void) {
   for (int op = 0; op < LT_OP_COUNT; op++) {
-    if (lt_ops[op].kind != LT_KIND_ELEMENTWISE || !lt_ops[op].has_float || op == LT_OP_copy)
-      continue;
+    if (!has_loops((lt_OpId)op) || !lt_ops[op].has_float || op == LT_OP_copy) continue;
     int n = lt_ops[op].inputs;
     lt_Tensor *in[3] = {NULL, NULL, NULL}, *same_in[3];
     for (int k = 0; k < n; k++)
@@ -425,8 +431,7 @@ static void position_does_not_matter(void) {
   for (int d = LT_float16; d < LT_DTYPE_COUNT; d++)
     for (int op = 0; op < LT_OP_COUNT; op++) {
       if (!has_dtype(d)) continue;
-      if (lt_ops[op].kind != LT_KIND_ELEMENTWISE || !lt_ops[op].has_float || op == LT_OP_fill)
-        continue;
+      if (!has_loops((lt_OpId)op) || !lt_ops[op].has_float || op == LT_OP_fill) continue;
       if (lt_dtype_is_complex((lt_Dtype)d) && !lt_ops[op].has_complex) continue;
       int n = lt_ops[op].inputs;
       lt_Dtype to = gives_bool((lt_OpId)op) ? LT_bool : (lt_Dtype)d;

@@ -63,7 +63,7 @@ static void scatter_has_an_index_for_each_element(void) {
         lt_Tensor *x = laid_out(noise((lt_Dtype)d, SHAPE(4, 5, 6), 5), dim), *y[LT_MAX_OUT];
         lt_Tensor *index = random_indices(x->shape[dim], SHAPE(3, 4, 6), 6);
         lt_Tensor *src = laid_out(noise((lt_Dtype)d, SHAPE(3, 5, 6), 7), 2 - dim);
-        if (!run_op(__FILE__, __LINE__, add ? LT_OP_scatter_add : LT_OP_scatter, false,
+        if (!run_op(__FILE__, __LINE__, add ? LT_OP_scatter_add : LT_OP__scatter, false,
                     (lt_Arg[]){LT_ARG(x), LT_ARG(dim), LT_ARG(index), LT_ARG(src)}, 4, y))
           return;
         double expected[120];
@@ -82,7 +82,7 @@ static void scatter_has_an_index_for_each_element(void) {
           CHECK_NEAR(number(y[0], i), expected[i], tolerance_of((lt_Dtype)d) * 8);
       }
   lt_Tensor *z = noise(LT_float32, SHAPE(2, 2), 1), *y[LT_MAX_OUT];
-  REQUIRE(RUN_OP(y, scatter, true, LT_ARG(z), LT_ARG(1),
+  REQUIRE(RUN_OP(y, _scatter, true, LT_ARG(z), LT_ARG(1),
                  LT_ARG(from_list(LT_int64, (double[]){2, 1}, SHAPE(2, 1))), LT_ARG(7)));
   CHECK_NEAR(number(z, 1), 7, 0);
   CHECK_NEAR(number(z, 2), 7, 0);
@@ -92,7 +92,7 @@ static void scatter_has_an_index_for_each_element(void) {
   REQUIRE(RUN_OP(y, scatter_add, false, LT_ARG(V(float32, 3, 2, 1)), LT_ARG(0), LT_ARG(place),
                  LT_ARG(three)));
   CHECK_TENSOR(y[0], 0, L(3), 3, 5, 1);
-  REQUIRE(RUN_OP(y, scatter, false, LT_ARG(V(float32, 3, 2, 1)), LT_ARG(0), LT_ARG(place),
+  REQUIRE(RUN_OP(y, _scatter, false, LT_ARG(V(float32, 3, 2, 1)), LT_ARG(0), LT_ARG(place),
                  LT_ARG(three)));
   CHECK_TENSOR(y[0], 0, L(3), 3, 3, 1);
 }
@@ -269,7 +269,7 @@ static void bad_indices_are_reported_and_change_nothing(void) {
   CHECK_FAILS("gather: expected an index from 1 to 2 for argument 'index', got 3 at index {2, 2}",
               gather, false, LT_ARG(x), LT_ARG(1), LT_ARG(wrong));
   CHECK_FAILS("scatter_: expected an index from 1 to 2 for argument 'index', got 3 at index {2, 2}",
-              scatter, true, LT_ARG(x), LT_ARG(1), LT_ARG(wrong), LT_ARG(9));
+              _scatter, true, LT_ARG(x), LT_ARG(1), LT_ARG(wrong), LT_ARG(9));
   CHECK_FAILS("for argument 'index', got 3", scatter_add, true, LT_ARG(x), LT_ARG(1), LT_ARG(wrong),
               LT_ARG(noise(LT_float32, SHAPE(2, 2), 1)));
   CHECK_FAILS("for argument 'index', got 9", index_fill, true, LT_ARG(x), LT_ARG(0),
@@ -299,7 +299,7 @@ static void empty_indices(void) {
                  LT_ARG(noise(LT_float32, SHAPE(0, 2), 1))));
   REQUIRE(RUN_OP(y, _index, false, LT_ARG(x), TL(none), L(0)));
   CHECK_INT(y[0]->numel, 0);
-  REQUIRE(RUN_OP(y, scatter, false, LT_ARG(x), LT_ARG(0),
+  REQUIRE(RUN_OP(y, _scatter, false, LT_ARG(x), LT_ARG(0),
                  LT_ARG(lt_scope_own(lt_empty(LT_int64, lt_cpu(), SHAPE(0, 2)))), LT_ARG(1)));
   REQUIRE(RUN_OP(y, gather, false, LT_ARG(x), LT_ARG(0),
                  LT_ARG(lt_scope_own(lt_empty(LT_int64, lt_cpu(), SHAPE(0, 2))))));

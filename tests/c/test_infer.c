@@ -52,8 +52,9 @@ static void reductions_refuse(void) {
   MENTIONS(nothing, amin, LT_ARG(M(float32, 3, 0)));
   MENTIONS(nothing, argmax, LT_ARG(M(float32, 3, 0)));
   MENTIONS(nothing, max, LT_ARG(M(float32, 3, 0)), LT_ARG(2));
-  MENTIONS(nothing, norm, LT_ARG(M(float32, 3, 0)), LT_ARG((double)INFINITY));
-  SAYS("float32 {3}", norm, LT_ARG(M(float32, 3, 0)), LT_ARG(2), L(1));
+  MENTIONS(nothing, _norm, LT_ARG(M(float32, 3, 0)), LT_NIL, LT_ARG(false),
+           LT_ARG((double)INFINITY));
+  SAYS("float32 {3}", _norm, LT_ARG(M(float32, 3, 0)), L(1));
 }
 
 static void extremes_have_three_spellings(void) {
@@ -72,10 +73,9 @@ static void extremes_have_three_spellings(void) {
 }
 
 static void statistics(void) {
-  SAYS("float32 {3}", var, LT_ARG(M(float32, 3, 4)), L(1));
-  SAYS("float32 {3, 1}", std, LT_ARG(M(float32, 3, 4)), L(1), LT_ARG(false), LT_ARG(true));
-  SAYS("float64 {}", norm, LT_ARG(M(float32, 3, 4)), LT_ARG(2), LT_NIL, LT_ARG(false), D(float64));
-  SAYS("norm: expected a float dtype, got \"int64\"\nhint: x:to(\"float32\")", norm,
+  SAYS("float32 {3}", var, LT_ARG(M(float32, 3, 4)), L(2));
+  SAYS("float32 {3, 1}", std, LT_ARG(M(float32, 3, 4)), L(2), LT_ARG(false), LT_ARG(true));
+  SAYS("norm: expected a float dtype, got \"int64\"\nhint: x:to(\"float32\")", _norm,
        LT_ARG(M(int64, 3, 4)));
   SAYS("int64 {3, 4}", cumsum, LT_ARG(M(bool, 3, 4)), LT_ARG(0));
   SAYS("float32 {}", cumprod, LT_ARG(M0(float32)), LT_ARG(0));
@@ -203,8 +203,7 @@ static void arange_counts(void) {
   SAYS("arange: expected finite numbers, got nan", arange, LT_ARG(1), LT_ARG((double)NAN));
   SAYS("arange: expected finite numbers, got inf", arange, LT_ARG(1), LT_ARG(2),
        LT_ARG((double)INFINITY));
-  SAYS("arange: cannot store 300 in \"uint8\": it holds 0 to 255", arange, LT_ARG(300), LT_NIL,
-       LT_NIL, D(uint8), META);
+  SAYS("uint8 {300}", arange, LT_ARG(300), LT_NIL, LT_NIL, D(uint8), META);
   MENTIONS("it has too many elements", arange, LT_ARG(0), LT_ARG(1), LT_ARG(1e-300));
   MENTIONS("it has too many elements", arange, LT_ARG(INT64_MIN), LT_ARG(INT64_MAX));
 }
@@ -417,17 +416,17 @@ static void indexing(void) {
   SAYS("gather: expected the same number of dimensions for index and self, got {4} and {3, 4}",
        gather, LT_ARG(M(float32, 3, 4)), LT_ARG(1), LT_ARG(M(int64, 4)));
   SAYS("float32 {0}", gather, LT_ARG(M(float32, 3, 4)), LT_ARG(1), LT_ARG(M(int64, 0)));
-  SAYS("float32 {3, 4}", scatter, LT_ARG(M(float32, 3, 4)), LT_ARG(1), LT_ARG(M(int64, 2, 9)),
+  SAYS("float32 {3, 4}", _scatter, LT_ARG(M(float32, 3, 4)), LT_ARG(1), LT_ARG(M(int64, 2, 9)),
        LT_ARG(1));
   SAYS("float32 {3, 4}", scatter_add, LT_ARG(M(float32, 3, 4)), LT_ARG(1), LT_ARG(M(int64, 2, 2)),
        LT_ARG(M(float32, 3, 3)));
   SAYS("scatter: expected an index no larger than src {2, 3} for argument 'index', got {2, 4}: dim "
        "2 is larger",
-       scatter, LT_ARG(M(float32, 3, 4)), LT_ARG(1), LT_ARG(M(int64, 2, 4)),
+       _scatter, LT_ARG(M(float32, 3, 4)), LT_ARG(1), LT_ARG(M(int64, 2, 4)),
        LT_ARG(M(float32, 2, 3)));
   SAYS("scatter: expected the same dtype for arguments 'self' and 'src', got \"float32\" and "
        "\"int64\"\nhint: src:to(\"float32\")",
-       scatter, LT_ARG(M(float32, 3, 4)), LT_ARG(1), LT_ARG(M(int64, 2, 3)),
+       _scatter, LT_ARG(M(float32, 3, 4)), LT_ARG(1), LT_ARG(M(int64, 2, 3)),
        LT_ARG(M(int64, 2, 3)));
   SAYS("float32 {3, 4}", index_add, LT_ARG(M(float32, 3, 4)), LT_ARG(0), LT_ARG(M(int64, 2)),
        LT_ARG(M(float32, 2, 4)));

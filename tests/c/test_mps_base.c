@@ -17,6 +17,10 @@ bool lt_mps_elementwise(const lt_Loop *loop) {
   (void)loop;
   return false;
 }
+bool lt_mps_elementwise_supported(lt_OpId op, lt_Dtype compute) {
+  (void)op, (void)compute;
+  return true;
+}
 bool lt_mps_reduce(lt_Call *c);
 bool lt_mps_reduce(lt_Call *c) {
   (void)c;

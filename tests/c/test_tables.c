@@ -212,7 +212,7 @@ static void malformed_signatures_fail(void) {
       "(dims d = {1)",
       "(ints n = {1, 2, 3, 4, 5})",
       "(Tensor x = 1)",
-      "(int a_name_of_more_letters_than_fit)",
+      "(int a_name_of_many_more_letters_than_fit)",
       "(int n) ->",
       "(int n) Tensor",
       "(int n) -> Tensor, ",

@@ -254,7 +254,7 @@ static bool run_now(lt_Call *c) {
 bool toy_sum(lt_Call *c) { return run_now(c); }
 bool toy_mm(lt_Call *c) { return run_now(c); }
 bool toy_gather(lt_Call *c) { return run_now(c); }
-bool toy_scatter(lt_Call *c) { return run_now(c); }
+bool toy__scatter(lt_Call *c) { return run_now(c); }
 
 const lt_Backend toy_backend = {
     .abi = LT_BACKEND_ABI,

@@ -383,7 +383,7 @@ local function strides(x) return table.concat({table.unpack(x:stride())}, " ") e
 
 -- In errors about values, which meta does not have.
 local about_values = {"index", "a class from", "NaN", "probabilit", "weight", "by zero",
-  "true element"}
+  "true element", "numbers of at least"}
 
 local function on_meta(op, f, arguments, want, why)
   local got, message = run(f, realize(arguments, function(o) return tensor_of(o):to "meta" end))

@@ -91,6 +91,7 @@ local examples = {}
 function examples.find(entry)
   local function named(name) return search("%f[%w_.]" .. escaped(name) .. "%f[^%w_]", name) end
   local op = entry.op
+  if op and op.example then return op.example end
   if op and op.call then return named((op.namespace or "lt") .. "." .. op.name) end
   if op then return op_examples.of(op) end
   if entry.kind == "field" then

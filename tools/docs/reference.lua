@@ -42,21 +42,32 @@ local function families()
   return of, order
 end
 
+-- Returns the section of an op written in Lua: one for each file, titled by its first comment.
+local function lua_section(op, sections, order)
+  local path = debug.getinfo(op.source, "S").source:sub(2)
+  local stem = path:match "([%w_]+)%.lua$"
+  if not sections[stem] then
+    local title = io.lines(path)():match "^%-%-%-* *(.-)[.:]?$"
+    sections[stem] = {file = "ops-in-lua-" .. stem, title = title, ops = {}}
+    order[#order + 1] = sections[stem]
+  end
+  return sections[stem]
+end
+
 local function op_families()
   local of, order = families()
-  local composite = {file = "ops-composites", title = "Composites written in Lua", ops = {}}
+  local sections = {}
   for _, op in ipairs(lt.ops()) do
     local callable = op.variants["function"] or op.variants.method or op.variants.in_place
       or next(op.namespaces) ~= nil
     local known = false
-    local section = not op.call and of[op.name] or composite
+    local section = not op.call and of[op.name] or lua_section(op, sections, order)
     for _, other in ipairs(section.ops) do known = known or other.name == op.name end
     if callable and not op.name:find "^_" and not known and not (op.call and of[op.name]) then
       section.ops[#section.ops + 1] = op
       of[op.name] = section
     end
   end
-  order[#order + 1] = composite
   local used = {}
   for _, section in ipairs(order) do
     if #section.ops > 0 then used[#used + 1] = section end
@@ -115,7 +126,7 @@ end
 local function example_text(entry)
   local text = examples.find(entry)
   if not text then return nil end
-  if entry.op and not entry.op.call then
+  if entry.op and (entry.op.example or not entry.op.call) then
     local expression, result = ops.example(entry.op, 80)
     return block("> " .. expression .. "\n" .. result)
   end

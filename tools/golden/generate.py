@@ -6,7 +6,8 @@
 
 The cases are in the modules beside this one: ops.py is the table of cases for each op, kinks.py has gradients where a
 function has no derivative, autograd_programs.py random programs of views and in-place writes, nn.py layers, losses and
-optimizers, complex_values.py elementwise ops of complex numbers. All files are made with the version of PyTorch in
+optimizers, complex_values.py elementwise ops of complex numbers,
+special.py special functions and further elementwise ops. All files are made with the version of PyTorch in
 PYTORCH and in their first lines; any other version is an error. To use a newer PyTorch, change PYTORCH and write all
 families. The same version gives the same files."""
 
@@ -19,9 +20,18 @@ import torch
 
 import autograd_programs
 import complex_values
+import convolution  # noqa: F401: its families join those of ops
+import functional  # noqa: F401: its families join those of ops
 import kinks
+import linalg  # noqa: F401, adds families to ops
 import nn
 import ops
+import products  # noqa: F401 (adds families)
+import shapes  # noqa: F401 (adds families)
+import special  # noqa: F401: adds families to ops
+import statistic_ops  # noqa: F401 (adds families)
+import transforms  # noqa: F401 (adds families)
+import windows  # noqa: F401: adds its family to ops
 
 PYTORCH = "2.15.0"
 

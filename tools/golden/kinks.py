@@ -57,6 +57,28 @@ CASES = [
     ("x.long()", "x:to('int64')", [AROUND_ZERO]),
     ("x.copysign(y)", "x:copysign(y)", [[0.0, -2, 3, -0.0, nan], [-1.0, 1, 0, 2, 1]]),
     ("torch.nan_to_num(x)", "lt.nan_to_num(x)", [SIGNED]),
+    # Activations where their pieces meet.
+    *[(f"F.{op}(x)", f"F.{op}(x)", [[-inf, -3.0, -1, -0.5, -0.0, 0.0, 0.5, 1, 3, 6, 7, inf, nan]])
+      for op in ("hardtanh", "relu6", "hardswish", "hardshrink", "softshrink", "celu", "selu", "softsign")],
+    ("F.mish(x)", "F.mish(x)", [[-100.0, -1, -0.0, 0.0, 1, 20.5, 100]]),
+    ("F.threshold(x, 0.5, 9)", "F.threshold(x, 0.5, 9)", [SIGNED]),
+    ("F.prelu(x, y)", "F.prelu(x, y)", [AROUND_ZERO, [0.25]]),
+    ("F.glu(x)", "F.glu(x)", [[1.0, -2, 0, 100]]),
+    # Special functions at 0 and at the ends of their domains.
+    *[(f"torch.special.{op}(x)", f"lt.special.{op}(x)", [[-2.0, -0.0, 0.0, 1e-8, 2.0]])
+      for op in ("i0", "i0e", "i1", "i1e", "ndtr", "log_ndtr", "erfcx", "entr")],
+    *[(f"torch.special.{op}(x)", f"lt.special.{op}(x)", [[0.0, 0.25, 0.5, 1.0]]) for op in ("ndtri", "erfinv", "logit")],
+    ("torch.sinc(x)", "lt.sinc(x)", [[-2.0, -0.0, 0.0, 0.5]]),
+    ("torch.logit(x, 0.25)", "lt.logit(x, 0.25)", [[0.0, 0.2, 0.25, 0.5, 0.75, 1.0]]),
+    *[(f"torch.special.{op}(x, y)", f"lt.special.{op}(x, y)", [[0.0, 0, 0, 2, 2, -1, 0], [0.0, -1, 2, 0, 3, 2, nan]])
+      for op in ("xlogy", "xlog1py")],
+    ("torch.xlogy(x, 0.0)", "lt.xlogy(x, 0.0)", [[0.0, 2.0]]),
+    ("torch.logaddexp(x, y)", "lt.logaddexp(x, y)", [[0.0, 1, 1000, -inf], [0.0, -2, -1000, 1]]),
+    ("torch.logaddexp2(x, y)", "lt.logaddexp2(x, y)", [[0.0, 1, 1000, -inf], [0.0, -2, -1000, 1]]),
+    ("x.sgn()", "x:sgn()", [SIGNED]),
+    ("torch.clamp_min(x, y)", "lt.clamp_min(x, y)", [[0.0, 1, 2, nan], [1.0, 1, 1, 1]]),
+    ("torch.frexp(x)[0]", "(lt.frexp(x))", [[0.0, 1, -3.5, 1024]]),
+    ("torch.round(x, decimals=1)", "lt.round(x, 1)", [[0.25, 0.35, 1.04]]),
 
     # One input.
     *[same(op, SIGNED) for op in (
@@ -241,7 +263,7 @@ def compute(code, inputs, dtype):
         result.backward(weights)
     except RuntimeError:
         return values, "raises"
-    return values, [False if t.grad is None else t.grad.reshape(-1).tolist() for t in names.values()]
+    return values, [False if t.grad is None else (t.grad + 0 if t.grad._is_zerotensor() else t.grad).reshape(-1).tolist() for t in names.values()]
 
 
 def same_numbers(a, b):

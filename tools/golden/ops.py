@@ -90,7 +90,7 @@ def ix(result):
 
 
 def f(*shape, dtype=torch.float32):
-    return torch.randn(*shape, dtype=torch.float64).to(dtype)
+    return torch.randn(shape, dtype=torch.float64).to(dtype)
 
 
 def i(*shape, low=-5, high=6, dtype=torch.int64):
@@ -514,6 +514,8 @@ case("to", 'x:to "float32"', lambda x: x.to(torch.float32), x=torch.tensor([2 **
 case("copy_", "x:copy_(y)", lambda x, y: x.copy_(y), x=f(3, 4), y=i(4))
 case("zero_", "x:zero_()", lambda x: x.zero_(), x=f(3, 4))
 
+case("ravel", "x:ravel()", lambda x: x.ravel(), x=f(2, 3))
+case("ravel", "x:t():ravel()", lambda x: x.t().ravel(), x=f(2, 3))
 family("indexing")
 X = f(5, 4, 3)
 P = dict(x=X, p=positions(5, 2, 3))

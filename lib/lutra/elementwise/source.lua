@@ -58,6 +58,7 @@ function source.fits(made)
   end
   for _, step in ipairs(made) do
     if not (TYPES[step.compute] and DTYPES[step.result]) then return false end
+    if step.op and not calls.formulas(step.op) then return false end
     if step.op and INTEGER[step.compute] and calls.formulas(step.op).rule == "DIVIDE"
       and (step[2].value or step[2].number == 0) then return false end
     for k = 1, #step do

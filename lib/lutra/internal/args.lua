@@ -119,9 +119,10 @@ end
 function args.signature(title, text) return (args.reader(title, "(" .. text .. ")")) end
 
 --- Returns the parser of a signature with parentheses and optional results, "(Tensor x) -> Tensor
--- y", the parameters as args.describe returns them, and the results: a list of {name, type}.
-function args.reader(title, text)
-  local parse, parameters, results = require("lutra.core")._signature(title, text)
+-- y", the parameters as args.describe returns them, and the results: a list of {name, type}. With
+-- `method` it parses calls of a method: x:f{2, dim = 1}.
+function args.reader(title, text, method)
+  local parse, parameters, results = require("lutra.core")._signature(title, text, method)
   described[parse] = {parameters = parameters, title = title}
   return parse, parameters, results
 end

@@ -1,5 +1,6 @@
---- The namespaces of ops beside lt: F, linalg, fft, special (src/tensor/namespaces.def). They
--- contain ops of the op table and composites written in Lua (lutra.internal.composites).
+--- The namespaces of ops beside lt: F, linalg, fft, special, ... (src/tensor/namespaces.def). They
+-- contain ops of the op table and composites written in Lua (lutra.internal.composites). One whose
+-- name has two parts, signal.windows, is a field of a library: lt.signal.
 --
 -- Invariant: a namespace with an op is a library of lt and a module: `require "lutra.linalg"`
 -- returns lt.linalg. One without ops is neither.
@@ -15,19 +16,48 @@ for _, space in ipairs(core._namespaces) do by_name[space.name] = space end
 
 local libraries -- of lt: name -> module
 
--- Makes a namespace a library when it has an op.
-local function publish(space)
-  local module = modules[space.name] or "lutra." .. space.name
-  if libraries[space.name] or next(space.ops) == nil then return end
-  libraries[space.name] = module
-  if modules[space.name] then return end
-  package.loaded[module] = setmetatable(space.ops, {
-    __name = "lt." .. space.name,
+local parents = {} -- libraries that contain namespaces: lt.signal
+
+-- Returns t with a metatable that defines its composites on first use and otherwise raises an
+-- error for a missing field.
+local function lazy(t, name)
+  return setmetatable(t, {
+    __name = name,
     __index = function(self, key)
-      return require("lutra.internal.strict_table").fail(self, "lt." .. space.name, key)
+      local value = require("lutra.internal.composites").find(self, key)
+      if value ~= nil then return value end
+      return require("lutra.internal.strict_table").fail(self, name, key)
     end,
   })
 end
+
+-- Makes `t` what `require(module)` returns, also after package.loaded was cleared.
+local function offer(module, t)
+  package.loaded[module] = t
+  package.preload[module] = function() return t end
+end
+
+-- Makes a namespace a library when it has an op.
+local function publish(space)
+  local module = modules[space.name] or "lutra." .. space.name
+  local name = "lt." .. space.name
+  if package.preload[module] or libraries[space.name] or next(space.ops) == nil then return end
+  local parent, child = space.name:match "^(.*)%.(.*)$"
+  if not modules[space.name] then offer(module, lazy(space.ops, name)) end
+  if not parent then
+    libraries[space.name] = module
+  else
+    libraries[parent] = "lutra." .. parent
+    if not parents[parent] then
+      parents[parent] = lazy({}, "lt." .. parent)
+      offer("lutra." .. parent, parents[parent])
+    end
+    rawset(parents[parent], child, space.ops)
+  end
+end
+
+--- Makes F, the table of a module, load its composites on first use; returns it.
+function namespaces.lazy(t, name) return lazy(t, name) end
 
 --- Adds the namespaces that have ops to `list`, the table of lt's libraries, and later ones when
 -- they get their first op.
@@ -55,18 +85,26 @@ function namespaces.add(name, op, f)
   publish(by_name[name])
 end
 
---- Iterates over the namespaces that have ops: their name for users ("lt.linalg"), their functions,
--- their description, and whether they are a file.
+--- Iterates over the namespaces that have ops, and libraries that contain one, as lt.signal: their
+-- name for users ("lt.linalg"), their functions, their description, and whether they are a file.
 function namespaces.each()
-  local i = 0
+  local list, seen, i = {}, {}, 0
+  for _, space in ipairs(core._namespaces) do
+    local parent = space.name:match "^(.*)%."
+    local used, is_file = next(space.ops) ~= nil, modules[space.name] ~= nil
+    if used and parent and not seen[parent] then
+      seen[parent] = true
+      list[#list + 1] = {"lt." .. parent, parents[parent],
+        "The library with the namespace lt." .. space.name .. "."}
+    end
+    if used then
+      list[#list + 1] = {is_file and space.name or "lt." .. space.name, space.ops, space.doc,
+        is_file}
+    end
+  end
   return function()
-    repeat
-      i = i + 1
-      if not core._namespaces[i] then return nil end
-    until next(core._namespaces[i].ops) ~= nil
-    local space = core._namespaces[i]
-    local is_file = modules[space.name] ~= nil
-    return is_file and space.name or "lt." .. space.name, space.ops, space.doc, is_file
+    i = i + 1
+    if list[i] then return table.unpack(list[i], 1, 4) end
   end
 end
 

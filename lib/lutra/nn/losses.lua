@@ -6,32 +6,22 @@
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
+local reductions = require "lutra.internal.reductions"
 local Module = require "lutra.nn.module"
 
 local losses = {}
 
-local REDUCTION = "'mean'|'sum'|'none' reduction = 'mean'"
-
-local LEGACY = "bool? size_average = nil, "
-local REDUCE = "bool? reduce = nil, " .. REDUCTION
-
--- Returns the reduction: that of PyTorch's older options when one of them is given, else
--- `reduction`.
-local function resolve_reduction(size_average, reduce, reduction)
-  if size_average == nil and reduce == nil then return reduction end
-  if reduce == false then return "none" end
-  return size_average == false and "sum" or "mean"
-end
+local REDUCTION, LEGACY = reductions.REDUCTION, reductions.LEGACY
 
 -- Defines a loss of an input and a target of the same shape. `option` is the name of one more
 -- option, `declared` its declaration; such a loss has none of the older options.
 local function define_elementwise(name, op, option, declared)
   local class = Module:extend(name)
-  local parse = args.signature(name, declared and REDUCTION .. ", " .. declared or LEGACY .. REDUCE)
+  local parse = args.signature(name, declared and REDUCTION .. ", " .. declared or LEGACY)
 
   function class:init(...)
     if not option then
-      self.reduction = resolve_reduction(parse(...))
+      self.reduction = reductions.resolve(parse(...))
       return
     end
     self.reduction, self[option] = parse(...)
@@ -68,7 +58,7 @@ local function define_classes(name, op, signature, options)
 
   function class:init(...)
     local weight, size_average, ignore_index, reduce, reduction, smoothing = parse(...)
-    self.reduction = resolve_reduction(size_average, reduce, reduction)
+    self.reduction = reductions.resolve(size_average, reduce, reduction)
     self:register_buffer("weight", weight)
     self.ignore_index, self.label_smoothing = ignore_index, smoothing
     smoothing = smoothing or 0
@@ -87,7 +77,8 @@ local function define_classes(name, op, signature, options)
   losses[name] = class
 end
 
-local CLASSES = "Tensor? weight = nil, " .. LEGACY .. "int ignore_index = -100, " .. REDUCE
+local CLASSES = "Tensor? weight = nil, " .. reductions.SIZE_AVERAGE
+  .. ", int ignore_index = -100, " .. reductions.REDUCE
 
 --- nn.CrossEntropyLoss{weight, ignore_index = -100, reduction = "mean", label_smoothing = 0}: the
 -- cross entropy of unnormalized scores {N, C} (or {C}, {N, C, d...}) and a target: integer labels

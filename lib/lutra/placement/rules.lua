@@ -20,11 +20,16 @@ local small_copies, small = 8, 65536
 -- The largest size of a copy of one number, in bytes: that of the largest dtype.
 local scalar = 8
 
+local function set(names)
+  local members = {}
+  for name in names:gmatch "%a+" do members[name] = true end
+  return members
+end
+
 -- Names of calls that are not ops.
 local calls = {
-  scalar = {item = true, totable = true, tolist = true, cpu = true},
-  reading = {print = true, tostring = true, format = true, write = true, concat = true,
-    index = true, newindex = true, error = true, assert = true},
+  scalar = set "item totable tolist cpu",
+  reading = set "print tostring format write concat index newindex error assert",
 }
 
 -- How a metamethod is called in messages.

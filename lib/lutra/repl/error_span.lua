@@ -214,10 +214,11 @@ local function of_operation(list, from, to, message)
   return {}
 end
 
--- Returns the function that the message begins with, if any: "matmul: ...", "bad argument #1 to
--- 'rep'".
+-- Returns the function that the message begins with, if any: "matmul: ...", "linalg.svd: ...", "bad
+-- argument #1 to 'rep'".
 local function of_title(list, from, to, message)
-  local title = message:match "^([%a_][%w_]*):? " or message:match "^bad argument #%d+ to '([^']*)'"
+  local title = message:match "^([%a_][%w_]*):? " or message:match "^[%a.]+%.([%w_]+): "
+    or message:match "^bad argument #%d+ to '([^']*)'"
   if not title then return {} end
   local called = collect(from, to, function(i)
     return list[i].kind == "name" and list[i].text == title and is_called(list, i)

@@ -51,6 +51,8 @@ end
 -- The purposes of NVIDIA's optional libraries.
 local PURPOSES = {
   cuBLAS = "matrix products, convolutions", cuBLASLt = "loaded by cuBLAS",
+  cuSOLVER = "decompositions of matrices; else on the CPU",
+  cuFFT = "Fourier transforms; else on the CPU",
   cuDNN = "not used in this build", NVRTC = "custom kernels, lt.elementwise",
   NCCL = "not used in this build",
 }

@@ -167,6 +167,7 @@ static inline __attribute__((always_inline, unused)) void fill_up(int64_t n, T *
  * the row's rule. */
 #define RESULT_SAME                          T, VALUE
 #define RESULT_NUMBER                        T, VALUE
+#define RESULT_WIDEN                         T, VALUE
 #define RESULT_DIVIDE                        T, VALUE
 #define RESULT_POWER                         T, VALUE
 #define RESULT_FLOAT                         T, VALUE
@@ -180,6 +181,16 @@ static inline __attribute__((always_inline, unused)) void fill_up(int64_t n, T *
 #define RESULT_TEST                          uint8_t, TRUTH_VALUE
 #define LOOP_(name, inputs, result, text)    LOOP__(name, inputs, result, text)
 #define LOOP__(name, inputs, R, value, text) LOOP(name, inputs, R, value, text)
+
+#ifdef LT_IS_DOUBLE /* src/cpu/special.c */
+#define EMIT_W(name, ...)                                                                          \
+  void lt_special_loop_##name(int64_t, void *, const void *, const void *, const void *,           \
+                              const lt_Numbers *);
+#define ENTRY_W(name) [LT_OP_##name] = lt_special_loop_##name,
+#else
+#define EMIT_W(...)
+#define ENTRY_W(name)
+#endif
 
 #ifdef LT_IS_FLOAT
 #define EMIT_F(name, inputs, rule, ftext, itext)  LOOP_(name, inputs, RESULT_##rule, ftext)

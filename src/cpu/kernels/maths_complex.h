@@ -43,6 +43,8 @@ LT_COMPLEX1(acosh, cacosh)
 LT_COMPLEX1(atanh, catanh)
 LT_COMPLEX1(fabs, cabs)
 
+#define CMPLXf_(x, y) CMPLXF(x, y)
+#define CMPLX_(x, y)  CMPLX(x, y)
 #define LT_COMPLEX_MADE(suffix, C, R)                                                              \
   static inline __attribute__((unused)) C lt_c_exp2##suffix(C x) {                                 \
     return cexp##suffix(x * (R)LT_LN2);                                                            \
@@ -52,6 +54,18 @@ LT_COMPLEX1(fabs, cabs)
   }                                                                                                \
   static inline __attribute__((unused)) C lt_c_log10##suffix(C x) {                                \
     return clog##suffix(x) / (R)LT_LN10;                                                           \
+  }                                                                                                \
+  /* cos(y) - 1 = -2 sin^2(y / 2): accurate near 0 */                                              \
+  static inline __attribute__((unused)) C lt_c_expm1##suffix(C x) {                                \
+    R re = creal##suffix(x), im = cimag##suffix(x), s = sin##suffix(im / 2), e = exp##suffix(re);  \
+    if (im == 0) return CMPLX##suffix##_(expm1##suffix(re), im);                                   \
+    return CMPLX##suffix##_(expm1##suffix(re) * cos##suffix(im) - 2 * s * s, e * sin##suffix(im)); \
+  }                                                                                                \
+  /* |1 + z|^2 - 1 = x (2 + x) + y^2: accurate near 0 */                                           \
+  static inline __attribute__((unused)) C lt_c_log1p##suffix(C z) {                                \
+    R x = creal##suffix(z), y = cimag##suffix(z), size = hypot##suffix(1 + x, y);                  \
+    R re = size > (R)0.5 && size < 2 ? log1p##suffix(x * (2 + x) + y * y) / 2 : log##suffix(size); \
+    return CMPLX##suffix##_(re, atan2##suffix(y, 1 + x));                                          \
   }                                                                                                \
   static inline __attribute__((unused)) C lt_c_pow##suffix(C x, C y) { return cpow##suffix(x, y); }
 LT_COMPLEX_MADE(f, float _Complex, float)

@@ -77,5 +77,8 @@ const lt_RowKernels LT_FOR_ISA(lt_row_kernels) = {
     BOTH(softmax_backward), BOTH(log_softmax_backward),
     BOTH(softmax_columns),  BOTH(softmax_backward_columns),
     BOTH(layer_norm),       BOTH(layer_norm_backward),
+    BOTH(moments),          BOTH(norm_sums),
+    BOTH(affine),           BOTH(norm_gradient),
+    BOTH(weighted),         BOTH(dot),
     ENTRY(philox),          .find_zero = {find_zero_8, find_zero_16, find_zero_32, find_zero_64},
 };

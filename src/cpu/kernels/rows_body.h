@@ -266,6 +266,58 @@ static void FN(layer_norm_backward)(const T *g, const T *x, const T *w, T mean, 
     for (int64_t i = 0; i < n; i++) db[i] += g[i];
 }
 
+/* ---- batch norm and convolution -------------------------------------------------------------- */
+
+static void FN(moments)(const T *x, int64_t n, T *mean, T *squares) {
+  *mean = FN(sum)(x, n) / (T)n;
+  *squares = FN(squares)(x, *mean, n);
+}
+
+static void FN(norm_sums)(const T *g, const T *x, T mean, int64_t n, T *sum, T *product) {
+  V m = V_ALL(mean);
+  *sum = FN(sum)(g, n);
+#define XV(i) (V_LOAD(g + (i)) * (V_LOAD(x + (i)) - m))
+#define X1(i) (g[i] * (x[i] - mean))
+  SUM_ROW(*product, n, XV, X1);
+#undef XV
+#undef X1
+}
+
+static void FN(affine)(const T *x, T mean, T a, T b, int64_t n, T *y) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) y[i] = a * (x[i] - mean) + b;
+}
+
+static void FN(norm_gradient)(const T *g, const T *x, T mean, T a, T b, T c, int64_t n, T *dx) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) dx[i] = a * g[i] + (b * (x[i] - mean) + c);
+}
+
+static void FN(weighted)(const T *const *row, const T *weight, int64_t count, T bias, int64_t n,
+                         T *y) {
+  int64_t j = 0;
+  for (; j + 2 * V_N <= n; j += 2 * V_N) {
+    V s0 = V_ALL(bias), s1 = s0;
+    for (int64_t t = 0; t < count; t++) {
+      V w = V_ALL(weight[t]);
+      s0 += w * V_LOAD(row[t] + j);
+      s1 += w * V_LOAD(row[t] + j + V_N);
+    }
+    memcpy(y + j, &s0, sizeof s0);
+    memcpy(y + j + V_N, &s1, sizeof s1);
+  }
+  for (; j + V_N <= n; j += V_N) {
+    V s = V_ALL(bias);
+    for (int64_t t = 0; t < count; t++) s += V_ALL(weight[t]) * V_LOAD(row[t] + j);
+    memcpy(y + j, &s, sizeof s);
+  }
+  for (; j < n; j++) {
+    T s = bias;
+    for (int64_t t = 0; t < count; t++) s += weight[t] * row[t][j];
+    y[j] = s;
+  }
+}
+
 #undef SUM_ROW
 #undef BEST_ROW
 #undef FN

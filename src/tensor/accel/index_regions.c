@@ -249,3 +249,44 @@ int lt_region_widen(lt_IndexRegion *p, size_t size, const void *self, const void
   }
   return unit;
 }
+
+/* ---- reading a region ------------------------------------------------------------------------ */
+
+/* Reads the region of argument 0 into the first output and closes x. Where argument 0 has no
+ * elements, every index was out of range, and the call has already failed. */
+static bool take(lt_Call *c, lt_Indexed *x) {
+  lt_Tensor *self = lt_in(c, 0), *out = c->out[0];
+  const void *from = lt_tensor_data(self);
+  void *to = lt_tensor_data(out);
+  bool ok = true;
+  if (out->numel > 0 && self->numel > 0) {
+    lt_region_collapse(&x->p);
+    int unit = lt_region_widen(&x->p, lt_dtype_size(self->dtype), from, to);
+    ok = x->driver->take(c, &x->p, unit, from, to);
+  }
+  lt_index_close(x);
+  return ok;
+}
+
+bool lt_take_line(lt_Call *c, const lt_IndexDriver *driver, int64_t dim, lt_Tensor *index,
+                  const char *name) {
+  lt_Tensor *self = lt_in(c, 0);
+  int d = lt_dim(dim, self->ndim);
+  lt_Indexed x;
+  return d >= 0 && driver->begin(c) && lt_index_line(c, driver, &x, self, d, index, name) &&
+         take(c, &x);
+}
+
+bool lt_take_each(lt_Call *c, const lt_IndexDriver *driver, int64_t dim, lt_Tensor *index) {
+  lt_Tensor *self = lt_in(c, 0);
+  int d = lt_dim(dim, self->ndim);
+  lt_Indexed x;
+  return d >= 0 && driver->begin(c) && lt_index_each(c, driver, &x, self, d, index) && take(c, &x);
+}
+
+bool lt_take_several(lt_Call *c, const lt_IndexDriver *driver, const lt_Arg *indices,
+                     const int64_t *dims) {
+  lt_Indexed x;
+  return driver->begin(c) && lt_index_several(c, driver, &x, lt_in(c, 0), indices, dims) &&
+         take(c, &x);
+}

@@ -40,17 +40,21 @@ typedef struct lt_IndexLayout {
 #ifndef __cplusplus
 #include "kernel.h"
 
-/* What a device does for regions. `check` converts an index tensor to contiguous int64 indices that
- * count from 0 (one reference; NULL on failure), reports those outside of 1..n, or of -n..-1 if
- * `negative`, and sets *bad to the device memory that tells whether there is one. `add` computes
- * sum[i] += mult * index, or, with `first`, sum[i] = mult * index, of an index tensor broadcast to
- * the sum's shape: `p` has the sum's shape and the index's strides. It also makes `any`, of
- * LT_INDEX_FLAG bytes, tell what `bad` tells, or, unless `first`, what either of them tells. */
+/* What a device does for regions. `begin` starts a kernel function. `check` converts an index
+ * tensor to contiguous int64 indices that count from 0 (one reference; NULL on failure), reports
+ * those outside of 1..n, or of -n..-1 if `negative`, and sets *bad to the device memory that
+ * tells whether there is one. `add` computes sum[i] += mult * index, or, with `first`, sum[i] =
+ * mult * index, of an index tensor broadcast to the sum's shape: `p` has the sum's shape and the
+ * index's strides. It also makes `any`, of LT_INDEX_FLAG bytes, tell what `bad` tells, or,
+ * unless `first`, what either of them tells. `take` copies the elements of a region of `from` to
+ * contiguous memory, in units of so many bytes. */
 typedef struct lt_IndexDriver {
+  bool (*begin)(const lt_Call *c);
   lt_Tensor *(*check)(lt_Call *c, lt_Tensor *index, int64_t n, bool negative, const char *name,
                       const void **bad);
   bool (*add)(lt_Call *c, const lt_IndexRegion *p, int64_t mult, bool first, const void *bad,
               void *any, int64_t *sum);
+  bool (*take)(lt_Call *c, const lt_IndexRegion *p, int unit, const void *from, void *to);
 } lt_IndexDriver;
 #define LT_INDEX_FLAG 16
 
@@ -78,6 +82,14 @@ bool lt_index_several(lt_Call *c, const lt_IndexDriver *driver, lt_Indexed *x,
                       const lt_Tensor *self, const lt_Arg *indices, const int64_t *dims);
 /* Releases the region's tensors. May be called twice. */
 void lt_index_close(lt_Indexed *x);
+
+/* Run a call that reads elements of argument 0 into its first output, through the region that the
+ * function above of the same ending builds. */
+bool lt_take_line(lt_Call *c, const lt_IndexDriver *driver, int64_t dim, lt_Tensor *index,
+                  const char *name);
+bool lt_take_each(lt_Call *c, const lt_IndexDriver *driver, int64_t dim, lt_Tensor *index);
+bool lt_take_several(lt_Call *c, const lt_IndexDriver *driver, const lt_Arg *indices,
+                     const int64_t *dims);
 
 /* Sets the strides of `other` to those of t broadcast to the region, to write from t. Without this
  * call, `other` is contiguous in the region's order, to read into. */

@@ -50,7 +50,7 @@ static lt_Tensor *unpack(lt_Node *n, const lt_Saved *s) {
   lt_Edge own = {n, NULL, -1 - s->what};
   const lt_Edge *edge = s->what >= 0 ? &n->input[s->what].edge : &own;
   if (s->what < -1 && lt_gradients[n->op].kind == LT_ROW_FIRST) return s->tensor;
-  if (!lt_edge_leads(edge) || !lt_dtype_is_float(s->tensor->dtype)) return s->tensor;
+  if (!lt_edge_leads(edge) || !lt_dtype_has_gradient(s->tensor->dtype)) return s->tensor;
   return lt_scope_own(lt_alias_on(s->tensor, edge));
 }
 
@@ -109,6 +109,10 @@ static lt_Tensor *sum_to(lt_Tensor *grad, const lt_Input *in, const char *op) {
 }
 
 lt_Tensor *lt_grad_fit(lt_Tensor *grad, const lt_Input *in, const char *op) {
+  if (lt_dtype_is_complex(grad->dtype) && !lt_dtype_is_complex(in->dtype)) {
+    grad = lt_do(real, LT_ARG(grad));
+    if (!grad) return NULL;
+  }
   if (!lt_shape_equal(grad->ndim, grad->shape, in->ndim, in->shape)) grad = sum_to(grad, in, op);
   if (!grad) return NULL;
   if (grad->dtype == in->dtype && lt_device_equal(lt_tensor_device(grad), in->device)) return grad;
@@ -125,12 +129,42 @@ static lt_Tensor *zeros_for(const lt_Input *in) {
                lt_arg_device(in->device));
 }
 
+/* Returns true when the gradient function is that of a holomorphic op, on complex numbers. Of
+ * views, copies and ops by parts the derivative is real: they need no conjugation. */
+static bool is_holomorphic(const lt_Grad *g) {
+  const lt_OpInfo *info = &lt_ops[g->node->op];
+  return g->grad && lt_dtype_is_complex(g->grad->dtype) && info->kind != LT_KIND_VIEW &&
+         !lt_gradients[g->node->op].conjugates &&
+         !(info->traits & (LT_TRAIT_COPY | LT_TRAIT_PARTS | LT_TRAIT_TRANSFER));
+}
+
+/* Runs the gradient function of the row. For a loss L and a holomorphic f(z), the gradient is grad
+ * * conj(f'(z)), which is the conjugate of conj(grad) * f'(z), the formula for real numbers. */
+static void run_function(lt_Grad *g) {
+  if (!lt_gradients[g->node->op].function) return;
+  bool conjugated = is_holomorphic(g);
+  lt_Tensor *const *given = g->grads;
+  lt_Tensor *grads[LT_MAX_OUT] = {NULL};
+  for (int i = 0; conjugated && i < g->node->nout && i < LT_MAX_OUT; i++) {
+    grads[i] = given[i] ? lt_do(conj, LT_ARG(given[i])) : NULL;
+    g->failed |= given[i] && !grads[i];
+    if (given[i] == g->grad) g->grad = grads[i];
+  }
+  if (conjugated) g->grads = grads;
+  if (!g->failed) lt_gradients[g->node->op].function(g);
+  for (int i = 0; conjugated && !g->failed && i < g->node->ninputs; i++) {
+    if (!g->in[i] || !lt_dtype_is_complex(g->in[i]->dtype)) continue;
+    g->in[i] = lt_do(conj, LT_ARG(g->in[i]));
+    g->failed |= !g->in[i];
+  }
+  g->grads = given;
+}
+
 /* Runs the gradient function of the op's row, and fits its gradients to the inputs. */
 static bool run_row(lt_Grad *g) {
-  const lt_GradientRow *row = &lt_gradients[g->node->op];
   lt_Node *n = g->node;
   lt_Thread *th = lt_thread();
-  if (row->function) row->function(g);
+  run_function(g);
   bool ok = !g->failed;
   th->backward_copy = (lt_ops[n->op].traits & LT_TRAIT_COPY) != 0;
   for (int i = 0; ok && i < n->ninputs; i++) {

@@ -261,6 +261,7 @@ typedef enum lt_RowKind {
 typedef struct lt_GradientRow {
   lt_GradientFn function; /* NULL: the op is a composite */
   lt_RowKind kind;
+  bool conjugates;               /* the gradient of complex numbers is its own: see lt_node_apply */
   lt_Keep keep;                  /* saved for every gradient */
   lt_Keep keep_for[LT_MAX_ARGS]; /* saved for the gradient of argument i */
 } lt_GradientRow;

@@ -457,6 +457,11 @@ static bool check_root(int n, int i, lt_Tensor *t, lt_Tensor *grad) {
                    "grad\nhint: x:requires_grad_() before the computation",
                    which);
   if (!grad) {
+    if (lt_dtype_is_complex(t->dtype))
+      return lt_fail(
+          "expected a gradient for %s of dtype \"%s\", got none: it is optional only for "
+          "real numbers\nhint: x:abs(), x.real or x.imag",
+          which, lt_dtype_name(t->dtype));
     if (t->numel == 1) return true;
     return lt_fail("expected a gradient for %s of shape %s, got none: it is optional only for one "
                    "element\nhint: reduce it (x:sum(), x:mean()) or pass a gradient of its shape",
@@ -469,7 +474,7 @@ static bool check_root(int n, int i, lt_Tensor *t, lt_Tensor *grad) {
     return lt_fail("expected a gradient on \"%s\" for %s, got one on \"%s\"",
                    lt_device_name(lt_tensor_device(t)), which,
                    lt_device_name(lt_tensor_device(grad)));
-  if (!lt_dtype_is_float(grad->dtype))
+  if (!lt_dtype_has_gradient(grad->dtype))
     return lt_fail("expected a gradient of a float dtype for %s, got \"%s\"", which,
                    lt_dtype_name(grad->dtype));
   return true;

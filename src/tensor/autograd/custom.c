@@ -108,7 +108,7 @@ bool lt_autograd_custom_changed(const lt_CustomFunction *f, int ninputs, lt_Tens
   lt_Node *n = custom_node(f, ninputs, inputs, noutputs);
   bool ok = n != NULL;
   for (int i = 0; ok && i < noutputs; i++) {
-    if (!outputs[i] || !lt_dtype_is_float(outputs[i]->dtype)) continue;
+    if (!outputs[i] || !lt_dtype_has_gradient(outputs[i]->dtype)) continue;
     bool in_place = changed && changed[i] && is_input(outputs[i], ninputs, inputs);
     ok = (in_place ? check_changed(f->name, outputs[i])
                    : own_output(&outputs[i], ninputs, inputs)) &&
@@ -119,7 +119,7 @@ bool lt_autograd_custom_changed(const lt_CustomFunction *f, int ninputs, lt_Tens
     return false;
   }
   for (int i = 0; i < noutputs; i++) {
-    if (!outputs[i] || !lt_dtype_is_float(outputs[i]->dtype)) continue;
+    if (!outputs[i] || !lt_dtype_has_gradient(outputs[i]->dtype)) continue;
     if (changed && changed[i] && is_input(outputs[i], ninputs, inputs)) {
       lt_history_set(outputs[i], lt_node_retain(n), i);
       continue;

@@ -46,6 +46,7 @@ _Static_assert(LT_MAX_ARGS + LT_MAX_OUT < sizeof(lt_Keep) * CHAR_BIT,
 #define KEEP(values)        .keep = values,
 #define KEEP_FOR(i, values) .keep_for[i] = values,
 #define FIRST               .kind = LT_ROW_FIRST,
+#define CONJUGATES          .conjugates = true,
 #define ZERO                .kind = LT_ROW_ZERO,
 #define NONE                .kind = LT_ROW_NONE,
 const lt_GradientRow lt_gradients[LT_OP_COUNT] = {

@@ -25,6 +25,7 @@
 #define KEEP(values)
 #define KEEP_FOR(i, values)
 #define FIRST
+#define CONJUGATES
 #define ZERO
 #define NONE
 #include "../ops.def"
@@ -47,7 +48,12 @@ lt_Tensor *lt_grad_zeros_of(const lt_Grad *g, int i) {
 }
 
 lt_Tensor *lt_grad_scaled(lt_Arg t, lt_Arg number) {
-  return lt_scalar_to_double(number.scalar) == 1 ? t.tensor : MUL(t, number);
+  return lt_scalar_to_double(number.scalar) == 1 && number.scalar.im == 0 ? t.tensor
+                                                                          : MUL(t, number);
+}
+
+lt_Tensor *lt_grad_conjugate(lt_Tensor *t) {
+  return t && lt_dtype_is_complex(t->dtype) ? UNARY(conj, t) : t;
 }
 
 lt_Tensor *lt_grad_put(lt_Tensor *whole, lt_Tensor *part, lt_Tensor *values) {

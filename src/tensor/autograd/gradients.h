@@ -24,6 +24,7 @@
 #define KEEP(values)
 #define KEEP_FOR(i, values)
 #define FIRST
+#define CONJUGATES
 #define ZERO
 #define NONE
 #include "../ops.def"
@@ -32,6 +33,7 @@
 #undef KEEP
 #undef KEEP_FOR
 #undef FIRST
+#undef CONJUGATES
 #undef ZERO
 #undef NONE
 
@@ -67,6 +69,8 @@ static inline const lt_Input *input(const lt_Grad *g, int i) {
 #define NO             lt_arg_bool(false)
 /* A result of a reduction (or its gradient) in a shape that broadcasts against argument 0. */
 #define BACK(t) lt_grad_back(g, t)
+/* The complex conjugate; t itself when it is real. */
+#define CONJUGATE(t) lt_grad_conjugate(t)
 /* An op of one, two or three arguments. */
 #define UNARY(op, a)         lt_do(op, LT_ARG(a))
 #define BINARY(op, a, b)     lt_do(op, LT_ARG(a), LT_ARG(b))
@@ -81,6 +85,8 @@ lt_Tensor *lt_grad_ones(const lt_Grad *g, int ndim, const int64_t *shape);
 lt_Tensor *lt_grad_zeros_of(const lt_Grad *g, int i);
 /* Returns t times a number; t itself when the number is 1, as it usually is. */
 lt_Tensor *lt_grad_scaled(lt_Arg t, lt_Arg number);
+/* Returns the complex conjugate of t; t itself when it is real. */
+lt_Tensor *lt_grad_conjugate(lt_Tensor *t);
 /* Returns t, of the shape of a reduction's result, with the reduced dims as sizes of 1. */
 lt_Tensor *lt_grad_back(const lt_Grad *g, lt_Tensor *t);
 /* Writes values into `part`, a view of `whole`, and returns `whole`. */

@@ -18,6 +18,11 @@ static lt_Tensor *either(lt_Tensor *a, lt_Tensor *b) {
 /* d(x^n)/dx for a number n. */
 static lt_Tensor *power_slope(lt_Arg x, lt_Scalar n) {
   double e = lt_scalar_to_double(n);
+  if (n.kind == LT_COMPLEX) {
+    lt_Scalar less = n;
+    less.f -= 1;
+    return MUL(POWER(x, lt_arg_scalar(less)), lt_arg_scalar(n));
+  }
   if (e == 2) return MUL(x, 2.0);
   return MUL(POWER(x, lt_scalar_float(e - 1)), e);
 }
@@ -26,15 +31,28 @@ static lt_Tensor *power_slope(lt_Arg x, lt_Scalar n) {
  * times infinity or NaN is not 0. */
 static void power_base(lt_Grad *g, lt_Arg x, lt_Arg y) {
   if (y.kind == LT_ARG_SCALAR) {
-    if (lt_scalar_to_double(y.scalar) != 0) set_grad(g, 0, MUL(DY, power_slope(x, y.scalar)));
+    if (lt_scalar_to_double(y.scalar) != 0 || y.scalar.im != 0)
+      set_grad(g, 0, MUL(DY, power_slope(x, y.scalar)));
     return;
   }
   lt_Tensor *safe = WHERE(lt_do(eq, y, LT_ARG(0.0)), 1.0, x);
   set_grad(g, 0, MUL(DY, MUL(y, POWER(safe, SUB(y, 1.0)))));
 }
 
+/* The same for complex numbers; a number x has its logarithm as a 0-d tensor. */
+static void complex_power_exponent(lt_Grad *g, lt_Arg x, lt_Arg y) {
+  if (x.kind == LT_ARG_SCALAR) x = LT_ARG(lt_do(full_like, y, x, lt_arg_dtype(DY->dtype)));
+  lt_Tensor *real = lt_dtype_is_complex(y.tensor->dtype) ? UNARY(real, y) : y.tensor;
+  lt_Tensor *flat = both(lt_do(eq, x, LT_ARG(0.0)), lt_do(ge, LT_ARG(real), LT_ARG(0.0)));
+  set_grad(g, 1, MUL(DY, MUL(g->result[0], UNARY(log, WHERE(flat, 1.0, x)))));
+}
+
 /* d(x^y)/dy = x^y log x, and 0 where x = 0 and y >= 0. */
 static void power_exponent(lt_Grad *g, lt_Arg x, lt_Arg y) {
+  if (DY && lt_dtype_is_complex(DY->dtype)) {
+    complex_power_exponent(g, x, y);
+    return;
+  }
   if (x.kind == LT_ARG_SCALAR) {
     double base = lt_scalar_to_double(x.scalar);
     if (base != 0) {
@@ -180,6 +198,9 @@ void lt_grad_lerp(lt_Grad *g) {
   if (!needs_grad(g, 0)) return;
   if (w.kind == LT_ARG_TENSOR)
     set_grad(g, 0, MUL(DY, SUB(1.0, w)));
-  else
-    set_grad(g, 0, MUL(DY, 1 - lt_scalar_to_double(w.scalar)));
+  else {
+    lt_Scalar rest = lt_scalar_float(1 - lt_scalar_to_double(w.scalar));
+    if (w.scalar.kind == LT_COMPLEX) rest.kind = LT_COMPLEX, rest.im = -w.scalar.im;
+    set_grad(g, 0, MUL(DY, lt_arg_scalar(rest)));
+  }
 }

@@ -124,7 +124,7 @@ static void send_back(lt_Grad *g, lt_Tensor *grad, lt_Tensor *index, lt_Arg dim)
     set_grad(g, 0, lt_do(view, LT_ARG(grad), LT_INTS(NULL, 0)));
   else
     set_grad(g, 0,
-             lt_do(scatter, LT_ARG(lt_grad_zeros_of(g, 0)), dim, LT_ARG(index), LT_ARG(grad)));
+             lt_do(_scatter, LT_ARG(lt_grad_zeros_of(g, 0)), dim, LT_ARG(index), LT_ARG(grad)));
 }
 
 void lt_grad_extreme_along(lt_Grad *g) {

@@ -254,7 +254,7 @@ bool lt_tensor_set_requires_grad(lt_Tensor *t, bool on) {
                  t->meta->edge.node ? lt_node_op_name(t->meta->edge.node) : "another op");
     return false;
   }
-  if (on && !lt_dtype_is_float(t->dtype)) {
+  if (on && !lt_dtype_has_gradient(t->dtype)) {
     lt_error_set(
         "requires_grad_: expected a tensor of a float dtype for argument 'self', got \"%s\"",
         lt_dtype_name(t->dtype));

@@ -25,27 +25,16 @@ bool lt_autograd_required(const lt_Call *c) {
   if (th->grad_off || th->inference_on) return false;
   if (c->in_place) {
     /* Overwriting a tensor ends its history even if the op has no gradient. */
-    if (!lt_dtype_is_float(c->arg[0].tensor->dtype)) return false;
+    if (!lt_dtype_has_gradient(c->arg[0].tensor->dtype)) return false;
     if (!lt_op_has_gradient(c->op)) return lt_tensor_needs_grad(c->arg[0].tensor);
   } else {
     if (!lt_op_has_gradient(c->op)) return false;
     lt_Dtype result = c->out[0] ? c->out[0]->dtype : c->spec[0].dtype;
-    if (!lt_dtype_is_float(result)) return false;
+    if (!lt_dtype_has_gradient(result)) return false;
   }
   for (int i = 0; i < c->nargs; i++)
     if (any_requires_grad(&c->arg[i])) return true;
   return false;
-}
-
-bool lt_autograd_check_complex(const lt_Call *c) {
-  const lt_Thread *th = lt_thread();
-  if (th->grad_off || th->inference_on) return true;
-  for (int i = 0; i < c->nargs; i++)
-    if (any_requires_grad(&c->arg[i]))
-      return lt_fail("cannot record a complex result: gradients of complex tensors are not yet "
-                     "supported, argument '%s' requires grad\nhint: %s:detach()",
-                     c->signature->param[i].name, c->signature->param[i].name);
-  return true;
 }
 
 /* ---- creating the node ----------------------------------------------------------------------- */
@@ -229,7 +218,7 @@ bool lt_autograd_record(lt_Call *c) {
   int results = lt_gradients[c->op].kind == LT_ROW_FIRST ? 1 : c->nout ? c->nout : 1;
   bool ok = true;
   for (int i = 0; ok && i < results; i++)
-    if (lt_dtype_is_float(c->out[i]->dtype)) ok = join(c->out[i], n, i);
+    if (lt_dtype_has_gradient(c->out[i]->dtype)) ok = join(c->out[i], n, i);
   lt_node_release(n);
   return ok;
 }

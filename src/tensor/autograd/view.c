@@ -129,7 +129,8 @@ void lt_history_set(lt_Tensor *t, lt_Node *n, int output) {
 /* Views of which no gradient can be required do not need their base. */
 bool lt_autograd_note_view(lt_Call *c) {
   lt_Tensor *view = c->out[0], *self = lt_in(c, 0);
-  if (view == self || !lt_op_has_gradient(c->op) || !lt_dtype_is_float(view->dtype)) return true;
+  if (view == self || !lt_op_has_gradient(c->op) || !lt_dtype_has_gradient(view->dtype))
+    return true;
   if (lt_inference_enabled() || self->inference) return true;
   lt_Tensor *base = lt_view_base(self);
   if (base && !lt_view_refresh(self)) return false;
@@ -142,11 +143,45 @@ bool lt_autograd_note_view(lt_Call *c) {
   return true;
 }
 
+bool lt_tensor_set_view(lt_Tensor *t, const lt_Tensor *view, const char *op) {
+  if (view->storage != t->storage || view->dtype != t->dtype) {
+    lt_error_set("%s: cannot take over the geometry of a tensor that is no view of self", op);
+    return false;
+  }
+  if (lt_tensor_in_use(t)) {
+    lt_error_set("%s: cannot change self in place: a running call uses the tensor", op);
+    return false;
+  }
+  if (t->requires_grad && lt_tensor_is_leaf(t) && lt_grad_enabled()) {
+    lt_error_set(
+        "%s: cannot change a leaf that requires grad in place\nhint: lt.no_grad(function() "
+        "... end), or the variant without _",
+        op);
+    return false;
+  }
+  if (view->requires_grad && lt_edge_leads(&view->meta->edge)) {
+    if (!lt_meta_of(t)) return false;
+    lt_meta_set_edge(t->meta, lt_edge_copy(&view->meta->edge));
+  }
+  t->ndim = view->ndim;
+  t->offset = view->offset;
+  t->numel = view->numel;
+  memcpy(t->shape, view->shape, sizeof t->shape[0] * (size_t)view->ndim);
+  memcpy(t->strides, view->strides, sizeof t->strides[0] * (size_t)view->ndim);
+  return true;
+}
+
 /* ---- the slices node ------------------------------------------------------------------------- */
 
 lt_Node *lt_slices_new(lt_Tensor *view, lt_Tensor *base, lt_Node *inner) {
   int ninputs = inner->ninputs;
   int64_t *w;
+  if (lt_dtype_size(view->dtype) != lt_dtype_size(base->dtype)) {
+    lt_node_release(inner);
+    lt_fail("cannot record a change in place of a \"%s\" view of a \"%s\" tensor",
+            lt_dtype_name(view->dtype), lt_dtype_name(base->dtype));
+    return NULL;
+  }
   lt_Node *n = lt_node_new(LT_NODE_SLICES, ninputs, 0, 0, (size_t)base->ndim, 0, &w, NULL);
   lt_Slices *s = n ? malloc(sizeof *s) : NULL;
   if (!s) {

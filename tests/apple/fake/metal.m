@@ -149,7 +149,7 @@ static NSError *error_of(const lt_MetalError *e) {
 /* An archive of names: a pipeline is found in it when its function and constants were added. */
 @interface FakeArchive : NSObject <MTLBinaryArchive> {
 @public
-  char text[1 << 16];
+  char text[1 << 20];
 }
 - (BOOL)has:(MTLComputePipelineDescriptor *)descriptor;
 @end
@@ -171,6 +171,7 @@ static void name_of(MTLComputePipelineDescriptor *descriptor, char *line, size_t
   (void)error;
   fake_check(![self has:descriptor], "a pipeline is added to an archive twice");
   size_t n = strlen(text);
+  fake_check(sizeof text - n > 512, "the archive is full");
   name_of(descriptor, text + n, sizeof text - n);
   return YES;
 }

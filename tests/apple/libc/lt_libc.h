@@ -149,6 +149,7 @@ void *bsearch(const void *, const void *, size_t, size_t, int (*)(const void *, 
 #define LT_REAL2(name)                                                                             \
   double name(double, double);                                                                     \
   float name##f(float, float);
+double j0(double), j1(double), y0(double), y1(double);
 LT_REAL1(acos)
 LT_REAL1(acosh)
 LT_REAL1(asin)

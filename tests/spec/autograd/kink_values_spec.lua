@@ -12,7 +12,7 @@ local function evaluate(case, dtype)
     inputs[i] = lt.tensor(data, {dtype = dtype}):requires_grad_()
     env[("xyz"):sub(i, i)] = inputs[i]
   end
-  env.lt = lt
+  env.lt, env.F = lt, lt.F
   return assert(load("return " .. case.code, "=" .. case.code, "t", env))(), inputs
 end
 

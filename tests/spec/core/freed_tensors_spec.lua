@@ -136,7 +136,10 @@ describe("a freed tensor", function()
         local list = param.type == "Tensor[]"
         if list or param.type == "Tensor" or param.type == "Operand" or param.type == "Index" then
           local values = {}
-          for i = 1, place - 1 do values[i] = given[op.params[i].type]() end
+          for i = 1, place - 1 do
+            local before = op.params[i]
+            values[i] = before.choices and before.choices[1] or given[before.type]()
+          end
           values[place] = list and {lt.ones(2), x} or x
           local ok, message = pcall(core._ops[op.name], table.unpack(values, 1, place))
           local what = op.name .. ", " .. param.name

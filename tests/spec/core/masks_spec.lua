@@ -102,3 +102,21 @@ describe("indices", function()
     end
   end)
 end)
+
+describe("lt.masked", function()
+  it("has the identity of bool for maxima and minima", function()
+    local x = lt.tensor{true, false}
+    local first, second = lt.tensor{true, false}, lt.tensor{false, true}
+    assert.is_true(lt.masked.amax(x, {mask = first}):item())
+    assert.is_false(lt.masked.amax(x, {mask = second}):item())
+    assert.is_true(lt.masked.amin(x, {mask = first}):item())
+    assert.is_false(lt.masked.amin(x, {mask = second}):item())
+  end)
+
+  it("reports a mask of too many dims", function()
+    local ok, message = pcall(lt.masked.sum, lt.ones(2), {mask = lt.ones(2, 2):bool()})
+    assert.is_false(ok)
+    assert.is_truthy(message:find("sum: expected at most 1 dims for argument 'mask', got shape "
+      .. "{2, 2}", 1, true), message)
+  end)
+end)

@@ -19,7 +19,6 @@ local exceptions = {
   ["op.embedding"] = "the name of the indices alone; users call F.embedding",
   ["op.copy_"] = "the name of the source alone",
   ["op.dot"] = "the name of the second tensor alone",
-  ["op.norm"] = "there is no `out`",
   ["op.normal"] = "the op behind x:normal_",
 }
 
@@ -145,28 +144,38 @@ describe("options that PyTorch has by position", function()
       if f then
         seen[#seen + 1] = op.name
         local count = #op.params
+        local more = op.name == "threshold" and {0.5, 7.0} or {} -- required behind the input
+        local function with(input, named) -- all arguments, the last ones by name
+          local list = {input, table.unpack(more)}
+          list[#list + 1] = named
+          return table.unpack(list)
+        end
         local function given(input, ...) -- PyTorch's position: behind the others
-          local list = {input, [count + 1] = true}
+          local list = {with(input)}
+          list[count + 1] = true
           if op.name == "dropout" then list[2], list[3] = ... end
           return table.unpack(list, 1, count + 1)
         end
-        local expected = op.name == "dropout" and lt.zeros(3) or f(lt.tensor{-1.5, 0.0, 2.0})
+        local expected = op.name == "dropout" and lt.zeros(3) or f(with(lt.tensor{-1.5, 0.0, 2.0}))
         for _, call in ipairs {function(v) return f(given(v, 1.0, true)) end,
-          op.name ~= "dropout" and function(v) return f(v, {inplace = true}) end or nil,
-          op.name ~= "dropout" and function(v) return f{v, inplace = true} end or nil} do
+          op.name ~= "dropout" and function(v) return f(with(v, {inplace = true})) end or nil,
+          op.name ~= "dropout" and function(v)
+            return f{inplace = true, with(v)}
+          end or nil} do
           local v = lt.tensor{-1.5, 0.0, 2.0}
           assert.equal(v, call(v))
           assert.is_true(lt.equal(expected, v), op.name)
         end
         local v = lt.tensor{-1.5, 0.0, 2.0}
-        assert.not_equal(v, f(v, {inplace = false}))
+        assert.not_equal(v, f(with(v, {inplace = false})))
         assert.same({-1.5, 0, 2}, v:totable())
-        assert.is_false((pcall(f, v, {inplace = 1})))
-        assert.is_false((pcall(f, lt.ones{2, requires_grad = true}, {inplace = true})))
+        assert.is_false((pcall(f, with(v, {inplace = 1}))))
+        assert.is_false((pcall(f, with(lt.ones{2, requires_grad = true}, {inplace = true}))))
       end
     end
     table.sort(seen)
-    assert.same({"dropout", "elu", "leaky_relu", "relu", "sigmoid", "silu", "tanh"}, seen)
+    assert.same({"celu", "dropout", "elu", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu",
+      "mish", "relu", "selu", "sigmoid", "silu", "tanh", "threshold"}, seen)
     assert.same({0, 2}, F.relu(lt.tensor{-1.0, 2.0}, true):totable())
   end)
 

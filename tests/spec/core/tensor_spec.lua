@@ -343,6 +343,11 @@ describe("devices and dtypes", function()
     assert.equal("float32", lt.promote_types("int64", "float32"))
     assert.equal("int16", lt.promote_types("uint8", "int8"))
     assert.equal("float32", lt.promote_types("float16", "bfloat16"))
+    for _, case in ipairs{{"int64", "float16", true}, {"float16", "int64", false},
+      {"complex64", "float64", false}, {"uint8", "bool", false}, {"bool", "uint8", true}} do
+      assert.equal(case[3], lt.can_cast(case[1], case[2]))
+    end
+    assert.has_error(function() lt.can_cast("int64", "int65") end)
     assert.equal("float32", lt.result_type(lt.tensor{1}, 1.5))
     assert.equal("float16", lt.result_type(lt.ones{1, dtype = "float16"}, 1.5))
   end)

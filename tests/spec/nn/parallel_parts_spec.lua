@@ -77,8 +77,7 @@ describe("nn.parallel.scatter", function()
     fails({"scatter", "without dimensions", "x:item()"}, parallel.scatter, {lt.tensor(1)}, {0, 1})
     fails({"scatter", "size 8 gives 2 pieces", "size 1 gives 1 piece\n"}, parallel.scatter,
       {lt.zeros(8), lt.zeros(1)}, {0, 1})
-    fails("expected a list for argument 'target_devices', got no value", parallel.scatter,
-      lt.zeros(2), {})
+    fails("scatter: expected at least one device, got none", parallel.scatter, lt.zeros(2), {})
     fails("cuda:9", parallel.scatter, lt.zeros(2), {0, 9})
     fails({"scatter: expected a dimension from 1 to 1", "got 3 for a tensor of shape {2}"},
       parallel.scatter, lt.zeros(2),

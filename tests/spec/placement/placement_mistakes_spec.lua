@@ -217,7 +217,7 @@ describe("--emulate", function()
     refused("cuda:2,pcie4",
       'expected a device type, got "pcie4"\nhint: cuda:2 for two GPUs, mps for one of Apple, with '
         .. 'options: '
-      .. "memory=256MiB, link=pcie4, peer=off")
+      .. "memory=256MiB, link=pcie4, peer=off, libraries=off")
     refused("link=pcie4", 'expected a device type first, got "link=pcie4"\nhint: cuda:2,link=pcie4')
     if devices.can_emulate "mps" then
       refused("cuda:2,mps:2", 'expected 1 device of type "mps", got 2')
@@ -233,7 +233,8 @@ describe("--emulate", function()
     end
     for _, option in ipairs {"peer=no", "speed=3", "peer="} do
       refused("cuda:2," .. option,
-        ('expected an option such as memory=256MiB, link=pcie4, peer=off, got "%s"'):format(option))
+        ('expected an option such as memory=256MiB, link=pcie4, peer=off, libraries=off, got "%s"')
+          :format(option))
     end
   end)
 

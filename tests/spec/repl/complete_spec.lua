@@ -226,7 +226,9 @@ describe("completion of fields and methods", function()
     has("x.shape:", "numel")
     assert.equal("(dim = nil, keepdim = false)", offered "x:max".max.note)
     for _, op in ipairs(lt.ops()) do
-      if op.variants.method and op.name:sub(1, 1) ~= "_" then has("x:" .. op.name, op.name) end
+      local is_public = op.variants.method and op.name:sub(1, 1) ~= "_"
+      local is_name = load(("x:%s()"):format(op.name)) -- no keyword, as in x["repeat"](x, 2)
+      if is_public and is_name then has("x:" .. op.name, op.name) end
     end
   end)
 
@@ -599,7 +601,7 @@ for _, columns in ipairs {40, 120} do
     end)
 
     it("keeps to the width", function()
-      tab("weights:ma", "masked_fill", "matmul", "(dim = nil")
+      tab("weights:max", "maximum", "(dim = nil")
       for _, line in ipairs(s:lines()) do assert.is_true(#line <= columns, line) end
     end)
   end)

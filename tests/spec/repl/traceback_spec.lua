@@ -96,6 +96,8 @@ f(1)) (2)
     ^
 lt.ones(2, 3):matmul(lt.ones(2, 3))
               ^^^^^^
+lt.linalg.inv(lt.zeros(2, 2))
+          ^^^
 lt.matmul(lt.ones(2, 3), lt.ones(2, 3))
    ^^^^^^
 local y = lt.ones(2) + lt.ones(3)

@@ -8,7 +8,8 @@ local tokens = require "lutra.repl.complete.tokens"
 local values = {}
 
 -- Functions whose only argument is a dtype, which their signature does not declare.
-local of_dtypes = {finfo = true, iinfo = true, promote_types = true}
+local of_dtypes = {finfo = true, iinfo = true, promote_types = true,
+  can_cast = true}
 
 -- Returns the kind of value that a name of an argument, a field or a function implies: "dtype",
 -- "device" or nil.

@@ -10,6 +10,8 @@ builtin.functions = {
     "Makes a tensor from a number or from nested tables of numbers; always copies. Integers "
       .. "give int64, floats the default dtype.",
   as_tensor = "Like lt.tensor, but returns a tensor of the right dtype and device without a copy.",
+  frombuffer = "Returns a vector of the numbers in a string of bytes, from `offset` (in bytes) on: "
+    .. "`count` of them, or all (-1). Always copies.",
   numel = "Returns the number of elements of x.",
   is_tensor = {"(x)", "Returns whether x is a tensor."},
   is_parameter = {"(x)", "Returns whether x is an nn.Parameter."},
@@ -36,6 +38,8 @@ builtin.functions = {
       .. "environment variable LUTRA_FALLBACK is 1): such an op raises an error.",
   get_default_dtype = "Returns the dtype of new float tensors.",
   set_default_dtype = "Sets the dtype of new float tensors; the default is \"float32\".",
+  can_cast = "Returns whether values of dtype from_ can be written into a tensor of dtype to in "
+    .. "place: not complex to real, not floats to integers, not numbers to bool.",
   promote_types = "Returns the dtype in which an op on both dtypes computes.",
   result_type = "Returns the dtype of the result of an op on two tensors or numbers.",
   get_num_threads = "Returns the number of CPU threads.",
@@ -130,7 +134,9 @@ builtin.methods = {
   retain_grad = "Keeps .grad although x is not a leaf tensor.",
   detach_ = "Detaches x from the autograd graph; returns x.",
   free = "Frees the memory now. Afterwards only tostring(x) and x == y raise no error.",
-  ["repeat"] = {"(...)", "The same as tile: x[\"repeat\"](x, 2, 2)."},
+  view = "A view of another shape on the same memory (one size may be -1), or of the same bytes in "
+    .. "another dtype: x:view(\"int32\").",
+  where = "x where the condition is true, else other: lt.where(condition, x, other).",
 }
 
 --- Fields of tensors: name -> text.
@@ -143,6 +149,8 @@ builtin.fields = {
   requires_grad = "Whether autograd computes its gradient. Can be assigned on a leaf tensor.",
   is_leaf = "Whether it is a leaf tensor: not the result of a recorded op.",
   grad_fn = "The name of the recorded op that made it, or nil.",
+  H = "The conjugate transpose of a matrix.",
+  mH = "The conjugate transpose of the last two dims.",
   real = "The real parts, a view; x itself when it is real.",
   imag = "The imaginary parts of a complex tensor, a view.",
   is_cuda = "Whether it is on a CUDA device.",

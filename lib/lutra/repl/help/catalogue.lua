@@ -22,11 +22,13 @@ local libraries = {
   {"lt.mps.profiler", "lutra.mps", "profiler"},
   {"lt.accelerator", "lutra.accelerator"}, {"lt.backends", "lutra.backends"},
   {"lt.placement", "lutra.placement"}, {"lt.profiler", "lutra.profiler"},
+  {"lt.random", "lutra.random"},
 }
 
 -- Loads the libraries that lt loads when they are first used, so that they are found.
 local function load_all()
   local lt = require "lutra"
+  require("lutra.internal.composites").load()
   for name in pairs(getmetatable(lt).__libraries) do local _ = lt[name] end
 end
 

@@ -69,7 +69,7 @@ local function definition(class)
   for i, line in ipairs(lines) do
     local at = line:find(quoted, 1, true)
     local before = at and line:sub(1, at - 1)
-    if before and (before:match "extend%s*%(?%s*$" or before:match "^%s*define[%w_]*%s*%(?$"
+    if before and (before:match "extend%s*%(?%s*$" or before:match "%f[%w_]define[%w_]*%s*%(?$"
         or before:match "=%s*{%s*__name%s*=%s*$") then
       return chunk, i, lines
     end

@@ -33,11 +33,17 @@ local written = {
   bitwise_not = "lt.bitwise_not(lt.tensor{0, 1, 255})",
   logical_not = "lt.logical_not(lt.tensor{0, 1, 2})",
   leaky_relu = "lt.leaky_relu(lt.tensor{-1.0, 0, 2}, 0.1)",
+  threshold = "lt.threshold(lt.tensor{-1.0, 0, 2}, 0.5, 9)",
   div = 'lt.div(lt.tensor{7, -7}, 2, {rounding_mode = "floor"})',
   floor_divide = "lt.floor_divide(lt.tensor{7, -7}, 2)",
   remainder = "lt.remainder(lt.tensor{7, -7}, 3)",
   fmod = "lt.fmod(lt.tensor{7, -7}, 3)",
   pow = "lt.pow(lt.tensor{1, 2, 3}, 2)",
+  nextafter = "lt.nextafter(lt.tensor{1.0, 2.0}, lt.tensor{3.0, 0.0})",
+  logaddexp = "lt.logaddexp(lt.tensor{0.0, 100.0}, lt.tensor{0.0, 1.0})",
+  logaddexp2 = "lt.logaddexp2(lt.tensor{0.0, 100.0}, lt.tensor{0.0, 1.0})",
+  igamma = "lt.igamma(lt.tensor{1.0, 2.5}, lt.tensor{0.5, 3.0})",
+  igammac = "lt.igammac(lt.tensor{1.0, 2.5}, lt.tensor{0.5, 3.0})",
   angle = "lt.angle(lt.tensor{-1., 0., 2.})",
   conj = "lt.conj(lt.tensor{lt.complex(1, 2), lt.complex(3, -4)})",
   complex = "lt.complex(lt.tensor{1., 2.}, lt.tensor{3., 4.})",
@@ -93,6 +99,8 @@ local written = {
   bernoulli = "lt.bernoulli(lt.tensor{0, 0.5, 1})",
   randperm = "lt.randperm(5)",
   multinomial = "lt.tensor{0, 0.3, 0.7}:multinomial(2)",
+  poisson = "lt.poisson(lt.tensor{0.5, 4, 100})",
+  binomial = "lt.binomial(lt.tensor{10., 100.}, lt.tensor{0.5})",
   rand = "lt.rand(2, 3)",
   randn = "lt.randn(2, 3)",
   randint = "lt.randint(1, 6, {4})",
@@ -114,7 +122,6 @@ local written = {
   min = "lt.tensor{{1, 5}, {3, 4}}:min(2)",
   var = "lt.tensor{1.0, 2, 3, 4}:var()",
   std = "lt.tensor{1.0, 2, 3, 4}:std()",
-  norm = "lt.tensor{3.0, 4.0}:norm()",
   cumsum = "lt.tensor{1, 2, 3}:cumsum(1)",
   cumprod = "lt.tensor{1, 2, 3}:cumprod(1)",
   cummax = "lt.tensor{2, 1, 3}:cummax(1)",
@@ -130,6 +137,15 @@ local written = {
   softmax = "lt.softmax(lt.tensor{0.0, 0}, 1)",
   log_softmax = "lt.log_softmax(lt.tensor{0.0, 0}, 1)",
   layer_norm = "lt.layer_norm(lt.tensor{{1.0, 2.0, 3.0}}, {3})",
+  conv1d = "lt.conv1d(lt.tensor{{1.0, 2, 3, 4}}, lt.tensor{{{1.0, -1}}})",
+  conv2d = "lt.conv2d(lt.ones(1, 3, 3), lt.ones(1, 1, 2, 2))",
+  conv3d = "lt.conv3d(lt.ones(1, 2, 2, 3), lt.ones(1, 1, 2, 2, 2))",
+  conv_transpose1d = "lt.conv_transpose1d(lt.tensor{{1.0, 2}}, lt.tensor{{{1.0, -1}}})",
+  conv_transpose2d = "lt.conv_transpose2d(lt.ones(1, 2, 2), lt.ones(1, 1, 2, 2))",
+  conv_transpose3d = "lt.conv_transpose3d(lt.ones(1, 1, 1, 2), lt.ones(1, 1, 2, 1, 2))",
+  convolution =
+    "lt.convolution(lt.ones(1, 1, 4), lt.ones(1, 1, 2), nil, {2}, {0}, {1}, false, {0}, 1)",
+  batch_norm = "F.batch_norm(lt.tensor{{1.0, 4}, {3, 8}}, nil, nil, {training = true})",
   gelu = "lt.gelu(lt.tensor{-1.0, 0, 2})",
   nll_loss = "lt.nll_loss(lt.tensor{{-0.5, -1}, {-2, -0.1}}, lt.tensor{1, 2})",
   cross_entropy = "lt.cross_entropy(lt.tensor{{2.0, 0.0}, {0.0, 2.0}}, lt.tensor{1, 2})",
@@ -145,6 +161,7 @@ local written = {
   bmm = "lt.bmm(lt.ones(2, 2, 3), lt.ones(2, 3, 1))",
   addmm = "lt.addmm(lt.zeros(4), lt.ones(2, 3), lt.ones(3, 4))",
   baddbmm = "lt.baddbmm(lt.zeros(1), lt.ones(2, 2, 3), lt.ones(2, 3, 1))",
+  geqrf = "lt.geqrf(lt.tensor{{1.0, 2}, {3, 4}})",
   mv = "lt.mv(lt.ones(2, 3), lt.ones(3))",
   dot = "lt.dot(lt.tensor{1, 2, 3}, lt.tensor{4, 5, 6})",
   outer = "lt.outer(lt.tensor{1, 2}, lt.tensor{1, 10, 100})",
@@ -224,12 +241,14 @@ end
 
 --- Returns the example of an op (a row of lt.ops()), or nil.
 function examples.of(op)
-  local text = written[op.name]
+  local text = op.example or written[op.name]
   if text then return text end
   if op.kind == "reduce" then return reduction:format(op.name) end
   local count = tensors_needed(op)
   local pattern = count == 1 and one or count == 2 and two
-  return pattern and pattern:format(op.name) or nil
+  local name = op.variants["function"] and op.name
+    or op.namespaces.special and "special." .. op.namespaces.special or op.name
+  return pattern and pattern:format(name) or nil
 end
 
 --- Returns the names of the ops with an example of their own.

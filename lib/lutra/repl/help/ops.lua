@@ -45,7 +45,8 @@ local kinds = {
   Scalar = "number", int = "integer", float = "number", bool = "boolean",
   string = "string", dtype = 'dtype, as "float32"', device = 'device, as "cpu" or "cuda:0"',
   Generator = "lt.Generator", sizes = "sizes: 2, 3 or {2, 3}", ints = "integers",
-  dim = "dimension: from 1, -1 is the last", dims = "one or several dimensions: from 1",
+  dim = "dimension: from 1, -1 is the last",
+  dims = "one or several dimensions: from 1, -1 is the last",
   position = "index: from 1, -1 is the last",
   ["ints[]"] = "lists of integers", ["dims[]"] = "lists of dimensions: from 1",
   ["floats[]"] = "lists of numbers", ["Tensor[][]"] = "lists of tensors",
@@ -55,6 +56,18 @@ local kinds = {
 -- ---- which functions are ops
 
 local by_function -- function -> {op = row, name = the user's name for it}
+
+local function index_alias(op, alias)
+  local found = {rawget(lt, alias) or false, rawget(lt._methods, alias) or false}
+  for space in pairs(op.namespaces) do
+    found[#found + 1] = rawget(namespaces.ops(space), alias) or false
+  end
+  for _, f in ipairs(found) do
+    if f and not by_function[f] then by_function[f] = {op = op, name = alias} end
+  end
+  local in_place = op.variants.in_place and rawget(lt._methods, alias .. "_")
+  if in_place then by_function[in_place] = {op = op, name = alias .. "_"} end
+end
 
 local function index_functions()
   by_function = {}
@@ -71,6 +84,7 @@ local function index_functions()
         if not by_function[called] then by_function[called] = {op = op, name = name} end
       end
       if op.call then by_function[op.call] = {op = op, name = op.name} end
+      for _, alias in ipairs(op.aliases) do index_alias(op, alias) end
     end
   end
 end
@@ -148,21 +162,30 @@ end
 
 -- ---- trying an op
 
+-- Returns the arguments of a call: "1, 2" of "(1, 2)", a table as it is.
+local function unwrap(text) return text:match "^%((.*)%)$" or text end
+
 -- Parses an example: {f = the function it calls, arguments = the text of its arguments}.
 local function read_example(text)
-  local name, inside = text:match "^lt%.([%w_]+)(%b())$"
-  if name and rawget(lt, name) then
-    return {f = rawget(lt, name), arguments = inside:sub(2, -2)}
+  local path, inside = text:match "^([%w_%.]+%.[%w_]+)(%b())$"
+  if not path then path, inside = text:match "^([%w_%.]+%.[%w_]+)(%b{})$" end
+  if path then
+    local f = load("return " .. path, "=example", "t", {lt = lt, F = lt.F})
+    return f and {f = f(), arguments = unwrap(inside)}
   end
   local receiver, method
   receiver, method, inside = text:match "^(.*):([%w_]+)(%b())$"
-  if not method then return nil end
-  inside = inside:sub(2, -2)
+  if not method then receiver, method, inside = text:match "^(.*):([%w_]+)(%b{})$" end
+  if not method then -- a keyword: x["repeat"](x, 2)
+    method, inside = text:match '%["(%a+)"%](%b())$'
+    return method and {f = lt._methods[method], arguments = unwrap(inside)}
+  end
+  inside = unwrap(inside)
   return {f = lt._methods[method], arguments = receiver .. (inside ~= "" and ", " .. inside or "")}
 end
 
 local function evaluate(text)
-  return table.pack(assert(load("return " .. text, "=example", "t", {lt = lt}))())
+  return table.pack(assert(load("return " .. text, "=example", "t", {lt = lt, F = lt.F}))())
 end
 
 -- Returns the arguments that are the op's main tensors, not indices, masks or targets of another
@@ -242,6 +265,7 @@ local function weighted_sum(results)
       for _, y in ipairs(x) do add(y) end
     elseif lt.is_tensor(x) and x.requires_grad and x:numel() > 0 then
       local sum = (x:reshape(-1) * lt.arange(1, x:numel()):to(x.dtype)):sum()
+      if x.dtype:find "^complex" then sum = lt.real(sum) + lt.imag(sum) end
       total = total and total + sum or sum
     end
   end
@@ -249,23 +273,38 @@ local function weighted_sum(results)
   return total
 end
 
---- Returns whether an op has a gradient: "yes", "zero everywhere" or "no".
+-- Returns "yes", "zero everywhere" or "no" for the gradient of an op with respect to the main
+-- tensor with the number `only`, or to all with nil; nil when one of these gradients has no
+-- formula. Also returns the number of main tensors.
+local function gradient_of(op, example, only)
+  local leaves, count = {}, 0
+  local results = try(op, example, function(x)
+    count = count + 1
+    local leaf = lt.real(x):to("float32"):detach():clone()
+    if only and only ~= count then return leaf end
+    leaves[#leaves + 1] = leaf:requires_grad_(true)
+    return leaf:clone() -- so that it may be changed in place
+  end)
+  local total = results[1] and weighted_sum(results)
+  if not total then return "no", count end
+  if not pcall(total.backward, total) then return nil, count end
+  for _, leaf in ipairs(leaves) do
+    if leaf.grad and leaf.grad:count_nonzero():item() > 0 then return "yes", count end
+  end
+  return "zero everywhere", count
+end
+
+--- Returns whether an op has a gradient: "yes", "yes, except for some arguments", "zero everywhere"
+-- or "no".
 function ops.gradient(op)
   local example = read_example(examples.of(op))
   return lt.enable_grad(function()
-    local leaves = {}
-    local results = try(op, example, function(x)
-      local leaf = lt.real(x):to("float32"):detach():clone():requires_grad_(true)
-      leaves[#leaves + 1] = leaf
-      return leaf:clone() -- so that it may be changed in place
-    end)
-    local total = results[1] and weighted_sum(results)
-    if not total then return "no" end
-    total:backward()
-    for _, leaf in ipairs(leaves) do
-      if leaf.grad and leaf.grad:count_nonzero():item() > 0 then return "yes" end
+    local answer, count = gradient_of(op, example)
+    if answer then return answer end
+    for i = 1, count do
+      if gradient_of(op, example, i) == "yes" then return "yes, except for some arguments" end
     end
-    return "zero everywhere"
+    return "no"
   end)
 end
 
@@ -390,11 +429,15 @@ function ops.page(op, width, paint)
     out[#out + 1] = wrap.text(op.doc, width)
     out[#out + 1] = ""
     out[#out + 1] = wrap.rows(arguments_rows(op), width, 2)
-    if op.source then return table.concat(out, "\n") end
+    if #op.aliases > 0 then
+      out[#out + 1] = wrap.rows({{"aliases", table.concat(op.aliases, ", ")}}, width, 0)
+    end
+    if op.source and not op.example then return table.concat(out, "\n") end
     local facts = {
       {"returns", results_text(op)}, {"shapes", ops.shapes(op)}, {"dtypes", dtypes_text(op)},
       {"gradient", ops.gradient(op)}, {"devices", devices_text(op)},
     }
+    if op.source then facts = {facts[1]} end
     out[#out + 1] = ""
     out[#out + 1] = wrap.rows(facts, width, 0)
     out[#out + 1] = ""

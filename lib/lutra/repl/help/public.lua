@@ -76,6 +76,7 @@ local function table_order(a, b)
 end
 
 local function load_libraries()
+  require("lutra.internal.composites").load()
   for name in pairs(getmetatable(lt).__libraries) do local _ = lt[name] end
 end
 

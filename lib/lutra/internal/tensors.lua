@@ -1,0 +1,69 @@
+--- Dtypes, limits and zeros of tensors, for composites.
+
+local lt = require "lutra"
+local args = require "lutra.internal.args"
+
+local tensors = {}
+
+local REAL = {complex64 = "float32", complex128 = "float64"}
+
+--- Returns the dtype of t's real part.
+function tensors.real_dtype(t) return REAL[t.dtype] or t.dtype end
+
+--- Returns whether a dtype is a float of 16 bits, in which an op that combines others would round
+-- several times.
+function tensors.is_half(dtype) return dtype == "float16" or dtype == "bfloat16" end
+
+--- Raises an error of the function `title` unless t, its argument `name`, has a float dtype.
+function tensors.check_float(title, name, t)
+  args.check(t:is_floating_point(), "%s: expected a float dtype for argument '%s', got \"%s\"",
+    title, name, t.dtype)
+end
+
+--- Returns the broadcast shape of two lists of sizes; nil when there is none.
+function tensors.broadcast_shape(a, b)
+  local n, shape = math.max(#a, #b), {}
+  for i = 1, n do
+    local x, y = a[#a - n + i] or 1, b[#b - n + i] or 1
+    if x ~= y and x ~= 1 and y ~= 1 then return nil end
+    shape[i] = x == 1 and y or x
+  end
+  return shape
+end
+
+--- Raises an error of the function `title` unless the shapes of x and y can be broadcast together.
+function tensors.check_broadcast(title, x, y)
+  args.check(tensors.broadcast_shape(x.shape, y.shape),
+    "%s: cannot broadcast the shapes %s and %s together", title, tostring(x.shape),
+    tostring(y.shape))
+end
+
+--- Raises an error of the function `title` unless t, its argument `name`, is real.
+function tensors.check_real(title, name, t)
+  args.check(not t:is_complex(), "%s: expected a real tensor for argument '%s', got \"%s\"", title,
+    name, t.dtype)
+end
+
+local function is_integral(t) return not t:is_floating_point() and not t:is_complex() end
+
+--- Returns whether t has an integer dtype or bool.
+tensors.is_integral = is_integral
+
+--- Returns the smallest value of t's dtype.
+function tensors.lowest(t)
+  if not is_integral(t) then return -lt.inf end
+  return t.dtype ~= "bool" and lt.iinfo(t.dtype).min
+end
+
+--- Returns the largest value of t's dtype.
+function tensors.highest(t)
+  if not is_integral(t) then return lt.inf end
+  return t.dtype == "bool" or lt.iinfo(t.dtype).max
+end
+
+--- Returns zeros of t's shape, dtype and device, whose gradient with respect to t is 0.
+function tensors.zeros_of(t)
+  return t:masked_fill(lt.ones_like(t, {dtype = "bool"}), 0)
+end
+
+return tensors

@@ -1,0 +1,52 @@
+--- Distances between rows, and bilinear forms.
+
+local lt = require "lutra"
+local args = require "lutra.internal.args"
+local tensors = require "lutra.internal.tensors"
+
+lt._define{
+  signature = "lt.pdist(Tensor input, float(>=0) p = 2)",
+  doc = "The p-norms of the differences of all pairs of rows of {N, M}: a vector of the N (N - 1) "
+    .. "/ 2 pairs (1, 2), (1, 3), ... .",
+  also = {"F"},
+  example = "lt.pdist(lt.tensor{{0., 0.}, {3., 4.}})",
+  fn = function(x, p)
+    args.check(x.ndim == 2, "pdist: expected 2 dimensions for argument 'input', got %d", x.ndim)
+    tensors.check_float("pdist", "input", x)
+    local n = x:size(1)
+    if n < 2 then return x:sum(2):narrow(1, 1, 0) end
+    if x.is_meta then return x:new_empty(n * (n - 1) // 2) end
+    local pairs_ = lt.ones(n, n, {dtype = "bool", device = x.device}):triu(1):nonzero()
+    local a, b = x:index_select(1, pairs_:select(2, 1)), x:index_select(1, pairs_:select(2, 2))
+    return (a - b):norm{p = p, dim = 2}
+  end,
+}
+
+lt._define{
+  signature = "lt.bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias = nil)",
+  doc = "x1^T A x2 + bias for each matrix A of weight {out, in1, in2}; input1 {*, in1} and input2 "
+    .. "{*, in2} give {*, out}.",
+  also = {"F"},
+  example = "lt.bilinear(lt.ones(1, 2), lt.ones(1, 3), lt.ones(4, 2, 3))",
+  fn = function(a, b, weight, bias)
+    args.check(weight.ndim == 3, "bilinear: expected 3 dimensions for argument 'weight', got %d",
+      weight.ndim)
+    args.check(a.ndim == b.ndim and a.ndim > 0, "bilinear: expected the same number of dimensions "
+      .. "for arguments 'input1' and 'input2', got %d and %d", a.ndim, b.ndim)
+    local out, n, m = table.unpack(weight.shape)
+    local sizes, rows = {}, 1
+    for d = 1, a.ndim - 1 do
+      args.check(a:size(d) == b:size(d), "bilinear: expected shape %s but for the last size, "
+        .. "input1's, for argument 'input2', got %s", tostring(a.shape), tostring(b.shape))
+      sizes[d], rows = a:size(d), rows * a:size(d)
+    end
+    args.check(a:size(-1) == n, "bilinear: expected last size %d for argument 'input1', got %d", n,
+      a:size(-1))
+    args.check(b:size(-1) == m, "bilinear: expected last size %d for argument 'input2', got %d", m,
+      b:size(-1))
+    sizes[#sizes + 1] = out
+    local half = a:reshape(rows, n):matmul(weight:permute(2, 1, 3):reshape(n, out * m))
+    local y = half:reshape(rows, out, m):bmm(b:reshape(rows, m, 1)):reshape(sizes)
+    return bias and y + bias or y
+  end,
+}

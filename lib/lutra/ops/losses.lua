@@ -1,0 +1,375 @@
+--- Losses, as composites of other ops.
+
+local lt = require "lutra"
+local args = require "lutra.internal.args"
+local tensors = require "lutra.internal.tensors"
+local reductions = require "lutra.internal.reductions"
+local F = require "lutra.nn.functional"
+
+local REDUCTION, LEGACY = reductions.REDUCTION, reductions.LEGACY
+
+-- Returns the loss reduced as the parameters of LEGACY state.
+local function reduced(loss, size_average, reduce, reduction)
+  reduction = reductions.resolve(size_average, reduce, reduction)
+  if reduction == "none" then return loss end
+  return reduction == "sum" and loss:sum() or loss:mean()
+end
+
+local function same_shape(title, x, y)
+  args.check(x.shape == y.shape, "%s: expected shape %s, input's, for argument 'target', got %s",
+    title, tostring(x.shape), tostring(y.shape))
+end
+
+-- ---- distances
+
+lt._define{
+  signature = "F.smooth_l1_loss(Tensor input, Tensor target, " .. LEGACY
+    .. ", float(>=0) beta = 1)",
+  doc = "Mean of d^2 / (2 beta) for differences |d| below beta, of |d| - beta / 2 beyond.",
+  example = "F.smooth_l1_loss(lt.tensor{1., 2.}, lt.tensor{1.5, 4.})",
+  fn = function(x, y, size_average, reduce, reduction, beta)
+    tensors.check_broadcast("smooth_l1_loss", x, y)
+    local distance = (x - y):abs()
+    if beta > 0 then
+      local near = distance:clamp{max = beta}
+      distance = near * (distance - near * 0.5) / beta
+    end
+    return reduced(distance, size_average, reduce, reduction)
+  end,
+}
+
+lt._define{
+  signature = "F.huber_loss(Tensor input, Tensor target, " .. REDUCTION
+    .. ", float delta = 1, Tensor? weight = nil)",
+  doc = "Mean of d^2 / 2 for differences |d| up to delta, of delta (|d| - delta / 2) beyond.",
+  example = "F.huber_loss(lt.tensor{1., 2.}, lt.tensor{1.5, 4.})",
+  fn = function(x, y, reduction, delta, weight)
+    tensors.check_broadcast("huber_loss", x, y)
+    args.expect(delta > 0, "huber_loss", "a number above 0", "delta", delta)
+    local distance = (x - y):abs()
+    local near = distance:clamp{max = delta}
+    local loss = near * (distance - near * 0.5)
+    if weight then
+      args.check(weight.shape == x.shape, "huber_loss: expected shape %s, input's, for argument "
+        .. "'weight', got %s", tostring(x.shape), tostring(weight.shape))
+      loss = loss * weight
+    end
+    return reduced(loss, nil, nil, reduction)
+  end,
+}
+
+lt._define{
+  signature = "lt.pairwise_distance(Tensor x1, Tensor x2, float p = 2, float eps = 1e-6, "
+    .. "bool keepdim = false)",
+  doc = "The p-norm of x1 - x2 + eps over the last dimension.",
+  also = {"F"},
+  example = "F.pairwise_distance(lt.ones(2, 3), lt.zeros(2, 3))",
+  fn = function(a, b, p, eps, keepdim)
+    return (a - b + eps):norm{p = p, dim = -1, keepdim = keepdim}
+  end,
+}
+
+-- ---- probabilities
+
+-- -(t log x + (1 - t) log(1 - x)) by element, with logarithms of at least -100; the gradient is
+-- (x - t) / max(x (1 - x), 1e-12).
+local Entropy = lt.autograd.Function:extend "binary_cross_entropy"
+
+local function entropy(x, t)
+  return (t - 1) * (-x):log1p():clamp(-100) - t * x:log():clamp(-100)
+end
+
+function Entropy.forward(ctx, x, t)
+  ctx:save_for_backward(x, t)
+  return entropy(x, t)
+end
+
+function Entropy.backward(ctx, g)
+  local x, t = ctx:saved()
+  local gx = g * (x - t) / (x * (1 - x)):clamp{min = 1e-12}
+  return gx, ctx.needs_input_grad[2] and g * ((1 - x):log() - x:log()) or nil
+end
+
+lt._define{
+  signature = "F.binary_cross_entropy(Tensor input, Tensor target, Tensor? weight = nil, "
+    .. LEGACY .. ")",
+  doc = "Mean of -(t log x + (1 - t) log(1 - x)) for probabilities x and targets t of one shape.",
+  example = "F.binary_cross_entropy(lt.tensor{0.9, 0.2}, lt.tensor{1., 0.})",
+  fn = function(x, t, weight, size_average, reduce, reduction)
+    tensors.check_float("binary_cross_entropy", "input", x)
+    same_shape("binary_cross_entropy", x, t)
+    if not x.is_meta then
+      args.check(x:numel() == 0 or x:detach():ge(0):logical_and(x:detach():le(1)):all():item(),
+        "binary_cross_entropy: expected numbers from 0 to 1 for argument 'input'"
+        .. "\nhint: F.binary_cross_entropy_with_logits takes the values before a sigmoid")
+    end
+    local loss = Entropy(x, t)
+    if weight then loss = loss * weight end
+    return reduced(loss, size_average, reduce, reduction)
+  end,
+}
+
+lt._define{
+  signature = "F.kl_div(Tensor input, Tensor target, " .. reductions.SIZE_AVERAGE
+    .. ", bool? reduce = nil, 'mean'|'sum'|'none'|'batchmean' reduction = 'mean', "
+    .. "bool log_target = false)",
+  doc = "Kullback-Leibler divergence t (log t - x) of log probabilities x from the target t, which "
+    .. "holds probabilities, or their logarithms with log_target. 'batchmean' divides the sum by "
+    .. "the first size.",
+  example = 'F.kl_div(lt.tensor{0.5, 0.5}:log(), lt.tensor{0.9, 0.1}, {reduction = "sum"})',
+  fn = function(x, t, size_average, reduce, reduction, log_target)
+    tensors.check_broadcast("kl_div", x, t)
+    local loss
+    if log_target then
+      loss = t:exp() * (t - x)
+    else
+      loss = t * t:masked_fill(t:eq(0), 1):log() - t * x
+    end
+    if reduction == "batchmean" and size_average == nil and reduce == nil then
+      return x.ndim > 0 and loss:sum() / x:size(1) or loss:sum()
+    end
+    return reduced(loss, size_average, reduce, reduction)
+  end,
+}
+
+lt._define{
+  signature = "F.poisson_nll_loss(Tensor input, Tensor target, bool log_input = true, "
+    .. "bool full = false, " .. reductions.SIZE_AVERAGE .. ", float eps = 1e-8, "
+    .. reductions.REDUCE .. ")",
+  doc = "Negative log likelihood of counts under a Poisson distribution: e^x - t x for logarithms "
+    .. "x of the rate, x - t log(x + eps) for rates; full adds Stirling's approximation of log t!.",
+  example = "F.poisson_nll_loss(lt.tensor{0., 1.}, lt.tensor{1., 3.})",
+  fn = function(x, t, log_input, full, size_average, eps, reduce, reduction)
+    tensors.check_broadcast("poisson_nll_loss", x, t)
+    local loss
+    if log_input then
+      loss = x:exp() - t * x
+    else
+      loss = x - t * (x + eps):log()
+    end
+    if full then
+      local stirling = t * t:log() - t + (t * (2 * math.pi)):log() * 0.5
+      loss = loss + stirling:masked_fill(t:le(1), 0)
+    end
+    return reduced(loss, size_average, reduce, reduction)
+  end,
+}
+
+-- The variance of gaussian_nll_loss in a shape that is broadcast with the input.
+local function variance_of(x, var)
+  if not lt.is_tensor(var) then
+    args.expect(type(var) == "number" and var >= 0, "gaussian_nll_loss", "a number from 0", "var",
+      var)
+    return lt.full_like(x, var)
+  end
+  if var.shape == x.shape then return var end
+  local lead = {}
+  for d = 1, x.ndim - 1 do lead[d] = x:size(d) end
+  local same = var.ndim >= x.ndim - 1
+  for d = 1, x.ndim - 1 do same = same and var:size(d) == lead[d] end
+  if same and var.ndim == x.ndim - 1 then return var:unsqueeze(-1) end
+  args.check(same and var.ndim == x.ndim and var:size(-1) == 1,
+    "gaussian_nll_loss: expected shape %s, or the same with a last size of 1 or without it, for "
+    .. "argument 'var', got %s", tostring(x.shape), tostring(var.shape))
+  return var
+end
+
+lt._define{
+  signature = "F.gaussian_nll_loss(Tensor input, Tensor target, Operand var, bool full = false, "
+    .. "float eps = 1e-6, " .. REDUCTION .. ")",
+  doc = "Negative log likelihood of the target under normal distributions with mean input and "
+    .. "variance var, at least eps: (log var + (x - t)^2 / var) / 2; full adds log(2 pi) / 2.",
+  example = "F.gaussian_nll_loss(lt.tensor{1., 2.}, lt.tensor{1.5, 2.}, lt.ones(2))",
+  fn = function(x, t, var, full, eps, reduction)
+    tensors.check_broadcast("gaussian_nll_loss", x, t)
+    var = variance_of(x, var)
+    local value = var:detach()
+    args.check(var.is_meta or var:numel() == 0 or not value:lt(0):any():item(),
+      "gaussian_nll_loss: expected no negative numbers for argument 'var'")
+    var = var + (value:clamp{min = eps} - value) -- the minimum does not change the gradient
+    local loss = (var:log() + (x - t):square() / var) * 0.5
+    if full then loss = loss + 0.5 * math.log(2 * math.pi) end
+    return reduced(loss, nil, nil, reduction)
+  end,
+}
+
+-- ---- margins
+
+lt._define{
+  signature = "F.hinge_embedding_loss(Tensor input, Tensor target, float margin = 1, " .. LEGACY
+    .. ")",
+  doc = "Mean of x where the target is 1, of max(margin - x, 0) where it is -1.",
+  example = "F.hinge_embedding_loss(lt.tensor{0.5, 2.}, lt.tensor{1., -1.})",
+  fn = function(x, t, margin, size_average, reduce, reduction)
+    tensors.check_broadcast("hinge_embedding_loss", x, t)
+    -- the margin in x's dtype, as in PyTorch
+    local apart = (lt.tensor(margin, {dtype = x.dtype, device = x.device}) - x):clamp{min = 0}
+    local loss = lt.where(t:ne(1), apart, lt.zeros_like(apart))
+      + lt.where(t:ne(-1), x, lt.zeros_like(x))
+    return reduced(loss, size_average, reduce, reduction)
+  end,
+}
+
+lt._define{
+  signature = "F.cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, "
+    .. "float margin = 0, " .. LEGACY .. ")",
+  doc = "Mean of 1 - cos where the target is 1, of max(cos - margin, 0) where it is -1; cos is the "
+    .. "cosine of the rows of input1 and input2, {N, D} or {D}.",
+  example = "F.cosine_embedding_loss(lt.ones(2, 3), lt.ones(2, 3), lt.tensor{1, -1})",
+  fn = function(a, b, t, margin, size_average, reduce, reduction)
+    args.check(t.ndim <= 1, "cosine_embedding_loss: expected shape {} or {N} for argument "
+      .. "'target', got %s", tostring(t.shape))
+    args.check(a.ndim == t.ndim + 1 and b.ndim == t.ndim + 1,
+      "cosine_embedding_loss: expected %d dimensions for arguments 'input1' and 'input2' with a "
+      .. "target of shape %s, got %s and %s", t.ndim + 1, tostring(t.shape), tostring(a.shape),
+      tostring(b.shape))
+    local norms = ((a * a):sum(-1) + 1e-12) * ((b * b):sum(-1) + 1e-12)
+    local cos = (a * b):sum(-1) / norms:sqrt()
+    local zero = lt.zeros_like(cos)
+    local loss = lt.where(t:eq(1), 1 - cos, zero)
+      + lt.where(t:eq(-1), (cos - margin):clamp{min = 0}, zero)
+    return reduced(loss, size_average, reduce, reduction)
+  end,
+}
+
+lt._define{
+  signature = "F.margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, "
+    .. "float margin = 0, " .. LEGACY .. ")",
+  doc = "Mean of max(-t (x1 - x2) + margin, 0): input1 should rank higher where the target is 1, "
+    .. "lower where it is -1.",
+  example = "F.margin_ranking_loss(lt.tensor{1., 2.}, lt.tensor{2., 1.}, lt.tensor{1., 1.})",
+  fn = function(a, b, t, margin, size_average, reduce, reduction)
+    local loss = ((b - a) * t + margin):clamp{min = 0}
+    return reduced(loss, size_average, reduce, reduction)
+  end,
+}
+
+lt._define{
+  signature = "F.soft_margin_loss(Tensor input, Tensor target, " .. LEGACY .. ")",
+  doc = "Mean of log(1 + e^(-t x)) for targets t of 1 and -1.",
+  example = "F.soft_margin_loss(lt.tensor{1., -2.}, lt.tensor{1., 1.})",
+  fn = function(x, t, size_average, reduce, reduction)
+    tensors.check_broadcast("soft_margin_loss", x, t)
+    tensors.check_float("soft_margin_loss", "input", x)
+    return reduced((-t * x):exp():log1p(), size_average, reduce, reduction)
+  end,
+}
+
+-- Checks that x is {C} or {N, C}; returns it as {N, C}.
+local function rows_of(title, x)
+  args.check(x.ndim <= 2,
+    "%s: expected shape {C} or {N, C} for argument 'input', got %s", title, tostring(x.shape))
+  return x.ndim == 2 and x or x:reshape(1, -1)
+end
+
+lt._define{
+  signature = "F.multi_margin_loss(Tensor input, Index target, int p = 1, float margin = 1, "
+    .. "Tensor? weight = nil, " .. LEGACY .. ")",
+  doc = "Hinge loss over classes: the mean over the classes j other than the target y of "
+    .. "max(margin - x[y] + x[j], 0)^p, times weight[y], for scores {N, C} or {C}.",
+  example = "F.multi_margin_loss(lt.tensor{{0.1, 0.2, 0.7}}, lt.tensor{3})",
+  fn = function(x, y, p, margin, weight, size_average, reduce, reduction)
+    args.check(p == 1 or p == 2, "multi_margin_loss: expected 1 or 2 for argument 'p', got %d", p)
+    local rows = rows_of("multi_margin_loss", x)
+    local at = y:reshape(-1, 1)
+    args.check(at:size(1) == rows:size(1) and y.ndim <= 1,
+      "multi_margin_loss: expected shape {%d}, a class for each row, for argument 'target', got %s",
+      rows:size(1), tostring(y.shape))
+    local terms = (margin - rows:gather(2, at) + rows):clamp{min = 0}
+    if p == 2 then terms = terms:square() end
+    if weight then terms = terms * weight:index_select(1, at:reshape(-1)):unsqueeze(2) end
+    local others = lt.arange(1, rows:size(2), {device = x.device}):ne(at)
+    local loss = (terms * others:to(terms.dtype)):sum(2) / rows:size(2)
+    if x.ndim <= 1 and y.ndim == 0 then loss = loss:squeeze(1) end
+    return reduced(loss, size_average, reduce, reduction)
+  end,
+}
+
+lt._define{
+  signature = "F.multilabel_margin_loss(Tensor input, Tensor target, " .. LEGACY .. ")",
+  doc = "Hinge loss of several classes for each row: the sum over the classes y in the target and "
+    .. "the classes j outside of it of max(1 - (x[y] - x[j]), 0), divided by the number of "
+    .. "classes. The target has input's shape; a number below 1 ends the list of classes.",
+  example = "F.multilabel_margin_loss(lt.tensor{0.1, 0.2, 0.4, 0.8}, lt.tensor{4, 1, 0, 0})",
+  fn = function(x, y, size_average, reduce, reduction)
+    local title = "multilabel_margin_loss"
+    same_shape(title, x, y)
+    if x.ndim == 0 then x, y = x:unsqueeze(1), y:unsqueeze(1) end
+    local single = x.ndim == 1
+    local rows, labels = rows_of(title, x), rows_of(title, y)
+    local listed = labels:ge(1):to("int64"):cumprod(2)
+    local at = labels:clamp{min = 1}
+    local inside = lt.zeros_like(labels):scatter_add(2, at, listed):gt(0)
+    local terms = (1 - rows:gather(2, at):unsqueeze(3) + rows:unsqueeze(2)):clamp{min = 0}
+    local counted = listed:gt(0):unsqueeze(3):logical_and(inside:logical_not():unsqueeze(2))
+    local loss = (terms * counted:to(terms.dtype)):sum{2, 3} / rows:size(2)
+    if single then loss = loss:squeeze(1) end
+    return reduced(loss, size_average, reduce, reduction)
+  end,
+}
+
+lt._define{
+  signature = "F.multilabel_soft_margin_loss(Tensor input, Tensor target, Tensor? weight = nil, "
+    .. LEGACY .. ")",
+  doc = "Binary cross entropy of logits {..., C}, averaged over the classes, then reduced.",
+  example = "F.multilabel_soft_margin_loss(lt.tensor{{1., -2.}}, lt.tensor{{1., 0.}})",
+  fn = function(x, t, weight, size_average, reduce, reduction)
+    tensors.check_broadcast("multilabel_soft_margin_loss", x, t)
+    local loss = -(t * F.logsigmoid(x) + (1 - t) * F.logsigmoid(-x))
+    if weight then loss = loss * weight end
+    return reduced(loss:mean(-1), size_average, reduce, reduction)
+  end,
+}
+
+-- max(margin + d(a, p) - d(a, n), 0); with swap, d(p, n) where that is smaller.
+local function triplet(anchor, positive, negative, distance, margin, swap)
+  local near, far = distance(anchor, positive), distance(anchor, negative)
+  if swap then far = lt.minimum(far, distance(positive, negative)) end
+  return (near - far + margin):clamp{min = 0}
+end
+
+lt._define{
+  signature = "F.triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, "
+    .. "float margin = 1, float p = 2, float eps = 1e-6, bool swap = false, " .. LEGACY .. ")",
+  doc = "Mean of max(d(anchor, positive) - d(anchor, negative) + margin, 0) for distances of "
+    .. "p-norm; swap takes the smaller distance of the negative from anchor and positive.",
+  example = "F.triplet_margin_loss(lt.zeros(2, 3), lt.ones(2, 3), lt.ones(2, 3) * 2)",
+  fn = function(anchor, positive, negative, margin, p, eps, swap, size_average, reduce, reduction)
+    local function distance(a, b) return F.pairwise_distance(a, b, p, eps) end
+    local loss = triplet(anchor, positive, negative, distance, margin, swap)
+    return reduced(loss, size_average, reduce, reduction)
+  end,
+}
+
+lt._define{
+  signature = "F.triplet_margin_with_distance_loss(Tensor anchor, Tensor positive, "
+    .. "Tensor negative, function? distance_function = nil, float margin = 1, bool swap = false, "
+    .. REDUCTION .. ")",
+  doc = "triplet_margin_loss with a function of two tensors for the distance, "
+    .. "F.pairwise_distance by default.",
+  example = "F.triplet_margin_with_distance_loss(lt.zeros(2, 3), lt.ones(2, 3), lt.ones(2, 3) * 2)",
+  fn = function(anchor, positive, negative, distance, margin, swap, reduction)
+    distance = distance or F.pairwise_distance
+    local loss = triplet(anchor, positive, negative, distance, margin, swap)
+    return reduced(loss, nil, nil, reduction)
+  end,
+}
+
+-- ---- classes
+
+lt._define{
+  signature = "F.linear_cross_entropy(Tensor input, Tensor linear_weight, Tensor target, "
+    .. "Tensor? linear_bias = nil, Tensor? weight = nil, " .. REDUCTION
+    .. ", int? ignore_index = nil, float label_smoothing = 0, table? options = nil)",
+  doc = "cross_entropy of the linear layer of input {N, d} or {d} with linear_weight {C, d} or "
+    .. "{C, ..., d}. `options`, PyTorch's for computing it in pieces, is accepted and unused.",
+  example = "F.linear_cross_entropy(lt.ones(2, 3), lt.ones(4, 3), lt.tensor{1, 4})",
+  fn = function(x, weights, target, bias, weight, reduction, ignore_index, label_smoothing)
+    local sizes = {}
+    for d = 1, x.ndim - 1 do sizes[d] = x:size(d) end
+    for d = 1, weights.ndim - 1 do sizes[#sizes + 1] = weights:size(d) end
+    local logits = F.linear(x, weights:reshape(-1, weights:size(-1)), bias and bias:reshape(-1))
+    return F.cross_entropy{logits:reshape(sizes), target, weight = weight, reduction = reduction,
+      ignore_index = ignore_index or -100, label_smoothing = label_smoothing}
+  end,
+}

@@ -1,0 +1,120 @@
+--- Padding: constants, reflections and copies around the last dims of a tensor.
+
+local lt = require "lutra"
+local args = require "lutra.internal.args"
+
+-- Removes the elements that negative numbers stand for; `pad` becomes a list without them.
+local function cut(title, x, pad)
+  local rest = {}
+  for i = 1, #pad, 2 do
+    local dim = x.ndim - (i - 1) // 2
+    local left, right = pad[i], pad[i + 1]
+    local n = x:size(dim)
+    args.check(n + left + right >= 0,
+      "%s: cannot pad dim %d, of %d elements, by %d and %d: the result has a negative size", title,
+      dim, n, left, right)
+    rest[i], rest[i + 1] = math.max(left, 0), math.max(right, 0)
+    local first, last = math.max(-left, 0), n - math.max(-right, 0)
+    if first > n or last < first then -- the other side adds more than is left
+      first, last = math.min(first, n), math.min(first, n)
+      rest[i] = rest[i] > 0 and n + left + right or 0
+      rest[i + 1] = rest[i] > 0 and 0 or n + left + right
+    end
+    if last - first < n then x = x:narrow(dim, math.min(first + 1, n), last - first) end
+  end
+  return x, rest
+end
+
+local function constant(title, x, pad, value)
+  args.check(#pad % 2 == 0 and #pad <= 2 * x.ndim,
+    "%s: expected two numbers for each dim to pad, at most %d, for argument 'pad', got %d numbers",
+    title, 2 * x.ndim, #pad)
+  local inner, rest = cut(title, x, pad)
+  local shape, padded = {}, false
+  for d = 1, x.ndim do shape[d] = inner:size(d) end
+  for i = 1, #rest, 2 do
+    local dim = x.ndim - (i - 1) // 2
+    shape[dim] = shape[dim] + rest[i] + rest[i + 1]
+    padded = padded or rest[i] > 0 or rest[i + 1] > 0
+  end
+  if not padded then return inner:clone() end
+  local out = lt.full(shape, value, {dtype = x.dtype, device = x.device})
+  local place = out
+  for i = 1, #rest, 2 do
+    local dim = x.ndim - (i - 1) // 2
+    local n = inner:size(dim)
+    if n < shape[dim] and n > 0 then place = place:narrow(dim, rest[i] + 1, n) end
+  end
+  if inner:numel() > 0 then
+    place:copy_(inner)
+  elseif inner.requires_grad then
+    out = out + inner:sum()
+  end
+  return out
+end
+
+lt._define{
+  signature = "lt.constant_pad_nd(Tensor self, ints pad, Scalar value = 0)",
+  doc = "self with `value` around its last dims: pad is {left, right} of the last dim, then of the "
+    .. "one before it, ...; negative numbers remove elements.",
+  example = "lt.constant_pad_nd(lt.ones(2), {1, 2})",
+  fn = function(x, pad, value) return constant("constant_pad_nd", x, pad, value) end,
+}
+
+-- The positions, from 0, of the elements that a padded dim of n elements consists of.
+local places = {
+  reflect = function(at, n) -- without a repeated border
+    if n == 1 then return at * 0 end
+    local distance = at:abs()
+    return (n - 1) - ((n - 1) - distance):abs()
+  end,
+  replicate = function(at, n) return at:clamp(0, n - 1) end,
+  circular = function(at, n) return at:remainder(n) end,
+}
+
+local function check_place(mode, dim, n, left, right)
+  local most = mode == "reflect" and n - 1 or mode == "circular" and n or math.huge
+  args.check(left <= most and right <= most,
+    "pad: expected at most %d for mode '%s' in dim %d, of %d elements, for argument 'pad', got %d "
+    .. "and %d", most, mode, dim, n, left, right)
+  args.check(n > 0 and (n + left + right > 0 or mode == "circular" and n + left + right == 0),
+    "pad: cannot pad dim %d, of %d elements, by %d and %d with mode '%s': no element is left", dim,
+    n, left, right, mode)
+end
+
+local function by_places(x, pad, mode)
+  local k = #pad // 2
+  args.check(#pad % 2 == 0 and k >= 1 and k <= 3 and (x.ndim == k + 1 or x.ndim == k + 2),
+    "pad: expected 2 numbers for 2 or 3 dimensions, 4 for 3 or 4, or 6 for 4 or 5 with mode '%s', "
+    .. "got %d numbers for shape %s", mode, #pad, tostring(x.shape))
+  local out = x
+  for i = 1, #pad, 2 do
+    local dim = x.ndim - (i - 1) // 2
+    local left, right, n = pad[i], pad[i + 1], x:size(dim)
+    check_place(mode, dim, n, left, right)
+    if mode == "circular" then -- elements are removed first
+      out = out:narrow(dim, math.max(-left, 0) + 1, n + math.min(left, 0) + math.min(right, 0))
+      left, right, n = math.max(left, 0), math.max(right, 0), out:size(dim)
+    end
+    if left ~= 0 or right ~= 0 then
+      local at = lt.arange(-left, n - 1 + right, {dtype = "int64", device = x.device})
+      out = out:index_select(dim, places[mode](at, n) + 1)
+    end
+  end
+  return rawequal(out, x) and x:clone() or out
+end
+
+lt._define{
+  signature = "F.pad(Tensor input, ints pad, "
+    .. "'constant'|'reflect'|'replicate'|'circular' mode = 'constant', Scalar? value = nil)",
+  doc = "The input with elements around its last dims: pad is {left, right} of the last dim, then "
+    .. "of the one before it, ...; negative numbers remove elements. The elements are `value` (0), "
+    .. "reflections, the nearest element, or those at the other end.",
+  example = 'F.pad(lt.arange(3.):reshape(1, 3), {1, 1}, "reflect")',
+  fn = function(x, pad, mode, value)
+    if mode == "constant" then return constant("pad", x, pad, value or 0) end
+    args.check(value == nil or value == 0, "pad: expected no argument 'value' with mode '%s', got "
+      .. "%s", mode, args.show(value))
+    return by_places(x, pad, mode)
+  end,
+}

@@ -1,0 +1,89 @@
+--- Random distributions that are computed from uniform and normal numbers: normal with a mean and a
+-- standard deviation for each element, and the in-place cauchy_, log_normal_ and geometric_.
+
+local lt = require "lutra"
+local args = require "lutra.internal.args"
+local tensors = require "lutra.internal.tensors"
+
+-- Returns an uninitialized tensor of x's shape and device in which numbers for x are drawn.
+local function drawn_like(x)
+  return lt.empty_like(x, {dtype = x.dtype == "float64" and "float64" or "float32"})
+end
+
+local function check_deviation(std)
+  args.check(std >= 0, "normal: expected a number of at least 0 for argument 'std', got %s", std)
+end
+
+lt._define{
+  signature = "lt.normal(Operand mean = 0, Operand std = 1, sizes? size = nil, "
+    .. "Generator? generator = nil, dtype? dtype = nil, device? device = nil, "
+    .. "bool requires_grad = false)",
+  doc = "Normal random numbers: with a mean, a standard deviation or both for each element, as "
+    .. "tensors, which are broadcast; or a tensor of `size` for two numbers.",
+  example = "lt.normal(lt.zeros(3), 2)",
+  fn = function(mean, std, size, generator, dtype, device, requires_grad)
+    local means, deviations = lt.is_tensor(mean), lt.is_tensor(std)
+    if not means and not deviations then
+      args.check(size, "normal: expected sizes for argument 'size', as mean and std are numbers")
+      check_deviation(std)
+      local result = lt.empty{size, dtype = dtype, device = device}
+      result:normal_(mean, std, generator)
+      return requires_grad and result:requires_grad_(true) or result
+    end
+    args.check(not size, "normal: expected no sizes with tensors for argument 'mean' or 'std'")
+    if means then tensors.check_float("normal", "mean", mean) end
+    if deviations then
+      tensors.check_float("normal", "std", std)
+      if not std.is_meta and std:numel() > 0 then check_deviation(std:min():item()) end
+    else
+      check_deviation(std)
+    end
+    local zero = means and deviations and tensors.zeros_of(mean) + tensors.zeros_of(std)
+      or tensors.zeros_of(means and mean or std)
+    local z = drawn_like(zero):normal_(0, 1, generator)
+    local function value(x) return lt.is_tensor(x) and x:detach() or x end
+    return zero + (z * value(std) + value(mean)):to(zero.dtype)
+  end,
+}
+
+lt._define{
+  signature = "cauchy(Tensor self, float median = 0, float sigma = 1, Generator? generator = nil)",
+  doc = "Fills self with random numbers of the Cauchy distribution with this median and half "
+    .. "width.",
+  example = "lt.zeros(3):cauchy_()",
+  in_place = true,
+  fn = function(x, median, sigma, generator)
+    tensors.check_float("cauchy_", "self", x)
+    args.check(sigma > 0, "cauchy_: expected a number above 0 for argument 'sigma', got %s", sigma)
+    local u = drawn_like(x):uniform_(0, 1, generator)
+    return (((u - 0.5) * math.pi):tan() * sigma + median):to(x.dtype)
+  end,
+}
+
+lt._define{
+  signature = "log_normal(Tensor self, float mean = 1, float std = 2, Generator? generator = nil)",
+  doc = "Fills self with random numbers whose logarithms are normal with this mean and standard "
+    .. "deviation.",
+  example = "lt.zeros(3):log_normal_(0, 1)",
+  in_place = true,
+  fn = function(x, mean, std, generator)
+    tensors.check_float("log_normal_", "self", x)
+    args.check(std > 0, "log_normal_: expected a number above 0 for argument 'std', got %s", std)
+    return drawn_like(x):normal_(mean, std, generator):exp():to(x.dtype)
+  end,
+}
+
+lt._define{
+  signature = "geometric(Tensor self, float p, Generator? generator = nil)",
+  doc = "Fills self with random integers from 1: the number of trials that succeed with "
+    .. "probability p up to the first success.",
+  example = "lt.zeros(3):geometric_(0.5)",
+  in_place = true,
+  fn = function(x, p, generator)
+    args.check(p > 0 and p < 1,
+      "geometric_: expected a probability above 0 and below 1 for argument 'p', got %s", p)
+    local u = drawn_like(x):uniform_(0, 1, generator)
+    local log_failure = p < 1e-4 and -p - p * p / 2 or math.log(1 - p)
+    return ((-u):log1p() * (1 / log_failure)):ceil():clamp{min = 1}:to(x.dtype)
+  end,
+}

@@ -1,0 +1,272 @@
+--- Sampling of images at the places of a grid, and elements moved between channels and pixels.
+
+local lt = require "lutra"
+local args = require "lutra.internal.args"
+local tensors = require "lutra.internal.tensors"
+
+-- ---- grid_sample
+
+-- Maps coordinates from -1..1 to positions from 0 to size - 1.
+local function positions(grid, size, corners)
+  if corners then return (grid + 1) / 2 * (size - 1) end
+  return ((grid + 1) * size - 1) / 2
+end
+
+-- Reflects positions at the borders, which are the centers of the outer elements with `corners`,
+-- else their outer edges.
+local function reflected(x, size, corners)
+  local low, span = corners and 0 or -0.5, corners and size - 1 or size
+  if span == 0 then return x * 0 end
+  local distance = x - low
+  distance = lt.where(distance:lt(0), -distance, distance)
+  local rest, flips = distance:fmod(span), (distance:detach() / span):floor()
+  return lt.where(flips:remainder(2):eq(0), rest, span - rest) + low
+end
+
+-- Moves positions outside of the image into it, except for zeros.
+local function inside(x, size, padding, corners)
+  if padding == "border" then return x:clamp(0, size - 1) end
+  if padding == "reflection" then return reflected(x, size, corners):clamp(0, size - 1) end
+  return x
+end
+
+-- Returns the values of `flat`, {N, C, elements}, at integer positions, {N, points} for each dim,
+-- times a weight; those outside of the image count 0.
+local function taken(flat, sizes, at, weight)
+  local index, valid
+  for d, x in ipairs(at) do
+    local n = sizes[d]
+    local within = x:ge(0) & x:le(n - 1)
+    valid = valid and valid & within or within
+    local place = x:detach():clamp(0, n - 1):to "int64"
+    index = index and index * n + place or place
+  end
+  local points, c = index:size(2), flat:size(2)
+  index = (index + 1):clamp(1, flat:size(3)):unsqueeze(2):expand(-1, c, points)
+  weight = lt.where(valid, weight or lt.ones_like(at[1]), 0)
+  return flat:gather(3, index) * weight:unsqueeze(2)
+end
+
+-- Sums over all corners of the cells around the positions: each is {floor, its fraction}.
+local function linear(flat, sizes, at)
+  local k, sum = #sizes, nil
+  local low, part = {}, {}
+  for d = 1, k do
+    low[d] = at[d]:detach():floor()
+    part[d] = at[d] - low[d]
+  end
+  for corner = 0, (1 << k) - 1 do
+    local places, weight = {}, nil
+    for d = 1, k do
+      local high = corner >> (k - d) & 1 == 1
+      places[d] = high and low[d] + 1 or low[d]
+      local w = high and part[d] or 1 - part[d]
+      weight = weight and weight * w or w
+    end
+    local v = taken(flat, sizes, places, weight)
+    sum = sum and sum + v or v
+  end
+  return sum
+end
+
+-- The weights of four neighbours (Keys' cubic, a = -0.75) of a position with fraction t.
+local function cubic_weights(t)
+  local a <const> = -0.75
+  local function near(x) return ((a + 2) * x - (a + 3)) * x * x + 1 end
+  local function far(x) return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a end
+  return {far(t + 1), near(t), near(1 - t), far(2 - t)}
+end
+
+-- Sums over the 4 neighbours in each dim from `d` on; `places` are those in the dims before.
+local function cubic(flat, sizes, at, padding, corners, places, d)
+  if d > #sizes then return taken(flat, sizes, places) end
+  local low = at[d]:detach():floor()
+  local weights, sum = cubic_weights(at[d] - low), nil
+  for i = 1, 4 do
+    places[d] = inside(low + (i - 2), sizes[d], padding, corners):trunc()
+    local v = cubic(flat, sizes, at, padding, corners, places, d + 1) * weights[i]:unsqueeze(2)
+    sum = sum and sum + v or v
+  end
+  return sum
+end
+
+local function check_grid(title, x, grid)
+  local k = x.ndim - 2
+  args.check(k == 2 or k == 3,
+    "%s: expected 4 or 5 dimensions for argument 'input', got shape %s", title, tostring(x.shape))
+  args.check(grid.ndim == x.ndim and grid:size(-1) == k and grid:size(1) == x:size(1),
+    "%s: expected {%d, sizes, %d} with %d sizes for argument 'grid', got %s", title, x:size(1), k,
+    k, tostring(grid.shape))
+  args.check(x.dtype == grid.dtype, "%s: expected the input's dtype %s for argument 'grid', got %s",
+    title, x.dtype, grid.dtype)
+  tensors.check_float(title, "input", x)
+  for d = 3, x.ndim do
+    args.check(x:size(d) > 0, "%s: expected a non-empty image for argument 'input', got shape %s",
+      title, tostring(x.shape))
+  end
+end
+
+local function grid_sample(title, x, grid, mode, padding, corners)
+  check_grid(title, x, grid)
+  local k = x.ndim - 2
+  local shape = {x:size(1), x:size(2)}
+  for d = 1, k do shape[2 + d] = grid:size(1 + d) end
+  local dtype = x.dtype
+  if mode == "bicubic" and k == 3 and dtype:find "16" then -- computed in float32 in PyTorch, too
+    x, grid = x:to "float32", grid:to "float32"
+  end
+  local flat, sizes, at = x:flatten(3), {}, {}
+  for d = 1, k do -- the grid's last dim is x, y, z
+    sizes[d] = x:size(2 + d)
+    at[d] = positions(grid:select(-1, k + 1 - d):flatten(2), sizes[d], corners)
+    if mode ~= "bicubic" then at[d] = inside(at[d], sizes[d], padding, corners) end
+  end
+  local out
+  if mode == "bicubic" then
+    out = cubic(flat, sizes, at, padding, corners, {}, 1)
+  elseif mode == "nearest" then
+    for d = 1, k do at[d] = at[d]:round() end
+    out = taken(flat, sizes, at)
+  else
+    out = linear(flat, sizes, at)
+  end
+  return out:reshape(shape):to(dtype)
+end
+
+lt._define{
+  signature = "F.grid_sample(Tensor input, Tensor grid, 'bilinear'|'nearest'|'bicubic' mode = "
+    .. "'bilinear', 'zeros'|'border'|'reflection' padding_mode = 'zeros', "
+    .. "bool? align_corners = nil)",
+  doc = "Values of {N, C, H, W} at the grid {N, h, w, 2} of x, y from -1 to 1 (the borders), or of "
+    .. "{N, C, D, H, W} at {N, d, h, w, 3}. align_corners: -1 and 1 are the centers of the outer "
+    .. "elements, else their edges.",
+  example = "F.grid_sample(lt.arange(4.):reshape(1, 1, 2, 2), lt.zeros(1, 1, 1, 2))",
+  fn = function(x, grid, mode, padding, corners)
+    return grid_sample("grid_sample", x, grid, mode, padding, corners == true)
+  end,
+}
+
+local MODES = {[0] = "bilinear", "nearest", "bicubic"}
+local PADDINGS = {[0] = "zeros", "border", "reflection"}
+
+for k, name in pairs{[2] = "grid_sampler_2d", [3] = "grid_sampler_3d", [0] = "grid_sampler"} do
+  lt._define{
+    signature = ("lt.%s(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, "
+      .. "bool align_corners)"):format(name),
+    doc = "F.grid_sample with numbers for modes: bilinear, nearest, bicubic and zeros, border, "
+      .. "reflection, from 0.",
+    example = ("lt.%s(lt.ones(1, 1%s), lt.zeros(1%s, %d), 0, 0, false)"):format(name,
+      (", 2"):rep(k == 3 and 3 or 2), (", 1"):rep(k == 3 and 3 or 2), k == 3 and 3 or 2),
+    fn = function(x, grid, mode, padding, corners)
+      args.check(MODES[mode], "%s: expected 0, 1 or 2 for argument 'interpolation_mode', got %d",
+        name, mode)
+      args.check(PADDINGS[padding], "%s: expected 0, 1 or 2 for argument 'padding_mode', got %d",
+        name, padding)
+      args.check(k == 0 or x.ndim == k + 2,
+        "%s: expected %d dimensions for argument 'input', got shape %s", name, k + 2,
+        tostring(x.shape))
+      return grid_sample(name, x, grid, MODES[mode], PADDINGS[padding], corners)
+    end,
+  }
+end
+
+-- ---- affine_grid
+
+-- Returns n coordinates from -1 to 1, or the centers of n cells between them.
+local function coordinates(n, corners, like)
+  if n <= 1 then return lt.zeros(n, {dtype = like.dtype, device = like.device}) end
+  local line = lt.linspace(-1, 1, n, {dtype = like.dtype, device = like.device})
+  return corners and line or line * ((n - 1) / n)
+end
+
+local function affine_grid(title, theta, size, corners)
+  local k = #size - 2
+  args.check(k == 2 or k == 3, "%s: expected 4 or 5 sizes for argument 'size', got %d", title,
+    #size)
+  args.check(theta.ndim == 3 and theta:size(1) == size[1] and theta:size(2) == k
+    and theta:size(3) == k + 1, "%s: expected shape {%d, %d, %d} for argument 'theta', got %s",
+    title, size[1], k, k + 1, tostring(theta.shape))
+  tensors.check_float(title, "theta", theta)
+  local parts, shape = {}, {table.unpack(size, 3)}
+  for d = 1, k do -- x, y, z: from the last size to the first
+    local view = {}
+    for e = 1, k do view[e] = e == k + 1 - d and shape[e] or 1 end
+    parts[d] = coordinates(shape[k + 1 - d], corners, theta):reshape(view):expand(shape)
+  end
+  parts[k + 1] = lt.ones(shape, {dtype = theta.dtype, device = theta.device})
+  local points = lt.stack(parts, k + 1):flatten(1, k):unsqueeze(1)
+  local out = lt.matmul(points:expand(size[1], -1, -1), theta:transpose(2, 3))
+  local result = {size[1], table.unpack(shape)}
+  result[#result + 1] = k
+  return out:reshape(result)
+end
+
+lt._define{
+  signature = "F.affine_grid(Tensor theta, ints size, bool? align_corners = nil)",
+  doc = "The grid for F.grid_sample of the affine maps theta, {N, 2, 3} or {N, 3, 4}, for a result "
+    .. "of `size`, {N, C, H, W} or {N, C, D, H, W}.",
+  example = "F.affine_grid(lt.tensor{{{1., 0, 0}, {0, 1, 0}}}, {1, 1, 2, 2})",
+  fn = function(theta, size, corners)
+    return affine_grid("affine_grid", theta, size, corners == true)
+  end,
+}
+
+-- ---- channels and pixels
+
+-- Returns x {..., C, H, W} with these last dims, after its last three were split into the sizes of
+-- `split` and permuted by `order`.
+local function rearranged(x, split, order, last)
+  local n, sizes, dims, result = x.ndim - 3, {}, {}, {}
+  for d = 1, n do sizes[d], dims[d], result[d] = x:size(d), d, x:size(d) end
+  for i, d in ipairs(order) do sizes[n + i], dims[n + i] = split[i], n + d end
+  table.move(last, 1, 3, n + 1, result)
+  return x:reshape(sizes):permute(dims):reshape(result)
+end
+
+lt._define{
+  signature = "lt.pixel_shuffle(Tensor self, int upscale_factor)",
+  doc = "{..., C * r^2, H, W} to {..., C, H * r, W * r}: channels become pixels (Shi et al. 2016).",
+  also = {"F"},
+  example = "lt.pixel_shuffle(lt.arange(4.):reshape(1, 4, 1, 1), 2)",
+  fn = function(x, r)
+    args.check(r >= 1, "pixel_shuffle: expected a number above 0 for argument 'upscale_factor', "
+      .. "got %d", r)
+    args.check(x.ndim >= 3 and x:size(-3) % (r * r) == 0,
+      "pixel_shuffle: expected {..., channels, H, W} with a multiple of %d channels for argument "
+      .. "'self', got %s", r * r, tostring(x.shape))
+    local c, h, w = x:size(-3) // (r * r), x:size(-2), x:size(-1)
+    return rearranged(x, {c, r, r, h, w}, {1, 4, 2, 5, 3}, {c, h * r, w * r})
+  end,
+}
+
+lt._define{
+  signature = "lt.pixel_unshuffle(Tensor self, int downscale_factor)",
+  doc = "{..., C, H * r, W * r} to {..., C * r^2, H, W}: pixels become channels, the inverse of "
+    .. "lt.pixel_shuffle.",
+  also = {"F"},
+  example = "lt.pixel_unshuffle(lt.arange(4.):reshape(1, 1, 2, 2), 2)",
+  fn = function(x, r)
+    args.check(r >= 1, "pixel_unshuffle: expected a number above 0 for argument "
+      .. "'downscale_factor', got %d", r)
+    args.check(x.ndim >= 3 and x:size(-2) % r == 0 and x:size(-1) % r == 0,
+      "pixel_unshuffle: expected {..., C, H, W} with multiples of %d pixels for argument 'self', "
+      .. "got %s", r, tostring(x.shape))
+    local c, h, w = x:size(-3), x:size(-2) // r, x:size(-1) // r
+    return rearranged(x, {c, h, r, w, r}, {1, 3, 5, 2, 4}, {c * r * r, h, w})
+  end,
+}
+
+lt._define{
+  signature = "lt.channel_shuffle(Tensor self, int groups)",
+  doc = "{N, C, ...} with the channels of all groups interleaved (Zhang et al. 2018).",
+  also = {"F"},
+  example = "lt.channel_shuffle(lt.arange(4.):reshape(1, 4, 1), 2)",
+  fn = function(x, groups)
+    args.check(x.ndim >= 3, "channel_shuffle: expected at least 3 dimensions for argument 'self', "
+      .. "got shape %s", tostring(x.shape))
+    args.check(groups >= 1 and x:size(2) % groups == 0,
+      "channel_shuffle: expected a divisor of the %d channels for argument 'groups', got %d",
+      x:size(2), groups)
+    return x:unflatten(2, {groups, x:size(2) // groups}):transpose(2, 3):flatten(2, 3)
+  end,
+}

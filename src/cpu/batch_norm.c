@@ -1,0 +1,230 @@
+/* batch_norm.c: batch norm (Ioffe and Szegedy 2015) and its gradients. A channel is computed by one
+ * thread: its statistics, image by image, then its elements, which are still in the cache. float16
+ * and bfloat16 are computed in float32. */
+#include "kernel_support.h"
+#include "rows.h"
+
+#include <math.h>
+
+/* A call in the working dtype, on {images, channels, n} elements. */
+typedef struct Work {
+  const void *g, *x, *w, *b;
+  void *y, *mean, *var, *dw, *db; /* backward: y is the input's gradient */
+  double eps;
+  int64_t images, channels, n;
+  bool training;
+} Work;
+
+/* Mean and variance are those of the images' rows, combined in double by the formula of Chan, Golub
+ * and LeVeque. Gradients, with the normalized x^ and h = g w: dx = (h - mean(h) - x^ mean(h x^)) /
+ * std when training, else h / std; dw = sum(g x^), db = sum(g). */
+#define NORM(T, F)                                                                                 \
+  static void statistics_##F(const Work *k, int64_t c) {                                           \
+    double mean = 0, squares = 0, count = 0;                                                       \
+    for (int64_t i = 0; i < k->images && k->n; i++) {                                              \
+      T m = 0, s = 0;                                                                              \
+      const T *x = (const T *)k->x + (i * k->channels + c) * k->n;                                 \
+      lt_rows()->moments_##F(x, k->n, &m, &s);                                                     \
+      double n = (double)k->n, all = count + n, step = m - mean;                                   \
+      squares += s + step * step * (count * n / all);                                              \
+      mean += step * (n / all);                                                                    \
+      count = all;                                                                                 \
+    }                                                                                              \
+    ((T *)k->mean)[c] = (T)mean;                                                                   \
+    ((T *)k->var)[c] = (T)(squares / (count > 0 ? count : 1));                                     \
+  }                                                                                                \
+  static void forward_##F(void *context, int64_t from, int64_t to) {                               \
+    const Work *k = context;                                                                       \
+    for (int64_t c = from; c < to && !lt_stopped(); c++) {                                         \
+      if (k->training) statistics_##F(k, c);                                                       \
+      T mean = ((T *)k->mean)[c], a = (T)(1 / sqrt((double)((T *)k->var)[c] + k->eps));            \
+      T b = k->b ? ((const T *)k->b)[c] : 0;                                                       \
+      if (k->w) a *= ((const T *)k->w)[c];                                                         \
+      for (int64_t i = 0; i < k->images; i++) {                                                    \
+        int64_t at = (i * k->channels + c) * k->n;                                                 \
+        const T *x = (const T *)k->x + at;                                                         \
+        lt_rows()->affine_##F(x, mean, a, b, k->n, (T *)k->y + at);                                \
+      }                                                                                            \
+    }                                                                                              \
+  }                                                                                                \
+  static void backward_##F(void *context, int64_t from, int64_t to) {                              \
+    const Work *k = context;                                                                       \
+    for (int64_t c = from; c < to && !lt_stopped(); c++) {                                         \
+      T mean = ((T *)k->mean)[c];                                                                  \
+      double rstd = 1 / sqrt((double)((T *)k->var)[c] + k->eps), sum = 0, product = 0;             \
+      for (int64_t i = 0; i < k->images; i++) {                                                    \
+        int64_t at = (i * k->channels + c) * k->n;                                                 \
+        T s, p;                                                                                    \
+        lt_rows()->norm_sums_##F((const T *)k->g + at, (const T *)k->x + at, mean, k->n, &s, &p);  \
+        sum += s;                                                                                  \
+        product += p;                                                                              \
+      }                                                                                            \
+      ((T *)k->dw)[c] = (T)(product * rstd);                                                       \
+      ((T *)k->db)[c] = (T)sum;                                                                    \
+      double a = rstd * (k->w ? ((const T *)k->w)[c] : 1), count = (double)(k->images * k->n);     \
+      double b = k->training ? -a * rstd * rstd * product / count : 0;                             \
+      double d = k->training ? -a * sum / count : 0;                                               \
+      for (int64_t i = 0; i < k->images; i++) {                                                    \
+        int64_t at = (i * k->channels + c) * k->n;                                                 \
+        lt_rows()->norm_gradient_##F((const T *)k->g + at, (const T *)k->x + at, mean, (T)a, (T)b, \
+                                     (T)d, k->n, (T *)k->y + at);                                  \
+      }                                                                                            \
+    }                                                                                              \
+  }
+
+/* The same for rows {images, channels} of one element per channel: sums of a block of channels are
+ * accumulated in double, row by row. */
+#define BLOCK 128
+#define NORM_COLUMNS(T, F)                                                                         \
+  static void statistics_columns_##F(const Work *k, int64_t first, int64_t count) {                \
+    double sum[BLOCK] = {0};                                                                       \
+    const T *x = (const T *)k->x + first;                                                          \
+    T *mean = (T *)k->mean + first, *var = (T *)k->var + first;                                    \
+    for (int64_t i = 0; i < k->images; i++)                                                        \
+      for (int64_t c = 0; c < count; c++) sum[c] += x[i * k->channels + c];                        \
+    for (int64_t c = 0; c < count; c++) mean[c] = (T)(sum[c] / (double)k->images);                 \
+    memset(sum, 0, sizeof sum);                                                                    \
+    for (int64_t i = 0; i < k->images; i++)                                                        \
+      for (int64_t c = 0; c < count; c++) {                                                        \
+        double off = (double)x[i * k->channels + c] - mean[c];                                     \
+        sum[c] += off * off;                                                                       \
+      }                                                                                            \
+    for (int64_t c = 0; c < count; c++) var[c] = (T)(sum[c] / (double)k->images);                  \
+  }                                                                                                \
+  static void forward_block_##F(const Work *k, int64_t first, int64_t count) {                     \
+    T scale[BLOCK], shift[BLOCK];                                                                  \
+    const T *w = k->w, *b = k->b, *mean = (const T *)k->mean + first;                              \
+    if (k->training) statistics_columns_##F(k, first, count);                                      \
+    for (int64_t c = 0; c < count; c++) {                                                          \
+      scale[c] = (T)(1 / sqrt((double)((T *)k->var)[first + c] + k->eps));                         \
+      if (w) scale[c] *= w[first + c];                                                             \
+      shift[c] = b ? b[first + c] : 0;                                                             \
+    }                                                                                              \
+    for (int64_t i = 0; i < k->images; i++) {                                                      \
+      const T *x = (const T *)k->x + i * k->channels + first;                                      \
+      T *y = (T *)k->y + i * k->channels + first;                                                  \
+      for (int64_t c = 0; c < count; c++) y[c] = scale[c] * (x[c] - mean[c]) + shift[c];           \
+    }                                                                                              \
+  }                                                                                                \
+  static void backward_block_##F(const Work *k, int64_t first, int64_t count) {                    \
+    double sum[BLOCK] = {0}, product[BLOCK] = {0};                                                 \
+    T a[BLOCK], b[BLOCK], d[BLOCK];                                                                \
+    const T *mean = (const T *)k->mean + first, *w = k->w;                                         \
+    for (int64_t i = 0; i < k->images; i++) {                                                      \
+      const T *g = (const T *)k->g + i * k->channels + first,                                      \
+              *x = (const T *)k->x + i * k->channels + first;                                      \
+      for (int64_t c = 0; c < count; c++) {                                                        \
+        sum[c] += g[c];                                                                            \
+        product[c] += (double)g[c] * ((double)x[c] - mean[c]);                                     \
+      }                                                                                            \
+    }                                                                                              \
+    for (int64_t c = 0; c < count; c++) {                                                          \
+      double rstd = 1 / sqrt((double)((T *)k->var)[first + c] + k->eps);                           \
+      double scale = rstd * (w ? w[first + c] : 1), n = (double)k->images;                         \
+      ((T *)k->dw)[first + c] = (T)(product[c] * rstd);                                            \
+      ((T *)k->db)[first + c] = (T)sum[c];                                                         \
+      a[c] = (T)scale;                                                                             \
+      b[c] = k->training ? (T)(-scale * rstd * rstd * product[c] / n) : 0;                         \
+      d[c] = k->training ? (T)(-scale * sum[c] / n) : 0;                                           \
+    }                                                                                              \
+    for (int64_t i = 0; i < k->images; i++) {                                                      \
+      int64_t at = i * k->channels + first;                                                        \
+      const T *g = (const T *)k->g + at, *x = (const T *)k->x + at;                                \
+      T *dx = (T *)k->y + at;                                                                      \
+      for (int64_t c = 0; c < count; c++) dx[c] = a[c] * g[c] + (b[c] * (x[c] - mean[c]) + d[c]);  \
+    }                                                                                              \
+  }                                                                                                \
+  static void forward_columns_##F(void *context, int64_t from, int64_t to) {                       \
+    for (; from < to && !lt_stopped(); from += BLOCK)                                              \
+      forward_block_##F(context, from, to - from < BLOCK ? to - from : BLOCK);                     \
+  }                                                                                                \
+  static void backward_columns_##F(void *context, int64_t from, int64_t to) {                      \
+    for (; from < to && !lt_stopped(); from += BLOCK)                                              \
+      backward_block_##F(context, from, to - from < BLOCK ? to - from : BLOCK);                    \
+  }
+
+NORM(float, f32)
+NORM(double, f64)
+NORM_COLUMNS(float, f32)
+NORM_COLUMNS(double, f64)
+
+static void *data(lt_Tensor *t) { return t ? lt_tensor_data(t) : NULL; }
+
+/* Returns an optional argument as a contiguous tensor, NULL if it is not given; sets *ok to false
+ * when out of memory. */
+static lt_Tensor *optional(lt_Call *c, int i, lt_Dtype work, bool *ok) {
+  lt_Tensor *t = lt_in(c, i), *dense = t ? lt_as_contiguous(t, work) : NULL;
+  if (t && !dense) *ok = false;
+  return dense;
+}
+
+static void set_sizes(Work *k, const lt_Tensor *x) {
+  k->images = x->shape[0];
+  k->channels = x->shape[1];
+  k->n = 1;
+  for (int d = 2; d < x->ndim; d++) k->n *= x->shape[d];
+}
+
+bool lt_cpu__batch_norm(lt_Call *c) {
+  lt_Tensor *self = lt_in(c, 0);
+  lt_Dtype work = lt_work_dtype(self->dtype);
+  bool ok = true, training = c->arg[5].b;
+  if (!training &&
+      !(lt_copy_into(c->out[1], lt_in(c, 3), false) && lt_copy_into(c->out[2], lt_in(c, 4), false)))
+    return false;
+  lt_Tensor *x = lt_as_contiguous(self, work), *w = optional(c, 1, work, &ok),
+            *b = optional(c, 2, work, &ok), *y = lt_output_open(c->out[0], work);
+  ok = ok && x && y;
+  if (ok) {
+    Work k = {.x = data(x),
+              .w = data(w),
+              .b = data(b),
+              .y = data(y),
+              .mean = data(c->out[1]),
+              .var = data(c->out[2]),
+              .eps = c->arg[6].f,
+              .training = training};
+    set_sizes(&k, self);
+    bool wide = work == LT_float64;
+    lt_RangeFn run = k.n == 1 ? (wide ? forward_columns_f64 : forward_columns_f32)
+                              : (wide ? forward_f64 : forward_f32);
+    lt_share(2 * self->numel, k.channels, run, &k);
+  }
+  lt_release(x);
+  lt_release(w);
+  lt_release(b);
+  return lt_output_close(c->out[0], y) && ok;
+}
+
+bool lt_cpu__batch_norm_backward(lt_Call *c) {
+  lt_Tensor *self = lt_in(c, 1);
+  lt_Dtype work = lt_work_dtype(self->dtype);
+  bool ok = true;
+  lt_Tensor *g = lt_as_contiguous(lt_in(c, 0), work), *x = lt_as_contiguous(self, work),
+            *w = optional(c, 2, work, &ok), *mean = lt_as_contiguous(lt_in(c, 3), work),
+            *var = lt_as_contiguous(lt_in(c, 4), work), *dx = lt_output_open(c->out[0], work);
+  ok = ok && g && x && mean && var && dx;
+  if (ok) {
+    Work k = {.g = data(g),
+              .x = data(x),
+              .w = data(w),
+              .y = data(dx),
+              .mean = data(mean),
+              .var = data(var),
+              .dw = data(c->out[1]),
+              .db = data(c->out[2]),
+              .eps = c->arg[6].f,
+              .training = c->arg[5].b};
+    set_sizes(&k, self);
+    bool wide = work == LT_float64;
+    lt_RangeFn run = k.n == 1 ? (wide ? backward_columns_f64 : backward_columns_f32)
+                              : (wide ? backward_f64 : backward_f32);
+    lt_share(3 * self->numel, k.channels, run, &k);
+  }
+  lt_release(g);
+  lt_release(x);
+  lt_release(w);
+  lt_release(mean);
+  lt_release(var);
+  return lt_output_close(c->out[0], dx) && ok;
+}

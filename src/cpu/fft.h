@@ -1,0 +1,92 @@
+/* fft.h: discrete Fourier transforms of lines of complex numbers on the CPU.
+ *
+ * A plan transforms a block: `lanes` lines of n numbers each at once, element k of line b at
+ * [k * lanes + b], all real parts before all imaginary parts. Loops run over the lanes, so they are
+ * vectorized for every n. Twiddle factors are computed in double.
+ *
+ * Plans only compute forward transforms, the sum of x[j] exp(-2 pi i j k / n). A backward transform
+ * is a forward one with real and imaginary parts exchanged, before and after. */
+#ifndef LT_CPU_FFT_H
+#define LT_CPU_FFT_H
+
+#include "kernel.h"
+
+/* What the lines are: complex to complex, real to complex, complex to real. */
+typedef enum lt_FftKind { LT_FFT_C2C, LT_FFT_R2C, LT_FFT_C2R } lt_FftKind;
+
+/* A transform of all lines along a dim of contiguous tensors: `outer` times `inner` of them. x and
+ * y may be the same for LT_FFT_C2C. */
+typedef struct lt_FftLines {
+  lt_FftKind kind;
+  bool wide;    /* double */
+  bool inverse; /* with the positive exponent */
+  double scale;
+  int64_t n, outer, inner;
+  int64_t from_n, to_n; /* numbers of a line of the input and of the result */
+  const void *x;
+  void *y;
+} lt_FftLines;
+
+/* The inner loops, compiled for each instruction set (kernels/fft.c), for float and double (T). All
+ * matrices are row-major; complex factors are pairs (re, im).
+ *
+ * pass: one pass of a transform (Stockham's autosort form): m * radix rows of `run` numbers. xi and
+ * yi are the imaginary parts; w has radix - 1 factors for each of the m groups, then, for the
+ * radices without own code, cos and sin of 2 pi j / radix for j < radix.
+ * gather: y[k][b] = x[k * step + b * lane] for k < n, b < lanes.
+ * scatter: y[k * step + b * lane] = scale * x[k][b].
+ * multiply: row k of y is row k of x times w[k]; x and y may be the same.
+ * twist: multiplies x[k][b] by exp(-2 pi i k (first + b) / n), which is high[j >> bits] times
+ * low[j & mask] for j = k (first + b).
+ * untangle: from the transform z of h complex numbers, the first h + 1 values of the transform of
+ * the 2 h real numbers that were their parts; w[k] = exp(-pi i k / h).
+ * tangle: the inverse of untangle, times 2. The imaginary parts of values 0 and h are ignored. */
+#define LT_FFT_LOOPS(T, F)                                                                         \
+  void (*pass_##F)(int radix, int64_t m, int64_t run, const T *xr, const T *xi, T *yr, T *yi,      \
+                   const T *w);                                                                    \
+  void (*gather_##F)(const T *x, int64_t step, int64_t lane, int64_t n, int64_t lanes, T *y);      \
+  void (*scatter_##F)(const T *x, T scale, int64_t n, int64_t lanes, T *y, int64_t step,           \
+                      int64_t lane);                                                               \
+  void (*multiply_##F)(int64_t n, int64_t lanes, const T *xr, const T *xi, const T *w, T *yr,      \
+                       T *yi);                                                                     \
+  void (*twist_##F)(int64_t rows, int64_t lanes, int64_t first, int bits, const double *high,      \
+                    const double *low, T *xr, T *xi);                                              \
+  void (*untangle_##F)(int64_t h, int64_t lanes, const T *zr, const T *zi, const T *w, T *yr,      \
+                       T *yi);                                                                     \
+  void (*tangle_##F)(int64_t h, int64_t lanes, const T *xr, const T *xi, const T *w, T *zr, T *zi);
+
+typedef struct lt_FftLoops {
+  LT_FFT_LOOPS(float, f32)
+  LT_FFT_LOOPS(double, f64)
+} lt_FftLoops;
+
+#define LT_FFT_RADIX 32 /* the largest prime factor for which there is a pass */
+
+/* Returns the loops for this CPU. */
+const lt_FftLoops *lt_fft_loops(void);
+
+/* The transform of one size, in float or double. */
+typedef struct lt_FftPlan lt_FftPlan;
+
+/* Returns the plan for n >= 1 numbers; `real`: n is even, and the plan is for 2 parts of n / 2
+ * complex numbers. Plans are cached. The caller releases it. NULL with the error set when out of
+ * memory. */
+lt_FftPlan *lt_fft_plan(int64_t n, bool wide, bool real);
+void lt_fft_release(lt_FftPlan *plan);
+
+/* Returns the number of lines that are transformed at once. */
+int64_t lt_fft_lanes(const lt_FftPlan *plan);
+/* Returns whether the plan itself runs on several threads: then its lines are transformed one
+ * after the other. */
+bool lt_fft_is_parallel(const lt_FftPlan *plan);
+/* Returns the number of floats or doubles that a block needs. */
+size_t lt_fft_scratch(const lt_FftPlan *plan, int64_t lanes);
+/* Returns the factors of a real plan, w[k] = exp(-2 pi i k / n) for k <= n / 2. */
+const void *lt_fft_real_factors(const lt_FftPlan *plan);
+
+/* Transforms the block at the start of `scratch`; returns the result, which is in `scratch`, too.
+ * NULL with the error set when out of memory. */
+float *lt_fft_run_f32(const lt_FftPlan *plan, int64_t lanes, float *scratch);
+double *lt_fft_run_f64(const lt_FftPlan *plan, int64_t lanes, double *scratch);
+
+#endif

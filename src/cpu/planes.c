@@ -1,0 +1,204 @@
+/* planes.c: faster forms of the bodies of pools, unfold, fold and interpolation, for float and
+ * double (planes.h). Each function returns false, with nothing done, for a call that the body must
+ * compute: of integers, of indices beyond 32 bits, or when memory is out. */
+#include "planes.h"
+#include "each/run.h"
+#include "kernel_support.h"
+
+/* A call, for the functions of threads. */
+typedef struct Work {
+  const void *args, *in, *second;
+  void *out, *index;
+  const int64_t *columns;
+  const lt_ResampleTable *table;
+} Work;
+
+static int64_t product(const int64_t *sizes) { return sizes[0] * sizes[1] * sizes[2]; }
+
+/* Calls range_f32 or range_f64 for 0..n, among threads. Returns false for other types. */
+static bool share(const lt_EachRun *run, int64_t n, Work *work, lt_RangeFn f32, lt_RangeFn f64) {
+  if (run->compute != LT_float32 && run->compute != LT_float64) return false;
+  lt_share(run->n * run->cost, n, run->compute == LT_float32 ? f32 : f64, work);
+  return true;
+}
+
+/* Defines range functions that call a loop of planes.h. */
+#define RANGES(name, call_f32, call_f64)                                                           \
+  static void name##_range_f32(void *context, int64_t from, int64_t to) {                          \
+    const Work *w = context;                                                                       \
+    lt_planes()->call_f32;                                                                         \
+  }                                                                                                \
+  static void name##_range_f64(void *context, int64_t from, int64_t to) {                          \
+    const Work *w = context;                                                                       \
+    lt_planes()->call_f64;                                                                         \
+  }
+
+/* ---- pools ----------------------------------------------------------------------------------- */
+
+RANGES(max_pool, max_pool_f32(w->args, w->in, w->out, w->index, from, to),
+       max_pool_f64(w->args, w->in, w->out, w->index, from, to))
+RANGES(max_values, max_values_f32(w->args, w->in, w->out, from, to),
+       max_values_f64(w->args, w->in, w->out, from, to))
+RANGES(max_pool_backward, max_pool_backward_f32(w->args, w->in, w->second, w->out, from, to),
+       max_pool_backward_f64(w->args, w->in, w->second, w->out, from, to))
+RANGES(avg_pool, avg_pool_f32(w->args, w->columns, w->in, w->out, from, to),
+       avg_pool_f64(w->args, w->columns, w->in, w->out, from, to))
+RANGES(avg_pool_backward, avg_pool_backward_f32(w->args, w->columns, w->in, w->out, from, to),
+       avg_pool_backward_f64(w->args, w->columns, w->in, w->out, from, to))
+
+bool lt_cpu_each__max_pool(const lt_EachRun *run, void *const *out);
+bool lt_cpu_each__max_pool(const lt_EachRun *run, void *const *out) {
+  const lt_Windows *p = (const void *)run->args.bytes;
+  if (product(p->in) >= INT32_MAX) return false;
+  Work w = {.args = p, .in = lt_tensor_data(run->in[0]), .out = out[0], .index = out[1]};
+  return share(run, run->n / p->out[2], &w, max_pool_range_f32, max_pool_range_f64);
+}
+
+bool lt_cpu_each__max_values(const lt_EachRun *run, void *const *out);
+bool lt_cpu_each__max_values(const lt_EachRun *run, void *const *out) {
+  const lt_Windows *p = (const void *)run->args.bytes;
+  if (p->window[2] == 0) return false;
+  Work w = {.args = p, .in = lt_tensor_data(run->in[0]), .out = out[0]};
+  return share(run, run->n / p->out[2], &w, max_values_range_f32, max_values_range_f64);
+}
+
+bool lt_cpu_each__max_pool_backward(const lt_EachRun *run, void *const *out);
+bool lt_cpu_each__max_pool_backward(const lt_EachRun *run, void *const *out) {
+  const lt_Windows *p = (const void *)run->args.bytes;
+  Work w = {.args = p,
+            .in = lt_tensor_data(run->in[0]),
+            .second = lt_tensor_data(run->in[1]),
+            .out = out[0]};
+  return share(run, run->n / product(p->in), &w, max_pool_backward_range_f32,
+               max_pool_backward_range_f64);
+}
+
+/* Returns the number of elements of each window in the last dim (malloc'ed); NULL when memory is
+ * out. */
+static int64_t *columns_of(const lt_Windows *p) {
+  int64_t *columns = malloc(sizeof *columns * (size_t)(p->out[2] > 0 ? p->out[2] : 1));
+  for (int64_t o = 0; columns && o < p->out[2]; o++) {
+    int64_t first = lt_window_first(p, 2, o), end = lt_window_end(p, 2, o),
+            last = p->in[2] + (p->count_padding != 0 ? p->padding[2] : 0);
+    if (p->count_padding == 0 && first < 0) first = 0;
+    columns[o] = (end < last ? end : last) - first;
+  }
+  return columns;
+}
+
+bool lt_cpu_each__avg_pool(const lt_EachRun *run, void *const *out);
+bool lt_cpu_each__avg_pool(const lt_EachRun *run, void *const *out) {
+  const lt_Windows *p = (const void *)run->args.bytes;
+  if (p->window[2] == 0 || product(p->window) >= INT32_MAX) return false;
+  int64_t *columns = columns_of(p);
+  Work w = {.args = p, .in = lt_tensor_data(run->in[0]), .out = out[0], .columns = columns};
+  bool done = columns && share(run, run->n / p->out[2], &w, avg_pool_range_f32, avg_pool_range_f64);
+  free(columns);
+  return done;
+}
+
+bool lt_cpu_each__avg_pool_backward(const lt_EachRun *run, void *const *out);
+bool lt_cpu_each__avg_pool_backward(const lt_EachRun *run, void *const *out) {
+  const lt_Windows *p = (const void *)run->args.bytes;
+  if (product(p->in) >= INT32_MAX || product(p->window) >= INT32_MAX) return false;
+  int64_t *columns = columns_of(p);
+  Work w = {.args = p, .in = lt_tensor_data(run->in[0]), .out = out[0], .columns = columns};
+  bool done = columns && share(run, run->n / product(p->in), &w, avg_pool_backward_range_f32,
+                               avg_pool_backward_range_f64);
+  free(columns);
+  return done;
+}
+
+/* ---- unfold, fold ---------------------------------------------------------------------------- */
+
+RANGES(im2col, im2col_f32(w->args, w->in, w->out, from, to),
+       im2col_f64(w->args, w->in, w->out, from, to))
+RANGES(col2im, col2im_f32(w->args, w->in, w->out, from, to),
+       col2im_f64(w->args, w->in, w->out, from, to))
+
+bool lt_cpu_each__im2col(const lt_EachRun *run, void *const *out);
+bool lt_cpu_each__im2col(const lt_EachRun *run, void *const *out) {
+  const lt_Windows *p = (const void *)run->args.bytes;
+  Work w = {.args = p, .in = lt_tensor_data(run->in[0]), .out = out[0]};
+  return share(run, run->n / product(p->out), &w, im2col_range_f32, im2col_range_f64);
+}
+
+bool lt_cpu_each__col2im(const lt_EachRun *run, void *const *out);
+bool lt_cpu_each__col2im(const lt_EachRun *run, void *const *out) {
+  const lt_Windows *p = (const void *)run->args.bytes;
+  Work w = {.args = p, .in = lt_tensor_data(run->in[0]), .out = out[0]};
+  return share(run, run->n / product(p->in), &w, col2im_range_f32, col2im_range_f64);
+}
+
+/* ---- interpolation --------------------------------------------------------------------------- */
+
+RANGES(resample, resample_f32(w->args, w->table, w->in, w->out, from, to),
+       resample_f64(w->args, w->table, w->in, w->out, from, to))
+RANGES(resample_backward, resample_backward_f32(w->args, w->table, w->in, w->out, from, to),
+       resample_backward_f64(w->args, w->table, w->in, w->out, from, to))
+
+/* The functions of weights, in float and in double, and fill_<T>, which fills a table. */
+#define LT_EACH_OF_T    LT_EACH_FUNCTION
+#define LT_EACH_CALL(f) LT_EACH_NAME(f)
+#define FILL                                                                                       \
+  static int64_t LT_EACH_NAME(fill)(const lt_Resample *p, int64_t width, int64_t *count,           \
+                                    int64_t *place, T *weight) {                                   \
+    int64_t most = 0;                                                                              \
+    for (int64_t o = 0; o < p->out; o++) {                                                         \
+      int64_t first = LT_EACH_CALL(resample_first)(p, o),                                          \
+              n = LT_EACH_CALL(resample_count)(p, o, first);                                       \
+      if (n > most) most = n;                                                                      \
+      if (!count) continue;                                                                        \
+      T total = LT_EACH_CALL(resample_total)(p, o, first, n);                                      \
+      count[o] = n;                                                                                \
+      for (int64_t k = 0; k < n; k++) {                                                            \
+        place[o * width + k] = LT_EACH_NAME(resample_place)(p, first, k);                          \
+        weight[o * width + k] = LT_EACH_CALL(resample_factor)(p, o, first, n, k, total);           \
+      }                                                                                            \
+    }                                                                                              \
+    return most;                                                                                   \
+  }
+#define T               float
+#define LT_EACH_NAME(f) f##_float
+#include "each/resample_weights.h"
+FILL
+#undef T
+#undef LT_EACH_NAME
+#define T               double
+#define LT_EACH_NAME(f) f##_double
+#include "each/resample_weights.h"
+    FILL
+
+    /* Runs a resampling, or its gradient, of `lines` lines. */
+    static bool
+    resample(const lt_EachRun *run, void *to, int64_t lines, lt_RangeFn f32, lt_RangeFn f64) {
+  const lt_Resample *p = (const void *)run->args.bytes;
+  bool narrow = run->compute == LT_float32;
+  if (!narrow && run->compute != LT_float64) return false;
+  int64_t width = narrow ? fill_float(p, 0, NULL, NULL, NULL) : fill_double(p, 0, NULL, NULL, NULL);
+  size_t n = (size_t)(p->out * (width > 0 ? width : 1));
+  int64_t *count = malloc(sizeof *count * (size_t)p->out), *place = malloc(sizeof *place * n);
+  void *weight = malloc(sizeof(double) * n);
+  bool ok = count && place && weight;
+  if (ok && narrow) fill_float(p, width, count, place, weight);
+  if (ok && !narrow) fill_double(p, width, count, place, weight);
+  lt_ResampleTable table = {width, count, place, weight};
+  Work w = {.args = p, .in = lt_tensor_data(run->in[0]), .out = to, .table = &table};
+  ok = ok && share(run, lines, &w, f32, f64);
+  free(count);
+  free(place);
+  free(weight);
+  return ok;
+}
+
+bool lt_cpu_each__resample(const lt_EachRun *run, void *const *out);
+bool lt_cpu_each__resample(const lt_EachRun *run, void *const *out) {
+  const lt_Resample *p = (const void *)run->args.bytes;
+  return resample(run, out[0], run->n / p->out / p->inner, resample_range_f32, resample_range_f64);
+}
+bool lt_cpu_each__resample_backward(const lt_EachRun *run, void *const *out);
+bool lt_cpu_each__resample_backward(const lt_EachRun *run, void *const *out) {
+  const lt_Resample *p = (const void *)run->args.bytes;
+  return resample(run, out[0], run->n / p->in / p->inner, resample_backward_range_f32,
+                  resample_backward_range_f64);
+}

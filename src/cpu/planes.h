@@ -1,0 +1,50 @@
+/* planes.h: the inner loops of pools, unfold, fold and interpolation: faster forms of their bodies
+ * (each/), for float and double, compiled once for each instruction set (rows.h says how). They add
+ * in the same order as the bodies. */
+#ifndef LT_CPU_PLANES_H
+#define LT_CPU_PLANES_H
+
+#include "each/args.h"
+
+/* The weights of a resampling, for each element of the result: `count` of them, of which those of
+ * element o begin at o * width, for the elements at place[o * width + k] of a line. */
+typedef struct lt_ResampleTable {
+  int64_t width;
+  const int64_t *count, *place;
+  const void *weight;
+} lt_ResampleTable;
+
+/* The loops of one type. A row of max_pool, max_values and avg_pool is all windows with the same
+ * coordinates but the last; kernels of avg_pool are not adaptive, and `columns` is the number of
+ * elements of each window in the last dim. */
+#define LT_PLANES(T, F)                                                                            \
+  /* Maxima, and their indices, of rows from..to. */                                               \
+  void (*max_pool_##F)(const lt_Windows *w, const T *x, T *y, int64_t *index, int64_t from,        \
+                       int64_t to);                                                                \
+  void (*max_values_##F)(const lt_Windows *w, const T *x, T *y, int64_t from, int64_t to);         \
+  /* Averages of rows from..to. */                                                                 \
+  void (*avg_pool_##F)(const lt_Windows *w, const int64_t *columns, const T *x, T *y,              \
+                       int64_t from, int64_t to);                                                  \
+  /* The gradient of planes from..to. */                                                           \
+  void (*avg_pool_backward_##F)(const lt_Windows *w, const int64_t *columns, const T *g, T *dx,    \
+                                int64_t from, int64_t to);                                         \
+  void (*max_pool_backward_##F)(const lt_Windows *w, const T *g, const int64_t *index, T *dx,      \
+                                int64_t from, int64_t to);                                         \
+  /* Rows from..to of the columns; a row is an element of the kernel in a plane. */                \
+  void (*im2col_##F)(const lt_Windows *w, const T *x, T *y, int64_t from, int64_t to);             \
+  void (*col2im_##F)(const lt_Windows *w, const T *y, T *x, int64_t from, int64_t to);             \
+  /* Lines from..to of `inner` neighbours each. */                                                 \
+  void (*resample_##F)(const lt_Resample *p, const lt_ResampleTable *t, const T *x, T *y,          \
+                       int64_t from, int64_t to);                                                  \
+  void (*resample_backward_##F)(const lt_Resample *p, const lt_ResampleTable *t, const T *g,       \
+                                T *dx, int64_t from, int64_t to);
+
+typedef struct lt_PlaneKernels {
+  LT_PLANES(float, f32)
+  LT_PLANES(double, f64)
+} lt_PlaneKernels;
+
+/* Returns the loops for this CPU. */
+const lt_PlaneKernels *lt_planes(void);
+
+#endif

@@ -1,0 +1,188 @@
+-- Linear algebra: errors, batches, and the properties of results that are not unique. Values are in
+-- op_values_spec, gradients of real matrices in gradients_spec.
+local lt = require "lutra"
+local L = lt.linalg
+
+local function raises(text, f, ...)
+  local ok, message = pcall(f, ...)
+  assert.is_false(ok, "no error")
+  local found = message:find(text, 1, true)
+  assert.is_true(found ~= nil, ("expected %q in %q"):format(text, message))
+end
+
+local function close(a, b)
+  assert.same(a.shape, b.shape)
+  assert.is_true(lt.allclose(a, b, {rtol = 1e-9, atol = 1e-9}))
+end
+
+local function random(...)
+  return lt.randn(...):to "float64"
+end
+local function complex(...) return lt.complex(random(...), random(...)) end
+local function H(x) return x:transpose(-2, -1):conj() end
+
+describe("errors of linear algebra", function()
+  local singular = lt.stack{lt.eye(2), lt.zeros(2, 2)}
+
+  it("name the matrix of a batch that has no result", function()
+    raises("the matrix of batch element 2 is singular: element 1 of the diagonal of U is 0",
+      lt.inverse, singular)
+    raises("cannot solve: the matrix of batch element 2 is singular", L.solve, singular,
+      lt.ones(2, 1))
+    raises("the matrix of batch element 2 is singular", L.lu_factor, singular)
+    raises("batch element 2: it is not positive definite (its leading minor of order 1 is not)",
+      L.cholesky, singular)
+    raises("the matrix is singular", lt.inverse, lt.zeros(3, 3))
+    raises("the iteration did not converge", L.svdvals, lt.full({2, 2}, 0 / 0))
+    raises("the matrix contains NaN or infinity", L.eigvals, lt.full({2, 2}, math.huge))
+  end)
+
+  it("are infos in the variants _ex", function()
+    local _, info = L.inv_ex(singular)
+    assert.same({0, 1}, info:totable())
+    _, info = L.cholesky_ex(singular)
+    assert.same({0, 1}, info:totable())
+    assert.equal("int32", info.dtype)
+    raises("is singular", L.inv_ex, singular, {check_errors = true})
+  end)
+
+  it("name shapes and dtypes", function()
+    raises("inverse: expected square matrices for argument 'self', got shape {2, 3}", lt.inverse,
+      lt.ones(2, 3))
+    raises("expected a matrix or a batch of matrices for argument 'self', got shape {3}", lt.det,
+      lt.ones(3))
+    raises('expected dtype "float32", "float64", "complex64" or "complex128" for argument '
+      .. "'self', got \"float16\"", lt.det, lt.ones(2, 2, {dtype = "float16"}))
+    raises("got \"int64\"", L.svd, lt.ones(2, 2, {dtype = "int64"}))
+    raises("solve: cannot broadcast the batch dimensions of shapes {2, 3, 3} and {3, 3, 1}",
+      L.solve, lt.ones(2, 3, 3), lt.ones(3, 3, 1))
+    raises("solve: expected 3 rows, the size of 'A', for argument 'B', got shape {2, 1}", L.solve,
+      lt.ones(3, 3), lt.ones(2, 1))
+    raises("expected 3 columns, the size of 'A', for argument 'B', got shape {1, 2}", L.solve,
+      lt.ones(3, 3), lt.ones(1, 2), {left = false})
+    raises("solve: expected the same dtype for arguments 'A' and 'B'", L.solve, lt.eye(2),
+      lt.ones(2, 1, {dtype = "float64"}))
+    raises("solve: expected matrices for argument 'B' with left = false", L.solve, lt.eye(2),
+      lt.ones(2), {left = false})
+    raises("cross: expected the size 3 in dimension -1", L.cross, lt.ones(2), lt.ones(2))
+    raises("multi_dot: expected at least 2 tensors", L.multi_dot, {lt.ones(2)})
+    raises("multi_dot: cannot multiply tensors 1 and 2: the inner sizes 3 and 2 differ",
+      L.multi_dot, {lt.ones(2, 3), lt.ones(2, 3)})
+    raises("polar: expected at least as many rows as columns", L.polar, lt.ones(2, 3))
+    raises("matrix_norm: expected 'fro', 'nuc', 1, -1, 2, -2", L.matrix_norm, lt.eye(2), 3)
+    raises("cannot factor without row exchanges", L.lu, lt.eye(2), {pivot = false})
+  end)
+
+  it("reject pivots that LAPACK must not use as indices", function()
+    local b, pivots = lt.ones(2, 1), lt.tensor({9, 1}, {dtype = "int32"})
+    raises("expected an index from 1 to 2 for argument 'pivots', got 9 at index {1}", function()
+      return L.lu_solve(lt.eye(2), pivots, b):totable() -- devices report it when they are done
+    end)
+    raises("expected pivots from 1 to 2", L.ldl_solve, lt.eye(2), pivots, b)
+    raises("expected pivots from 1 to 2", L.ldl_solve, lt.eye(2),
+      lt.tensor({1, -2}, {dtype = "int32"}), b)
+  end)
+
+  it("of gradients say what does not exist", function()
+    local x = lt.randn{3, 2, requires_grad = true}
+    local _, r = L.qr(x, "r")
+    raises('mode "r" computes no Q', function() r:sum():backward() end)
+    _, r = L.qr(x, "complete")
+    raises("of matrices with more rows than columns has none", function() r:sum():backward() end)
+  end)
+end)
+
+describe("decompositions of complex matrices", function()
+  local a = complex(2, 4, 3)
+  local square = a:narrow(-2, 1, 3)
+  local hermitian = square:matmul(H(square)) + lt.eye(3):to "complex128"
+
+  it("multiply to the matrix", function()
+    local q, r = L.qr(a)
+    close(q:matmul(r), a)
+    local u, s, vh = L.svd(a, false)
+    assert.equal("float64", s.dtype)
+    close((u * s:unsqueeze(-2)):matmul(vh), a)
+    local p, l, upper = L.lu(a)
+    close(p:matmul(l):matmul(upper), a)
+    local c = L.cholesky(hermitian)
+    close(c:matmul(H(c)), hermitian)
+    local w, v = L.eigh(hermitian)
+    close((v * w:unsqueeze(-2)):matmul(H(v)), hermitian)
+    w, v = L.eig(square)
+    close(square:matmul(v), v * w:unsqueeze(-2))
+    local root = L.matrix_sqrth(hermitian)
+    close(root:matmul(root), hermitian)
+    local f, tau = lt.geqrf(a)
+    close(lt.orgqr(f, tau), q)
+    close(lt.ormqr(f, tau, a, true, true):narrow(-2, 1, 3), r)
+  end)
+
+  it("solve systems", function()
+    local b = complex(2, 3, 2)
+    close(square:matmul(L.solve(square, b)), b)
+    close(L.solve(square, H(b), {left = false}):matmul(square), H(b))
+    close(square:matmul(lt.inverse(square)), lt.eye(3):to "complex128":expand(2, 3, 3))
+    local lu, pivots = L.lu_factor(square)
+    close(H(square):matmul(L.lu_solve(lu, pivots, b, {adjoint = true})), b)
+    local ld, at = L.ldl_factor(hermitian, {hermitian = true})
+    close(hermitian:matmul(L.ldl_solve(ld, at, b, {hermitian = true})), b)
+    close(hermitian:matmul(lt.cholesky_solve(b, L.cholesky(hermitian))), b)
+    local p = L.pinv(a)
+    close(a:matmul(p):matmul(a), a)
+    for _, driver in ipairs{"gels", "gelsy", "gelsd", "gelss"} do
+      close((L.lstsq(a, complex(2, 4, 1), {driver = driver})):narrow(-2, 1, 0),
+        lt.empty(2, 0, 1, {dtype = "complex128"}))
+    end
+  end)
+
+  it("have determinants", function()
+    local sign, size = lt.slogdet(square)
+    close(lt.det(square), sign * size:exp())
+    close(lt.logdet(square):exp(), lt.det(square))
+  end)
+end)
+
+describe("the determinant", function()
+  it("of singular matrices has a gradient: the cofactors", function()
+    local x = lt.tensor({{1.0, 2, 0}, {2, 4, 0}, {1, 1, 3}}, {dtype = "float64"}):requires_grad_()
+    lt.det(x):backward()
+    close(x.grad, lt.tensor({{12.0, -6, -2}, {-6, 3, 1}, {0, 0, 0}}, {dtype = "float64"}))
+  end)
+end)
+
+describe("matrices without elements", function()
+  it("have the results of empty sums and products", function()
+    assert.equal(1.0, lt.det(lt.empty(0, 0)):item())
+    assert.same({2, 0, 0}, {table.unpack(lt.inverse(lt.empty(2, 0, 0)).shape)})
+    local u, s, v = L.svd(lt.empty(3, 0))
+    assert.is_true(lt.equal(u, lt.eye(3)))
+    assert.equal(0, s:numel())
+    assert.same({0, 0}, {table.unpack(v.shape)})
+    local q, r = L.qr(lt.empty(2, 0), "complete")
+    assert.is_true(lt.equal(q, lt.eye(2)))
+    assert.same({2, 0}, {table.unpack(r.shape)})
+    assert.same({0}, {table.unpack(L.eigvals(lt.empty(0, 0)).shape)})
+    assert.equal(0, L.matrix_rank(lt.empty(2, 0)):item())
+  end)
+end)
+
+describe("many small matrices", function()
+  it("have the same results as each of them", function()
+    local a = random(300, 3, 3)
+    local all = lt.inverse(a)
+    for i = 1, 300, 37 do close(all[i], lt.inverse(a[i])) end
+    local u, s, v = L.svd(a, false)
+    close((u * s:unsqueeze(-2)):matmul(v), a)
+  end)
+end)
+
+describe("matrix_exp", function()
+  it("is exact for nilpotent matrices and rotations, and finite for large norms", function()
+    close(lt.matrix_exp(lt.tensor({{0.0, 3}, {0, 0}}, {dtype = "float64"})),
+      lt.tensor({{1.0, 3}, {0, 1}}, {dtype = "float64"}))
+    local t = 20.5
+    close(lt.matrix_exp(lt.tensor({{0, t}, {-t, 0}}, {dtype = "float64"})),
+      lt.tensor({{math.cos(t), math.sin(t)}, {-math.sin(t), math.cos(t)}}, {dtype = "float64"}))
+  end)
+end)

@@ -1,0 +1,189 @@
+-- Statistics, sorting, searching, histograms and masked reductions: errors, complex numbers, and
+-- results too large for tables of expected values.
+local lt = require "lutra"
+
+local function message_of(f, ...)
+  local ok, message = pcall(f, ...)
+  assert.is_false(ok, "no error was raised")
+  return message
+end
+local function says(text, f, ...)
+  assert.equal(text, (message_of(f, ...):gsub("^.-%.lua:%d+: ", "")))
+end
+
+local x = lt.tensor{{1.0, 2, 3}, {4, 5, 6}}
+local whole = lt.tensor{1, 2, 3}
+
+describe("errors name op, argument, expected and actual value:", function()
+  it("dims", function()
+    says("median: cannot use dim 3: it is out of range, the tensor has 2 dimensions", lt.median, x,
+      3)
+    says("mode: cannot use dim -3: it is out of range, the tensor has 2 dimensions", lt.mode, x, -3)
+    says("var_mean: cannot use dim 3: it is out of range, the tensor has 2 dimensions", lt.var_mean,
+      x, 3)
+    says("std_mean: expected each dim once, got dim 1 twice", lt.std_mean, x, {1, -2})
+    says("nanmean: cannot use dim 3: it is out of range, the tensor has 2 dimensions", lt.nanmean,
+      x, 3)
+    says("gradient: expected a size of at least 3 in dim 1, got 2", lt.gradient, x,
+      {edge_order = 2})
+    says("diff: expected a tensor of at least 1 dim for argument 'self', got {}", lt.diff,
+      lt.tensor(1))
+    says("renorm: expected a tensor of at least 2 dims for argument 'self', got {3}", lt.renorm,
+      lt.ones(3), 2, 1, 1)
+    says("cov: expected a tensor of at most 2 dims for argument 'self', got {1, 2, 3}", lt.cov,
+      lt.ones(1, 2, 3))
+  end)
+
+  it("dtypes", function()
+    local float = 'expected a float dtype, got "int64"\nhint: x:to("float32")'
+    says("norm: " .. float, lt.norm, whole)
+    says("dist: " .. float, lt.dist, whole, whole)
+    says("nanmean: " .. float, lt.nanmean, whole)
+    says("var_mean: " .. float, lt.var_mean, whole)
+    says("std_mean: " .. float, lt.std_mean, whole)
+    says('quantile: expected the dtype "float32" or "float64" for argument \'self\', got "int64"',
+      lt.quantile, whole, 0.5)
+    says('quantile: expected the dtype "float32" for argument \'q\', got "float64"', lt.quantile, x,
+      lt.tensor({0.5}, {dtype = "float64"}))
+    says('histc: expected a float dtype for argument \'self\', got "int64"', lt.histc, whole)
+    says('bincount: expected an integer dtype for argument \'self\', got "float32"', lt.bincount,
+      x[1])
+  end)
+
+  it("numbers", function()
+    says("kthvalue: expected a rank from 1 to 3, the size of dim 2, for argument 'k', got 4",
+      lt.kthvalue, x, 4)
+    says("quantile: expected a number from 0 to 1 for argument 'q', got 1.5", lt.quantile, x, 1.5)
+    says("bincount: expected values from 1 on for argument 'self', got 0", lt.bincount,
+      lt.tensor{0, 1})
+    says("histc: expected an integer of at least 1 for argument 'bins', got 0", lt.histc, x, 0)
+    says("histc: expected a range in ascending order, got 2 to 1", lt.histc, x, 5, 2, 1)
+    says("renorm: expected a number above 0 for argument 'p', got 0", lt.renorm, x, 0, 1, 1)
+    says("norm: expected a number, 'fro' or 'nuc' for argument 'p', got the string \"two\"",
+      lt.norm, x, "two")
+    says("gradient: expected 1 or 2 for argument 'edge_order', got 3", lt.gradient, x,
+      {edge_order = 3})
+  end)
+
+  it("shapes", function()
+    says("searchsorted: expected a vector, or the dims of {3} but the last, for argument "
+      .. "'sorted_sequence', got {2, 3}", lt.searchsorted, x, lt.ones(3))
+    says("bucketize: expected a vector for argument 'boundaries', got {2, 3}", lt.bucketize, 1.0, x)
+    says("cov: expected a vector of 3 elements for argument 'fweights', got {2}", lt.cov, x,
+      {fweights = lt.tensor{1, 2}})
+    says("histogram: expected the shape {2, 3} for argument 'weight', got {3}", lt.histogram, x, 2,
+      {weight = lt.ones(3)})
+    says("trapezoid: expected 3 elements, the size of dim 2 of 'y', for argument 'x', got 2",
+      lt.trapezoid, x, lt.ones(2))
+    says("segment_reduce: expected lengths whose sum is 2, the size of dim 1 of argument 'data'",
+      lt.segment_reduce, x, "sum", {lengths = lt.tensor{1, 2}})
+    says("median: cannot reduce dim 1 of {0, 3}: its size is 0", lt.median, lt.ones(0, 3), 1)
+    says("aminmax: cannot reduce dim 1 of {0}: its size is 0", lt.aminmax, lt.ones(0))
+  end)
+
+  it("choices", function()
+    says("searchsorted: expected 'right' for argument 'side' where right is true, got 'left'",
+      lt.searchsorted, lt.ones(2), 1.0, {right = true, side = "left"})
+    says("segment_reduce: expected argument 'lengths' or 'offsets', got neither", lt.segment_reduce,
+      x, "sum")
+    says("trapezoid: expected argument 'x' or 'dx', got both", lt.trapezoid, x, x, 2)
+  end)
+end)
+
+-- Complex numbers: the ops on lists of pairs, computed in Lua.
+describe("of complex numbers", function()
+  local re = lt.tensor({{1, -0.5, 2}, {0.25, 3, -1}}, {dtype = "float64"})
+  local im = lt.tensor({{0.5, 1, -2}, {-1, 0.5, 0.75}}, {dtype = "float64"})
+  local z = lt.complex(re, im)
+
+  local function near(expected, got)
+    assert.equal("complex128", got.dtype)
+    local distance = (lt.real(got) - expected[1]):abs():amax():item()
+      + (lt.imag(got) - expected[2]):abs():amax():item()
+    assert.is_true(distance < 1e-12, distance)
+  end
+  -- The product of lists of elements of z, as a pair.
+  local function product(indices)
+    local a, b = 1, 0
+    for _, index in ipairs(indices) do
+      local c, d = re[index]:item(), im[index]:item()
+      a, b = a * c - b * d, a * d + b * c
+    end
+    return {a, b}
+  end
+
+  it("prod and cumprod multiply", function()
+    near(product{{1, 1}, {1, 2}, {1, 3}, {2, 1}, {2, 2}, {2, 3}}, z:prod())
+    near(product{{2, 1}, {2, 2}, {2, 3}}, z:prod(2)[2])
+    near(product{{1, 2}, {2, 2}}, z:cumprod(1)[{2, 2}])
+    near(product{{1, 1}, {1, 2}, {1, 3}}, z:cumprod(2)[{1, 3}])
+    near(product{{1, 1}, {1, 2}, {1, 3}}, z:clone():cumprod_(2)[{1, 3}])
+    assert.equal("{1, 3}", tostring(z:prod{dim = 1, keepdim = true}.shape))
+    near({1, 0}, lt.zeros{0, dtype = "complex128"}:prod())
+  end)
+
+  it("variances add", function()
+    local expected = re:var() + im:var()
+    assert.equal("float64", z:var().dtype)
+    assert.is_true((z:var() - expected):abs():item() < 1e-12)
+    assert.is_true((z:std() - expected:sqrt()):abs():item() < 1e-12)
+  end)
+
+  it("logsumexp is the logarithm of a sum", function()
+    local direct = z:exp():sum(2):log()
+    near({lt.real(direct), lt.imag(direct)}, z:logsumexp(2))
+    assert.equal(1000, lt.real((z * 0 + 1000):logsumexp(1)):floor()[1]:item())
+  end)
+
+  it("logcumsumexp adds elements one by one", function()
+    local sums, scan = z:exp():cumsum(2), z:logcumsumexp(2)
+    near({lt.real(sums), lt.imag(sums)}, scan:exp())
+    -- the imaginary part grows beyond pi, as that of the elements does
+    local turning = lt.complex(lt.zeros(4), lt.arange(1, 4) * 3.0):logcumsumexp(1)
+    assert.is_true(lt.imag(turning):amax():item() > 4)
+  end)
+
+  it("norms are of moduli", function()
+    assert.is_true((z:norm() - z:abs():norm()):abs():item() < 1e-12)
+    assert.equal("float64", z:norm(1).dtype)
+  end)
+end)
+
+describe("large inputs", function()
+  it("give the unique values that a table gives", function()
+    lt.manual_seed(3)
+    local data = lt.randint(1, 500, {4000})
+    local seen, distinct = {}, 0
+    for _, v in ipairs(data:totable()) do
+      if not seen[v] then distinct = distinct + 1 end
+      seen[v] = (seen[v] or 0) + 1
+    end
+    local values, inverse, counts = lt.unique(data, {return_inverse = true, return_counts = true})
+    assert.equal(distinct, values:size(1))
+    assert.is_true(lt.equal(values[inverse], data))
+    assert.is_true(lt.equal(counts, lt.bincount(data)[values]))
+    for i, v in ipairs(values:totable()) do assert.equal(seen[v], counts[i]:item()) end
+  end)
+
+  it("give the unique rows in order", function()
+    lt.manual_seed(4)
+    local rows = lt.randint(1, 3, {300, 5})
+    local values, inverse = lt.unique(rows, {dim = 1, return_inverse = true})
+    assert.is_true(lt.equal(values:index_select(1, inverse), rows))
+    local last = ""
+    for _, row in ipairs(values:totable()) do
+      local text = table.concat(row)
+      assert.is_true(last < text)
+      last = text
+    end
+  end)
+
+  it("are searched where sort puts their values", function()
+    lt.manual_seed(5)
+    local sorted, values = lt.rand(1000):sort(), lt.rand(70000)
+    local at = lt.searchsorted(sorted, values)
+    local padded = lt.cat{lt.tensor{-1.0}, sorted, lt.tensor{2.0}}
+    assert.is_true((padded[at]:lt(values)):all():item())
+    assert.is_true((padded[at + 1]:ge(values)):all():item())
+  end)
+end)

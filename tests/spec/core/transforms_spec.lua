@@ -1,0 +1,198 @@
+--- Fourier transforms of all kinds of sizes against the sum that defines them, linear layouts, the
+-- device of the host's kernels, and the errors of transforms and products.
+
+local lt = require "lutra"
+
+local function message_of(f, ...)
+  local ok, message = pcall(f, ...)
+  assert.is_false(ok)
+  return message
+end
+
+local function near(want, got, tolerance, what)
+  local function wide(x) return x:to("cpu"):to("complex128") end
+  local difference = (wide(want) - wide(got)):abs():max():item()
+  assert.is_true(difference <= tolerance, ("%s: %g"):format(what or "", difference))
+end
+
+-- The sum of x[j] exp(-2 pi i j k / n), along the last dim, in float64.
+local function by_definition(x)
+  local n = x:size(-1)
+  local k = lt.arange(0, n - 1)
+  local angle = k:outer(k):remainder(n):to("float64") * (-2 * math.pi / n)
+  local c, s = angle:cos(), angle:sin()
+  local re, im = x.real:to "float64", x.imag:to "float64"
+  return lt.complex(re:matmul(c) - im:matmul(s), re:matmul(s) + im:matmul(c))
+end
+
+before_each(function() lt.manual_seed(7) end)
+
+local function complex_randn(dtype, ...)
+  local shape = {...}
+  return lt.complex(lt.randn(shape, {dtype = dtype}), lt.randn(shape, {dtype = dtype}))
+end
+
+describe("a transform", function()
+  it("is the sum that defines it, for sizes with small and large prime factors", function()
+    for _, n in ipairs {1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 16, 18, 25, 27, 29, 31, 32, 37, 49, 60,
+      62, 74, 97, 100, 128, 210, 331, 512, 1009} do
+      for dtype, tolerance in pairs {float64 = 1e-13, float32 = 2e-6} do
+        local x = complex_randn(dtype, 3, n)
+        local limit, want = tolerance * math.sqrt(n) * 4, by_definition(x)
+        local what = ("%d %s"):format(n, dtype)
+        near(want, lt.fft.fft(x), limit, what)
+        near(x, lt.fft.ifft(lt.fft.fft(x)), limit, what .. " inverse")
+        near(want, lt.fft.fft(x:t():contiguous(), {dim = 1}):t(), limit, what .. " columns")
+        near(want, lt.fft.fft(x:t():contiguous():t()), limit, what .. " strided")
+        local r = x.real:contiguous()
+        local half = by_definition(lt.complex(r, lt.zeros_like(r))):narrow(2, 1, n // 2 + 1)
+        near(half, lt.fft.rfft(r), limit, what .. " real")
+        near(r, lt.fft.irfft(lt.fft.rfft(r), n), limit, what .. " real inverse")
+        near(half, lt.fft.rfft(r:t(), {dim = 1}):t(), limit, what .. " real columns")
+      end
+    end
+  end)
+
+  it("of many and of large lines is that of each line", function()
+    for _, n in ipairs {16384, 3 * 7 * 1024, 16411, 65536} do
+      local x = complex_randn("float64", 2, n)
+      local y = lt.fft.fft(x)
+      near(x, lt.fft.ifft(y), 1e-13, n .. " inverse")
+      for _, k in ipairs {0, 1, 12345 % n, n - 1} do
+        local angle = (lt.arange(0, n - 1) * k):remainder(n):to("float64") * (-2 * math.pi / n)
+        local wave = lt.polar(lt.ones(n, {dtype = "float64"}), angle)
+        near((x * wave):sum(2), y:select(2, k + 1), 1e-10, n .. " at " .. k)
+      end
+      near(lt.fft.fft(x.real:contiguous()):narrow(2, 1, n // 2 + 1), lt.fft.rfft(x.real), 1e-10,
+        n .. " real")
+    end
+    local x = lt.randn(1000, 24)
+    near(lt.fft.rfft(x[777]), lt.fft.rfft(x)[777], 0)
+  end)
+
+  it("does not depend on the number of threads", function()
+    local x, threads = complex_randn("float32", 64, 1000), lt.get_num_threads()
+    local y, z = lt.fft.fft(x), lt.fft.fft(x:reshape(-1))
+    lt.set_num_threads(1)
+    local a, b = lt.fft.fft(x), lt.fft.fft(x:reshape(-1))
+    lt.set_num_threads(threads)
+    near(y, a, 0)
+    near(z, b, 0)
+  end)
+
+  it("keeps NaN in its line", function()
+    local x = lt.ones(3, 8)
+    x[{2, 3}] = 0 / 0
+    local finite = lt.fft.rfft(x):abs():isfinite()
+    assert.same({{true, true, true, true, true}, {false, false, false, false, false},
+      {true, true, true, true, true}}, finite:totable())
+  end)
+
+  it("has the dtype and shape of its result on meta", function()
+    local x = lt.empty{2, 9, device = "meta"}
+    assert.same({"complex64", 2, 5}, {lt.fft.rfft(x).dtype, table.unpack(lt.fft.rfft(x).shape)})
+    assert.same({2, 16}, {table.unpack(lt.fft.irfft(x).shape)})
+    assert.equal("complex128", lt.fft.fft(x:to "float64").dtype)
+    assert.same({2, 5, 5}, {table.unpack(lt.stft(x, 8, {return_complex = true}).shape)})
+  end)
+end)
+
+describe("the gradient of", function()
+  for name, n in pairs {fft = 7, ifft = 8, rfft = 9, ihfft = 6, irfft = 5, hfft = 4} do
+    it(name .. " agrees with finite differences, and has a gradient", function()
+      local x = lt.randn(2, n, {dtype = "float64"})
+      local w = lt.randn(lt.fft[name](x).shape, {dtype = "float64"})
+      local function value(v) return (lt.fft[name](v):abs():square() * w):sum() end
+      local leaf = x:clone():requires_grad_(true)
+      local g = lt.autograd.grad(value(leaf), leaf, {create_graph = true})
+      local direction, step = lt.randn(2, n, {dtype = "float64"}), 1e-4
+      local slope = (value(x + direction * step) - value(x - direction * step)):item() / (2 * step)
+      local got = (g * direction):sum()
+      assert.is_true(math.abs(got:item() - slope) < 1e-5 * (1 + math.abs(slope)), name)
+      local second = lt.autograd.grad(got, leaf) -- of a quadratic form: H direction
+      local sum = value(x + direction * step) + value(x - direction * step)
+      local curve = (sum - 2 * value(x)):item() / (step * step)
+      assert.is_true(math.abs((second * direction):sum():item() - curve)
+        < 1e-3 * (1 + math.abs(curve)), name .. " second")
+    end)
+  end
+
+  it("complex input of a transform is PyTorch's: the conjugate transpose", function()
+    local x = complex_randn("float64", 6):requires_grad_(true)
+    lt.fft.fft(x):abs():square():sum():backward()
+    near(x:detach() * 12, x.grad, 1e-12)
+  end)
+end)
+
+describe("the error of", function()
+  for what, case in pairs {
+    ["no numbers"] = {"fft: expected at least 1 number to transform", function()
+      lt.fft.fft(lt.zeros(2, 0))
+    end},
+    ["a size of 0"] = {"rfft: expected at least 1 number to transform for argument 'n', got 0",
+      function() lt.fft.rfft(lt.zeros(2), 0) end},
+    ["complex input of rfft"] = {"rfft: expected a real tensor for argument 'input'",
+      function() lt.fft.rfft(lt.zeros{2, dtype = "complex64"}) end},
+    ["half"] = {"fft: expected \"float32\", \"float64\"",
+      function() lt.fft.fft(lt.zeros{2, dtype = "float16"}) end},
+    ["a dim twice"] = {"fftn: expected each dim once for argument 'dim', got -1 twice",
+      function() lt.fft.fftn(lt.zeros(2, 2), nil, {2, -1}) end},
+    ["a dim out of range"] = {"fft: expected a dim of 1 to 1 or -1 to -1 for argument 'dim', got 2",
+      function() lt.fft.fft(lt.zeros(2), {dim = 2}) end},
+    ["a norm"] = {"norm",
+      function() lt.fft.fft(lt.zeros(2), {norm = "half"}) end},
+    ["sizes"] = {"fft2: expected one size for each dim for argument 's', got 1 sizes and 2 dims",
+      function() lt.fft.fft2(lt.zeros(2, 2), {3}) end},
+    ["a long frame"] = {"stft: expected 1 to 10 samples for argument 'n_fft', got 11",
+      function() lt.stft(lt.zeros(10), 11, {center = false, return_complex = true}) end},
+    ["return_complex"] = {"stft: expected a boolean for argument 'return_complex'",
+      function() lt.stft(lt.zeros(10), 4) end},
+    ["a window"] = {"stft: expected a vector of 4 numbers (win_length) for argument 'window'",
+      function() lt.stft(lt.zeros(10), 4, {window = lt.ones(5), return_complex = true}) end},
+    ["windows of 0"] = {"istft: cannot divide by the sum of squared windows", function()
+      lt.istft(lt.zeros{5, 3, dtype = "complex64"}, 8, {window = lt.zeros(8)})
+    end},
+    ["frequencies"] = {"istft: expected 8 frequencies", function()
+      lt.istft(lt.zeros{6, 3, dtype = "complex64"}, 8)
+    end},
+    ["a window's length"] = {"hann: expected an integer of at least 0 for argument 'M', got -1",
+      function() lt.signal.windows.hann(-1) end},
+    ["a window's dtype"] = {"hann_window: expected a float dtype for argument 'dtype'",
+      function() lt.hann_window(4, {dtype = "int64"}) end},
+    ["einsum's labels"] = {"einsum: expected size 3 for the label 'j' of operand 2, as before",
+      function() lt.einsum("ij,jk", lt.ones(2, 3), lt.ones(4, 5)) end},
+    ["einsum's dimensions"] = {"einsum: expected 3 dimensions for operand 1 by its labels",
+      function() lt.einsum("ijk", lt.ones(2, 3)) end},
+    ["einsum's operands"] = {"einsum: expected 2 operands by the equation, got 1",
+      function() lt.einsum("i,j", lt.ones(2)) end},
+    ["einsum's result"] = {"einsum: expected the labels of operands in the result, got 'z'",
+      function() lt.einsum("i->z", lt.ones(2)) end},
+    ["einsum's characters"] = {"einsum: expected letters",
+      function() lt.einsum("i1", lt.ones(2)) end},
+    ["tensordot's sizes"] = {"tensordot: cannot contract dim 2 of {2, 3} with dim 1 of {4, 5}",
+      function() lt.tensordot(lt.ones(2, 3), lt.ones(4, 5), 1) end},
+    ["cdist's sizes"] = {"cdist: expected the same last size for arguments 'x1' and 'x2'",
+      function() lt.cdist(lt.ones(2, 3), lt.ones(2, 4)) end},
+    ["addmv's shape"] = {"addmv: cannot broadcast self {3} to the product {2}",
+      function() lt.addmv(lt.ones(3), lt.ones(2, 4), lt.ones(4)) end},
+    ["addmm_'s shape"] = {"addmm_: cannot store the result in self",
+      function() lt.ones(3):addmm_(lt.ones(2, 3), lt.ones(3, 3)) end},
+    ["addr's vectors"] = {"addr: expected a tensor with 1 dimension for argument 'vec1'",
+      function() lt.addr(lt.ones(3), lt.ones(2, 2), lt.ones(3)) end},
+  } do
+    it(what, function() assert.matches(case[1], message_of(case[2]), 1, true) end)
+  end
+end)
+
+describe("einsum", function()
+  it("contracts many operands in an order that needs little memory", function()
+    local a = lt.randn(40, 40, {dtype = "float64"})
+    local want = a:mm(a):mm(a):mm(a):mm(a:select(2, 1):unsqueeze(2)):squeeze(2)
+    near(want, lt.einsum("ab,bc,cd,de,e->a", a, a, a, a, a:select(2, 1)), 1e-9)
+    local list = {"ab,bc,cd,de,ef,fg,gh,hi,ij,jk->ak"}
+    for i = 1, 10 do list[i + 1] = a end
+    local power = a
+    for _ = 2, 10 do power = power:mm(a) end
+    near(power, lt.einsum(table.unpack(list)), 1e-4)
+  end)
+end)

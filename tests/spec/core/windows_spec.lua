@@ -1,0 +1,152 @@
+-- Pools, unfold and fold, padding, interpolation and sampling: errors, edges, and gradients.
+
+local lt = require "lutra"
+local F = lt.nn.functional
+
+local function message(f, ...)
+  local ok, text = pcall(f, ...)
+  assert.is_false(ok)
+  return (tostring(text):gsub("^[^ ]+:%d+: ", ""))
+end
+
+-- The error of f begins with the text.
+local function fails(text, f, ...)
+  local found = message(f, ...)
+  assert.are.equal(text, found:sub(1, #text))
+end
+
+describe("pools", function()
+  local x = lt.arange(16.):reshape(1, 1, 4, 4)
+
+  it("check windows", function()
+    fails("max_pool2d: expected at most half of the kernel's size for argument 'padding', got 2",
+      F.max_pool2d, x, 2, 2, 2)
+    fails("max_pool2d: cannot place a window of size 5: dim 3 of the input has 4 elements",
+      F.max_pool2d, x, 5)
+    fails("avg_pool2d: expected numbers of at least 1 for argument 'kernel_size', got 0",
+      F.avg_pool2d, x, 0)
+    fails("avg_pool2d: expected numbers of at least 1 for argument 'stride', got 0",
+      F.avg_pool2d, x, 2, 0)
+    fails("avg_pool2d: expected 1 or 2 numbers for argument 'kernel_size', got 3 numbers",
+      F.avg_pool2d, x, {1, 2, 3})
+    fails("avg_pool2d: expected a number other than 0 for argument 'divisor_override', got 0",
+      F.avg_pool2d, x, 2, {divisor_override = 0})
+    fails("max_pool1d: expected 2 or 3 dimensions for argument 'input', got shape {1, 1, 4, 4}",
+      F.max_pool1d, x, 2)
+    fails("max_pool2d: expected no empty dimension but the batch for argument 'input'",
+      F.max_pool2d, lt.ones(2, 0, 4, 4), 2)
+    fails("max_pool2d: expected a real dtype other than bool for argument 'input', got bool",
+      F.max_pool2d, x:gt(3), 2)
+    fails("adaptive_avg_pool2d: expected sizes from 0 on for argument 'output_size', got -1",
+      F.adaptive_avg_pool2d, x, -1)
+  end)
+
+  it("accept empty batches", function()
+    local y, i = F.max_pool2d(lt.ones(0, 2, 4, 4), 2, {return_indices = true})
+    assert.are.equal("{0, 2, 2, 2}", tostring(y.shape))
+    assert.are.equal("{0, 2, 2, 2}", tostring(i.shape))
+  end)
+
+  it("report the index of the last NaN, and the first index among -inf", function()
+    local nan, inf = 0 / 0, math.huge
+    local y, i = F.max_pool1d(lt.tensor{{1, nan, 3, nan, 0, -inf, -inf, -inf}}, 4, 4,
+      {return_indices = true})
+    assert.is_true(y[{1, 1}]:item() ~= y[{1, 1}]:item())
+    assert.are.equal(4, i[{1, 1}]:item())
+    assert.are.equal(0, y[{1, 2}]:item())
+    y, i = F.max_pool1d(lt.full({1, 4}, -inf), 2, {return_indices = true})
+    assert.are.equal(-inf, y[{1, 1}]:item())
+    assert.are.same({{1, 3}}, i:totable())
+  end)
+
+  it("compute the same maxima with and without indices", function()
+    for _, shape in ipairs{{2, 3, 37, 300}, {1, 2, 9, 7}} do
+      local image = lt.randn(shape)
+      for _, k in ipairs{{2, 2, 0, 1}, {3, 2, 1, 1}, {3, 1, 1, 2}, {3, 3, 0, 1}} do
+        local with = F.max_pool2d(image, k[1], k[2], k[3], k[4], true, true)
+        assert.is_true(lt.equal(with, F.max_pool2d(image, k[1], k[2], k[3], k[4], true)))
+      end
+    end
+  end)
+
+  it("invert by max_unpool", function()
+    local y, i = F.max_pool2d(x, 2, {return_indices = true})
+    assert.are.equal(tostring(y), tostring(F.max_pool2d(F.max_unpool2d(y, i, 2), 2)))
+    fails("max_unpool2d: expected a size between 3 and 5 for argument 'output_size', got 9",
+      F.max_unpool2d, y, i, 2, {output_size = {9, 4}})
+    fails("max_unpool2d: expected dtype int64 for argument 'indices', got float32",
+      F.max_unpool2d, y, y, 2)
+  end)
+end)
+
+describe("unfold and fold", function()
+  it("check windows", function()
+    fails("unfold: cannot place a window of size 5 with dilation 1 in 4 elements",
+      F.unfold, lt.ones(1, 1, 4, 4), 5)
+    fails("fold: expected a multiple of the kernel's 4 elements in dim 2", F.fold,
+      lt.ones(1, 3, 4), 3, 2)
+    fails("fold: expected 4 columns in dim 3", F.fold, lt.ones(1, 4, 5), 3, 2)
+  end)
+end)
+
+describe("padding and interpolation", function()
+  it("check their arguments", function()
+    local x = lt.ones(1, 1, 4)
+    fails("pad: expected at most 3 for mode 'reflect' in dim 3, of 4 elements", F.pad, x, {4, 0},
+      "reflect")
+    fails("pad: expected two numbers for each dim to pad", F.pad, x, {1, 2, 3})
+    fails("pad: cannot pad dim 3, of 4 elements, by -3 and -2", F.pad, x, {-3, -2})
+    fails("interpolate: expected either argument 'size' or argument 'scale_factor', got neither",
+      F.interpolate, x)
+    fails("interpolate: expected 4 dimensions for argument 'input' with mode 'bilinear'",
+      F.interpolate, x, 3, nil, "bilinear")
+    fails("interpolate: expected no argument 'align_corners' with mode 'nearest'", F.interpolate, x,
+      3, nil, "nearest", true)
+    fails("grid_sample: expected {1, sizes, 2} with 2 sizes for argument 'grid'", F.grid_sample,
+      lt.ones(1, 1, 2, 2), lt.ones(1, 2, 2, 3))
+    fails("pixel_shuffle: expected {..., channels, H, W} with a multiple of 4 channels",
+      lt.pixel_shuffle, lt.ones(1, 3, 2, 2), 2)
+  end)
+end)
+
+describe("gradients of windows", function()
+  -- The gradient by differences, of the sum of f(x) times fixed weights.
+  local function check(f, shape)
+    local x = lt.arange(1, lt.zeros(shape):numel()):to("float64"):reshape(shape) * 1.7
+    x = x:sin():contiguous():requires_grad_()
+    local function loss(v)
+      local y = f(v)
+      return (y * lt.arange(1, y:numel()):to("float64"):reshape(y.shape):cos()):sum()
+    end
+    local g = lt.autograd.grad(loss(x), x):flatten():totable()
+    local values = x:detach():flatten()
+    local h = 1e-6
+    for i = 1, #g do
+      local up, down = values:clone(), values:clone()
+      up[i], down[i] = up[i] + h, down[i] - h
+      local slope = (loss(up:reshape(shape)):item() - loss(down:reshape(shape)):item()) / (2 * h)
+      assert.is_true(math.abs(slope - g[i]) < 1e-6)
+    end
+  end
+
+  it("are those of differences", function()
+    check(function(x) return F.max_pool2d(x, 3, 2, 1) end, {1, 2, 5, 6})
+    check(function(x) return F.avg_pool2d(x, 3, 2, 1, true, false) end, {1, 2, 5, 6})
+    check(function(x) return F.avg_pool1d(x, 2, 3) end, {2, 7})
+    check(function(x) return F.adaptive_avg_pool2d(x, {3, 4}) end, {1, 2, 5, 6})
+    check(function(x) return F.adaptive_max_pool1d(x, 3) end, {2, 7})
+    check(function(x) return F.unfold(x, 2, 2, 1, 2) end, {1, 2, 5, 4})
+    check(function(x) return F.fold(x, {3, 3}, 2) end, {1, 8, 4})
+    for _, mode in ipairs{"bilinear", "bicubic"} do
+      for _, antialias in ipairs{false, true} do
+        check(function(x)
+          return F.interpolate{x, size = {3, 7}, mode = mode, antialias = antialias}
+        end, {1, 1, 5, 4})
+      end
+      check(function(x)
+        return F.interpolate{x, size = {3, 7}, mode = mode, align_corners = true}
+      end, {1, 1, 5, 4})
+    end
+    check(function(x) return F.interpolate(x, 5, nil, "nearest-exact") end, {1, 1, 7})
+  end)
+end)
