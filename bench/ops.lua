@@ -1,0 +1,42 @@
+-- The child process of bench/ops.py. Reads commands from standard input, one a line:
+--
+--   prepare TEXT   compiles TEXT, Lua code that returns the function to measure; "\n" is a newline
+--   run SECONDS    calls it for about so many seconds and prints the seconds of one call
+--
+-- Prints "ok", the time, or "error MESSAGE".
+local lt = require "lutra"
+local core = require "lutra.core"
+
+lt.set_num_threads(tonumber(arg[1]) or 2)
+
+local env = setmetatable({lt = lt, nn = lt.nn, F = lt.nn.functional, optim = lt.optim},
+  {__index = _G})
+local f
+
+local commands = {}
+
+function commands.prepare(text)
+  f = nil
+  collectgarbage()
+  lt.manual_seed(1)
+  f = assert(load(text:gsub("\\n", "\n"), "=row", "t", env))()
+  f()
+  return "ok"
+end
+
+function commands.run(seconds)
+  f()
+  local start = core.clock()
+  f()
+  local calls = math.max(1, math.floor(tonumber(seconds) / (core.clock() - start)))
+  start = core.clock()
+  for _ = 1, calls do f() end
+  return ("%.9g"):format((core.clock() - start) / calls)
+end
+
+for line in io.lines() do
+  local name, rest = line:match "^(%a+) (.*)$"
+  local ok, answer = pcall(commands[name], rest)
+  print(ok and answer or "error " .. tostring(answer):gsub("\n.*", ""))
+  io.stdout:flush()
+end

@@ -1,0 +1,335 @@
+#!/usr/bin/env python3
+"""Ops and training steps on the CPU: Lutra beside PyTorch, in one run, in turns. Prints
+microseconds (the least of the rounds) and Lutra's time over PyTorch's.
+
+    python3 bench/ops.py [--only PATTERN] [--threads 2] [--rounds 7] [--lutra PROGRAM]
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import time
+
+# name, set-up and expression in Lua, the same in Python
+ROWS = []
+
+
+def row(name, lua, python, setup="", python_setup=""):
+    ROWS.append((name, setup, lua, python_setup, python))
+
+
+def both(name, setup, python_setup, lua, python=None):
+    """A row whose expression may be the same in both languages."""
+    row(name, lua, python or lua.replace("x:", "x."), setup, python_setup)
+
+
+def vectors(name, lua, python, sizes=(1, 100, 10**4, 10**6, 10**7), kind="randn"):
+    for n in sizes:
+        label = "%s, %s" % (name, n if n <= 100 else "10^%d" % (len(str(n)) - 1))
+        row(label, lua, python, "local x, y = lt.%s(%d), lt.%s(%d)" % (kind, n, kind, n),
+            "x, y = torch.%s(%d), torch.%s(%d)" % (kind, n, kind, n))
+
+
+def matrices(name, lua, python, shape=(4096, 1024)):
+    size = ", ".join(map(str, shape))
+    row("%s, %s" % (name, " x ".join(map(str, shape))), lua, python,
+        "local x = lt.randn(%s)" % size, "x = torch.randn(%s)" % size)
+
+
+# elementwise
+vectors("add", "x + y", "x + y")
+vectors("relu", "x:relu()", "x.relu()", (100, 10**4, 10**6, 10**7))
+vectors("abs", "x:abs()", "x.abs()", (10**4, 10**6))
+vectors("reciprocal", "x:reciprocal()", "x.reciprocal()", (10**4, 10**6))
+vectors("exp", "x:exp()", "x.exp()", (10**4, 10**6, 10**7))
+vectors("tanh", "x:tanh()", "x.tanh()", (10**4, 10**6))
+vectors("sigmoid", "x:sigmoid()", "x.sigmoid()", (10**4, 10**6))
+vectors("gelu", "F.gelu(x)", "F.gelu(x)", (10**4, 10**6))
+vectors("x * x + 7 * y", "x * x + 7 * y", "x * x + 7 * y", (1, 10**4, 10**6, 10**7))
+vectors("in place x:add_(y)", "x:add_(y)", "x.add_(y)", (10**4, 10**6))
+vectors("clone", "x:clone()", "x.clone()", (10**4, 10**6, 10**7))
+vectors("to bfloat16", "x:bfloat16()", "x.bfloat16()", (10**6,))
+vectors("sqrt", "x:sqrt()", "x.sqrt()", (10**6,), "rand")
+vectors("where", "lt.where(x:gt(0), x, y)", "torch.where(x > 0, x, y)", (10**6,))
+row("add float64, 10^6", "x + y", "x + y",
+    "local x, y = lt.randn{1000000, dtype = 'float64'}, lt.randn{1000000, dtype = 'float64'}",
+    "x, y = (torch.randn(1000000, dtype=torch.float64) for _ in range(2))")
+row("add bfloat16, 10^6", "x + y", "x + y",
+    "local x, y = lt.randn(1000000):bfloat16(), lt.randn(1000000):bfloat16()",
+    "x, y = torch.randn(1000000).bfloat16(), torch.randn(1000000).bfloat16()")
+row("int64 // int64, 10^6", "x // y", "x // y",
+    "local x, y = lt.randint(1, 1000, {1000000}), lt.randint(1, 1000, {1000000})",
+    "x, y = torch.randint(1, 1000, (1000000,)), torch.randint(1, 1000, (1000000,))")
+row("add a row to 1000 x 1000", "x + y", "x + y", "local x, y = lt.randn(1000, 1000), lt.randn(1000)",
+    "x, y = torch.randn(1000, 1000), torch.randn(1000)")
+row("add a column to 1000 x 1000", "x + y", "x + y",
+    "local x, y = lt.randn(1000, 1000), lt.randn(1000, 1)",
+    "x, y = torch.randn(1000, 1000), torch.randn(1000, 1)")
+row("gelu by hand, 10^6", "0.5 * x * (1 + ((x + 0.044715 * x ^ 3) * 0.79788456):tanh())",
+    "0.5 * x * (1 + torch.tanh(0.79788456 * (x + 0.044715 * x ** 3)))",
+    "local x = lt.randn(1000000)", "x = torch.randn(1000000)")
+
+# reductions
+vectors("sum", "x:sum()", "x.sum()", (1, 100, 10**4, 10**6, 10**7))
+vectors("max", "x:max()", "x.max()", (100, 10**4, 10**6, 10**7))
+vectors("mean", "x:mean()", "x.mean()", (10**6,))
+vectors("norm", "x:norm()", "x.norm()", (10**4, 10**6))
+vectors("var", "x:var()", "x.var()", (10**6,))
+vectors("argmax", "x:argmax()", "x.argmax()", (10**6,))
+vectors("any", "x:isnan():any()", "x.isnan().any()", (10**6,))
+matrices("sum of rows", "x:sum(-1)", "x.sum(-1)")
+matrices("sum of columns", "x:sum(1)", "x.sum(0)")
+matrices("max of rows with indices", "x:max(-1)", "x.max(-1)")
+matrices("max of columns with indices", "x:max(1)", "x.max(0)")
+matrices("argmax of rows", "x:argmax(-1)", "x.argmax(-1)")
+matrices("var of rows", "x:var(-1)", "x.var(-1)")
+matrices("logsumexp of rows", "x:logsumexp(-1)", "x.logsumexp(-1)")
+matrices("norm of rows", "x:norm(2, -1)", "x.norm(2, -1)")
+matrices("sum of rows", "x:sum(-1)", "x.sum(-1)", (10**5, 10))
+matrices("sum of columns", "x:sum(1)", "x.sum(0)", (10**5, 10))
+matrices("sum of rows", "x:sum(-1)", "x.sum(-1)", (64, 10))
+matrices("sum of rows", "x:sum(-1)", "x.sum(-1)", (16384, 49))
+matrices("mean over N, H, W", "x:mean{1, 3, 4}", "x.mean((0, 2, 3))", (32, 64, 28, 28))
+matrices("cumsum of rows", "x:cumsum(-1)", "x.cumsum(-1)", (1000, 1000))
+matrices("cumsum of columns", "x:cumsum(1)", "x.cumsum(0)", (1000, 1000))
+
+# rows
+for shape in ((4096, 1024), (64, 10), (1000, 1000)):
+    matrices("softmax", "x:softmax(-1)", "x.softmax(-1)", shape)
+    matrices("log_softmax", "x:log_softmax(-1)", "x.log_softmax(-1)", shape)
+matrices("layer norm", "F.layer_norm(x, {1024})", "F.layer_norm(x, (1024,))")
+row("layer norm with weights, 768 x 128", "F.layer_norm(x, {128}, w, b)",
+    "F.layer_norm(x, (128,), w, b)",
+    "local x, w, b = lt.randn(768, 128), lt.ones(128), lt.zeros(128)",
+    "x, w, b = torch.randn(768, 128), torch.ones(128), torch.zeros(128)")
+row("layer norm by hand, 1000 x 1000",
+    "(x - x:mean(-1, true)) / (x:var(-1, false, true) + 1e-5):sqrt()",
+    "(x - x.mean(-1, True)) / (x.var(-1, False, True) + 1e-5).sqrt()",
+    "local x = lt.randn(1000, 1000)", "x = torch.randn(1000, 1000)")
+for n, c in ((64, 10), (768, 65), (4096, 1000)):
+    row("cross entropy, %d x %d" % (n, c), "F.cross_entropy(x, t)", "F.cross_entropy(x, t)",
+        "local x, t = lt.randn(%d, %d), lt.randint(1, %d, {%d})" % (n, c, c, n),
+        "x, t = torch.randn(%d, %d), torch.randint(0, %d, (%d,))" % (n, c, c, n))
+
+# layout and indices
+matrices("transposed copy", "x:t():contiguous()", "x.t().contiguous()", (1000, 1000))
+matrices("transposed copy", "x:t():contiguous()", "x.t().contiguous()", (4096, 1024))
+matrices("add the transpose", "x + x:t()", "x + x.t()", (1000, 1000))
+matrices("permuted copy", "x:permute(1, 3, 2, 4):contiguous()",
+         "x.permute(0, 2, 1, 3).contiguous()", (16, 128, 8, 64))
+matrices("channels last", "x:permute(1, 3, 4, 2):contiguous()",
+         "x.permute(0, 2, 3, 1).contiguous()", (32, 64, 28, 28))
+row("cat of two 10^6", "lt.cat{x, y}", "torch.cat([x, y])",
+    "local x, y = lt.randn(1000000), lt.randn(1000000)",
+    "x, y = torch.randn(1000000), torch.randn(1000000)")
+row("cat of columns 1000 x 500", "lt.cat({x, y}, 2)", "torch.cat([x, y], 1)",
+    "local x, y = lt.randn(1000, 500), lt.randn(1000, 500)",
+    "x, y = torch.randn(1000, 500), torch.randn(1000, 500)")
+row("index_select 4096 of 4096 x 256", "x:index_select(1, i)", "x.index_select(0, i)",
+    "local x, i = lt.randn(4096, 256), lt.randint(1, 4096, {4096})",
+    "x, i = torch.randn(4096, 256), torch.randint(0, 4096, (4096,))")
+row("gather 4096 x 64 from 4096 x 1024", "x:gather(2, i)", "x.gather(1, i)",
+    "local x, i = lt.randn(4096, 1024), lt.randint(1, 1024, {4096, 64})",
+    "x, i = torch.randn(4096, 1024), torch.randint(0, 1024, (4096, 64))")
+row("scatter_add 4096 x 64", "x:scatter_add(2, i, s)", "x.scatter_add(1, i, s)",
+    "local x, i, s = lt.zeros(4096, 64), lt.randint(1, 64, {4096, 64}), lt.randn(4096, 64)",
+    "x, i, s = torch.zeros(4096, 64), torch.randint(0, 64, (4096, 64)), torch.randn(4096, 64)")
+row("masked_select 10^6", "x:masked_select(m)", "x.masked_select(m)",
+    "local x = lt.randn(1000000)\\nlocal m = x:gt(0)", "x = torch.randn(1000000)\nm = x > 0")
+row("embedding 12 x 64 of 65 x 128", "F.embedding(i, w)", "F.embedding(i, w)",
+    "local i, w = lt.randint(1, 65, {12, 64}), lt.randn(65, 128)",
+    "i, w = torch.randint(0, 65, (12, 64)), torch.randn(65, 128)")
+vectors("sort", "x:sort()", "x.sort()", (10**4, 10**6))
+matrices("sort of rows", "x:sort(-1)", "x.sort(-1)", (1000, 1000))
+matrices("topk 5 of rows", "x:topk(5)", "x.topk(5)", (1000, 1000))
+row("randperm 10^6", "lt.randperm(1000000)", "torch.randperm(1000000)")
+row("randn 10^6", "lt.randn(1000000)", "torch.randn(1000000)")
+row("rand 10^6", "lt.rand(1000000)", "torch.rand(1000000)")
+row("zeros 10^6", "lt.zeros(1000000)", "torch.zeros(1000000)")
+row("arange 10^6", "lt.arange(1000000)", "torch.arange(1000000)")
+
+# products
+for n in (32, 128, 512, 1024):
+    row("matmul %d" % n, "x:mm(y)", "x.mm(y)",
+        "local x, y = lt.randn(%d, %d), lt.randn(%d, %d)" % (n, n, n, n),
+        "x, y = torch.randn(%d, %d), torch.randn(%d, %d)" % (n, n, n, n))
+for n in (128, 1024, 4096):
+    row("linear of one token, %d" % n, "F.linear(x, w, b)", "F.linear(x, w, b)",
+        "local x, w, b = lt.randn(1, %d), lt.randn(%d, %d), lt.randn(%d)" % (n, n, n, n),
+        "x, w, b = torch.randn(1, %d), torch.randn(%d, %d), torch.randn(%d)" % (n, n, n, n))
+row("bmm 64 x 64 x 32 x 64", "x:bmm(y)", "x.bmm(y)",
+    "local x, y = lt.randn(64, 64, 32), lt.randn(64, 32, 64)",
+    "x, y = torch.randn(64, 64, 32), torch.randn(64, 32, 64)")
+for shape, causal in (((8, 8, 128, 64), False), ((1, 8, 1024, 64), False), ((1, 8, 1024, 64), True)):
+    size = ", ".join(map(str, shape))
+    name = "attention%s, %s" % (" causal" if causal else "", " x ".join(map(str, shape)))
+    lua_set = "local q, k, v = lt.randn(%s), lt.randn(%s), lt.randn(%s)" % (size, size, size)
+    py_set = "q, k, v = (torch.randn(%s) for _ in range(3))" % size
+    lua = "F.scaled_dot_product_attention(q, k, v, {is_causal = %s})" % str(causal).lower()
+    python = "F.scaled_dot_product_attention(q, k, v, is_causal=%s)" % causal
+    row(name, lua, python, lua_set, py_set)
+    row(name + ", with gradient", "%s:sum():backward()" % lua, "%s.sum().backward()" % python,
+        lua_set + "\\nfor _, t in ipairs{q, k, v} do t:requires_grad_() end",
+        py_set + "\nfor t in (q, k, v): t.requires_grad_()")
+
+# training steps
+MLP = """
+local net = nn.Sequential(nn.Linear(%d, %d), nn.%s(), nn.Linear(%d, %d))
+local opt = optim.%s(net:parameters(), {lr = 0.001})
+local x, t = lt.randn(%d, %d), %s
+local function step()
+  local loss = F.%s(net(x), t)
+  opt:zero_grad(); loss:backward(); opt:step()
+end"""
+MLP_PY = """
+net = nn.Sequential(nn.Linear(%d, %d), nn.%s(), nn.Linear(%d, %d))
+opt = optim.%s(net.parameters(), lr=0.001)
+x, t = torch.randn(%d, %d), %s
+def step():
+    loss = F.%s(net(x), t)
+    opt.zero_grad(); loss.backward(); opt.step()
+"""
+
+
+def step(name, setup, python_setup):
+    row(name, "step()", "step()", setup.strip().replace("\n", "\\n"), python_setup)
+
+
+sizes = (784, 256, "ReLU", 256, 10, "SGD", 64, 784)
+step("step of MLP 784-256-10, SGD", MLP % (*sizes, "lt.randint(1, 10, {64})", "cross_entropy"),
+     MLP_PY % (*sizes, "torch.randint(0, 10, (64,))", "cross_entropy"))
+sizes = (784, 512, "ReLU", 512, 10, "AdamW", 64, 784)
+step("step of MLP 784-512-10, AdamW", MLP % (*sizes, "lt.randint(1, 10, {64})", "cross_entropy"),
+     MLP_PY % (*sizes, "torch.randint(0, 10, (64,))", "cross_entropy"))
+sizes = (2, 16, "Tanh", 16, 1, "SGD", 4, 2)
+step("step of MLP 2-16-1, SGD", MLP % (*sizes, "lt.randn(4, 1)", "mse_loss"),
+     MLP_PY % (*sizes, "torch.randn(4, 1)", "mse_loss"))
+step("step of a GPT, 4 layers, width 128, batch 12 x 64", """
+local Block = nn.Module:extend "Block"
+function Block:init()
+  self.ln1 = nn.LayerNorm(128); self.ln2 = nn.LayerNorm(128)
+  self.qkv = nn.Linear(128, 384); self.proj = nn.Linear(128, 128)
+  self.up = nn.Linear(128, 512); self.down = nn.Linear(512, 128)
+end
+function Block:forward(h)
+  local B, T = h:size(1), h:size(2)
+  local p = self.qkv(self.ln1(h)):split(128, 3)
+  for i = 1, 3 do p[i] = p[i]:view(B, T, 4, 32):transpose(2, 3) end
+  local y = F.scaled_dot_product_attention(p[1], p[2], p[3], {is_causal = true})
+  h = h + self.proj(y:transpose(2, 3):reshape(B, T, 128))
+  return h + self.down(F.gelu(self.up(self.ln2(h))))
+end
+local tokens, places = nn.Embedding(65, 128), nn.Embedding(64, 128)
+local body = nn.Sequential(Block(), Block(), Block(), Block(), nn.LayerNorm(128), nn.Linear(128, 65))
+local opt = optim.AdamW(nn.ModuleList{tokens, places, body}:parameters(), {lr = 0.001})
+local text, target, at = lt.randint(1, 65, {12, 64}), lt.randint(1, 65, {12, 64}), lt.arange(64)
+local function step()
+  local logits = body(tokens(text) + places(at))
+  local loss = F.cross_entropy(logits:view(-1, 65), target:view(-1))
+  opt:zero_grad(); loss:backward(); opt:step()
+end""", """
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.ln1, self.ln2 = nn.LayerNorm(128), nn.LayerNorm(128)
+        self.qkv, self.proj = nn.Linear(128, 384), nn.Linear(128, 128)
+        self.up, self.down = nn.Linear(128, 512), nn.Linear(512, 128)
+    def forward(self, h):
+        B, T = h.shape[:2]
+        q, k, v = (p.view(B, T, 4, 32).transpose(1, 2) for p in self.qkv(self.ln1(h)).split(128, 2))
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        h = h + self.proj(y.transpose(1, 2).reshape(B, T, 128))
+        return h + self.down(F.gelu(self.up(self.ln2(h))))
+tokens, places = nn.Embedding(65, 128), nn.Embedding(64, 128)
+body = nn.Sequential(Block(), Block(), Block(), Block(), nn.LayerNorm(128), nn.Linear(128, 65))
+opt = optim.AdamW(nn.ModuleList([tokens, places, body]).parameters(), lr=0.001)
+text, target = torch.randint(0, 65, (12, 64)), torch.randint(0, 65, (12, 64))
+at = torch.arange(64)
+def step():
+    logits = body(tokens(text) + places(at))
+    loss = F.cross_entropy(logits.view(-1, 65), target.view(-1))
+    opt.zero_grad(); loss.backward(); opt.step()
+""")
+
+
+class Lutra:
+    """A process of Lutra that runs bench/ops.lua."""
+
+    def __init__(self, program, threads):
+        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ops.lua")
+        self.process = subprocess.Popen([program, script, str(threads)], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
+
+    def ask(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline().strip()
+        if answer.startswith("error") or not answer:
+            raise RuntimeError("Lutra: " + answer)
+        return answer
+
+    def prepare(self, setup, expression):
+        f = "return function() %s%s end" % ("" if expression == "step()" else "return ", expression)
+        self.ask("prepare %s\\n%s" % (setup, f))
+
+    def run(self, seconds):
+        return float(self.ask("run %g" % seconds))
+
+
+class Torch:
+    def __init__(self, threads):
+        import torch
+        torch.set_num_threads(threads)
+        self.names = {"torch": torch, "nn": torch.nn, "F": torch.nn.functional,
+                      "optim": torch.optim}
+        self.torch = torch
+
+    def prepare(self, setup, expression):
+        self.torch.manual_seed(1)
+        names = dict(self.names)
+        exec(setup, names)
+        self.f = eval("lambda: " + expression, names)
+        self.f()
+
+    def run(self, seconds):
+        f = self.f
+        f()
+        start = time.perf_counter()
+        f()
+        calls = max(1, int(seconds / (time.perf_counter() - start)))
+        start = time.perf_counter()
+        for _ in range(calls):
+            f()
+        return (time.perf_counter() - start) / calls
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--only", default="")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--lutra", default="build/lutra")
+    options = parser.parse_args()
+    sides = [Lutra(options.lutra, options.threads)]
+    try:
+        sides.append(Torch(options.threads))
+    except ImportError:
+        print("PyTorch is not installed: python3 -m pip install torch")
+    print("%d threads: microseconds%s" % (options.threads, ", and Lutra's time over PyTorch's"
+                                          if len(sides) > 1 else ""))
+    for name, setup, lua, python_setup, python in ROWS:
+        if not re.search(options.only, name):
+            continue
+        sides[0].prepare(setup, lua)
+        if len(sides) > 1:
+            sides[1].prepare(python_setup, python)
+        best = [min(times) for times in zip(*([side.run(0.02) for side in sides]
+                                              for _ in range(options.rounds)))]
+        ratio = "  %5.2f" % (best[0] / best[1]) if len(best) > 1 else ""
+        print("%-52s %s%s" % (name, " ".join("%11.2f" % (t * 1e6) for t in best), ratio),
+              flush=True)
+
+
+if __name__ == "__main__":
+    main()
