@@ -15,7 +15,7 @@
 #define ROW_CENTERED_WIDE NOTHING
 #define ROW_BEST          NOTHING
 
-/* ---- element and combine on lanes ------------------------------------------------------------ */
+/* ---- element and combine on vectors ---------------------------------------------------------- */
 
 #define LOWEST         (-(T)INFINITY)
 #define HIGHEST        ((T)INFINITY)
@@ -31,17 +31,16 @@
 #define ON_ARG         NOTHING
 #define ON_ARG2        NOTHING
 
-#define LANES_OF(name, V, L, element, combine)                                                     \
-  LT_LANES V lift_##name##_##L(V x) { return EACH(V, element); }                                   \
-  LT_LANES V merge_##name##_##L(V x, V y) { return EACH(V, combine); }
+#define VECTORS_OF(name, V, element, combine)                                                      \
+  LT_LANES V lift_##name##_##V(V x) { return EACH(V, element); }                                   \
+  LT_LANES V merge_##name##_##V(V x, V y) { return EACH(V, combine); }
 
-#define T                float
-#define PICK(k, yes, no) PICK_LANES(F16, I16, k, yes, no)
-#define ROW_FOLD(name, identity, element, combine, finish)                                         \
-  LANES_OF(name, F16, F16, element, combine)
-#define ROW_FOLD_WIDE                    NOTHING
-#define LT_REDUCE(name, rule, form, ...) ROW(name, rule, form)
-#define LT_FORM(name, rule, form)        ROW(name, rule, form)
+#define T                                                  float
+#define PICK(k, yes, no)                                   PICK_VECTORS(FV, FM, k, yes, no)
+#define ROW_FOLD(name, identity, element, combine, finish) VECTORS_OF(name, FV, element, combine)
+#define ROW_FOLD_WIDE                                      NOTHING
+#define LT_REDUCE(name, rule, form, ...)                   ROW(name, rule, form)
+#define LT_FORM(name, rule, form)                          ROW(name, rule, form)
 #include "ops.def"
 #undef T
 #undef PICK
@@ -49,8 +48,8 @@
 #undef ROW_FOLD_WIDE
 
 #define T                                                  double
-#define PICK(k, yes, no)                                   PICK_LANES(D8, I8, k, yes, no)
-#define ROW_FOLD(name, identity, element, combine, finish) LANES_OF(name, D8, D8, element, combine)
+#define PICK(k, yes, no)                                   PICK_VECTORS(DV, DM, k, yes, no)
+#define ROW_FOLD(name, identity, element, combine, finish) VECTORS_OF(name, DV, element, combine)
 #define ROW_FOLD_WIDE                                      ROW_FOLD
 #define LT_REDUCE(name, rule, form, ...)                   ROW(name, rule, form)
 #define LT_FORM(name, rule, form)                          ROW(name, rule, form)
@@ -71,11 +70,13 @@
 #define LT_TO           LT_float32
 #define SAME_TYPE       true
 #define M(g)            lt_m_##g##f
-#define V               F16
-#define V_N             F16_N
-#define V_OPEN          F16_LOAD
-#define V_LOAD          F16_LOAD
+#define V               FV
 #define LANES           F16
+#define LANES_N         F16_N
+#define LANES_ALL       F16_ALL
+#define LANES_JOIN      F16_JOIN
+#define OPEN            F16_LOAD
+#define LOAD            F16_LOAD
 #define ROW_FOLD        LOOPS
 #define ROW_FOLD_WIDE   NOTHING
 #define ENTRY_FOLD      ENTRY
@@ -83,10 +84,12 @@
 #include "fold_body.h"
 #undef M
 #undef V
-#undef V_N
-#undef V_OPEN
-#undef V_LOAD
+#undef LANES_N
+#undef OPEN
+#undef LOAD
 #undef LANES
+#undef LANES_ALL
+#undef LANES_JOIN
 
 #define S               F32_WIDE
 #define FROM            float
@@ -95,17 +98,19 @@
 #define LT_TO           LT_float64
 #define SAME_TYPE       false
 #define M(g)            lt_m_##g
-#define V               D8
-#define V_N             D8_N
-#define V_OPEN          D8_OF_FLOATS
-#define V_LOAD          D8_LOAD
+#define V               DV
 #define LANES           D8
+#define LANES_N         D8_N
+#define LANES_ALL       D8_ALL
+#define LANES_JOIN      D8_JOIN
+#define OPEN            D8_OF_FLOATS
+#define LOAD            D8_LOAD
 #define ROW_FOLD        NOTHING
 #define ROW_FOLD_WIDE   LOOPS
 #define ENTRY_FOLD      NOTHING
 #define ENTRY_FOLD_WIDE ENTRY
 #include "fold_body.h"
-#undef V_OPEN
+#undef OPEN
 
 #define S               F64
 #define FROM            double
@@ -113,7 +118,7 @@
 #define LT_FROM         LT_float64
 #define LT_TO           LT_float64
 #define SAME_TYPE       true
-#define V_OPEN          D8_LOAD
+#define OPEN            D8_LOAD
 #define ROW_FOLD        LOOPS
 #define ROW_FOLD_WIDE   LOOPS
 #define ENTRY_FOLD      ENTRY
@@ -121,10 +126,12 @@
 #include "fold_body.h"
 #undef M
 #undef V
-#undef V_N
-#undef V_OPEN
-#undef V_LOAD
+#undef LANES_N
+#undef OPEN
+#undef LOAD
 #undef LANES
+#undef LANES_ALL
+#undef LANES_JOIN
 
 /* ---- loops of integers and bool -------------------------------------------------------------- */
 

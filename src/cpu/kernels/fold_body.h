@@ -2,8 +2,8 @@
  *
  *   S            suffix of the functions' names
  *   FROM, T      the types of elements and states; LT_FROM, LT_TO their dtypes
- *   V, V_N, V_OPEN, V_LOAD, LANES, for floats: lanes of T, their number, how they are loaded from
- *                elements and from states, and the suffix of the lanes' functions
+ *   V, LANES, LANES_N, LANES_ALL, LANES_JOIN, OPEN, LOAD, for floats: vectors and lanes of T, their
+ *                number and functions (lanes.h), and how they are loaded from elements and states
  *   ON_<RULE>    (x): x if rows of this rule are defined for the type, else nothing
  *   ROW_FOLD, ROW_FOLD_WIDE   LOOPS if rows of this kind are, else NOTHING
  *   ENTRY_FOLD, ENTRY_FOLD_WIDE   likewise ENTRY or NOTHING
@@ -13,38 +13,34 @@
 #define NAMED_(a, b, s)  a##_##b##_##s
 #define NAMED__(a, b, s) NAMED_(a, b, s)
 #define NAMED(a, b)      NAMED__(a, b, S)
-#define OF_LANES(a, b)   NAMED__(a, b, LANES)
+#define OF_VECTORS(a, b) NAMED__(a, b, V)
 
 /* ---- rows, by lanes -------------------------------------------------------------------------- */
 
-/* LOAD loads lanes; lift and one convert lanes and an element to a state; join and join_one combine
- * states. */
-#define ROWS_BY_LANES(NAME, OF, LOAD, lift, one, join, join_one, identity)                         \
+/* load loads lanes; lift and one convert a vector and an element to states; join and join_one
+ * combine states. */
+#define ROWS_BY_LANES(NAME, OF, load, lift, one, join, join_one, identity)                         \
   static T NAMED(block, NAME)(const OF *x, int64_t n) {                                            \
     T a = (T)(identity);                                                                           \
     int64_t i = 0;                                                                                 \
-    if (n >= V_N) {                                                                                \
-      V s0 = (V){0} + (T)(identity), s1 = s0, s2 = s0, s3 = s0;                                    \
-      for (; i + 4 * V_N <= n; i += 4 * V_N) {                                                     \
-        V x0 = lift(LOAD(x + i)), x1 = lift(LOAD(x + i + V_N)), x2 = lift(LOAD(x + i + 2 * V_N)),  \
-          x3 = lift(LOAD(x + i + 3 * V_N));                                                        \
-        s0 = join(s0, x0);                                                                         \
-        s1 = join(s1, x1);                                                                         \
-        s2 = join(s2, x2);                                                                         \
-        s3 = join(s3, x3);                                                                         \
+    if (n >= LANES_N) {                                                                            \
+      LANES s0 = LANES_ALL((T)(identity)), s1 = s0, s2 = s0, s3 = s0;                              \
+      for (; i + 4 * LANES_N <= n; i += 4 * LANES_N) {                                             \
+        LANES x0 = load(x + i), x1 = load(x + i + LANES_N), x2 = load(x + i + 2 * LANES_N),        \
+              x3 = load(x + i + 3 * LANES_N);                                                      \
+        LT_JOIN_LIFTED(s0, x0, join, lift)                                                         \
+        LT_JOIN_LIFTED(s1, x1, join, lift)                                                         \
+        LT_JOIN_LIFTED(s2, x2, join, lift)                                                         \
+        LT_JOIN_LIFTED(s3, x3, join, lift)                                                         \
       }                                                                                            \
-      for (; i + V_N <= n; i += V_N) {                                                             \
-        V x0 = lift(LOAD(x + i));                                                                  \
-        s0 = join(s0, x0);                                                                         \
+      for (; i + LANES_N <= n; i += LANES_N) {                                                     \
+        LANES x0 = load(x + i);                                                                    \
+        LT_JOIN_LIFTED(s0, x0, join, lift)                                                         \
       }                                                                                            \
-      s0 = join(s0, s1);                                                                           \
-      s2 = join(s2, s3);                                                                           \
-      s0 = join(s0, s2);                                                                           \
-      T lane[V_N];                                                                                 \
-      memcpy(lane, &s0, sizeof s0);                                                                \
-      for (int w = V_N / 2; w > 0; w /= 2)                                                         \
-        for (int k = 0; k < w; k++) lane[k] = join_one(lane[k], lane[k + w]);                      \
-      a = lane[0];                                                                                 \
+      LT_JOIN_LANES(s0, s1, join)                                                                  \
+      LT_JOIN_LANES(s2, s3, join)                                                                  \
+      LT_JOIN_LANES(s0, s2, join)                                                                  \
+      LANES_JOIN(a, join, s0);                                                                     \
     }                                                                                              \
     for (; i < n; i++) a = join_one(a, one((T)x[i]));                                              \
     return a;                                                                                      \
@@ -70,10 +66,10 @@
   }
 
 #ifdef V
-#define ROWS(NAME, OF, LOAD, lift, one, join, join_one, identity)                                  \
-  ROWS_BY_LANES(NAME, OF, LOAD, lift, one, join, join_one, identity)
+#define ROWS(NAME, OF, load, lift, one, join, join_one, identity)                                  \
+  ROWS_BY_LANES(NAME, OF, load, lift, one, join, join_one, identity)
 #else
-#define ROWS(NAME, OF, LOAD, lift, one, join, join_one, identity)                                  \
+#define ROWS(NAME, OF, load, lift, one, join, join_one, identity)                                  \
   PLAIN_ROWS(NAME, OF, one, join_one, identity)
 #endif
 
@@ -132,10 +128,10 @@
 #define LOOPS(name, identity, element, combine, finish)                                            \
   static inline T NAMED(lift, name)(T x) { return (T)(element); }                                  \
   static inline T NAMED(merge, name)(T x, T y) { return (T)(combine); }                            \
-  ROWS(name, FROM, V_OPEN, OF_LANES(lift, name), NAMED(lift, name), OF_LANES(merge, name),         \
+  ROWS(name, FROM, OPEN, OF_VECTORS(lift, name), NAMED(lift, name), OF_VECTORS(merge, name),       \
        NAMED(merge, name), identity)                                                               \
   COLUMNS(name, FROM, NAMED(lift, name), NAMED(merge, name))                                       \
-  ROWS(name##_states, T, V_LOAD, ITSELF, ITSELF, OF_LANES(merge, name), NAMED(merge, name),        \
+  ROWS(name##_states, T, LOAD, ITSELF, ITSELF, OF_VECTORS(merge, name), NAMED(merge, name),        \
        identity)                                                                                   \
   COLUMNS(name##_states, T, ITSELF, NAMED(merge, name))                                            \
   static void NAMED(start, name)(void *states, int64_t count) {                                    \
@@ -184,7 +180,7 @@ static const lt_Fold NAMED(folds, of)[LT_REDUCTION_COUNT] = {
 #undef NAMED_
 #undef NAMED__
 #undef NAMED
-#undef OF_LANES
+#undef OF_VECTORS
 #undef ROWS_BY_LANES
 #undef PLAIN_ROWS
 #undef ROWS

@@ -25,10 +25,10 @@
 
 enum { LT_NEAR = false }; /* see maths_float32.h: arguments are not limited to a range */
 
-/* The operations used in forms. On lanes, a number is broadcast and a condition is a bit mask. */
-#define PICK_ONE(k, yes, no)         ((k) ? (yes) : (no))
-#define PICK_LANES(V, I, k, yes, no) LT_CHOOSE(V, I, k, EACH(V, no), EACH(V, yes))
-/* broadcasts a number, or returns lanes; keeps -0 */
+/* The operations used in forms. On vectors, a number is broadcast and a condition is a bit mask. */
+#define PICK_ONE(k, yes, no)           ((k) ? (yes) : (no))
+#define PICK_VECTORS(V, M, k, yes, no) LT_CHOOSE(V, M, k, EACH(V, no), EACH(V, yes))
+/* broadcasts a number, or returns a vector; keeps -0 */
 #define EACH(V, e)           ((e) - (V){0})
 #define PLUS_FLOATS(x, y)    ((x) + (y))
 #define TIMES_FLOATS(x, y)   ((x) * (y))

@@ -1,5 +1,9 @@
-/* lanes.h: vectors of 64 bytes of floats, in GCC's vector notation. On a CPU with narrower vectors
- * the compiler uses several; the result is the same. */
+/* lanes.h: lanes, groups of 64 bytes of floats (16 float or 8 double), which consist of 1, 2 or 4
+ * vectors of the instruction set. Loops that accumulate in lanes have the same result for every
+ * length of its vectors.
+ *
+ * Vectors are in the compilers' vector notation, in their own length: GCC splits operations on
+ * longer ones, in memory and comparisons element by element. */
 #ifndef LT_CPU_LANES_H
 #define LT_CPU_LANES_H
 
@@ -7,56 +11,163 @@
 #include <stdint.h>
 #include <string.h>
 
-/* All functions here are inlined, so the ABI for returning vectors does not matter. */
-#pragma GCC diagnostic ignored "-Wpsabi"
+#define LT_LANES static inline __attribute__((always_inline))
+
+/* Bytes of a vector; PARTS: vectors of lanes. EACH_PART(DO, args) is DO(0, args) ... DO(PARTS -
+ * 1, args). */
+#if defined __AVX512F__
+#define LT_VECTOR_SIZE     64
+#define PARTS              1
+#define EACH_PART(DO, ...) DO(0, __VA_ARGS__)
+#elif defined __AVX__
+#define LT_VECTOR_SIZE     32
+#define PARTS              2
+#define EACH_PART(DO, ...) DO(0, __VA_ARGS__) DO(1, __VA_ARGS__)
+#else
+#define LT_VECTOR_SIZE 16
+#define PARTS          4
+#define EACH_PART(DO, ...)                                                                         \
+  DO(0, __VA_ARGS__) DO(1, __VA_ARGS__) DO(2, __VA_ARGS__) DO(3, __VA_ARGS__)
+#endif
+
+/* Vectors of float and double, of integers (masks), and the floats of a vector of double. */
+typedef float FV __attribute__((vector_size(LT_VECTOR_SIZE)));
+typedef int32_t FM __attribute__((vector_size(LT_VECTOR_SIZE)));
+typedef double DV __attribute__((vector_size(LT_VECTOR_SIZE)));
+typedef int64_t DM __attribute__((vector_size(LT_VECTOR_SIZE)));
+typedef float HV __attribute__((vector_size(LT_VECTOR_SIZE / 2)));
+
+#define FV_N (LT_VECTOR_SIZE / 4)
+#define DV_N (LT_VECTOR_SIZE / 8)
+
+#define FV_ALL(e) ((FV){0} + (float)(e))
+#define DV_ALL(e) ((DV){0} + (double)(e))
+
+LT_LANES FV FV_LOAD(const float *x) {
+  FV v;
+  memcpy(&v, x, sizeof v);
+  return v;
+}
+
+LT_LANES DV DV_LOAD(const double *x) {
+  DV v;
+  memcpy(&v, x, sizeof v);
+  return v;
+}
+
+LT_LANES DV DV_OF_FLOATS(const float *x) {
+  HV v;
+  memcpy(&v, x, sizeof v);
+  return __builtin_convertvector(v, DV);
+}
+
+/* Selects the bits of b where mask k is set, else those of a. */
+#define LT_CHOOSE(V, M, k, a, b) ((V)(((M)(b) & (k)) | ((M)(a) & ~(k))))
+/* Selects b where it is larger or NaN, else a. */
+#define FV_LARGER(a, b) LT_CHOOSE(FV, FM, ((b) > (a)) | ((b) != (b)), a, b)
+#define DV_LARGER(a, b) LT_CHOOSE(DV, DM, ((b) > (a)) | ((b) != (b)), a, b)
+
+/* ---- lanes ----------------------------------------------------------------------------------- */
 
 #define F16_N 16
 #define D8_N  8
-typedef float F16 __attribute__((vector_size(64)));
-typedef int32_t I16 __attribute__((vector_size(64)));
-typedef double D8 __attribute__((vector_size(64)));
-typedef int64_t I8 __attribute__((vector_size(64)));
-typedef float F8 __attribute__((vector_size(32)));
+typedef struct F16 {
+  FV part[PARTS];
+} F16;
+typedef struct D8 {
+  DV part[PARTS];
+} D8;
 
-#define LT_LANES static inline __attribute__((always_inline))
-
-#define F16_ALL(e) ((F16){0} + (float)(e))
-#define D8_ALL(e)  ((D8){0} + (double)(e))
+#define LT_SET_PART(k, v, set, from, step) v.part[k] = set(from + (k) * (step));
 
 LT_LANES F16 F16_LOAD(const float *x) {
   F16 v;
-  memcpy(&v, x, sizeof v);
+  EACH_PART(LT_SET_PART, v, FV_LOAD, x, FV_N)
   return v;
 }
 
 LT_LANES D8 D8_LOAD(const double *x) {
   D8 v;
-  memcpy(&v, x, sizeof v);
+  EACH_PART(LT_SET_PART, v, DV_LOAD, x, DV_N)
   return v;
 }
 
 LT_LANES D8 D8_OF_FLOATS(const float *x) {
-  F8 v;
-  memcpy(&v, x, sizeof v);
-  return __builtin_convertvector(v, D8);
+  D8 v;
+  EACH_PART(LT_SET_PART, v, DV_OF_FLOATS, x, DV_N)
+  return v;
 }
 
-LT_LANES D8 D8_SQUARES(const double *x) {
-  D8 v = D8_LOAD(x);
-  return v * v;
+LT_LANES F16 F16_ALL(float e) {
+  F16 v;
+  EACH_PART(LT_SET_PART, v, FV_ALL, e, 0)
+  return v;
 }
 
-LT_LANES D8 D8_SQUARES_OF_FLOATS(const float *x) {
-  D8 v = D8_OF_FLOATS(x);
-  return v * v;
+LT_LANES D8 D8_ALL(double e) {
+  D8 v;
+  EACH_PART(LT_SET_PART, v, DV_ALL, e, 0)
+  return v;
 }
 
-/* Selects the bits of b where mask k is set, else those of a. */
-#define LT_CHOOSE(V, I, k, a, b) ((V)(((I)(b) & (k)) | ((I)(a) & ~(k))))
-/* Selects b where it is larger (smaller) or NaN, else a. */
-#define F16_LARGER(a, b)  LT_CHOOSE(F16, I16, ((b) > (a)) | ((b) != (b)), a, b)
-#define F16_SMALLER(a, b) LT_CHOOSE(F16, I16, ((b) < (a)) | ((b) != (b)), a, b)
-#define D8_LARGER(a, b)   LT_CHOOSE(D8, I8, ((b) > (a)) | ((b) != (b)), a, b)
-#define D8_SMALLER(a, b)  LT_CHOOSE(D8, I8, ((b) < (a)) | ((b) != (b)), a, b)
+/* Statements: s = join(s, x) and s = join(s, lift(x)), of lanes, by functions of vectors. */
+#define LT_JOIN_LANES(s, x, join)            EACH_PART(LT_JOIN_PART, s, x, join)
+#define LT_JOIN_PART(k, s, x, join)          (s).part[k] = join((s).part[k], (x).part[k]);
+#define LT_JOIN_LIFTED(s, x, join, lift)     EACH_PART(LT_JOIN_LIFTED_, s, x, join, lift)
+#define LT_JOIN_LIFTED_(k, s, x, join, lift) (s).part[k] = join((s).part[k], lift((x).part[k]));
+
+#define LT_AT(v, k, n)   (v)[(k) % (n)]
+#define LT_PAIR(v, k, n) LT_AT(v, k, n), LT_AT(v, k + 1, n)
+#define LT_FOUR(v, k, n) LT_PAIR(v, k, n), LT_PAIR(v, k + 2, n)
+
+/* The elements of a vector of n, moved down by w. */
+#define LT_DOWN_2(V, v, w) ((V){LT_PAIR(v, w, 2)})
+#define LT_DOWN_4(V, v, w) ((V){LT_FOUR(v, w, 4)})
+#define LT_DOWN_8(V, v, w) ((V){LT_FOUR(v, w, 8), LT_FOUR(v, w + 4, 8)})
+#define LT_DOWN_16(V, v, w)                                                                        \
+  ((V){LT_FOUR(v, w, 16), LT_FOUR(v, w + 4, 16), LT_FOUR(v, w + 8, 16), LT_FOUR(v, w + 12, 16)})
+
+/* Combine the elements of a vector v_ of n by a function of vectors, k with k + n / 2, until one is
+ * left: v_[0]. */
+#define LT_JOIN_2(V, n, join) v_ = join(v_, LT_DOWN_##n(V, v_, 1));
+#define LT_JOIN_4(V, n, join)                                                                      \
+  v_ = join(v_, LT_DOWN_##n(V, v_, 2));                                                            \
+  LT_JOIN_2(V, n, join)
+#define LT_JOIN_8(V, n, join)                                                                      \
+  v_ = join(v_, LT_DOWN_##n(V, v_, 4));                                                            \
+  LT_JOIN_4(V, n, join)
+#define LT_JOIN_16(V, n, join)                                                                     \
+  v_ = join(v_, LT_DOWN_##n(V, v_, 8));                                                            \
+  LT_JOIN_8(V, n, join)
+
+#if LT_VECTOR_SIZE == 64
+#define LT_JOIN_PARTS(V, join, all) V v_ = (all).part[0];
+#define LT_JOIN_FV(join)            LT_JOIN_16(FV, 16, join)
+#define LT_JOIN_DV(join)            LT_JOIN_8(DV, 8, join)
+#elif LT_VECTOR_SIZE == 32
+#define LT_JOIN_PARTS(V, join, all) V v_ = join((all).part[0], (all).part[1]);
+#define LT_JOIN_FV(join)            LT_JOIN_8(FV, 8, join)
+#define LT_JOIN_DV(join)            LT_JOIN_4(DV, 4, join)
+#else
+#define LT_JOIN_PARTS(V, join, all)                                                                \
+  V a_ = join((all).part[0], (all).part[2]), b_ = join((all).part[1], (all).part[3]),              \
+    v_ = join(a_, b_);
+#define LT_JOIN_FV(join) LT_JOIN_4(FV, 4, join)
+#define LT_JOIN_DV(join) LT_JOIN_2(DV, 2, join)
+#endif
+
+/* Combine lanes likewise to one number, `result`. */
+#define F16_JOIN(result, join, all)                                                                \
+  do {                                                                                             \
+    LT_JOIN_PARTS(FV, join, all)                                                                   \
+    LT_JOIN_FV(join)                                                                               \
+    (result) = v_[0];                                                                              \
+  } while (0)
+#define D8_JOIN(result, join, all)                                                                 \
+  do {                                                                                             \
+    LT_JOIN_PARTS(DV, join, all)                                                                   \
+    LT_JOIN_DV(join)                                                                               \
+    (result) = v_[0];                                                                              \
+  } while (0)
 
 #endif

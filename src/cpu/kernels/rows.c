@@ -8,14 +8,19 @@
 
 enum { LT_NEAR = false }; /* see maths_float32.h: arguments are not limited to a range */
 
-#define T        float
-#define F        f32
-#define M(g)     lt_m_##g##f
-#define V        F16
-#define V_N      F16_N
-#define V_LOAD   F16_LOAD
-#define V_ALL    F16_ALL
-#define V_LARGER F16_LARGER
+#define T          float
+#define F          f32
+#define M(g)       lt_m_##g##f
+#define V          FV
+#define V_N        FV_N
+#define V_LOAD     FV_LOAD
+#define V_ALL      FV_ALL
+#define V_LARGER   FV_LARGER
+#define LANES      F16
+#define LANES_N    F16_N
+#define LANES_ALL  F16_ALL
+#define LANES_JOIN F16_JOIN
+#define LOAD       F16_LOAD
 #include "rows_body.h"
 #undef T
 #undef F
@@ -25,15 +30,25 @@ enum { LT_NEAR = false }; /* see maths_float32.h: arguments are not limited to a
 #undef V_LOAD
 #undef V_ALL
 #undef V_LARGER
+#undef LANES
+#undef LANES_N
+#undef LANES_ALL
+#undef LANES_JOIN
+#undef LOAD
 
-#define T        double
-#define F        f64
-#define M(g)     lt_m_##g
-#define V        D8
-#define V_N      D8_N
-#define V_LOAD   D8_LOAD
-#define V_ALL    D8_ALL
-#define V_LARGER D8_LARGER
+#define T          double
+#define F          f64
+#define M(g)       lt_m_##g
+#define V          DV
+#define V_N        DV_N
+#define V_LOAD     DV_LOAD
+#define V_ALL      DV_ALL
+#define V_LARGER   DV_LARGER
+#define LANES      D8
+#define LANES_N    D8_N
+#define LANES_ALL  D8_ALL
+#define LANES_JOIN D8_JOIN
+#define LOAD       D8_LOAD
 #include "rows_body.h"
 
 static void philox(uint64_t seed, uint64_t position, int64_t blocks, uint32_t *words) {

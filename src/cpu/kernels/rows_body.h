@@ -1,5 +1,6 @@
 /* rows_body.h: the loops of rows.h for one float type. rows.c defines T, its suffix F, M(f), the
- * lanes V with V_N elements, V_LOAD, V_ALL and V_LARGER, and includes this file.
+ * vectors V with V_N elements, V_LOAD, V_ALL and V_LARGER, the lanes LANES, LANES_N, LOAD,
+ * LANES_ALL and LANES_JOIN (lanes.h), and includes this file.
  *
  * Loops that call a math function run over whole groups of GROUP elements, the last one padded, so
  * that every element is computed by the same vector variant at any index. */
@@ -9,32 +10,31 @@
 
 /* ---- sums over a row ------------------------------------------------------------------------- */
 
-/* Returns the sum of four vectors' lanes and of the remaining scalars, in a fixed order. */
-STATIC(T) FN(sum_lanes)(const V *s, T rest) {
-  T lane[V_N];
-  V all = (s[0] + s[1]) + (s[2] + s[3]);
-  memcpy(lane, &all, sizeof all);
-  for (int w = V_N / 2; w > 0; w /= 2)
-    for (int k = 0; k < w; k++) lane[k] += lane[k + w];
-  return lane[0] + rest;
-}
+#define PLUS(x, y) ((x) + (y))
 
 /* Sums an expression over i: XV is the expression for a vector at i, X1 for one element. */
 #define SUM_ROW(result, n, XV, X1)                                                                 \
   do {                                                                                             \
-    V s0 = V_ALL(0), s1 = s0, s2 = s0, s3 = s0;                                                    \
+    LANES s0 = LANES_ALL(0), s1 = s0, s2 = s0, s3 = s0;                                            \
     int64_t i = 0;                                                                                 \
-    T rest = 0;                                                                                    \
-    for (; i + 4 * V_N <= n; i += 4 * V_N) {                                                       \
-      s0 += XV(i);                                                                                 \
-      s1 += XV(i + V_N);                                                                           \
-      s2 += XV(i + 2 * V_N);                                                                       \
-      s3 += XV(i + 3 * V_N);                                                                       \
+    T rest = 0, all_;                                                                              \
+    for (; i + 4 * LANES_N <= n; i += 4 * LANES_N) {                                               \
+      EACH_PART(ADD_PART, s0, XV, i)                                                               \
+      EACH_PART(ADD_PART, s1, XV, i + LANES_N)                                                     \
+      EACH_PART(ADD_PART, s2, XV, i + 2 * LANES_N)                                                 \
+      EACH_PART(ADD_PART, s3, XV, i + 3 * LANES_N)                                                 \
     }                                                                                              \
-    for (; i + V_N <= n; i += V_N) s0 += XV(i);                                                    \
+    for (; i + LANES_N <= n; i += LANES_N) {                                                       \
+      EACH_PART(ADD_PART, s0, XV, i)                                                               \
+    }                                                                                              \
     for (; i < n; i++) rest += X1(i);                                                              \
-    result = FN(sum_lanes)((const V[]){s0, s1, s2, s3}, rest);                                     \
+    LT_JOIN_LANES(s0, s1, PLUS)                                                                    \
+    LT_JOIN_LANES(s2, s3, PLUS)                                                                    \
+    LT_JOIN_LANES(s0, s2, PLUS)                                                                    \
+    LANES_JOIN(all_, PLUS, s0);                                                                    \
+    result = all_ + rest;                                                                          \
   } while (0)
+#define ADD_PART(k, s, XV, i) s.part[k] += XV((i) + (k)*V_N);
 
 STATIC(T) FN(sum)(const T *x, int64_t n) {
   T s;
@@ -73,17 +73,15 @@ STATIC(T) FN(squares)(const T *x, T mean, int64_t n) {
   STATIC(T) FN(name)(const T *x, int64_t n) {                                                      \
     T a = WORST;                                                                                   \
     int64_t i = 0;                                                                                 \
-    if (n >= V_N) {                                                                                \
-      V s0 = V_LOAD(x), s1 = s0;                                                                   \
-      for (; i + 2 * V_N <= n; i += 2 * V_N) {                                                     \
-        V x0 = V_LOAD(x + i), x1 = V_LOAD(x + i + V_N);                                            \
-        s0 = V_BETTER(s0, x0);                                                                     \
-        s1 = V_BETTER(s1, x1);                                                                     \
+    if (n >= LANES_N) {                                                                            \
+      LANES s0 = LOAD(x), s1 = s0;                                                                 \
+      for (; i + 2 * LANES_N <= n; i += 2 * LANES_N) {                                             \
+        LANES x0 = LOAD(x + i), x1 = LOAD(x + i + LANES_N);                                        \
+        LT_JOIN_LANES(s0, x0, V_BETTER)                                                            \
+        LT_JOIN_LANES(s1, x1, V_BETTER)                                                            \
       }                                                                                            \
-      s0 = V_BETTER(s0, s1);                                                                       \
-      T lane[V_N];                                                                                 \
-      memcpy(lane, &s0, sizeof s0);                                                                \
-      for (int k = 0; k < V_N; k++) a = (lane[k] OP a) | (lane[k] != lane[k]) ? lane[k] : a;       \
+      LT_JOIN_LANES(s0, s1, V_BETTER)                                                              \
+      LANES_JOIN(a, V_BETTER, s0);                                                                 \
     }                                                                                              \
     for (; i < n; i++) a = (x[i] OP a) | (x[i] != x[i]) ? x[i] : a;                                \
     return a;                                                                                      \
@@ -319,6 +317,8 @@ static void FN(weighted)(const T *const *row, const T *weight, int64_t count, T 
 }
 
 #undef SUM_ROW
+#undef ADD_PART
+#undef PLUS
 #undef BEST_ROW
 #undef FN
 #undef STATIC

@@ -25,18 +25,18 @@
 #define PLUS    PLUS_FLOATS
 #define TIMES   TIMES_FLOATS
 
-/* ---- on lanes -------------------------------------------------------------------------------- */
+/* ---- on vectors ------------------------------------------------------------------------------ */
 
-#define PIVOTS_OF(name, V, L, combine)                                                             \
-  LT_LANES V merge_##name##_##L(V x, V y) { return EACH(V, combine); }
-#define PICKS_OF(name, V, L, better)                                                               \
-  LT_LANES V pick_##name##_##L(V x, V y) { return PICK((better) | (y != y), y, x); }
+#define PIVOTS_OF(name, V, combine)                                                                \
+  LT_LANES V merge_##name##_##V(V x, V y) { return EACH(V, combine); }
+#define PICKS_OF(name, V, better)                                                                  \
+  LT_LANES V pick_##name##_##V(V x, V y) { return PICK((better) | (y != y), y, x); }
 
 #define T                                          float
-#define PICK(k, yes, no)                           PICK_LANES(F16, I16, k, yes, no)
-#define ROW_CENTERED(name, identity, combine, ...) PIVOTS_OF(name, F16, F16, combine)
+#define PICK(k, yes, no)                           PICK_VECTORS(FV, FM, k, yes, no)
+#define ROW_CENTERED(name, identity, combine, ...) PIVOTS_OF(name, FV, combine)
 #define ROW_CENTERED_WIDE                          NOTHING
-#define ROW_BEST(name, better)                     PICKS_OF(name, F16, F16, better)
+#define ROW_BEST(name, better)                     PICKS_OF(name, FV, better)
 #define LT_REDUCE(name, rule, form, ...)           ROW(name, rule, form)
 #include "ops.def"
 #undef T
@@ -46,10 +46,10 @@
 #undef ROW_BEST
 
 #define T                                          double
-#define PICK(k, yes, no)                           PICK_LANES(D8, I8, k, yes, no)
-#define ROW_CENTERED(name, identity, combine, ...) PIVOTS_OF(name, D8, D8, combine)
+#define PICK(k, yes, no)                           PICK_VECTORS(DV, DM, k, yes, no)
+#define ROW_CENTERED(name, identity, combine, ...) PIVOTS_OF(name, DV, combine)
 #define ROW_CENTERED_WIDE                          ROW_CENTERED
-#define ROW_BEST(name, better)                     PICKS_OF(name, D8, D8, better)
+#define ROW_BEST(name, better)                     PICKS_OF(name, DV, better)
 #define LT_REDUCE(name, rule, form, ...)           ROW(name, rule, form)
 #include "ops.def"
 #undef T
@@ -68,11 +68,13 @@
 #define LT_FROM             LT_float32
 #define LT_TO               LT_float32
 #define M(g)                lt_m_##g##f
-#define V                   F16
-#define V_N                 F16_N
-#define V_OPEN              F16_LOAD
-#define V_LOAD              F16_LOAD
+#define V                   FV
 #define LANES               F16
+#define LANES_N             F16_N
+#define LANES_ALL           F16_ALL
+#define LANES_JOIN          F16_JOIN
+#define OPEN                F16_LOAD
+#define LOAD                F16_LOAD
 #define ROW_CENTERED        CENTERED_LOOPS
 #define ROW_CENTERED_WIDE   NOTHING
 #define ROW_BEST            BEST_LOOPS
@@ -82,10 +84,12 @@
 #include "states_body.h"
 #undef M
 #undef V
-#undef V_N
-#undef V_OPEN
-#undef V_LOAD
+#undef LANES_N
+#undef OPEN
+#undef LOAD
 #undef LANES
+#undef LANES_ALL
+#undef LANES_JOIN
 
 #define S                   F32_WIDE
 #define FROM                float
@@ -93,25 +97,27 @@
 #define LT_FROM             LT_float32
 #define LT_TO               LT_float64
 #define M(g)                lt_m_##g
-#define V                   D8
-#define V_N                 D8_N
-#define V_OPEN              D8_OF_FLOATS
-#define V_LOAD              D8_LOAD
+#define V                   DV
 #define LANES               D8
+#define LANES_N             D8_N
+#define LANES_ALL           D8_ALL
+#define LANES_JOIN          D8_JOIN
+#define OPEN                D8_OF_FLOATS
+#define LOAD                D8_LOAD
 #define ROW_CENTERED        NOTHING
 #define ROW_CENTERED_WIDE   CENTERED_LOOPS
 #define ROW_BEST            NOTHING
 #define ENTRY_CENTERED      NOTHING
 #define ENTRY_CENTERED_WIDE CENTERED_ENTRY
 #include "states_body.h"
-#undef V_OPEN
+#undef OPEN
 
 #define S                   F64
 #define FROM                double
 #define T                   double
 #define LT_FROM             LT_float64
 #define LT_TO               LT_float64
-#define V_OPEN              D8_LOAD
+#define OPEN                D8_LOAD
 #define ROW_CENTERED        CENTERED_LOOPS
 #define ROW_CENTERED_WIDE   CENTERED_LOOPS
 #define ROW_BEST            BEST_LOOPS
@@ -121,10 +127,12 @@
 #include "states_body.h"
 #undef M
 #undef V
-#undef V_N
-#undef V_OPEN
-#undef V_LOAD
+#undef LANES_N
+#undef OPEN
+#undef LOAD
 #undef LANES
+#undef LANES_ALL
+#undef LANES_JOIN
 
 #undef ON_FLOATING
 #undef ON_FLOAT

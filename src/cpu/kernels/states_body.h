@@ -1,5 +1,6 @@
 /* states_body.h: the loops of states.c for one type of elements and states. states.c defines S,
- * FROM, T, V, V_N, V_OPEN, V_LOAD, LANES and ON_<RULE> as fold_body.h has them, and
+ * FROM, T, V, LANES, LANES_N, LANES_ALL, LANES_JOIN, OPEN, LOAD and ON_<RULE> as fold_body.h has
+ * them, and
  *
  *   ROW_CENTERED, ROW_CENTERED_WIDE, ROW_BEST         CENTERED_LOOPS, BEST_LOOPS or NOTHING
  *   ENTRY_CENTERED, ENTRY_CENTERED_WIDE, ENTRY_BEST   CENTERED_ENTRY, BEST_ENTRY or NOTHING
@@ -9,7 +10,7 @@
 #define NAMED_(a, b, s)  a##_##b##_##s
 #define NAMED__(a, b, s) NAMED_(a, b, s)
 #define NAMED(a, b)      NAMED__(a, b, S)
-#define OF_LANES(a, b)   NAMED__(a, b, LANES)
+#define OF_VECTORS(a, b) NAMED__(a, b, V)
 
 /* ---- a pivot, and a sum of terms around it --------------------------------------------------- */
 
@@ -32,21 +33,24 @@
   static T NAMED(pivot, name)(const FROM *x, int64_t n) {                                          \
     T a = (T)(identity);                                                                           \
     int64_t i = 0;                                                                                 \
-    if (n >= V_N) {                                                                                \
-      V s0 = (V){0} + (T)(identity), s1 = s0, s2 = s0, s3 = s0;                                    \
-      for (; i + 4 * V_N <= n; i += 4 * V_N) {                                                     \
-        s0 = OF_LANES(merge, name)(s0, V_OPEN(x + i));                                             \
-        s1 = OF_LANES(merge, name)(s1, V_OPEN(x + i + V_N));                                       \
-        s2 = OF_LANES(merge, name)(s2, V_OPEN(x + i + 2 * V_N));                                   \
-        s3 = OF_LANES(merge, name)(s3, V_OPEN(x + i + 3 * V_N));                                   \
+    if (n >= LANES_N) {                                                                            \
+      LANES s0 = LANES_ALL((T)(identity)), s1 = s0, s2 = s0, s3 = s0;                              \
+      for (; i + 4 * LANES_N <= n; i += 4 * LANES_N) {                                             \
+        LANES x0 = OPEN(x + i), x1 = OPEN(x + i + LANES_N), x2 = OPEN(x + i + 2 * LANES_N),        \
+              x3 = OPEN(x + i + 3 * LANES_N);                                                      \
+        LT_JOIN_LANES(s0, x0, OF_VECTORS(merge, name))                                             \
+        LT_JOIN_LANES(s1, x1, OF_VECTORS(merge, name))                                             \
+        LT_JOIN_LANES(s2, x2, OF_VECTORS(merge, name))                                             \
+        LT_JOIN_LANES(s3, x3, OF_VECTORS(merge, name))                                             \
       }                                                                                            \
-      for (; i + V_N <= n; i += V_N) s0 = OF_LANES(merge, name)(s0, V_OPEN(x + i));                \
-      s0 = OF_LANES(merge, name)(s0, s1);                                                          \
-      s2 = OF_LANES(merge, name)(s2, s3);                                                          \
-      s0 = OF_LANES(merge, name)(s0, s2);                                                          \
-      T lane[V_N];                                                                                 \
-      memcpy(lane, &s0, sizeof s0);                                                                \
-      for (int k = 0; k < V_N; k++) a = NAMED(merge, name)(a, lane[k]);                            \
+      for (; i + LANES_N <= n; i += LANES_N) {                                                     \
+        LANES x0 = OPEN(x + i);                                                                    \
+        LT_JOIN_LANES(s0, x0, OF_VECTORS(merge, name))                                             \
+      }                                                                                            \
+      LT_JOIN_LANES(s0, s1, OF_VECTORS(merge, name))                                               \
+      LT_JOIN_LANES(s2, s3, OF_VECTORS(merge, name))                                               \
+      LT_JOIN_LANES(s0, s2, OF_VECTORS(merge, name))                                               \
+      LANES_JOIN(a, OF_VECTORS(merge, name), s0);                                                  \
     }                                                                                              \
     for (; i < n; i++) a = NAMED(merge, name)(a, (T)x[i]);                                         \
     return a;                                                                                      \
@@ -220,16 +224,15 @@
 
 #ifdef V
 #define BEST_BY_LANES(name)                                                                        \
-  if (n >= V_N) {                                                                                  \
-    V s0 = V_LOAD(x), s1 = s0;                                                                     \
-    for (; i + 2 * V_N <= n; i += 2 * V_N) {                                                       \
-      s0 = OF_LANES(pick, name)(s0, V_LOAD(x + i));                                                \
-      s1 = OF_LANES(pick, name)(s1, V_LOAD(x + i + V_N));                                          \
+  if (n >= LANES_N) {                                                                              \
+    LANES s0 = LOAD(x), s1 = s0;                                                                   \
+    for (; i + 2 * LANES_N <= n; i += 2 * LANES_N) {                                               \
+      LANES x0 = LOAD(x + i), x1 = LOAD(x + i + LANES_N);                                          \
+      LT_JOIN_LANES(s0, x0, OF_VECTORS(pick, name))                                                \
+      LT_JOIN_LANES(s1, x1, OF_VECTORS(pick, name))                                                \
     }                                                                                              \
-    s0 = OF_LANES(pick, name)(s0, s1);                                                             \
-    T lane[V_N];                                                                                   \
-    memcpy(lane, &s0, sizeof s0);                                                                  \
-    for (int k = 0; k < V_N; k++) best = NAMED(pick, name)(best, lane[k]);                         \
+    LT_JOIN_LANES(s0, s1, OF_VECTORS(pick, name))                                                  \
+    LANES_JOIN(best, OF_VECTORS(pick, name), s0);                                                  \
   }
 #else
 #define BEST_BY_LANES(name)
@@ -242,23 +245,26 @@
 #ifdef V
 /* Returns x[0] + ... + x[n - 1], n <= TERMS. */
 static T NAMED(sum, of)(const T *x, int64_t n) {
-  V s0 = {0}, s1 = s0, s2 = s0, s3 = s0;
   T a = 0;
   int64_t i = 0;
-  if (n >= V_N) {
-    for (; i + 4 * V_N <= n; i += 4 * V_N) {
-      s0 += V_LOAD(x + i);
-      s1 += V_LOAD(x + i + V_N);
-      s2 += V_LOAD(x + i + 2 * V_N);
-      s3 += V_LOAD(x + i + 3 * V_N);
+  if (n >= LANES_N) {
+    LANES s0 = LANES_ALL(0), s1 = s0, s2 = s0, s3 = s0;
+    for (; i + 4 * LANES_N <= n; i += 4 * LANES_N) {
+      LANES x0 = LOAD(x + i), x1 = LOAD(x + i + LANES_N), x2 = LOAD(x + i + 2 * LANES_N),
+            x3 = LOAD(x + i + 3 * LANES_N);
+      LT_JOIN_LANES(s0, x0, PLUS)
+      LT_JOIN_LANES(s1, x1, PLUS)
+      LT_JOIN_LANES(s2, x2, PLUS)
+      LT_JOIN_LANES(s3, x3, PLUS)
     }
-    for (; i + V_N <= n; i += V_N) s0 += V_LOAD(x + i);
-    s0 = (s0 + s1) + (s2 + s3);
-    T lane[V_N];
-    memcpy(lane, &s0, sizeof s0);
-    for (int w = V_N / 2; w > 0; w /= 2)
-      for (int k = 0; k < w; k++) lane[k] += lane[k + w];
-    a = lane[0];
+    for (; i + LANES_N <= n; i += LANES_N) {
+      LANES x0 = LOAD(x + i);
+      LT_JOIN_LANES(s0, x0, PLUS)
+    }
+    LT_JOIN_LANES(s0, s1, PLUS)
+    LT_JOIN_LANES(s2, s3, PLUS)
+    LT_JOIN_LANES(s0, s2, PLUS)
+    LANES_JOIN(a, PLUS, s0);
   }
   for (; i < n; i++) a += x[i];
   return a;
@@ -301,7 +307,7 @@ static const lt_Best NAMED(bests, of)[LT_REDUCTION_COUNT] = {
 #undef NAMED_
 #undef NAMED__
 #undef NAMED
-#undef OF_LANES
+#undef OF_VECTORS
 #undef CALLS
 #undef TEXT
 #undef CENTERED_LOOPS
