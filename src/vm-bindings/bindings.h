@@ -83,7 +83,10 @@ typedef struct lt_Lua {
   int pending_ref;        /* error object of a Lua callback that failed, or LUA_NOREF */
   int ipairs_ref;         /* the iterator of ipairs, which may read one past the end */
   int64_t boxes;          /* boxes not yet finalized */
-  int64_t mark;           /* weight at the last step of the collector (memory.c) */
+  int64_t mark;           /* weight at the last step of the collector (memory.c), or less */
+  int64_t batch;          /* growth of the weight that triggers the next step */
+  int64_t step_end;       /* time of the last step, of lt_trace_now */
+  int64_t cycles;         /* cycles of the collector that have ended */
   int64_t base;           /* weight after the last complete collection */
   int64_t budget;         /* growth of the weight that triggers the next complete collection */
   bool collecting;        /* a collection started by this module is running */
@@ -211,15 +214,17 @@ void lt_lua_open_box(lua_State *L, int methods, int functions);
 /* Returns the weight of all tensors: bytes of live storages, and half a kilobyte of headers for
  * each box of this state. */
 static inline int64_t lt_lua_weight(const lt_Lua *S) { return lt_memory_live() + S->boxes * 512; }
-enum { LT_LUA_BATCH = 8 << 20 };
-/* Runs a step of the collector in proportion to the growth to `weight` since the last one, or a
- * complete collection when the budget is spent. Does nothing while one is running. */
+/* Runs a step of the collector, or a complete collection when the budget is spent, at this weight.
+ * Does nothing while one is running. */
 void lt_lua_collect(lua_State *L, lt_Lua *S, int64_t weight);
-/* Charges the collector for tensor memory allocated since the last call, in batches of
- * LT_LUA_BATCH. May run finalizers: call it only when every tensor in use is in a box. */
+/* Charges the collector for tensor memory allocated since the last call, in batches. May run
+ * finalizers: call it only when every tensor in use is in a box. */
 static inline void lt_lua_charge(lua_State *L, lt_Lua *S) {
   int64_t weight = lt_lua_weight(S);
-  if (weight - S->mark > LT_LUA_BATCH) lt_lua_collect(L, S, weight);
+  if (weight - S->mark > S->batch)
+    lt_lua_collect(L, S, weight);
+  else if (weight < S->mark)
+    S->mark = weight;
 }
 /* Runs a complete collection on the running coroutine; returns whether that freed tensor memory. An
  * lt_PressureFn, called by the core when it is out of memory. */

@@ -1,7 +1,10 @@
 /* call.c: ops as Lua functions, methods and operators, all generated from the op table.
  *
  * One C function serves every op; the op and its variant are an upvalue. Operators have a shorter
- * path, since `a + b` is the most frequent call: two operands, no parsing of arguments. */
+ * path, since `a + b` is the most frequent call: two operands, no parsing of arguments.
+ *
+ * A call charges the collector before it reads its arguments: the memory of a result that was
+ * dropped serves for the next one, and finalizers run while no argument is in use. */
 #include "bindings.h"
 #include "opids.h"
 
@@ -45,7 +48,6 @@ static int same_argument(const lt_LuaArgs *a, const lt_Tensor *t) {
 
 /* Runs an op with several results, a list or a flag; pushes them and returns how many. */
 static int push_many(lua_State *L, lt_OpId op, bool in_place, const lt_LuaArgs *a) {
-  lt_Lua *S = lt_lua_state(L);
   lt_Results *r = push_guard(L);
   if (!lt_call(op, in_place, a->arg, a->given, r)) lt_lua_fail(L, a->name);
   int n = 1;
@@ -62,19 +64,16 @@ static int push_many(lua_State *L, lt_OpId op, bool in_place, const lt_LuaArgs *
       r->few[i] = NULL;
     }
   }
-  lt_lua_charge(L, S);
   return n;
 }
 
 /* Runs an op with one tensor as result and pushes it. The box exists before the op runs. */
 static int push_one(lua_State *L, lt_OpId op, bool in_place, const lt_LuaArgs *a) {
   lt_Results r;
-  lt_Lua *S = lt_lua_state(L);
   if (in_place) {
     if (!lt_call(op, true, a->arg, a->given, &r)) lt_lua_fail(L, a->name);
     lt_results_release(&r);
     lua_pushvalue(L, a->slot[0]);
-    lt_lua_charge(L, S);
     return 1;
   }
   lt_Box *box = lt_lua_box(L);
@@ -86,7 +85,6 @@ static int push_one(lua_State *L, lt_OpId op, bool in_place, const lt_LuaArgs *a
   } else {
     box->tensor = r.few[0];
   }
-  lt_lua_charge(L, S);
   return 1;
 }
 
@@ -148,6 +146,7 @@ static int call_op(lua_State *L) {
   lua_Integer code = lua_tointeger(L, lua_upvalueindex(LT_UP_OWN));
   lt_OpId op = (lt_OpId)(code & 0xffff);
   lt_LuaArgs a;
+  lt_lua_charge(L, lt_lua_state(L));
   lt_lua_arguments(L, &a, lua_tostring(L, lua_upvalueindex(LT_UP_OWN + 1)), lt_op_signature(op),
                    (code & LT_CODE_METHOD) != 0);
   return lt_lua_call(L, op, (code & LT_CODE_IN_PLACE) != 0, &a);
@@ -167,6 +166,7 @@ static const lt_Signature *signature_at(lua_State *L, int upvalue) {
 static int call_maybe_in_place(lua_State *L) {
   lt_OpId op = (lt_OpId)lua_tointeger(L, lua_upvalueindex(LT_UP_OWN));
   lt_LuaArgs a;
+  lt_lua_charge(L, lt_lua_state(L));
   lt_lua_arguments(L, &a, lua_tostring(L, lua_upvalueindex(LT_UP_OWN + 1)),
                    signature_at(L, lua_upvalueindex(LT_UP_OWN + 2)), false);
   int last = a.signature->count - 1;
@@ -323,12 +323,12 @@ static int operate(lua_State *L, lt_OpId op, int n) {
   lt_Results r;
   lt_Arg args[2];
   lt_Lua *S = lt_lua_state(L);
+  lt_lua_charge(L, S);
   for (int i = 0; i < n; i++) take_operand(L, S, op, i + 1, &args[i]);
   lt_Box *box = lt_lua_box(L);
   lt_lua_enter(L, S);
   if (!lt_call(op, false, args, n, &r)) lt_lua_fail(L, lt_ops[op].name);
   box->tensor = r.few[0];
-  lt_lua_charge(L, S);
   return 1;
 }
 
