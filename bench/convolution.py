@@ -9,7 +9,8 @@ import argparse
 import os
 import re
 import subprocess
-import time
+
+from timing import seconds_of_call
 
 # name: op, then batch, channels, height, width, output channels, kernel, stride, padding, groups
 CASES = {
@@ -81,15 +82,7 @@ class Torch:
         self.torch.set_num_threads(threads)
         if self.key != (case, direction):
             self.key, self.f = (case, direction), self.prepare(case, direction == "backward")
-        f = self.f
-        f()
-        start = time.perf_counter()
-        f()
-        calls = max(1, int(0.02 / (time.perf_counter() - start)))
-        start = time.perf_counter()
-        for _ in range(calls):
-            f()
-        return (time.perf_counter() - start) / calls
+        return seconds_of_call(self.f)
 
 
 def main():

@@ -9,7 +9,8 @@ import argparse
 import os
 import re
 import subprocess
-import time
+
+from timing import seconds_of_call
 
 # name, set-up and expression in Lua, the same in Python
 ROWS = []
@@ -293,15 +294,7 @@ class Torch:
         self.f()
 
     def run(self, seconds):
-        f = self.f
-        f()
-        start = time.perf_counter()
-        f()
-        calls = max(1, int(seconds / (time.perf_counter() - start)))
-        start = time.perf_counter()
-        for _ in range(calls):
-            f()
-        return (time.perf_counter() - start) / calls
+        return seconds_of_call(self.f, seconds)
 
 
 def main():
