@@ -9,6 +9,7 @@
 #include "cpu.h"
 #include "capability.h"
 #include "kernel_support.h"
+#include "worker.h"
 
 #include <dlfcn.h>
 #include <omp.h>
@@ -228,6 +229,7 @@ static _Thread_local int threads_before;
 /* Sets the library's number of threads. It follows OpenMP's, which is set for each thread
  * separately; when memory is short, that is 1 until lt_gemm_close. */
 static void use_threads(int n) {
+  if (lt_worker_generator()) return; /* a worker: the setting is the program's */
   int openmp = omp_get_max_threads();
   if (!blas.set_threads || (blas.threads == n && (!blas.nests || openmp == n))) return;
   blas.set_threads(n);

@@ -31,6 +31,7 @@ struct request {
   bool interactive;    // -i
   const char *emulate; // devices to emulate, or NULL
   bool strict;         // -W
+  bool quiet;          // -w
   bool no_init;
   const char *trace; // file for a trace, or NULL
   bool lint;
@@ -50,8 +51,11 @@ static const char usage[] =
     "  -e CODE      run CODE, with lt, tensor, nn, F, optim and data loaded; can be repeated\n"
     "  -l NAME      require module NAME into the global NAME; -l g=NAME into the global g\n"
     "  -i           start the prompt after the script or CODE, also after an error\n"
-    "  -W           warn about undefined globals; turn the warnings of Lua on\n"
-    "  --check F... only check the syntax of files; - is stdin\n"
+    "  -W           warn about undefined globals, as in scripts, also in CODE, stdin and the\n"
+    "               prompt; turn the warnings of Lua on\n"
+    "  -w           do not warn about undefined globals\n"
+    "  --check F... check the syntax of files, and warn about comparisons of tensors and calls\n"
+    "               that do not do what they seem to do; run nothing; - is stdin\n"
     "  --lint       report avoidable copies and synchronizations in the script, with fixes\n"
     "  --trace F    write copies, waits and ops to F, for ui.perfetto.dev and chrome://tracing\n"
     "  --no-init    start the prompt without init.lua\n"
@@ -123,6 +127,8 @@ static const char *parse(struct request *r) {
       r->interactive = true;
     } else if (is(arg, "-W")) {
       r->strict = true;
+    } else if (is(arg, "-w")) {
+      r->quiet = true;
     } else if (is(arg, "--no-init")) {
       r->no_init = true;
     } else if (is(arg, "--check")) {
@@ -262,15 +268,22 @@ static void remember_source(lua_State *L, const char *name, const char *text, si
   lua_pop(L, 3);
 }
 
-// Defines lt, tensor, nn and so on if `names`, and with -W enables the warning about undefined
-// globals. On failure prints the error and returns false.
+// Returns whether the program is a file.
+static bool runs_file(const struct request *r) {
+  return r->script < r->argc && !is(r->argv[r->script], "-");
+}
+
+// Defines lt, tensor, nn and so on if `names`, and for files or with -W enables the warning about
+// undefined globals. On failure prints the error and returns false.
 static bool prepare_globals(lua_State *L, struct request *r, bool names) {
   bool ok = true;
   if (names) ok = push_function(L, "lutra.repl.globals", "install") && !lua_pcall(L, 0, 0, 0);
-  if (ok && r->strict) {
-    ok = push_function(L, "lutra.repl.strict", "install") && !lua_pcall(L, 0, 0, 0);
-    lua_warning(L, "@on", 0);
+  if (ok && !r->quiet && (r->strict || runs_file(r))) {
+    ok = push_function(L, "lutra.repl.strict", "install");
+    if (ok) lua_pushboolean(L, r->strict);
+    ok = ok && !lua_pcall(L, 1, 0, 0);
   }
+  if (ok && r->strict) lua_warning(L, "@on", 0);
   if (ok) return true;
   report_error(L);
   r->status = status_failed;

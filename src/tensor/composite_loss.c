@@ -20,6 +20,29 @@ static const char *resolve_reduction(lt_Call *c, int size_average, int reduce, i
   return c->arg[reduction].string;
 }
 
+/* Returns true when a tensor argument is given in float32. */
+static bool is_float32(const lt_Call *c, int i) {
+  return lt_given(c, i) && c->arg[i].tensor->dtype == LT_float32;
+}
+
+/* layer_norm of self in float16 or bfloat16 with parameters in float32, as under autocast: computed
+ * in float32, the result has self's dtype. */
+static bool mixed_layer_norm(lt_Call *c, int n) {
+  const lt_Tensor *self = lt_in(c, 0);
+  lt_Arg device = lt_arg_device(lt_tensor_device(self)), wide = lt_arg_dtype(LT_float32);
+  lt_Tensor *in[3] = {NULL};
+  for (int i = 0; i < 3; i++) {
+    int arg = i ? i + 1 : 0;
+    if (!lt_given(c, arg)) continue;
+    in[i] = lt_do(_to_copy, c->arg[arg], device, wide, LT_ARG((bool)false));
+    if (!in[i]) return false;
+  }
+  lt_Tensor *y = lt_do(_layer_norm, LT_ARG(in[0]), LT_ARG(n), in[1] ? LT_ARG(in[1]) : LT_NIL,
+                       in[2] ? LT_ARG(in[2]) : LT_NIL, c->arg[4]);
+  return lt_result_set(
+      c, lt_do(_to_copy, LT_ARG(y), device, lt_arg_dtype(self->dtype), LT_ARG((bool)false)));
+}
+
 /* layer_norm (self, normalized_shape, weight?, bias?, eps) */
 bool lt_composite_layer_norm(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
@@ -31,6 +54,8 @@ bool lt_composite_layer_norm(lt_Call *c) {
     return lt_fail(
         "expected last dimensions %s (normalized_shape) for argument 'self', got shape %s",
         lt_shape_text(n < LT_MAX_DIMS ? n : LT_MAX_DIMS, c->arg[1].ints), lt_text(self));
+  bool half = self->dtype == LT_float16 || self->dtype == LT_bfloat16;
+  if (half && (is_float32(c, 2) || is_float32(c, 3))) return mixed_layer_norm(c, n);
   return lt_result_set(c,
                        lt_do(_layer_norm, c->arg[0], LT_ARG(n), c->arg[2], c->arg[3], c->arg[4]));
 }
@@ -73,7 +98,7 @@ static lt_Tensor *classes_last(lt_Tensor *self) {
 static lt_Tensor *rows_of(lt_Tensor *self) {
   int64_t shape[LT_MAX_DIMS], rows;
   if (self->ndim == 2) return self;
-  if (!lt_shape_numel(lt_user_op(), places(self, shape), shape, &rows)) return NULL;
+  if (!lt_shape_numel(NULL, places(self, shape), shape, &rows)) return NULL;
   return lt_do_reshape(classes_last(self), 2, (int64_t[]){rows, self->shape[class_dim(self)]});
 }
 

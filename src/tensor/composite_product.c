@@ -84,7 +84,7 @@ static bool check_matmul(const lt_Tensor *a, const lt_Tensor *b) {
 /* Multiplies {..., n, k} by {k, m} as one matrix product: the batch dimensions become rows. */
 static lt_Tensor *fold(lt_Tensor *a, lt_Tensor *b) {
   int64_t shape[LT_MAX_DIMS], rows, k = a->shape[a->ndim - 1];
-  if (!lt_shape_numel(lt_user_op(), a->ndim - 1, a->shape, &rows)) return NULL;
+  if (!lt_shape_numel(NULL, a->ndim - 1, a->shape, &rows)) return NULL;
   memcpy(shape, a->shape, sizeof shape);
   shape[a->ndim - 1] = b->shape[1];
   lt_Tensor *product = lt_do(mm, LT_ARG(lt_do_reshape(a, 2, (int64_t[]){rows, k})), LT_ARG(b));
@@ -115,7 +115,7 @@ static lt_Tensor *batched(lt_Tensor *a, lt_Tensor *b) {
                lt_text(a), lt_text(b), lt_shape_text(a->ndim - 2, a->shape),
                lt_shape_text(b->ndim - 2, b->shape)),
            NULL;
-  if (!lt_shape_numel(lt_user_op(), ndim, shape, &count)) return NULL;
+  if (!lt_shape_numel(NULL, ndim, shape, &count)) return NULL;
   lt_Tensor *product =
       lt_do(bmm, LT_ARG(as_batch(a, ndim, shape, count)), LT_ARG(as_batch(b, ndim, shape, count)));
   shape[ndim] = a->shape[a->ndim - 2];
@@ -178,7 +178,7 @@ bool lt_composite_linear(lt_Call *c) {
   if (!check_linear(c)) return false;
   int64_t shape[LT_MAX_DIMS], in = weight->shape[1], rows;
   int last = input->ndim - 1;
-  if (!lt_shape_numel(lt_user_op(), last, input->shape, &rows)) return false;
+  if (!lt_shape_numel(NULL, last, input->shape, &rows)) return false;
   memcpy(shape, input->shape, sizeof shape);
   shape[last] = weight->shape[0];
   lt_Tensor *flat = last == 1 ? input : lt_do_reshape(input, 2, (int64_t[]){rows, in});

@@ -22,7 +22,7 @@ bool lt_composite_flatten(lt_Call *c) {
   if (self->ndim == 0) return lt_result_set(c, lt_do_view(self, 1, (int64_t[]){1}));
   if (first == last) return lt_result_set(c, self);
   int64_t shape[LT_MAX_DIMS], merged;
-  if (!lt_shape_numel(lt_user_op(), last - first + 1, self->shape + first, &merged)) return false;
+  if (!lt_shape_numel(NULL, last - first + 1, self->shape + first, &merged)) return false;
   int ndim = 0;
   for (int d = 0; d < self->ndim; d++)
     if (d <= first || d > last) shape[ndim++] = d == first ? merged : self->shape[d];

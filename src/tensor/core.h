@@ -87,6 +87,18 @@ enum {
   LT_TRAIT_HOST = 4096,
 };
 
+/* The classes of autocast, described in ops.def: a number among the traits, 0 for none. */
+enum {
+  LT_AUTOCAST_LOW = 1 << 13,
+  LT_AUTOCAST_LOW_GPU = 2 << 13,
+  LT_AUTOCAST_HIGH = 3 << 13,
+  LT_AUTOCAST_HIGH_CPU = 4 << 13,
+  LT_AUTOCAST_HIGH_GPU = 5 << 13,
+  LT_AUTOCAST_WIDEST = 6 << 13,
+  LT_AUTOCAST_AS_IS = 7 << 13,
+  LT_AUTOCAST_CLASS = 7 << 13 /* the bits of the number */
+};
+
 /* The types of signatures, described in ops.def. */
 typedef enum lt_ParamType {
   LT_PARAM_TENSOR,
@@ -280,6 +292,12 @@ lt_Tensor *lt_do_(lt_OpId op, bool in_place, const lt_Arg *args, int nargs, int 
 
 /* ---- autograd's side of a call (autograd/record.c) ------------------------------------------- */
 
+/* Returns true when autocast changes the arguments of this call, or is paused inside. */
+bool lt_autocast_applies(const lt_Call *c, const lt_Arg *args, int nargs);
+/* Runs the call by `run` with its tensors cast as its class states, and with autocast paused. */
+bool lt_autocast_call(lt_Call *c, const lt_Arg *args, int nargs,
+                      bool (*run)(lt_Call *c, const lt_Arg *args, int nargs));
+
 /* Returns true when a result of this call would require grad, so that it must be recorded. */
 bool lt_autograd_required(const lt_Call *c);
 /* Checks, before an in-place op writes c->arg[0], autograd's rules for leaves, views and inference
@@ -388,7 +406,13 @@ typedef struct lt_Thread {
   void *host;
   const void *host_coroutine;
   bool own_grad_off, own_inference_on; /* the thread's modes outside of the host's program */
-  lt_Tensor **scope;                   /* stack of temporaries, of all open scopes */
+  lt_Autocast autocast;
+  int autocast_paused;               /* calls and backward passes in which autocast has no effect */
+  struct lt_Casts *casts;            /* cached casts of weights (autocast.c); NULL: none */
+  const struct lt_PackFns *pack_fns; /* saved tensors are packed by these; NULL: they are not */
+  void *pack_context;
+  bool anomaly, anomaly_nan; /* nodes note where they were created; gradients are checked */
+  lt_Tensor **scope;         /* stack of temporaries, of all open scopes */
   size_t scope_count, scope_room;
   lt_Tensor *scope_first[LT_SCOPE_FIRST];
   lt_PressureFn pressure;

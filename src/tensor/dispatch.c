@@ -351,7 +351,7 @@ static lt_Tensor *pinned_output(const lt_Call *c) {
   int64_t numel;
   const lt_Tensor *source = copied(c);
   if (!lt_backend_of(source)->memory.host_alloc || s->device.type != LT_DEVICE_cpu ||
-      !lt_shape_numel(lt_user_op(), s->ndim, s->shape, &numel) || !numel)
+      !lt_shape_numel(NULL, s->ndim, s->shape, &numel) || !numel)
     return NULL;
   lt_Storage *storage =
       lt_storage_new_pinned(lt_tensor_device(source).type, (size_t)numel * lt_dtype_size(s->dtype));
@@ -735,7 +735,7 @@ static bool call_complex(lt_Call *c) {
 }
 
 /* Runs a call by the kind of its op. */
-static bool run_call(lt_Call *c, const lt_Arg *args, int nargs) {
+static bool run_kind(lt_Call *c, const lt_Arg *args, int nargs) {
   const lt_Tensor *t = quick_fits(c, args, nargs);
   if (t) return call_quick(c, args, t);
   if (!read_args(c, args, nargs) || !choose_device(c)) return false;
@@ -757,6 +757,13 @@ static bool run_call(lt_Call *c, const lt_Arg *args, int nargs) {
     if (!c->info->infer(c)) return false;
   }
   return c->in_place ? call_in_place(c) : call_fresh(c);
+}
+
+/* Runs a call, under autocast with other arguments. */
+static inline bool run_call(lt_Call *c, const lt_Arg *args, int nargs) {
+  if (__builtin_expect(lt_thread()->autocast.on, 0) && lt_autocast_applies(c, args, nargs))
+    return lt_autocast_call(c, args, nargs, run_kind);
+  return run_kind(c, args, nargs);
 }
 
 /* Returns the storage of the first tensor that the op reads (in place: besides self), for its

@@ -43,11 +43,31 @@ bool lt_check_mask(const lt_Call *c, int i) {
                  lt_arg_name(c, i), lt_dtype_name(d), lt_arg_name(c, i));
 }
 
+/* Returns the method that converts a tensor or a module to a float dtype. */
+static const char *conversion(lt_Dtype d) {
+  switch (d) {
+  case LT_float64:
+    return "double";
+  case LT_float32:
+    return "float";
+  case LT_float16:
+    return "half";
+  default:
+    return lt_dtype_name(d);
+  }
+}
+
 /* The hint is to convert the tensor that loses nothing: integers to floats, bool to integers; of
- * two floats the second. */
+ * two floats the second. For a parameter of a layer it names the input and the module. */
 bool lt_check_same_dtype(const lt_Call *c, int i, int j) {
   lt_Dtype a = lt_in(c, i)->dtype, b = lt_in(c, j)->dtype;
   if (a == b) return true;
+  if (lt_dtype_category(a) == LT_FLOATING && lt_dtype_category(b) == LT_FLOATING &&
+      !strcmp(lt_arg_name(c, j), "weight"))
+    return lt_fail("expected the same dtype for arguments '%s' and 'weight', got \"%s\" and "
+                   "\"%s\"\nhint: %s:%s(), or net:%s() for the parameters of a module",
+                   lt_arg_name(c, i), lt_dtype_name(a), lt_dtype_name(b), lt_arg_name(c, i),
+                   conversion(b), conversion(a));
   bool first = lt_dtype_category(a) < lt_dtype_category(b);
   return lt_fail("expected the same dtype for arguments '%s' and '%s', got \"%s\" and "
                  "\"%s\"\nhint: %s:to(\"%s\")",
@@ -98,7 +118,7 @@ bool lt_check_sizes(const lt_Arg *sizes, int *ndim, int64_t *shape) {
   *ndim = sizes->count;
   for (int i = 0; i < *ndim; i++) shape[i] = sizes->ints[i];
   int64_t numel;
-  return lt_shape_numel(lt_user_op(), *ndim, shape, &numel);
+  return lt_shape_numel(NULL, *ndim, shape, &numel);
 }
 
 bool lt_check_count(const lt_Call *c, int i) {

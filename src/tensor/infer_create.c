@@ -118,7 +118,7 @@ bool lt_infer_linspace(lt_Call *c) {
 bool lt_infer_eye(lt_Call *c) {
   if (!lt_check_count(c, 0) || (lt_given(c, 1) && !lt_check_count(c, 1))) return false;
   int64_t shape[2] = {c->arg[0].i, lt_given(c, 1) ? c->arg[1].i : c->arg[0].i}, numel;
-  if (!lt_shape_numel(lt_user_op(), 2, shape, &numel)) return false;
+  if (!lt_shape_numel(NULL, 2, shape, &numel)) return false;
   lt_spec(c, 0, lt_dtype_or(c, 2, lt_dtype_default()), 2, shape);
   return true;
 }

@@ -46,7 +46,7 @@ bool lt_infer_cat(lt_Call *c) {
     if (__builtin_add_overflow(shape[dim], list[k]->shape[dim], &shape[dim]))
       return lt_fail("cannot join: dim %d of the result does not fit int64", dim + 1);
   }
-  if (!lt_shape_numel(lt_user_op(), first->ndim, shape, &numel)) return false;
+  if (!lt_shape_numel(NULL, first->ndim, shape, &numel)) return false;
   lt_spec(c, 0, dtype, first->ndim, shape);
   return true;
 }

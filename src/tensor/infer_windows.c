@@ -99,7 +99,7 @@ static bool spec_of(lt_Call *c, int r, lt_Dtype dtype, const lt_Arg *sizes) {
       return lt_fail("expected sizes from 0 on, got %lld", (long long)sizes->ints[d]);
     shape[self->ndim - sizes->count + d] = sizes->ints[d];
   }
-  if (!lt_shape_numel(lt_user_op(), self->ndim, shape, &numel)) return false;
+  if (!lt_shape_numel(NULL, self->ndim, shape, &numel)) return false;
   lt_spec(c, r, dtype, self->ndim, shape);
   return true;
 }
@@ -155,8 +155,8 @@ static bool check_image(const lt_Call *c, int first, const int64_t *sizes, int64
       return lt_fail("expected sizes from 0 on, got %lld", (long long)sizes[d]);
     counts[d] = windows(c, first, d, sizes[d]);
   }
-  return lt_shape_numel(lt_user_op(), n, c->arg[first].ints, kernel) &&
-         lt_shape_numel(lt_user_op(), n, counts, all);
+  return lt_shape_numel(NULL, n, c->arg[first].ints, kernel) &&
+         lt_shape_numel(NULL, n, counts, all);
 }
 
 /* _im2col (self, kernel_size, dilation, padding, stride): {N, C, sizes} to {N, C * kernel,
@@ -169,8 +169,8 @@ bool lt_infer_im2col(lt_Call *c) {
     return lt_fail("expected %d dimensions for argument 'self', got %s", n + 2, lt_text(self));
   int64_t kernel, shape[3] = {self->shape[0]}, numel;
   if (!check_image(c, 1, self->shape + 2, &kernel, &shape[2])) return false;
-  if (!lt_shape_numel(lt_user_op(), 2, (int64_t[]){self->shape[1], kernel}, &shape[1]) ||
-      !lt_shape_numel(lt_user_op(), 3, shape, &numel))
+  if (!lt_shape_numel(NULL, 2, (int64_t[]){self->shape[1], kernel}, &shape[1]) ||
+      !lt_shape_numel(NULL, 3, shape, &numel))
     return false;
   lt_spec(c, 0, self->dtype, 3, shape);
   return true;
@@ -188,7 +188,7 @@ bool lt_infer_col2im(lt_Call *c) {
     return lt_fail("expected {N, C * %lld, %lld} for argument 'self', got %s", (long long)kernel,
                    (long long)all, lt_text(self));
   shape[1] /= kernel;
-  if (!lt_shape_numel(lt_user_op(), n + 2, shape, &numel)) return false;
+  if (!lt_shape_numel(NULL, n + 2, shape, &numel)) return false;
   lt_spec(c, 0, self->dtype, n + 2, shape);
   return true;
 }
@@ -219,7 +219,7 @@ static bool infer_resample(lt_Call *c, bool backward) {
   if (c->arg[3].i % LT_RESAMPLE_FIXED > LT_RESAMPLE_EXACT && !lt_check_float(c, 0)) return false;
   memcpy(shape, self->shape, sizeof shape);
   shape[dim] = other;
-  if (!lt_shape_numel(lt_user_op(), self->ndim, shape, &numel)) return false;
+  if (!lt_shape_numel(NULL, self->ndim, shape, &numel)) return false;
   lt_spec(c, 0, self->dtype, self->ndim, shape);
   return true;
 }

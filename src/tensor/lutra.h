@@ -295,6 +295,10 @@ bool lt_tensor_usable(const lt_Tensor *t, const char *op, const char *argument);
 lt_Storage *lt_storage_new(lt_Device device, size_t nbytes);
 /* The same in pinned host memory, which devices of this type copy from and to asynchronously. */
 lt_Storage *lt_storage_new_pinned(int device_type, size_t nbytes);
+/* Creates a storage on host memory that exists, with one reference; `release` frees that memory and
+ * may use `owner`. NULL with the error, and without a call of `release`, when memory is out. */
+lt_Storage *lt_storage_on(void *data, size_t nbytes, void (*release)(lt_Storage *self),
+                          void *owner);
 /* Adds a reference and returns s. */
 lt_Storage *lt_storage_retain(lt_Storage *s);
 /* Removes a reference; the last one frees the memory. */
@@ -326,8 +330,8 @@ void lt_memory_on_where(lt_WhereFn fn, void *context);
 const char *lt_shape_text(int ndim, const int64_t *shape);
 /* Formats a number for a message in the same way: printf's %g, but NaN never has a sign. */
 const char *lt_number_text(double v);
-/* Computes the product of the sizes. Fails, with an error of `op`, on a negative size and when the
- * product overflows int64. */
+/* Computes the product of the sizes. Fails, with an error of `op` (NULL: of the running op), on a
+ * negative size and when the product overflows int64. */
 bool lt_shape_numel(const char *op, int ndim, const int64_t *shape, int64_t *numel);
 /* Computes the strides of a contiguous tensor of this shape. */
 void lt_shape_strides(int ndim, const int64_t *shape, int64_t *strides);
@@ -523,6 +527,37 @@ int lt_tensor_add_owned_hook(lt_Tensor *t, lt_HookFn fn, void *context,
 /* Ends the ownership of t's hooks by the host's object, which calls this before it releases t: from
  * now on they count as held. */
 void lt_tensor_disown_hooks(lt_Tensor *t);
+
+/* How saved tensors are stored: `pack` gets a tensor that a node saves (an alias without history),
+ * and returns what is stored in its place, NULL with an error. `unpack` returns the tensor again,
+ * one reference, NULL with an error; `forget` frees what is stored. */
+typedef struct lt_PackFns {
+  void *(*pack)(void *context, lt_Tensor *t);
+  lt_Tensor *(*unpack)(void *packed);
+  void (*forget)(void *packed);
+} lt_PackFns;
+/* Sets this thread's functions for tensors saved from now on, NULL for none, and their context;
+ * returns the former context. The struct must stay valid while a node that used it exists. */
+void *lt_autograd_pack_by(const lt_PackFns *fns, void *context);
+
+/* Anomaly detection of this thread: nodes that are created note the current line of the host's
+ * program, and errors of a backward pass state the line of the failed node. With check_nan a
+ * gradient with NaN is an error, too. */
+void lt_autograd_set_anomaly(bool on, bool check_nan);
+bool lt_autograd_anomaly(bool *check_nan);
+
+/* Settings of autocast (autocast.c), of one thread. Zero: off, with the default dtypes. */
+typedef struct lt_Autocast {
+  uint8_t on;                     /* bit t: on for device type t */
+  bool no_cache;                  /* casts of weights are not cached */
+  uint8_t dtype[LT_DEVICE_KNOWN]; /* by device type: 1 + the lower precision; 0: the default */
+} lt_Autocast;
+/* Returns true when there is autocast for a device type. */
+bool lt_autocast_has(uint8_t type);
+/* Returns the lower precision of a device type: by default bfloat16 on the CPU, else float16. */
+lt_Dtype lt_autocast_dtype(const lt_Autocast *a, uint8_t type);
+/* Frees the cached casts of weights of this thread. */
+void lt_autocast_clear_cache(void);
 
 /* A differentiable function that the host defines. The host computes the outputs under no_grad;
  * lt_autograd_custom connects them to the inputs in the graph. */

@@ -4,6 +4,7 @@
  * device and with every number of threads. */
 #include "random_range.h"
 #include "core.h"
+#include "worker.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -52,6 +53,8 @@ static pthread_once_t default_once = PTHREAD_ONCE_INIT;
 static void seed_default(void) { default_generator.seed = lt_random_seed(); }
 
 lt_Generator *lt_generator_default(void) {
+  lt_Generator *of_worker = lt_worker_generator();
+  if (of_worker) return of_worker;
   pthread_once(&default_once, seed_default);
   return &default_generator;
 }

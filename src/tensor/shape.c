@@ -14,17 +14,20 @@ const char *lt_shape_text(int ndim, const int64_t *shape) {
   return text;
 }
 
+/* The running op is looked up for a message only: its name in a namespace takes a search. */
+static const char *title(const char *op) { return op ? op : lt_user_op(); }
+
 bool lt_shape_numel(const char *op, int ndim, const int64_t *shape, int64_t *numel) {
   int64_t n = 1;
   bool empty = false;
   if (ndim > LT_MAX_DIMS) {
-    lt_error_set("%s: expected at most %d dimensions, got %d", op, LT_MAX_DIMS, ndim);
+    lt_error_set("%s: expected at most %d dimensions, got %d", title(op), LT_MAX_DIMS, ndim);
     return false;
   }
   for (int i = 0; i < ndim; i++) {
     if (shape[i] < 0) {
-      lt_error_set("%s: expected sizes of at least 0, got a negative size %d in the shape %s", op,
-                   i + 1, lt_shape_text(ndim, shape));
+      lt_error_set("%s: expected sizes of at least 0, got a negative size %d in the shape %s",
+                   title(op), i + 1, lt_shape_text(ndim, shape));
       return false;
     }
     empty |= shape[i] == 0;
@@ -32,8 +35,8 @@ bool lt_shape_numel(const char *op, int ndim, const int64_t *shape, int64_t *num
   for (int i = 0; i < ndim && !empty; i++) {
     /* the number of bytes must fit int64, too; an element has at most 16 */
     if (__builtin_mul_overflow(n, shape[i], &n) || n > INT64_MAX / 16) {
-      lt_error_set("%s: cannot create a tensor of shape %s: its number of elements overflows", op,
-                   lt_shape_text(ndim, shape));
+      lt_error_set("%s: cannot create a tensor of shape %s: its number of elements overflows",
+                   title(op), lt_shape_text(ndim, shape));
       return false;
     }
   }

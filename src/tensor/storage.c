@@ -167,6 +167,18 @@ lt_Storage *lt_storage_new(lt_Device device, size_t nbytes) {
   return s;
 }
 
+lt_Storage *lt_storage_on(void *data, size_t nbytes, void (*release)(lt_Storage *self),
+                          void *owner) {
+  lt_Storage *s = malloc(sizeof *s);
+  if (!s) return no_memory(lt_cpu(), sizeof *s, 0);
+  *s = (lt_Storage){
+      .device = lt_cpu(), .nbytes = nbytes, .data = data, .release = release, .owner = owner};
+  atomic_init(&s->refs, 1);
+  atomic_fetch_add_explicit(&live_bytes, (int64_t)nbytes, memory_order_relaxed);
+  lt_trace_memory(s, true);
+  return s;
+}
+
 lt_Storage *lt_storage_retain(lt_Storage *s) {
   if (s) atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
   return s;

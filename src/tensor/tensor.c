@@ -37,7 +37,7 @@ bool lt_check_device_dtype(lt_Device device, lt_Dtype dtype) {
 lt_Tensor *lt_empty(lt_Dtype dtype, lt_Device device, int ndim, const int64_t *shape) {
   int64_t numel;
   if (device.type != LT_DEVICE_cpu && !lt_check_device_dtype(device, dtype)) return NULL;
-  if (!lt_shape_numel(lt_user_op(), ndim, shape, &numel)) return NULL;
+  if (!lt_shape_numel(NULL, ndim, shape, &numel)) return NULL;
   lt_Tensor *t = tensor_new(dtype, 0, numel, ndim, shape);
   if (!t) return NULL;
   lt_Thread *thread = lt_thread();
@@ -55,7 +55,7 @@ lt_Tensor *lt_empty(lt_Dtype dtype, lt_Device device, int ndim, const int64_t *s
 lt_Tensor *lt_tensor_on(lt_Storage *storage, lt_Dtype dtype, int64_t offset, int ndim,
                         const int64_t *shape, const int64_t *strides) {
   int64_t numel;
-  if (!lt_shape_numel(lt_user_op(), ndim, shape, &numel)) return NULL;
+  if (!lt_shape_numel(NULL, ndim, shape, &numel)) return NULL;
   lt_Tensor *t = tensor_new(dtype, offset, numel, ndim, shape);
   if (!t) return NULL;
   for (int i = 0; i < ndim; i++) t->strides[i] = strides[i];

@@ -5,6 +5,7 @@
  * before a parallel region needs more than the last one, the memory and threads that it will
  * request are first requested here, in ways that can fail. */
 #include "core.h"
+#include "worker.h"
 
 #include <omp.h>
 #include <pthread.h>
@@ -20,7 +21,22 @@ static int most_threads(void) {
   return limit < 1 || limit > LT_MAX_THREADS ? LT_MAX_THREADS : limit;
 }
 
+static _Thread_local lt_Generator *of_worker; /* NULL: the thread is no worker */
+
+lt_Generator *lt_worker_generator(void) { return of_worker; }
+
+bool lt_interrupt_take(void) {
+  if (of_worker) return atomic_load(&lt_interrupt_flag);
+  return atomic_exchange(&lt_interrupt_flag, false);
+}
+
+void lt_worker_begin(lt_Generator *own) {
+  of_worker = own;
+  if (own) omp_set_num_threads(1); /* of this thread: a library that asks OpenMP */
+}
+
 int lt_num_threads(void) {
+  if (of_worker) return 1;
   int n = atomic_load_explicit(&thread_count, memory_order_relaxed);
   if (n == 0) {
     n = omp_get_max_threads();
@@ -36,6 +52,7 @@ bool lt_set_num_threads(int64_t n) {
                  most_threads(), (long long)n);
     return false;
   }
+  if (of_worker) return true; /* a worker has one */
   atomic_store(&thread_count, (int)n);
   omp_set_num_threads((int)n);
   return true;

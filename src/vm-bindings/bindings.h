@@ -39,11 +39,18 @@ typedef struct lt_PrintOptions {
 } lt_PrintOptions;
 
 /* Modes that a coroutine can have of its own (state.c). */
-typedef enum lt_Mode { LT_MODE_GRAD, LT_MODE_INFERENCE, LT_MODE_DEVICE, LT_MODE_COUNT } lt_Mode;
+typedef enum lt_Mode {
+  LT_MODE_GRAD,
+  LT_MODE_INFERENCE,
+  LT_MODE_DEVICE,
+  LT_MODE_AUTOCAST,
+  LT_MODE_COUNT
+} lt_Mode;
 typedef struct lt_Modes {
   bool own[LT_MODE_COUNT]; /* modes that this owner sets */
   bool grad_off, inference_on;
   lt_Device device;
+  lt_Autocast autocast;
   bool seen;        /* scratch of a sweep: the coroutine is alive */
   lua_State *owner; /* NULL: the program. May have been collected since the last sweep */
   struct lt_Modes *next;
@@ -67,6 +74,7 @@ typedef struct lt_Lua {
   int streams_ref;    /* weak table: lightuserdata lt_Stream* -> its userdata */
   int current_ref;    /* device -> userdata of its current stream */
   int explain_ref;    /* function that names the tensors of an error, or LUA_NOREF */
+  int path_ref;       /* function that names the module in which an error is raised, or LUA_NOREF */
   int cache_ref;      /* weak table: lightuserdata lt_Tensor* -> its box */
   int shape_ref;      /* metatable of shapes */
   int runner_ref;     /* the function run_job, which runs callbacks (hooks.c) */
@@ -424,8 +432,11 @@ void lt_lua_open_accelerator(lua_State *L, int functions, int methods);
 void lt_lua_open_describe(lua_State *L, int functions, int methods);
 void lt_lua_open_signature(lua_State *L, int functions, int methods);
 void lt_lua_open_files(lua_State *L, int functions, int methods);
+void lt_lua_open_sources(lua_State *L, int functions, int methods);
+void lt_lua_open_images(lua_State *L, int functions, int methods);
 void lt_lua_open_trace(lua_State *L, int functions, int methods);
 void lt_lua_open_kernel(lua_State *L, int functions, int methods);
 void lt_lua_open_program(lua_State *L, int functions, int methods);
+void lt_lua_open_workers(lua_State *L, int functions, int methods);
 
 #endif

@@ -285,6 +285,10 @@ static int unknown_field(lua_State *L) {
   lua_pushvalue(L, 2);
   if (lua_gettable(L, lua_upvalueindex(LT_UP_OWN)) != LUA_TNIL) return 1;
   const char *name = lt_lua_quote(L, 2);
+  lua_getfield(L, lua_upvalueindex(LT_UP_OWN), "_missing");
+  lua_pushvalue(L, 2);
+  if (lua_pcall(L, 1, 1, 0) == LUA_OK && lua_isstring(L, -1))
+    lt_lua_error(L, "a tensor has no field or method \"%s\"\nhint: %s", name, lua_tostring(L, -1));
   lt_Nearest n = {.word = name};
   for (int i = 0; i < FIELD_COUNT; i++) lt_lua_nearest(&n, field_names[i]);
   for (lua_pushnil(L); lua_next(L, lua_upvalueindex(LT_UP_OWN)); lua_pop(L, 1)) {

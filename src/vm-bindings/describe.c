@@ -20,6 +20,10 @@ static const struct {
               {"parts", LT_TRAIT_PARTS},       {"linear", LT_TRAIT_LINEAR},
               {"bilinear", LT_TRAIT_BILINEAR}, {"host", LT_TRAIT_HOST}};
 
+/* The classes of autocast, by number. */
+static const char *const autocast_classes[] = {NULL,       "LOW",      "LOW_GPU", "HIGH",
+                                               "HIGH_CPU", "HIGH_GPU", "WIDEST",  "AS_IS"};
+
 static void set_string(lua_State *L, const char *key, const char *value) {
   lua_pushstring(L, value);
   lua_setfield(L, -2, key);
@@ -100,6 +104,8 @@ static void push_traits(lua_State *L, unsigned flags) {
   lua_newtable(L);
   for (size_t i = 0; i < sizeof traits / sizeof *traits; i++)
     if (flags & traits[i].flag) set_flag(L, traits[i].name, true);
+  const char *class = autocast_classes[(flags & LT_AUTOCAST_CLASS) / LT_AUTOCAST_LOW];
+  if (class) set_string(L, "autocast", class);
 }
 
 /* Pushes the op's name in each of its namespaces: {special = "erf"}. */

@@ -1,6 +1,7 @@
 /* errors.c: converts failures of the core to Lua errors, positioned at the user's line, and
  * describes Lua values for messages. */
 #include "bindings.h"
+#include "worker.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -32,6 +33,21 @@ static void push_where(lua_State *L) {
     lua_pushfstring(L, "%s:%d: ", ar.short_src, ar.currentline);
   else
     luaL_where(L, 1);
+}
+
+/* Pushes the path of the module in which the error is raised, "net.head: ", or "". */
+static void push_path(lua_State *L, lt_Lua *S) {
+  int path = S->path_ref, top = lua_gettop(L);
+  bool found = false;
+  if (path != LUA_NOREF) {
+    S->path_ref = LUA_NOREF; /* the function may itself fail */
+    lua_rawgeti(L, LUA_REGISTRYINDEX, path);
+    found = lua_pcall(L, 0, 1, 0) == LUA_OK && lua_type(L, -1) == LUA_TSTRING;
+    S->path_ref = path;
+  }
+  if (found) return;
+  lua_settop(L, top);
+  lua_pushliteral(L, "");
 }
 
 void lt_lua_where(void *state, char *text, size_t size) {
@@ -100,8 +116,12 @@ int lt_lua_error(lua_State *L, const char *format, ...) {
   va_end(args);
   luaL_checkstack(L, 4, text);
   push_where(L);
+  if (strcmp(text, "interrupted") == 0)
+    lua_pushliteral(L, "");
+  else
+    push_path(L, lt_lua_state(L));
   lua_pushstring(L, text);
-  lua_concat(L, 2);
+  lua_concat(L, 3);
   lua_error(L);
   abort(); /* not reached */
 }
@@ -150,7 +170,7 @@ int lt_lua_fail(lua_State *L, const char *name) {
     S->pending_ref = LUA_NOREF;
     lua_error(L);
   }
-  if (atomic_exchange(&lt_interrupt_flag, false)) lt_lua_error(L, "interrupted");
+  if (lt_interrupt_take()) lt_lua_error(L, "interrupted");
   push_reason(L, S);
   const char *reason = lua_tostring(L, -1);
   if (name && !strstr(reason, ": ")) lt_lua_error(L, "%s: %s", name, reason);

@@ -47,14 +47,16 @@ static int archive_gc(lua_State *L) {
   return 0;
 }
 
-/* _load_safetensors(path) -> list of {name, tensor} in the file's order, list of {key, value} */
+/* _load_safetensors(path, mapped) -> list of {name, tensor} in the file's order, list of {key,
+ * value} */
 static int load_safetensors(lua_State *L) {
   const char *path = path_at(L, "load_safetensors");
+  bool mapped = lua_toboolean(L, 2);
   lt_lua_enter(L, lt_lua_state(L));
   lt_Archive **held = lua_newuserdatauv(L, sizeof *held, 0), *a;
   *held = NULL;
   luaL_setmetatable(L, ARCHIVE);
-  *held = a = lt_safetensors_load(path);
+  *held = a = lt_safetensors_load(path, mapped);
   if (!a) lt_lua_fail(L, "load_safetensors");
   lua_createtable(L, a->count, 0);
   for (int i = 0; i < a->count; i++) {

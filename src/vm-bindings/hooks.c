@@ -31,6 +31,8 @@ typedef struct {
   lua_Integer number;
 } EntryRef;
 
+enum { PACK = 1, UNPACK }; /* fields of a pair of functions for saved tensors */
+
 enum {
   FUNCTION = 1,
   LIST,
@@ -141,14 +143,16 @@ static EntryRef *new_entry(lua_State *L, int function, int box, const EntryRef *
 
 /* ---- calls from the engine ------------------------------------------------------------------- */
 
-/* One call of a function with gradients, made by run_job in protected mode. */
+typedef enum { JOB_HOOK, JOB_LIST, JOB_PACK, JOB_UNPACK } JobKind;
+
+/* One call of a Lua function, made by run_job in protected mode. */
 typedef struct {
   lua_Integer number; /* number of the entry */
   int nin, nout;
   lt_Tensor *const *in;
-  lt_Tensor **out; /* results: one reference or NULL each */
-  /* true: a custom function, called with a list and returning one; false: a hook with one tensor */
-  bool list;
+  lt_Tensor **out;  /* results: one reference or NULL each */
+  JobKind kind;     /* JOB_LIST: a function with gradients, called with a list, returns one */
+  EntryRef *packed; /* result of JOB_PACK */
 } Job;
 
 /* Pushes a gradient in a new box, false for none. */
@@ -197,6 +201,33 @@ static void run_list(lua_State *L, Job *job) {
   }
 }
 
+/* Calls the pack function, at PACK of the pair on top of the stack, with the tensor. The result is
+ * an entry with a table of the value and the unpack function. */
+static void run_pack(lua_State *L, Job *job) {
+  lua_createtable(L, 2, 0);
+  lua_rawgeti(L, -2, PACK);
+  lt_lua_box(L)->tensor = lt_retain(job->in[0]);
+  lua_call(L, 1, 1);
+  lua_rawseti(L, -2, PACK);
+  lua_rawgeti(L, -2, UNPACK);
+  lua_rawseti(L, -2, UNPACK);
+  job->packed = new_entry(L, lua_gettop(L), 0, NULL);
+}
+
+/* Calls the unpack function with the packed value. */
+static void run_unpack(lua_State *L, Job *job) {
+  lua_rawgeti(L, -1, UNPACK);
+  lua_rawgeti(L, -2, PACK);
+  lua_call(L, 1, 1);
+  lt_Tensor *t = lt_lua_to_tensor(L, -1);
+  if (!t)
+    lt_lua_error(L,
+                 "saved_tensors_hooks: expected the function 'unpack_hook' to return a tensor, "
+                 "got %s",
+                 lt_lua_describe(L, -1));
+  job->out[0] = lt_retain(t);
+}
+
 /* Runs S->job, which only `run_protected` sets; does nothing when a program calls it directly. */
 static int run_job(lua_State *L) {
   lt_Lua *S = lt_lua_state(L);
@@ -204,8 +235,8 @@ static int run_job(lua_State *L) {
   S->job = NULL;
   if (!job || !push_entry(L, S, job->number)) return 0;
   lua_rawgeti(L, -1, FUNCTION);
-  if (job->list) {
-    run_list(L, job);
+  if (job->kind != JOB_HOOK) {
+    (job->kind == JOB_LIST ? run_list : job->kind == JOB_PACK ? run_pack : run_unpack)(L, job);
     return 0;
   }
   push_gradient(L, job->in[0]);
@@ -224,7 +255,10 @@ static bool run_protected(lt_Lua *S, Job *job) {
     return lt_error_set("backward: cannot call a Lua function: Lua's stack is full");
   lua_rawgeti(L, LUA_REGISTRYINDEX, S->runner_ref);
   S->job = job;
+  int paused = lt_thread()->autocast_paused; /* a function may use autocast in a backward pass */
+  lt_thread()->autocast_paused = 0;
   int status = lua_pcall(L, 0, 0, 0);
+  lt_thread()->autocast_paused = paused;
   S->job = NULL;
   lt_lua_enter(L, S); /* a coroutine may have run in between */
   if (status == LUA_OK) return true;
@@ -294,7 +328,7 @@ static bool run_custom(void *context, int noutputs, lt_Tensor *const *grads, int
              .nout = ninputs,
              .in = grads,
              .out = input_grads,
-             .list = true};
+             .kind = JOB_LIST};
   for (int i = 0; i < ninputs; i++) input_grads[i] = NULL;
   return run_protected(h->S, &job);
 }
@@ -448,6 +482,52 @@ static int custom(lua_State *L) {
   return 1;
 }
 
+/* ---- saved tensors --------------------------------------------------------------------------- */
+
+static void *run_pack_hook(void *context, lt_Tensor *t) {
+  EntryRef *h = context;
+  Job job = {.number = h->number, .nin = 1, .in = &t, .kind = JOB_PACK};
+  bool grad_on = lt_grad_set_enabled(false);
+  bool ok = run_protected(h->S, &job);
+  lt_grad_set_enabled(grad_on);
+  return ok ? job.packed : NULL;
+}
+
+static lt_Tensor *run_unpack_hook(void *packed) {
+  EntryRef *h = packed;
+  lt_Tensor *t = NULL;
+  Job job = {.number = h->number, .nout = 1, .out = &t, .kind = JOB_UNPACK};
+  if (!run_protected(h->S, &job)) return NULL;
+  return t;
+}
+
+/* _saved_hooks({pack, unpack} | nil) -> the pair that was set before, or nil. The functions store
+ * the tensors that autograd saves from now on. */
+static int saved_hooks(lua_State *L) {
+  static const lt_PackFns fns = {run_pack_hook, run_unpack_hook, forget};
+  lua_settop(L, 1);
+  lt_lua_enter(L, lt_lua_state(L));
+  EntryRef *own = lua_istable(L, 1) ? new_entry(L, 1, 0, NULL) : NULL;
+  EntryRef *old = lt_autograd_pack_by(own ? &fns : NULL, own);
+  if (old && push_entry(L, old->S, old->number))
+    lua_rawgeti(L, -1, FUNCTION);
+  else
+    lua_pushnil(L);
+  if (old) forget(old);
+  return 1;
+}
+
+/* _set_anomaly(on | nil, check_nan) -> the former values. nil: only reads them */
+static int set_anomaly(lua_State *L) {
+  bool check_nan, on;
+  lt_lua_enter(L, lt_lua_state(L));
+  on = lt_autograd_anomaly(&check_nan);
+  if (!lua_isnoneornil(L, 1)) lt_autograd_set_anomaly(lua_toboolean(L, 1), lua_toboolean(L, 2));
+  lua_pushboolean(L, on);
+  lua_pushboolean(L, check_nan);
+  return 2;
+}
+
 /* ---- the module ------------------------------------------------------------------------------ */
 
 /* Creates a table with weak keys ("k") or values ("v") and returns its registry reference. */
@@ -462,7 +542,10 @@ static int new_weak(lua_State *L, const char *mode) {
 
 void lt_lua_open_hooks(lua_State *L, int functions, int methods) {
   static const luaL_Reg runner = {"run_job", run_job}, attacher = {"attach_entry", attach_entry};
-  static const luaL_Reg module[] = {{"_custom", custom}, {NULL, NULL}};
+  static const luaL_Reg module[] = {{"_custom", custom},
+                                    {"_saved_hooks", saved_hooks},
+                                    {"_set_anomaly", set_anomaly},
+                                    {NULL, NULL}};
   static const lt_Function own[] = {
       {"register_hook", register_hook, "(Tensor self, function hook) -> nil", true, false},
       {NULL, NULL, NULL, false, false}};

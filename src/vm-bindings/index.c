@@ -206,8 +206,11 @@ static void read_entry(lua_State *L, Key *key, int i) {
   if (!t)
     lt_lua_error(L,
                  "index: expected an integer, a range {first, last}, a tensor or a string such as "
-                 "\"2:5, :\", got %s",
-                 lt_lua_describe(L, i));
+                 "\"2:5, :\", got %s%s",
+                 lt_lua_describe(L, i),
+                 lua_isboolean(L, i) ? "\nhint: x == 0 is one boolean in Lua; x:eq(0), x:lt(0)... "
+                                       "compare each element"
+                                     : "");
   read_tensor(L, key, t);
 }
 

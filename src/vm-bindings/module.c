@@ -60,6 +60,17 @@ static int set_explain(lua_State *L) {
   return 0;
 }
 
+/* _error_path(f): registers the function that is called when an error is raised: f() returns what
+ * is put before its message, the path of the module that is being called, or nil. */
+static int set_error_path(lua_State *L) {
+  lt_Lua *S = lt_lua_state(L);
+  luaL_checktype(L, 1, LUA_TFUNCTION);
+  luaL_unref(L, LUA_REGISTRYINDEX, S->path_ref);
+  lua_settop(L, 1);
+  S->path_ref = luaL_ref(L, LUA_REGISTRYINDEX);
+  return 0;
+}
+
 /* _identity(x) -> a lightuserdata that identifies the tensor x; nil when x is no tensor */
 static int identity_of(lua_State *L) {
   lua_settop(L, 1);
@@ -89,11 +100,9 @@ static int memory_of(lua_State *L) {
 /* Opens all parts. Runs as a closure with the two common upvalues, like every function of the
  * module; the table of the module is at index 1. */
 static int open_parts(lua_State *L) {
-  static const luaL_Reg own[] = {{"_library", set_library},
-                                 {"_explain", set_explain},
-                                 {"_identity", identity_of},
-                                 {"_memory", memory_of},
-                                 {NULL, NULL}};
+  static const luaL_Reg own[] = {{"_library", set_library},       {"_explain", set_explain},
+                                 {"_error_path", set_error_path}, {"_identity", identity_of},
+                                 {"_memory", memory_of},          {NULL, NULL}};
   lua_newtable(L); /* the table of methods */
   lua_newtable(L); /* the table of every op by its own name, internal ones included */
   lua_pushvalue(L, lua_upvalueindex(LT_UP_META));
@@ -116,9 +125,12 @@ static int open_parts(lua_State *L) {
   lt_lua_open_describe(L, 1, 2);
   lt_lua_open_signature(L, 1, 2);
   lt_lua_open_files(L, 1, 2);
+  lt_lua_open_sources(L, 1, 2);
+  lt_lua_open_images(L, 1, 2);
   lt_lua_open_trace(L, 1, 2);
   lt_lua_open_kernel(L, 1, 2);
   lt_lua_open_program(L, 1, 2);
+  lt_lua_open_workers(L, 1, 2);
   lua_settop(L, 3);
   lua_setfield(L, 1, "_ops");
   lua_setfield(L, 1, "_methods");
@@ -150,7 +162,7 @@ int luaopen_lutra_core(lua_State *L) {
   lua_pop(L, 1);
   lt_Lua *S = lua_newuserdatauv(L, sizeof *S, 0);
   memset(S, 0, sizeof *S);
-  S->pending_ref = S->explain_ref = S->summary_ref = LUA_NOREF;
+  S->pending_ref = S->explain_ref = S->path_ref = S->summary_ref = LUA_NOREF;
   luaL_newmetatable(L, STATE);
   lua_pushcfunction(L, state_gc);
   lua_setfield(L, -2, "__gc");

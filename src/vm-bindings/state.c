@@ -42,6 +42,7 @@ static void store_modes(lt_Lua *S) {
   S->in_use[LT_MODE_GRAD]->grad_off = th->grad_off;
   S->in_use[LT_MODE_INFERENCE]->inference_on = th->inference_on;
   S->in_use[LT_MODE_DEVICE]->device = th->default_device;
+  S->in_use[LT_MODE_AUTOCAST]->autocast = th->autocast;
   S->dtype = th->default_dtype;
   S->fallback = th->fallback;
 }
@@ -53,6 +54,7 @@ static void load_modes(const lt_Lua *S) {
   th->grad_off = S->in_use[LT_MODE_GRAD]->grad_off;
   th->inference_on = S->in_use[LT_MODE_INFERENCE]->inference_on;
   th->default_device = S->in_use[LT_MODE_DEVICE]->device;
+  th->autocast = S->in_use[LT_MODE_AUTOCAST]->autocast;
   th->default_dtype = S->dtype;
   th->fallback = S->fallback;
 }
@@ -89,6 +91,9 @@ void lt_lua_end_state(lt_Lua *S) {
   th->has_defaults = false;
   th->grad_off = th->own_grad_off;
   th->inference_on = th->own_inference_on;
+  th->autocast = (lt_Autocast){0};
+  lt_autocast_clear_cache();
+  (void)lt_autograd_pack_by(NULL, NULL);
   lt_memory_on_pressure(NULL, NULL);
   lt_memory_on_where(NULL, NULL);
 }
@@ -277,12 +282,29 @@ static void drop_modes(lua_State *L, lt_Lua *S, lt_Modes *m) {
   forget_modes(S, m);
 }
 
+/* Returns the settings of autocast as one integer, a value of _scope_autocast. */
+static lua_Integer packed_autocast(const lt_Autocast *a) {
+  lua_Integer packed = a->on | (a->no_cache ? 1 << 8 : 0);
+  for (int type = 0; type < LT_DEVICE_KNOWN; type++)
+    packed |= (lua_Integer)a->dtype[type] << (16 + 8 * type);
+  return packed;
+}
+
+static lt_Autocast unpacked_autocast(lua_Integer packed) {
+  lt_Autocast a = {.on = packed & 0xff, .no_cache = packed >> 8 & 1};
+  for (int type = 0; type < LT_DEVICE_KNOWN; type++)
+    a.dtype[type] = packed >> (16 + 8 * type) & 0xff;
+  return a;
+}
+
 /* Pushes the value that m sets for the mode; nil if it sets none. */
 static void push_mode(lua_State *L, const lt_Modes *m, lt_Mode mode) {
   if (!m || !m->own[mode])
     lua_pushnil(L);
   else if (mode == LT_MODE_DEVICE)
     lua_pushstring(L, lt_device_name(m->device));
+  else if (mode == LT_MODE_AUTOCAST)
+    lua_pushinteger(L, packed_autocast(&m->autocast));
   else
     lua_pushboolean(L, mode == LT_MODE_GRAD ? !m->grad_off : m->inference_on);
 }
@@ -292,6 +314,7 @@ static void copy_mode(lt_Modes *to, const lt_Modes *from, lt_Mode mode) {
   if (mode == LT_MODE_GRAD) to->grad_off = from->grad_off;
   if (mode == LT_MODE_INFERENCE) to->inference_on = from->inference_on;
   if (mode == LT_MODE_DEVICE) to->device = from->device;
+  if (mode == LT_MODE_AUTOCAST) to->autocast = from->autocast;
 }
 
 static bool has_any(const lt_Modes *m) {
@@ -337,6 +360,79 @@ static int scope_device(lua_State *L) {
   return change(L, LT_MODE_DEVICE, &from);
 }
 
+/* _scope_autocast(settings | nil) -> the former value. Where autocast is off afterwards, the cached
+ * casts of weights are freed. */
+static int scope_autocast(lua_State *L) {
+  lt_Modes from = {.own = {[LT_MODE_AUTOCAST] = !lua_isnoneornil(L, 1)}};
+  if (from.own[LT_MODE_AUTOCAST]) {
+    from.autocast = unpacked_autocast(luaL_checkinteger(L, 1));
+    for (int type = 0; type < LT_DEVICE_KNOWN; type++)
+      if (from.autocast.dtype[type] > LT_DTYPE_COUNT) from.autocast.dtype[type] = 0;
+  }
+  change(L, LT_MODE_AUTOCAST, &from);
+  if (!lt_thread()->autocast.on) lt_autocast_clear_cache();
+  return 1;
+}
+
+/* Reads the device type at index i: 'cpu', 'cuda' or 'mps', with a number or without. */
+static uint8_t autocast_type(lua_State *L, int i) {
+  const char *name = lt_lua_text(L, i, "autocast", "device_type");
+  size_t n = strcspn(name, ":");
+  for (uint8_t type = 0; type < LT_DEVICE_KNOWN; type++) {
+    const char *known = lt_device_type_name(type);
+    if (lt_autocast_has(type) && strlen(known) == n && memcmp(known, name, n) == 0) return type;
+  }
+  lt_lua_error(L,
+               "autocast: expected \"cpu\", \"cuda\" or \"mps\" for argument 'device_type', got %s",
+               lt_lua_describe(L, i));
+}
+
+/* _autocast_of(device_type) -> enabled, dtype, cache_enabled */
+static int autocast_of(lua_State *L) {
+  lt_lua_enter(L, lt_lua_state(L));
+  uint8_t type = autocast_type(L, 1);
+  const lt_Autocast *a = &lt_thread()->autocast;
+  lua_pushboolean(L, a->on >> type & 1);
+  lua_pushstring(L, lt_dtype_name(lt_autocast_dtype(a, type)));
+  lua_pushboolean(L, !a->no_cache);
+  return 3;
+}
+
+/* _autocast_with(device_type, enabled | nil, dtype | nil, cache_enabled | nil) -> the present
+ * settings with these changes, for _scope_autocast */
+static int autocast_with(lua_State *L) {
+  lt_lua_enter(L, lt_lua_state(L));
+  uint8_t type = autocast_type(L, 1);
+  lt_Autocast a = lt_thread()->autocast;
+  if (!lua_isnoneornil(L, 2))
+    a.on = (uint8_t)(lua_toboolean(L, 2) ? a.on | 1 << type : a.on & ~(1 << type));
+  if (!lua_isnoneornil(L, 3)) {
+    const char *name = lt_lua_text(L, 3, "autocast", "dtype");
+    lt_Dtype dtype = lt_dtype_from_name(name);
+    if (dtype != LT_float16 && dtype != LT_bfloat16)
+      lt_lua_error(L, "autocast: expected \"bfloat16\" or \"float16\" for argument 'dtype', got %s",
+                   lt_lua_describe(L, 3));
+    a.dtype[type] = (uint8_t)(dtype + 1);
+  }
+  if (!lua_isnoneornil(L, 4)) a.no_cache = !lua_toboolean(L, 4);
+  lua_pushinteger(L, packed_autocast(&a));
+  return 1;
+}
+
+/* _autocast_any() -> whether autocast is on for any device type */
+static int autocast_any(lua_State *L) {
+  lt_lua_enter(L, lt_lua_state(L));
+  lua_pushboolean(L, lt_thread()->autocast.on && !lt_thread()->autocast_paused);
+  return 1;
+}
+
+/* _clear_autocast_cache(): frees the cached casts of weights */
+static int clear_autocast_cache(lua_State *L) {
+  (void)L;
+  lt_autocast_clear_cache();
+  return 0;
+}
+
 static int is_grad_enabled(lua_State *L) {
   lt_lua_enter(L, lt_lua_state(L));
   if (lua_gettop(L) > 0) lt_lua_read(L);
@@ -376,7 +472,7 @@ void lt_lua_begin_state(lua_State *L, lt_Lua *S) {
   lua_setmetatable(L, -2);
   S->modes_ref = luaL_ref(L, LUA_REGISTRYINDEX);
   /* The first Lua state on this thread starts with the modes that the embedding program has set. */
-  S->program = (lt_Modes){.own = {true, true, true},
+  S->program = (lt_Modes){.own = {true, true, true, true},
                           .grad_off = first && th->grad_off,
                           .inference_on = first && th->inference_on,
                           .device = first ? lt_device_default() : lt_cpu()};
@@ -389,6 +485,11 @@ void lt_lua_open_state(lua_State *L, int functions, int methods) {
   static const luaL_Reg module[] = {{"_scope_grad", scope_grad},
                                     {"_scope_inference", scope_inference},
                                     {"_scope_device", scope_device},
+                                    {"_scope_autocast", scope_autocast},
+                                    {"_autocast_of", autocast_of},
+                                    {"_autocast_with", autocast_with},
+                                    {"_autocast_any", autocast_any},
+                                    {"_clear_autocast_cache", clear_autocast_cache},
                                     {NULL, NULL}};
   static const lt_Function modes[] = {
       {"is_grad_enabled", is_grad_enabled, "() -> nil", false, true},

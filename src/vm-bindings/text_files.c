@@ -13,6 +13,8 @@
 #include <errno.h>
 #include <lauxlib.h>
 #include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 /* ---- paths ----------------------------------------------------------------------------------- */
 
@@ -123,6 +125,49 @@ static int list(lua_State *L) {
   return 1;
 }
 
+/* make(folder) -> true | nil, reason: creates a folder and those above it that do not exist */
+static int make_folder(lua_State *L) {
+  const char *path = lt_lua_to_path(L, 1);
+  if (!path) return lt_lua_no_path(L);
+  size_t n = strlen(path);
+  char *part = lua_newuserdatauv(L, n + 1, 0);
+  int failed = 0;
+  for (size_t i = 1; i <= n; i++) {
+    if (path[i] != '/' && path[i] != 0) continue;
+    memcpy(part, path, i);
+    part[i] = 0;
+    failed = mkdir(part, 0777) == 0 || errno == EEXIST ? 0 : errno;
+  }
+  struct stat s;
+  if (!failed && (stat(path, &s) != 0 || !S_ISDIR(s.st_mode))) failed = n ? ENOTDIR : ENOENT;
+  if (failed) {
+    lua_pushnil(L);
+    lua_pushfstring(L, "%s: %s", path, strerror(failed));
+    return 2;
+  }
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+/* ---- the process ----------------------------------------------------------------------------- */
+
+/* process() -> the id of this process, the name of the host */
+static int process(lua_State *L) {
+  char host[256] = "";
+  if (gethostname(host, sizeof host - 1) != 0 || !host[0]) strcpy(host, "localhost");
+  lua_pushinteger(L, getpid());
+  lua_pushstring(L, host);
+  return 2;
+}
+
+/* now() -> seconds since 1970, with a fraction */
+static int now(lua_State *L) {
+  struct timespec t;
+  clock_gettime(CLOCK_REALTIME, &t);
+  lua_pushnumber(L, (lua_Number)t.tv_sec + (lua_Number)t.tv_nsec / 1e9);
+  return 1;
+}
+
 /* ---- saving ---------------------------------------------------------------------------------- */
 
 static const char type_name[] = "lutra.replacement";
@@ -179,8 +224,9 @@ static int replacement_abandon(lua_State *L) {
 }
 
 int luaopen_lutra_files(lua_State *L) {
-  static const luaL_Reg functions[] = {{"path", check_path}, {"kind", kind_of}, {"list", list},
-                                       {"replace", replace}, {"check", check},  {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"path", check_path},  {"kind", kind_of},    {"list", list},
+                                       {"make", make_folder}, {"process", process}, {"now", now},
+                                       {"replace", replace},  {"check", check},     {NULL, NULL}};
   static const luaL_Reg methods[] = {
       {"write", replacement_write}, {"commit", replacement_commit}, {NULL, NULL}};
   static const luaL_Reg meta[] = {

@@ -42,16 +42,18 @@ static bool changed_since(const lt_Node *n, const lt_Saved *s) {
  * gradient can be differentiated. Belongs to the scope or to the node. Fails when the tensor was
  * changed in place since. */
 static lt_Tensor *unpack(lt_Node *n, const lt_Saved *s) {
-  if (lt_tensor_version(s->tensor) != s->version) {
+  lt_Tensor *t = s->packed ? lt_scope_own(s->fns->unpack(s->packed)) : s->tensor;
+  if (!t) return NULL;
+  if (!s->packed && lt_tensor_version(t) != s->version) {
     changed_since(n, s);
     return NULL;
   }
-  if (lt_thread()->grad_off) return s->tensor;
+  if (lt_thread()->grad_off) return t;
   lt_Edge own = {n, NULL, -1 - s->what};
   const lt_Edge *edge = s->what >= 0 ? &n->input[s->what].edge : &own;
-  if (s->what < -1 && lt_gradients[n->op].kind == LT_ROW_FIRST) return s->tensor;
-  if (!lt_edge_leads(edge) || !lt_dtype_has_gradient(s->tensor->dtype)) return s->tensor;
-  return lt_scope_own(lt_alias_on(s->tensor, edge));
+  if (s->what < -1 && lt_gradients[n->op].kind == LT_ROW_FIRST) return t;
+  if (!lt_edge_leads(edge) || !lt_dtype_has_gradient(t->dtype)) return t;
+  return lt_scope_own(lt_alias_on(t, edge));
 }
 
 /* Stores an unpacked input in the argument that it belongs to. `list` has room for the tensors of
@@ -201,7 +203,8 @@ bool lt_node_apply(lt_Node *n, lt_Tensor *const *grads, const bool *want, lt_Ten
     return lt_fail("cannot go through the graph a second time: an earlier backward freed it (at "
                    "%s)\nhint: loss:backward{retain_graph = true} the first time",
                    lt_node_op_name(n));
-  if (n->kind == LT_NODE_SLICES) return lt_slices_apply(n, grads, want, in);
-  if (n->kind == LT_NODE_CUSTOM) return lt_custom_apply(n, grads, want, in);
-  return apply_op(n, grads, want, in);
+  bool ok = n->kind == LT_NODE_SLICES   ? lt_slices_apply(n, grads, want, in)
+            : n->kind == LT_NODE_CUSTOM ? lt_custom_apply(n, grads, want, in)
+                                        : apply_op(n, grads, want, in);
+  return n->where ? lt_anomaly_check(n, ok, in) : ok;
 }

@@ -54,9 +54,11 @@ typedef struct lt_Input {
 
 /* A saved tensor: a value that the gradient needs. */
 typedef struct lt_Saved {
-  lt_Tensor *tensor; /* an alias without meta, or a copy */
+  lt_Tensor *tensor; /* an alias without meta, or a copy; NULL: it was packed */
   unsigned version;  /* of the storage when it was saved */
   int16_t what;      /* the input's number, or -1 - the result's */
+  void *packed;      /* what the host stores in its place (lt_PackFns) */
+  const lt_PackFns *fns;
 } lt_Saved;
 
 typedef enum lt_NodeKind {
@@ -106,6 +108,7 @@ struct lt_Node {
   lt_Hooks *hooks;            /* of the tensors that this node has computed */
   lt_AutogradMeta *retainers; /* of its results that retain their grad, a list; not owned */
   char *name;                 /* "MulBackward"; NULL until it is needed */
+  char *where;                /* line of the host's program, of anomaly detection; or NULL */
   lt_Node *dead;              /* next in the list of nodes to be freed */
 };
 
@@ -144,6 +147,8 @@ void lt_node_free_saved(lt_Node *n);
 /* Fills in input i from t, except its edge. The shape, and the strides and offset if `strides`, are
  * stored at *words, which is advanced. */
 void lt_node_set_input(lt_Node *n, int i, const lt_Tensor *t, bool strides, int64_t **words);
+/* Frees a saved tensor, packed or not. */
+void lt_saved_free(lt_Saved *s);
 /* Returns the op's name, "mul", for messages. */
 const char *lt_node_op_name(const lt_Node *n);
 /* Returns "MulBackward", owned by the node. */
@@ -162,6 +167,14 @@ void lt_meta_set_edge(lt_AutogradMeta *meta, lt_Edge edge);
 
 /* Creates an alias of t whose gradient goes to the edge's target. */
 lt_Tensor *lt_alias_on(const lt_Tensor *t, const lt_Edge *edge);
+
+/* ---- anomaly.c ------------------------------------------------------------------------------- */
+
+/* Notes the current line of the host's program in a new node. */
+void lt_anomaly_note(lt_Node *n);
+/* Adds the line of the node to the error of a failed gradient, or checks the gradients of its
+ * inputs for NaN. Returns `ok`, or false where one has NaN; the gradients are released then. */
+bool lt_anomaly_check(const lt_Node *n, bool ok, lt_Tensor **in);
 
 /* ---- view.c ---------------------------------------------------------------------------------- */
 

@@ -672,6 +672,7 @@ static bool enter(Entry *e, const char *name, bool create, int n, lt_Tensor *con
   lt_use_enter(th, &e->use, e->operand, 3);
   e->was_on = lt_grad_set_enabled(create);
   e->was_inference = lt_inference_set_enabled(false);
+  th->autocast_paused++;
   e->op = th->user_op;
   e->in_place = th->user_in_place;
   th->user_op = name;
@@ -688,6 +689,7 @@ static void leave(Entry *e, bool ok) {
   if (e->traced) lt_trace_end(&e->span, ok);
   lt_grad_set_enabled(e->was_on);
   lt_inference_set_enabled(e->was_inference);
+  e->thread->autocast_paused--;
   e->thread->user_op = e->op;
   e->thread->user_in_place = e->in_place;
 }

@@ -39,6 +39,7 @@ lt_Node *lt_node_new(lt_NodeKind kind, int ninputs, int nsaved, int nargs, size_
   if (bytes_at) *bytes_at = (char *)(n->slot + nargs);
   if (ninputs) memset(n->input, 0, ni * sizeof *n->input);
   if (nsaved) memset(n->saved, 0, ns * sizeof *n->saved);
+  if (__builtin_expect(lt_thread()->anomaly, 0)) lt_anomaly_note(n);
   return n;
 }
 
@@ -47,6 +48,13 @@ lt_Node *lt_node_retain(lt_Node *n) {
   atomic_fetch_add_explicit(&n->refs, 1, memory_order_relaxed);
   if (n->hooked) lt_hooks_notify_node(n);
   return n;
+}
+
+void lt_saved_free(lt_Saved *s) {
+  lt_release(s->tensor);
+  s->tensor = NULL;
+  if (s->packed) s->fns->forget(s->packed);
+  s->packed = NULL;
 }
 
 void lt_node_free_saved(lt_Node *n) {
@@ -62,8 +70,7 @@ void lt_node_free_saved(lt_Node *n) {
     return;
   }
   for (int i = 0; i < n->nsaved; i++) {
-    lt_release(n->saved[i].tensor);
-    n->saved[i].tensor = NULL;
+    lt_saved_free(&n->saved[i]);
     n->freed = true;
   }
 }
@@ -71,7 +78,7 @@ void lt_node_free_saved(lt_Node *n) {
 /* Frees a node without references. Nodes that this releases are appended to the thread's list. */
 static void node_free(lt_Node *n) {
   for (int i = 0; i < n->ninputs; i++) lt_edge_clear(&n->input[i].edge);
-  for (int i = 0; i < n->nsaved; i++) lt_release(n->saved[i].tensor);
+  for (int i = 0; i < n->nsaved; i++) lt_saved_free(&n->saved[i]);
   if (n->kind == LT_NODE_SLICES && n->extra) lt_node_release(((lt_Slices *)n->extra)->inner);
   if (n->kind == LT_NODE_SLICES) free(n->extra);
   if (n->kind == LT_NODE_CUSTOM && n->extra) lt_custom_free(n->extra);
@@ -82,6 +89,7 @@ static void node_free(lt_Node *n) {
   }
   if (n->hooks) lt_hooks_free_of_node(n->hooks);
   free(n->name);
+  free(n->where);
   if (n->pooled)
     lt_pool_give(LT_POOL_NODE, n);
   else

@@ -121,8 +121,24 @@ static lt_Tensor *keep_value(const lt_Call *c, lt_Tensor *t) {
 /* Appends a saved tensor; `what` is the input's number, or -1 - the result's. */
 static bool save(lt_Node *n, int *at, lt_Tensor *value, int what) {
   if (!value) return false;
-  n->saved[(*at)++] = (lt_Saved){value, lt_tensor_version(value), (int16_t)what};
+  lt_Saved *s = &n->saved[(*at)++];
+  *s = (lt_Saved){value, lt_tensor_version(value), (int16_t)what, NULL, NULL};
+  const lt_PackFns *fns = lt_thread()->pack_fns;
+  if (!fns || (what < 0 && n->in_place)) return true; /* in place: the result is not there yet */
+  s->packed = fns->pack(lt_thread()->pack_context, value);
+  s->fns = fns;
+  if (!s->packed) return false;
+  lt_release(value);
+  s->tensor = NULL;
   return true;
+}
+
+void *lt_autograd_pack_by(const lt_PackFns *fns, void *context) {
+  lt_Thread *th = lt_thread();
+  void *old = th->pack_context;
+  th->pack_fns = fns;
+  th->pack_context = context;
+  return old;
 }
 
 /* Stores a tensor argument: its shape, its edge and, if it is kept, its value. */
@@ -289,7 +305,8 @@ void lt_autograd_drop_in_place(void *state) { lt_node_release(state); }
  * been written. */
 static void update_versions(lt_Node *n) {
   for (int i = 0; i < n->nsaved; i++)
-    if (n->saved[i].what < 0) n->saved[i].version = lt_tensor_version(n->saved[i].tensor);
+    if (n->saved[i].what < 0 && n->saved[i].tensor)
+      n->saved[i].version = lt_tensor_version(n->saved[i].tensor);
 }
 
 bool lt_autograd_record_in_place(lt_Call *c, void *state) {

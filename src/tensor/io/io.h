@@ -40,9 +40,10 @@ typedef struct lt_Archive {
   lt_ArchiveNote *note;
 } lt_Archive;
 
-/* Reads all tensors and metadata of a safetensors file to the CPU. The caller frees the result with
- * lt_archive_free. */
-lt_Archive *lt_safetensors_load(const char *path);
+/* Reads all tensors and metadata of a safetensors file to the CPU. With `mapped`, tensors of a file
+ * that is not small are mapped into memory where they are aligned (source.h). The caller frees the
+ * result with lt_archive_free. */
+lt_Archive *lt_safetensors_load(const char *path, bool mapped);
 /* Reads from an open file that can seek; `path` is for messages. */
 lt_Archive *lt_safetensors_read(FILE *file, const char *path);
 /* Frees an archive and releases its tensors. NULL is allowed. */
@@ -60,6 +61,11 @@ bool lt_safetensors_save(const char *path, int count, const char *const *names,
  * refused, because they contain pickled code. */
 lt_Tensor *lt_npy_load(const char *path);
 lt_Tensor *lt_npy_read(FILE *file, const char *path);
+/* Reads the n bytes of such a file in memory. */
+lt_Tensor *lt_npy_parse(const void *data, size_t n, const char *path);
+/* Writes the start of a .npy file: magic number, length and header. Returns the number of bytes, a
+ * multiple of 64; 0 with an error for a dtype that NumPy does not have. */
+size_t lt_npy_header(char out[1024], const lt_Tensor *t);
 /* Writes a .npy file of version 1.0. Fails for bfloat16, which NumPy does not have. */
 bool lt_npy_save(const char *path, const lt_Tensor *t);
 

@@ -204,6 +204,14 @@ lt_Tensor *lt_npy_read(FILE *file, const char *path) {
   return read_dict(&h) ? read_elements(file, &h, size - start) : NULL;
 }
 
+lt_Tensor *lt_npy_parse(const void *data, size_t n, const char *path) {
+  FILE *file = n ? fmemopen((void *)(uintptr_t)data, n, "rb") : NULL;
+  if (!file) return lt_error_set(READER ": cannot read \"%s\": it is not a .npy file", path);
+  lt_Tensor *t = lt_npy_read(file, path);
+  fclose(file);
+  return t;
+}
+
 lt_Tensor *lt_npy_load(const char *path) {
   FILE *file = lt_file_open(READER, path);
   lt_Tensor *t = file ? lt_npy_read(file, path) : NULL;
@@ -243,8 +251,13 @@ static const char *code_of(lt_Dtype d) {
   }
 }
 
-/* Writes magic number, length and header; returns the number of bytes, a multiple of 64. */
-static size_t put_header(char out[1024], const lt_Tensor *t) {
+size_t lt_npy_header(char out[1024], const lt_Tensor *t) {
+  if (!code_of(t->dtype)) {
+    lt_error_set(WRITER
+                 ": cannot save dtype \"%s\": NumPy does not support it\nhint: x:to(\"float32\")",
+                 lt_dtype_name(t->dtype));
+    return 0;
+  }
   char order = lt_dtype_size(t->dtype) == 1 ? '|' : lt_host_is_little() ? '<' : '>';
   size_t n = 10;
   n += (size_t)snprintf(out + n, 1024 - n, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
@@ -267,19 +280,15 @@ static size_t put_header(char out[1024], const lt_Tensor *t) {
 /* Writes the file atomically. */
 static bool save(const char *path, const lt_Tensor *t) {
   char header[1024];
-  if (!code_of(t->dtype))
-    return lt_error_set(
-               WRITER
-               ": cannot save dtype \"%s\": NumPy does not support it\nhint: x:to(\"float32\")",
-               lt_dtype_name(t->dtype)),
-           false;
+  size_t length = lt_npy_header(header, t);
+  if (!length) return false;
   lt_Tensor *bytes = lt_file_bytes(WRITER, t);
   if (!bytes) return false;
   lt_Replacement r;
   bool ok = lt_replace_open(&r, WRITER, path);
   if (ok) {
     size_t size = (size_t)t->numel * lt_dtype_size(t->dtype);
-    lt_replace_write(&r, header, put_header(header, t));
+    lt_replace_write(&r, header, length);
     lt_replace_write(&r, lt_tensor_data(bytes), size);
     ok = lt_replace_commit(&r, true);
   }

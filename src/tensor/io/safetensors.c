@@ -7,6 +7,7 @@
 #include "file.h"
 #include "io.h"
 #include "json.h"
+#include "source.h"
 
 #define READER     "load_safetensors"
 #define WRITER     "save_safetensors"
@@ -26,9 +27,11 @@ typedef struct Entry {
 /* A file that is being read; owns the entries, their names and the metadata. */
 typedef struct Reading {
   FILE *file;
+  lt_Source *source; /* of `file`, whose tensors it may map; NULL: the file is read in order */
   const char *path;
   lt_Json json;
-  uint64_t data_size; /* bytes after the header */
+  uint64_t data_start; /* offset of the bytes after the header */
+  uint64_t data_size;
   Entry *entry;
   lt_ArchiveNote *note;
   int count, room, notes, note_room;
@@ -244,8 +247,22 @@ static bool check_layout(Reading *r) {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
+/* Returns a tensor that is mapped into memory, or a copy where it cannot be. */
+static lt_Tensor *map_tensor(const Reading *r, const Entry *e) {
+  int64_t count = (int64_t)((e->end - e->begin) / lt_dtype_size(e->dtype));
+  int64_t strides[LT_MAX_DIMS];
+  lt_Tensor *flat =
+      lt_source_tensor(r->source, r->data_start + e->begin, e->dtype, count, !lt_host_is_little());
+  if (!flat) return NULL;
+  lt_shape_strides(e->ndim, e->shape, strides);
+  lt_Tensor *t = lt_geometry(flat, 0, e->ndim, e->shape, strides);
+  lt_release(flat);
+  return t;
+}
+
 /* Reads the bytes of one tensor, and converts them from little-endian. NULL with an error. */
 static lt_Tensor *read_tensor(const Reading *r, const Entry *e) {
+  if (r->source) return map_tensor(r, e);
   lt_Tensor *t = lt_file_empty(READER, r->path, e->dtype, e->ndim, e->shape);
   size_t size = (size_t)(e->end - e->begin);
   if (!t || size == 0) return t;
@@ -324,31 +341,39 @@ static bool header_length(Reading *r, size_t *length) {
     return wrong(r, "it is not a safetensors file, its header would be larger than 100 MB");
   if (n > size - 8) return wrong(r, "it is truncated, its header is longer than the file");
   *length = (size_t)n;
+  r->data_start = 8 + n;
   r->data_size = size - 8 - n;
   return true;
 }
 
-lt_Archive *lt_safetensors_read(FILE *file, const char *path) {
-  Reading r = {.file = file, .path = path};
+/* Reads the header, then the tensors. NULL with an error. */
+static lt_Archive *read_file(Reading *r) {
   size_t length;
-  if (!header_length(&r, &length)) return NULL;
+  if (!header_length(r, &length)) return NULL;
   char *header = malloc(length + 1);
   lt_Archive *a = NULL;
   if (!header)
-    wrong(&r, "out of memory");
-  else if (fread(header, 1, length, file) != length)
-    wrong(&r, "read error");
+    wrong(r, "out of memory");
+  else if (fread(header, 1, length, r->file) != length)
+    wrong(r, "read error");
   else
-    a = read_all(&r, header, length);
+    a = read_all(r, header, length);
   free(header);
-  close_reading(&r);
+  close_reading(r);
   return a;
 }
 
-lt_Archive *lt_safetensors_load(const char *path) {
-  FILE *file = lt_file_open(READER, path);
-  lt_Archive *a = file ? lt_safetensors_read(file, path) : NULL;
-  if (file) fclose(file);
+lt_Archive *lt_safetensors_read(FILE *file, const char *path) {
+  Reading r = {.file = file, .path = path};
+  return read_file(&r);
+}
+
+lt_Archive *lt_safetensors_load(const char *path, bool mapped) {
+  lt_Source *source = lt_source_open(READER, path, mapped);
+  if (!source) return NULL;
+  Reading r = {.file = lt_source_file(source), .source = source, .path = path};
+  lt_Archive *a = read_file(&r);
+  lt_source_close(source);
   return a;
 }
 
