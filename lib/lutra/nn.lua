@@ -4,34 +4,41 @@
 local lt = require "lutra"
 local args = require "lutra.internal.args"
 local strict_table = require "lutra.internal.strict_table"
-local activations = require "lutra.nn.activations"
 local containers = require "lutra.nn.containers"
-local losses = require "lutra.nn.losses"
-local convolution = require "lutra.nn.convolution"
-local batch_norm = require "lutra.nn.batch_norm"
-local windows = require "lutra.nn.windows"
 
 local nn = {
   Module = require "lutra.nn.module",
   Linear = require "lutra.nn.linear",
   LayerNorm = require "lutra.nn.layer_norm",
-  Embedding = require "lutra.nn.embedding",
-  Dropout = require "lutra.nn.dropout",
+  GroupNorm = require "lutra.nn.group_norm",
+  RMSNorm = require "lutra.nn.rms_norm",
+  Bilinear = require "lutra.nn.bilinear",
   Flatten = require "lutra.nn.flatten",
+  MultiheadAttention = require "lutra.nn.multihead_attention",
+  AdaptiveLogSoftmaxWithLoss = require "lutra.nn.adaptive_softmax",
+  LinearCrossEntropyLoss = require "lutra.nn.linear_cross_entropy",
+  Unflatten = require "lutra.nn.unflatten",
   Sequential = containers.Sequential,
   ModuleList = containers.ModuleList,
+  ModuleDict = require "lutra.nn.module_dict",
   functional = require "lutra.nn.functional",
   init = require "lutra.nn.initializers",
   utils = require "lutra.nn.utils",
   parallel = require "lutra.nn.parallel",
+  modules = require "lutra.nn.modules",
 }
 nn.DataParallel = nn.parallel.DataParallel
 
-for name, class in pairs(activations) do nn[name] = class end
-for name, class in pairs(losses) do nn[name] = class end
-for name, class in pairs(convolution) do nn[name] = class end
-for name, class in pairs(batch_norm) do nn[name] = class end
-for name, class in pairs(windows) do nn[name] = class end
+-- Files that define several classes.
+for _, file in ipairs {
+  "lutra.nn.activations", "lutra.nn.losses", "lutra.nn.convolution", "lutra.nn.batch_norm",
+  "lutra.nn.instance_norm", "lutra.nn.response_norm", "lutra.nn.windows", "lutra.nn.dropout",
+  "lutra.nn.distances", "lutra.nn.embedding", "lutra.nn.parameter_containers",
+  "lutra.nn.lazy", "lutra.nn.recurrent", "lutra.nn.recurrent_cells", "lutra.nn.transformer",
+  "lutra.nn.transformer_layers",
+} do
+  for name, class in pairs(require(file)) do nn[name] = class end
+end
 
 local parse_parameter = args.signature("Parameter", "Tensor data, bool requires_grad = true")
 
@@ -50,4 +57,4 @@ nn.is_module = nn.Module.is_module
 --- Returns whether `x` is an nn.Parameter; `x` may be any value.
 function nn.is_parameter(x) return lt.is_parameter(x) end
 
-return strict_table.strict(nn, "nn")
+return strict_table.lazy(nn, "nn", {summary = "lutra.nn.summary"})

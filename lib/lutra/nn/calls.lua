@@ -81,4 +81,22 @@ function calls.chain(co)
   return coroutine.wrap(chain)((coroutine.running()))
 end
 
+--- Returns the path of the innermost module being called, from a variable or the class of the
+-- outermost one, as errors put it before their message: "net.blocks.3.attn.qkv: ", or
+-- "Sequential.1: "; " > " comes before the class of a module that its caller does not contain.
+-- Returns nil outside of a module that another one calls.
+function calls.error_path()
+  local list = calls.chain()
+  if #list < 2 then return nil end
+  local path, nested = list[1].name or list[1].class, false
+  for i = 2, #list do
+    local call = list[i]
+    if not rawequal(call.module, list[i - 1].module) then
+      nested = true
+      path = path .. (call.name and "." .. call.name or " > " .. call.class)
+    end
+  end
+  return nested and path .. ": " or nil
+end
+
 return calls

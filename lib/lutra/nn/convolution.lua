@@ -76,10 +76,11 @@ end
 local function define(class, n)
   local Layer = Convolution:extend(class)
   local convolve = lt[("conv%dd"):format(n)]
-  local parse = args.signature(class, "int(>=0) in_channels, int(>=0) out_channels, "
-    .. "ints kernel_size, ints stride = 1, 'same'|'valid'|ints padding = 0, ints dilation = 1, "
-    .. "int groups = 1, bool bias = true, 'zeros'|'reflect'|'replicate'|'circular' padding_mode "
-    .. "= 'zeros', device? device = nil, dtype? dtype = nil")
+  Layer._options = "int(>=0) out_channels, ints kernel_size, ints stride = 1, "
+    .. "'same'|'valid'|ints padding = 0, ints dilation = 1, int groups = 1, bool bias = true, "
+    .. "'zeros'|'reflect'|'replicate'|'circular' padding_mode = 'zeros', device? device = nil, "
+    .. "dtype? dtype = nil"
+  local parse = args.signature(class, "int(>=0) in_channels, " .. Layer._options)
 
   function Layer:init(...)
     local inputs, outputs, kernel, stride, padding, dilation, groups, bias, mode, device, dtype =
@@ -134,10 +135,10 @@ local Conv3d = define("Conv3d", 3)
 local function define_transpose(class, n)
   local Layer = Convolution:extend(class)
   local convolve = lt[("conv_transpose%dd"):format(n)]
-  local parse = args.signature(class, "int(>=0) in_channels, int(>=0) out_channels, "
-    .. "ints kernel_size, ints stride = 1, ints padding = 0, ints output_padding = 0, "
-    .. "int groups = 1, bool bias = true, ints dilation = 1, 'zeros' padding_mode = 'zeros', "
-    .. "device? device = nil, dtype? dtype = nil")
+  Layer._options = "int(>=0) out_channels, ints kernel_size, ints stride = 1, ints padding = 0, "
+    .. "ints output_padding = 0, int groups = 1, bool bias = true, ints dilation = 1, "
+    .. "'zeros' padding_mode = 'zeros', device? device = nil, dtype? dtype = nil"
+  local parse = args.signature(class, "int(>=0) in_channels, " .. Layer._options)
 
   function Layer:init(...)
     local inputs, outputs, kernel, stride, padding, more, groups, bias, dilation, mode, device,

@@ -1,34 +1,44 @@
---- nn.Dropout: random zeroing of elements during training (Srivastava et al. 2014).
+--- Dropouts: layers that zero elements or channels at random during training (Srivastava et al.
+-- 2014). In evaluation mode they return their input unchanged.
 
-local lt = require "lutra"
 local args = require "lutra.internal.args"
-local Module = require "lutra.nn.module"
-local numbers = require "lutra.internal.numbers"
+local layers = require "lutra.nn.layers"
+local F = require "lutra.nn.functional"
 
-local Dropout = Module:extend "Dropout"
+local dropouts = {}
 
-local parse = args.signature("Dropout", "float p = 0.5, bool inplace = false")
+-- Defines the class `name`, which calls the function `f` of F in training mode.
+local function define(name, f)
+  dropouts[name] = layers.define(name, "float p = 0.5, bool inplace = false", function(self, x)
+    if not self.training or self.p == 0 then return x end
+    return F[f](x, self.p, true, self.inplace)
+  end, {
+    prepare = function(self)
+      args.check(self.p >= 0 and self.p <= 1,
+        "%s: expected a probability from 0 to 1 for argument 'p', got %g", name, self.p)
+    end,
+  })
+end
 
 --- nn.Dropout(p = 0.5, inplace = false): in training mode, sets each element to zero with
 -- probability `p` and divides the others by 1 - p. With `inplace`, overwrites its input. In
--- evaluation mode, returns the input unchanged. Raises an error unless 0 <= p <= 1.
-function Dropout:init(...)
-  self.p, self.inplace = parse(...)
-  args.check(self.p >= 0 and self.p <= 1,
-    "Dropout: expected a probability from 0 to 1 for argument 'p', got %g", self.p)
-end
+-- evaluation mode, returns the input unchanged. Draws from the default generator of the tensor's
+-- device. Raises an error unless 0 <= p <= 1.
+define("Dropout", "dropout")
+--- nn.Dropout1d(p = 0.5, inplace = false): zeroes whole channels of {N, C, L} or {C, L} with
+-- probability `p` and divides the others by 1 - p. Options as for nn.Dropout.
+define("Dropout1d", "dropout1d")
+--- nn.Dropout2d(p = 0.5, inplace = false): zeroes whole channels of {N, C, H, W} with probability
+-- `p` and divides the others by 1 - p. Options as for nn.Dropout.
+define("Dropout2d", "dropout2d")
+--- nn.Dropout3d(p = 0.5, inplace = false): zeroes whole channels of {N, C, D, H, W} with
+-- probability `p` and divides the others by 1 - p. Options as for nn.Dropout.
+define("Dropout3d", "dropout3d")
+--- nn.AlphaDropout(p = 0.5, inplace = false): sets elements to SELU's limit for -inf with
+-- probability `p`, and scales all so that mean and variance are kept (Klambauer et al. 2017).
+define("AlphaDropout", "alpha_dropout")
+--- nn.FeatureAlphaDropout(p = 0.5, inplace = false): nn.AlphaDropout of whole channels of {N, C,
+-- ...}.
+define("FeatureAlphaDropout", "feature_alpha_dropout")
 
---- Maps a tensor of any shape to one of the same shape. Draws from the default generator of the
--- tensor's device.
-function Dropout:forward(x)
-  self:check_tensor(x)
-  if not self.training or self.p == 0 then return x end
-  local y = lt.dropout(x, self.p, true)
-  return self.inplace and x:copy_(y) or y
-end
-
-function Dropout:extra_repr()
-  return "p=" .. numbers.text(self.p, "%g") .. (self.inplace and ", inplace=true" or "")
-end
-
-return Dropout
+return dropouts

@@ -40,19 +40,30 @@ local function fans(title, tensor)
   return shape[2] * field, shape[1] * field
 end
 
+--- Returns fan_in and fan_out of a weight {out, in, kernel...}: the numbers of inputs and outputs
+-- of each unit. Raises an error for fewer than 2 dimensions.
+function init._calculate_fan_in_and_fan_out(tensor)
+  args.expect(lt.is_tensor(tensor), "_calculate_fan_in_and_fan_out", "a tensor", "tensor", tensor)
+  return fans("_calculate_fan_in_and_fan_out", tensor)
+end
+
 local gains = {linear = 1, sigmoid = 1, tanh = 5 / 3, relu = math.sqrt(2), selu = 3 / 4}
+for dims = 1, 3 do
+  gains["conv" .. dims .. "d"], gains["conv_transpose" .. dims .. "d"] = 1, 1
+end
 
 local parse_gain = args.signature("calculate_gain",
   "any? nonlinearity = nil, float? param = nil")
 
---- Returns the recommended gain of a nonlinearity: "linear", "sigmoid", "tanh", "relu", "selu" or
--- "leaky_relu" (`param` is its negative slope, 0.01 by default). Raises an error for any other.
+--- Returns the recommended gain of a nonlinearity: "linear", "conv1d" to "conv3d",
+-- "conv_transpose1d" to "conv_transpose3d", "sigmoid", "tanh", "relu", "selu" or "leaky_relu"
+-- (`param` is its negative slope, 0.01 by default). Raises an error for any other.
 function init.calculate_gain(...)
   local nonlinearity, slope = parse_gain(...)
   if nonlinearity == "leaky_relu" then return math.sqrt(2 / (1 + (slope or 0.01) ^ 2)) end
   return args.check(gains[nonlinearity],
-    "calculate_gain: expected one of leaky_relu, linear, relu, selu, sigmoid, tanh for argument "
-    .. "'nonlinearity', got \"%s\"", tostring(nonlinearity))
+    "calculate_gain: expected one of leaky_relu, linear, relu, selu, sigmoid, tanh, conv1d... for "
+    .. "argument 'nonlinearity', got \"%s\"", tostring(nonlinearity))
 end
 
 local parse_uniform = args.signature("uniform_",
@@ -178,6 +189,7 @@ end
 -- of the leaky ReLU that follows.
 function init.kaiming_uniform_(...)
   local tensor, a, mode, nonlinearity, generator = parse_kaiming_uniform(...)
+  if tensor:numel() == 0 then return tensor end
   local bound = math.sqrt(3) * kaiming_std("kaiming_uniform_", tensor, a, mode, nonlinearity)
   return uniform(tensor, -bound, bound, generator)
 end
@@ -186,8 +198,90 @@ end
 -- returns it (He et al. 2015). The options are those of kaiming_uniform_.
 function init.kaiming_normal_(...)
   local tensor, a, mode, nonlinearity, generator = parse_kaiming_normal(...)
+  if tensor:numel() == 0 then return tensor end
   return normal(tensor, 0, kaiming_std("kaiming_normal_", tensor, a, mode, nonlinearity),
     generator)
+end
+
+local parse_dirac = args.signature("dirac_", "Tensor tensor, int(>=1) groups = 1")
+
+--- Fills the weight {out, in, kernel...} of a convolution of 1 to 3 dimensions with zeros, and ones
+-- at the center of the kernels that map channel i of a group to channel i, so that the convolution
+-- keeps as many channels as possible; returns it. Raises an error for another number of dimensions,
+-- and when `groups` does not divide the number of output channels.
+function init.dirac_(...)
+  local tensor, groups = parse_dirac(...)
+  args.check(tensor.ndim >= 3 and tensor.ndim <= 5,
+    "dirac_: expected 3 to 5 dimensions for argument 'tensor', got shape %s",
+    tostring(tensor.shape))
+  local out = tensor:size(1)
+  args.check(out % groups == 0, "dirac_: expected a divisor of the number of output channels (%d) "
+    .. "for argument 'groups', got %d", out, groups)
+  local center, each = {}, out // groups
+  for i = 3, tensor.ndim do center[i - 2] = tensor:size(i) // 2 + 1 end
+  lt.no_grad(function()
+    tensor:zero_()
+    for group = 0, groups - 1 do
+      for i = 1, math.min(each, tensor:size(2)) do
+        tensor[{group * each + i, i, table.unpack(center)}] = 1
+      end
+    end
+  end)
+  return tensor
+end
+
+-- Returns the number of rows and columns of a tensor seen as a matrix {size(1), rest}.
+local function as_matrix(tensor)
+  local rows = tensor:size(1)
+  return rows, rows == 0 and 0 or tensor:numel() // rows
+end
+
+local parse_orthogonal = args.signature("orthogonal_",
+  "Tensor tensor, float gain = 1, Generator? generator = nil")
+
+--- Fills a tensor, seen as a matrix {size(1), rest}, with `gain` times a random (semi-)orthogonal
+-- matrix; returns it (Saxe, McClelland, Ganguli 2013). The matrix is Q of the QR factorization of a
+-- normal one, with the signs of R's diagonal, which makes it uniformly distributed. Raises an error
+-- for fewer than 2 dimensions.
+function init.orthogonal_(...)
+  local tensor, gain, generator = parse_orthogonal(...)
+  args.check(tensor.ndim >= 2,
+    "orthogonal_: expected at least 2 dimensions for argument 'tensor', got shape %s",
+    tostring(tensor.shape))
+  if tensor:numel() == 0 then return tensor end
+  local rows, columns = as_matrix(tensor)
+  return lt.no_grad(function()
+    local shape = {math.max(rows, columns), math.min(rows, columns)}
+    local normals = normal(tensor:new_empty(shape), 0, 1, generator)
+    local q, r = lt.linalg.qr(normals)
+    q = q * r:diagonal():sign()
+    if rows < columns then q = q:t() end
+    return tensor:copy_(q:reshape(tensor.shape) * gain)
+  end)
+end
+
+local parse_sparse = args.signature("sparse_",
+  "Tensor tensor, float sparsity, float std = 0.01, Generator? generator = nil")
+
+--- Fills a matrix from the normal distribution with deviation `std`, with the fraction `sparsity`
+-- of each column (rounded up) set to zero; returns it (Martens 2010). Raises an error unless the
+-- tensor has 2 dimensions.
+function init.sparse_(...)
+  local tensor, sparsity, std, generator = parse_sparse(...)
+  args.check(tensor.ndim == 2,
+    "sparse_: expected 2 dimensions for argument 'tensor', got shape %s", tostring(tensor.shape))
+  local rows, columns = tensor:size(1), tensor:size(2)
+  local zeros = math.ceil(sparsity * rows)
+  args.check(zeros >= 0 and zeros <= rows,
+    "sparse_: expected a number from 0 to 1 for argument 'sparsity', got %g", sparsity)
+  lt.no_grad(function()
+    normal(tensor, 0, std, generator)
+    if zeros == 0 or columns == 0 then return end
+    local options = {device = tensor.device}
+    local order = uniform(lt.empty({rows, columns}, options), 0, 1, generator):argsort(1)
+    tensor:scatter_(1, order[{{1, zeros}}], 0)
+  end)
+  return tensor
 end
 
 return strict_table.strict(init, "nn.init")

@@ -7,9 +7,9 @@ local Module = require "lutra.nn.module"
 
 local Linear = Module:extend "Linear"
 
-local parse = args.signature("Linear",
-  "int(>=0) in_features, int(>=0) out_features, bool bias = true, device? device = nil, "
-  .. "dtype? dtype = nil")
+Linear._options = "int(>=0) out_features, bool bias = true, device? device = nil, "
+  .. "dtype? dtype = nil"
+local parse = args.signature("Linear", "int(>=0) in_features, " .. Linear._options)
 
 --- nn.Linear(in_features, out_features, {bias = true, device, dtype}): a layer with `weight`
 -- {out_features, in_features} and `bias` {out_features} (nil with bias = false). Both start from

@@ -1,7 +1,7 @@
 --- Pools, unfold and fold, padding and resizing as layers: a function of F and its options.
 
 local args = require "lutra.internal.args"
-local Module = require "lutra.nn.module"
+local layers = require "lutra.nn.layers"
 local F = require "lutra.nn.functional"
 
 local windows = {}
@@ -16,61 +16,21 @@ local FRACTIONAL = "ints kernel_size, ints? output_size = nil, float|floats? out
   .. "bool return_indices = false, Tensor? _random_samples = nil"
 local RESIZED = "ints? size = nil, float|floats? scale_factor = nil"
 
--- The text of an option: a number, a list, a boolean or a string.
-local function text_of(value)
-  if type(value) ~= "table" then return tostring(value) end
-  local parts = {}
-  for i, v in ipairs(value) do parts[i] = tostring(v) end
-  return #parts == 1 and parts[1] or "{" .. table.concat(parts, ", ") .. "}"
-end
-
--- Defines the class `name`. `signature` declares its options, which are stored and printed in this
--- order; `compute(self, x, ...)` is forward.
-local function define_layer(name, signature, compute)
-  local class = Module:extend(name)
-  local parse, params = args.signature(name, signature), {}
-  for option in (", " .. signature):gmatch ",%s+%S+%s+([%w_]+)" do params[#params + 1] = option end
-
-  function class:init(...)
-    local values = table.pack(parse(...))
-    for i, option in ipairs(params) do self[option] = values[i] end
-  end
-
-  function class:forward(x, ...) return compute(self, self:check_tensor(x), ...) end
-
-  function class:extra_repr()
-    local parts = {}
-    for _, option in ipairs(params) do
-      local value = self[option]
-      if value ~= nil then parts[#parts + 1] = option .. "=" .. text_of(value) end
-    end
-    return table.concat(parts, ", ")
-  end
-
-  windows[name] = class
-  return params
-end
-
--- Defines a layer that calls a function of F with its options.
+-- Defines a layer that calls the function `f` of F with its options.
 local function define(name, signature, f)
-  local params
-  params = define_layer(name, signature, function(self, x)
-    local named = {x}
-    for _, option in ipairs(params) do named[option] = self[option] end
-    return F[f](named)
-  end)
+  windows[name] = layers.define_function(name, signature, f)
 end
 
 -- Defines the inverse of a pool of maxima; forward also takes the indices and the output size.
 local function define_unpool(name, f)
-  define_layer(name, WINDOW, function(self, x, indices, size)
+  windows[name] = layers.define(name, WINDOW, function(self, x, indices, size)
     return F[f](x, indices, self.kernel_size, self.stride, self.padding, size)
   end)
 end
 
 -- Defines a layer that pads `dims` dims with a mode of F.pad. `value` declares one more option.
 local function define_padding(name, dims, mode, value)
-  define_layer(name, "ints padding" .. (value or ""), function(self, x)
+  windows[name] = layers.define(name, "ints padding" .. (value or ""), function(self, x)
     local padding = self.padding
     args.check(#padding == 1 or #padding == 2 * dims,
       "%s: expected 1 or %d numbers for argument 'padding', got %d", name, 2 * dims, #padding)

@@ -1,15 +1,8 @@
---- Attention with projections, and softmax variants.
+--- Attention with projections, and samples of softmax.
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
 local F = require "lutra.nn.functional"
-
-lt._define{
-  signature = "F.softmin(Tensor input, dim dim, dtype? dtype = nil)",
-  doc = "Softmin along dim: softmax(-x).",
-  example = "F.softmin(lt.tensor{1., 2.}, 1)",
-  fn = function(x, dim, dtype) return F.softmax(-x, dim, dtype) end,
-}
 
 lt._define{
   signature = "F.gumbel_softmax(Tensor logits, float tau = 1, bool hard = false, "
@@ -37,8 +30,11 @@ local function check(condition, text, ...)
 end
 
 -- The additive form of a mask: -inf where a bool mask is true.
-local function additive(mask, dtype)
-  if mask == nil or mask.dtype ~= "bool" then return mask and mask:to(dtype) end
+local function additive(name, mask, dtype)
+  if mask == nil then return nil end
+  check(mask.dtype == "bool" or mask:is_floating_point(),
+    "expected dtype \"bool\" or a float dtype for argument '%s', got \"%s\"", name, mask.dtype)
+  if mask.dtype ~= "bool" then return mask:to(dtype) end
   return lt.zeros(mask.shape, {dtype = dtype, device = mask.device}):masked_fill(mask, -math.huge)
 end
 
@@ -48,6 +44,9 @@ local function projected(query, key, value, o)
   local bq, bk, bv
   if not o.use_separate_proj_weight then
     check(o.in_proj_weight, "expected a tensor for argument 'in_proj_weight', got nil")
+    if o.query == o.key and o.key == o.value then
+      return table.unpack(F.linear(query, o.in_proj_weight, o.in_proj_bias):chunk(3, -1))
+    end
     wq, wk, wv = table.unpack(o.in_proj_weight:chunk(3))
   else
     check(wq and wk and wv, "expected q_proj_weight, k_proj_weight and v_proj_weight with "
@@ -55,6 +54,16 @@ local function projected(query, key, value, o)
   end
   if o.in_proj_bias then bq, bk, bv = table.unpack(o.in_proj_bias:chunk(3)) end
   return F.linear(query, wq, bq), F.linear(key, wk, bk), F.linear(value, wv, bv)
+end
+
+-- Raises an error unless key and value {S, N, *} fit together, and to the query.
+local function check_sizes(query, key, value, separate)
+  check(key:size(2) == query:size(2), "expected the batch size of query, %s, for argument 'key', "
+    .. "got %s", tostring(query.shape), tostring(key.shape))
+  check(key:size(1) == value:size(1) and key:size(2) == value:size(2)
+    and (separate or key:size(3) == value:size(3)),
+    "expected the shape of key, %s, for argument 'value', got %s", tostring(key.shape),
+    tostring(value.shape))
 end
 
 -- {L, N, E} -> {N * heads, L, E / heads}
@@ -76,7 +85,7 @@ end
 
 local function join_masks(mask, padding, batch, heads, keys)
   if padding == nil then return mask end
-  check(padding:size(1) == batch and padding:size(2) == keys,
+  check(padding.ndim == 2 and padding:size(1) == batch and padding:size(2) == keys,
     "expected shape {%d, %d} for argument 'key_padding_mask', got %s", batch, keys,
     tostring(padding.shape))
   padding = padding:reshape(batch, 1, 1, keys):expand(batch, heads, 1, keys)
@@ -86,17 +95,19 @@ end
 
 local function check_mask(mask, rows, length, keys)
   if mask == nil then return nil end
+  local shape = tostring(mask.shape)
   if mask.ndim == 2 then mask = mask:unsqueeze(1) end
   check(mask.ndim == 3 and (mask:size(1) == 1 or mask:size(1) == rows) and mask:size(2) == length
     and mask:size(3) == keys, "expected shape {%d, %d} or {%d, %d, %d} for argument 'attn_mask', "
-    .. "got %s", length, keys, rows, length, keys, tostring(mask.shape))
+    .. "got %s", length, keys, rows, length, keys, shape)
   return mask
 end
 
--- The results of the heads {N * heads, L, d} and, when needed, the weights.
-local function attend(q, k, v, mask, dropout, need_weights)
+-- The results of the heads {N * heads, L, d} and, when needed, the weights. Without a mask and
+-- weights, the attention may be causal.
+local function attend(q, k, v, mask, dropout, need_weights, is_causal)
   if not need_weights then
-    return F.scaled_dot_product_attention(q, k, v, mask, dropout)
+    return F.scaled_dot_product_attention(q, k, v, mask, dropout, is_causal)
   end
   local scores = (q * (1 / math.sqrt(q:size(3)))):bmm(k:transpose(2, 3))
   if mask then scores = scores + mask end
@@ -125,8 +136,9 @@ local function forward(o)
     query.ndim)
   check(key.ndim == query.ndim and value.ndim == query.ndim, "expected %d dimensions, query's, for "
     .. "arguments 'key' and 'value', got %d and %d", query.ndim, key.ndim, value.ndim)
-  local padding = additive(o.key_padding_mask, query.dtype)
-  local mask = additive(o.attn_mask, query.dtype)
+  check(not o.is_causal or o.attn_mask, "expected attn_mask with is_causal, got nil")
+  local padding = additive("key_padding_mask", o.key_padding_mask, query.dtype)
+  local mask = additive("attn_mask", o.attn_mask, query.dtype)
   if not batched then
     query, key, value = query:unsqueeze(2), key:unsqueeze(2), value:unsqueeze(2)
     padding = padding and padding:unsqueeze(1)
@@ -136,10 +148,13 @@ local function forward(o)
     .. "query, got %d", o.embed_dim_to_check, size)
   check(heads > 0 and size % heads == 0, "expected a divisor of %d for argument 'num_heads', "
     .. "got %d", size, heads)
-  check(not o.is_causal or mask, "expected attn_mask with is_causal, got nil")
+  check_sizes(query, key, value, o.use_separate_proj_weight)
   local rows = batch * heads
   local q, k, v = projected(query, key, value, o)
-  mask = check_mask(mask, rows, length, key:size(1))
+  mask = check_mask(mask, rows, length, o.static_k and o.static_k:size(2) or key:size(1))
+  local is_causal = o.is_causal and not padding and not o.need_weights and not o.bias_k
+    and not o.add_zero_attn
+  if is_causal then mask = nil end
   check((o.bias_k == nil) == (o.bias_v == nil), "expected both of bias_k and bias_v, got one")
   if o.bias_k then
     check(not o.static_k and not o.static_v, "expected no static_k and static_v with bias_k")
@@ -154,7 +169,8 @@ local function forward(o)
   end
   local keys = k:size(2)
   mask = join_masks(mask, padding, batch, heads, keys)
-  local out, weights = attend(q, k, v, mask, o.training and o.dropout_p or 0, o.need_weights)
+  local out, weights = attend(q, k, v, mask, o.training and o.dropout_p or 0, o.need_weights,
+    is_causal)
   out = out:transpose(1, 2):reshape(length, batch, size)
   out = F.linear(out, o.out_proj_weight, o.out_proj_bias)
   if not batched then out = out:squeeze(2) end

@@ -22,13 +22,44 @@ end
 
 -- ---- distances
 
+local warned = false
+
+-- Checks that x and y can be broadcast together; warns when their shapes differ.
+local function check_shapes(title, x, y)
+  if x.shape == y.shape then return end
+  tensors.check_broadcast(title, x, y)
+  if warned then return end
+  warned = true
+  warn(("%s: the target's shape %s is not the input's shape %s: both are broadcast, which is "
+    .. "likely to be a mistake"):format(title, tostring(y.shape), tostring(x.shape)))
+end
+
+-- Defines F.<name>, an op of the runtime with a warning.
+local function define_difference(name, doc)
+  lt._define{
+    signature = "F.F_" .. name .. "(Tensor input, Tensor target, " .. LEGACY
+      .. ", Tensor? weight = nil)",
+    doc = doc .. " Different shapes are broadcast, with a warning.",
+    example = ("F.%s(lt.tensor{1., 2.}, lt.tensor{1.5, 4.})"):format(name),
+    fn = function(x, y, size_average, reduce, reduction, weight)
+      check_shapes(name, x, y)
+      return lt._ops[name](x, y, size_average, reduce, reduction, weight)
+    end,
+  }
+end
+
+define_difference("mse_loss",
+  "Mean squared error: the mean of (input - target)^2, with weights of input's shape.")
+define_difference("l1_loss",
+  "Mean absolute error: the mean of |input - target|, with weights of input's shape.")
+
 lt._define{
   signature = "F.smooth_l1_loss(Tensor input, Tensor target, " .. LEGACY
     .. ", float(>=0) beta = 1)",
   doc = "Mean of d^2 / (2 beta) for differences |d| below beta, of |d| - beta / 2 beyond.",
   example = "F.smooth_l1_loss(lt.tensor{1., 2.}, lt.tensor{1.5, 4.})",
   fn = function(x, y, size_average, reduce, reduction, beta)
-    tensors.check_broadcast("smooth_l1_loss", x, y)
+    check_shapes("smooth_l1_loss", x, y)
     local distance = (x - y):abs()
     if beta > 0 then
       local near = distance:clamp{max = beta}
@@ -44,7 +75,7 @@ lt._define{
   doc = "Mean of d^2 / 2 for differences |d| up to delta, of delta (|d| - delta / 2) beyond.",
   example = "F.huber_loss(lt.tensor{1., 2.}, lt.tensor{1.5, 4.})",
   fn = function(x, y, reduction, delta, weight)
-    tensors.check_broadcast("huber_loss", x, y)
+    check_shapes("huber_loss", x, y)
     args.expect(delta > 0, "huber_loss", "a number above 0", "delta", delta)
     local distance = (x - y):abs()
     local near = distance:clamp{max = delta}

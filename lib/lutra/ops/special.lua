@@ -43,9 +43,10 @@ lt._define{
 
 local function mvlgamma(x, p)
   args.expect(p >= 1, "mvlgamma", "an integer of at least 1", "p", p)
-  local sum = x:lgamma()
-  for j = 2, p do sum = sum + (x - (j - 1) / 2):lgamma() end
-  return p == 1 and sum or sum + p * (p - 1) / 4 * math.log(math.pi)
+  if p == 1 then return x:lgamma() end
+  if not x:is_floating_point() then x = x:to(lt.get_default_dtype()) end
+  local shifts = lt.arange(0, (p - 1) / 2, 0.5, {dtype = x.dtype, device = x.device})
+  return (x:unsqueeze(-1) - shifts):lgamma():sum(-1) + p * (p - 1) / 4 * math.log(math.pi)
 end
 lt._define{
   signature = "lt.mvlgamma(Tensor self, int p)",
