@@ -9,4 +9,7 @@ for _, module in ipairs(require("lutra.internal.folder").modules(...)) do
   optim[class.__name] = class
 end
 
-return require("lutra.internal.strict_table").strict(optim, "optim")
+return require("lutra.internal.strict_table").lazy(optim, "optim", {
+  lr_scheduler = "lutra.optim.lr_scheduler",
+  swa_utils = "lutra.optim.swa_utils",
+})

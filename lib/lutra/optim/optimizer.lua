@@ -5,53 +5,36 @@
 -- two forms:
 --
 --   update(self, p, grad, state, group)   for one parameter, with any ops
---   apply(self, params, grads, buffers, group, step, fresh)
+--   apply(self, params, grads, buffers, group, step, fresh, values)
 --                                         for lists of parameters, with one op of the kind
 --                                         "map" (LT_MAP in ops.def)
 --
 -- With `apply`, the class also defines `buffers(self, group)`, which returns the names of the
--- tensors that a parameter's state needs under these settings. They start as zeros, and
--- `buffers[name]` is the list of them. One call gets the parameters that agree in `step` (the
--- number of steps, including this one), `fresh` (true when the first of their buffers was created
--- for this call) and device. `counts` is true when the state holds `step`. The lists are reused by
--- the next call, so `apply` must not keep them.
+-- tensors that a parameter's state needs under these settings. `buffers[name]` is the list of them.
+-- `values` is a list of the names of further numbers in the state; apply gets them as the table
+-- `values`, and stores their new values in it. Buffers and numbers start as initial(self, name,
+-- group), buffers of a class without this method as zeros. One call gets the parameters that agree
+-- in `step` (the number of steps, including this one), in their numbers, in `fresh` (true when the
+-- first of their buffers was created for this call) and in device. `counts` is true when the state
+-- holds `step`. The lists are reused by the next call, so `apply` must not keep them.
 --
 -- Invariant: a parameter is in exactly one group; `state` is keyed by the parameter itself, whose
 -- identity module:to and load_state_dict preserve.
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
+local batches = require "lutra.optim.base.batches"
 local core = require "lutra.core"
 local explain = require "lutra.internal.explain"
+local hooks = require "lutra.optim.base.hooks"
 local numbers = require "lutra.internal.numbers"
+local parameters = require "lutra.optim.base.parameters"
+local state_dict = require "lutra.optim.base.state_dict"
 
-local fail, check = args.fail, args.check
+local check = args.check
 
 local Optimizer = {__name = "Optimizer"}
 Optimizer.__index = Optimizer
-
--- Returns a list of parameters from a tensor, a list, or an iterator such as net:parameters().
--- Raises an error for any other value.
-local function to_list(title, given)
-  if lt.is_tensor(given) then return {given} end
-  local list = {}
-  if args.is_callable(given) and not lt.nn.is_module(given) then
-    for p in given do list[#list + 1] = p end
-  elseif args.is_plain(given) then
-    for i, p in ipairs(given) do list[i] = p end
-    if #list == 1 and type(list[1]) == "function" then return to_list(title, list[1]) end
-  else
-    fail("%s: expected tensors for argument 'params', got %s\nhint: net:parameters(), a list of "
-      .. "tensors, or a list of groups {params = ...}", title, args.show(given))
-  end
-  return list
-end
-
-local function check_parameter(title, p)
-  check(lt.is_tensor(p), "%s: expected tensors in argument 'params', got %s", title, args.show(p))
-  check(p.is_leaf, "%s: cannot optimize the result of an op: it is not a leaf tensor\n"
-    .. "hint: nn.Parameter(x:detach())", title)
-end
 
 local function copy(t)
   local new = {}
@@ -117,16 +100,13 @@ local function by_name(self, ...)
   return settings
 end
 
-local function read_settings(self, given) return by_name(self, self.read_settings(given)) end
+--- Returns all settings of a group from a table of some of them. Raises an error for a wrong one.
+function Optimizer:complete(given) return by_name(self, self.read_settings(given)) end
 
-local function is_groups(params)
-  return args.is_plain(params) and args.is_plain(params[1])
-end
-
---- optim.X(params, {lr = ...}): `params` is net:parameters(), a list of tensors, or a list of
--- groups {params = ..., lr = ...}; one table, optim.X{net:parameters(), lr = ...}, is accepted
--- too. Raises an error for a tensor that is no leaf, for one that is listed twice, and for an
--- empty list.
+--- optim.X(params, {lr = ...}): `params` is net:parameters(), net:named_parameters(), a list of
+-- tensors, a list of pairs {name, tensor}, or a list of groups {params = ..., lr = ...}; one table,
+-- optim.X{net:parameters(), lr = ...}, is accepted too. Raises an error for a tensor that is no
+-- leaf, for one that is listed twice, and for an empty list.
 function Optimizer:init(...)
   local function read_defaults(params, ...)
     check(params ~= nil, "%s: expected tensors for argument 'params', got nil\n"
@@ -136,14 +116,15 @@ function Optimizer:init(...)
     return params
   end
   local params = read_defaults(self.read(...))
-  if not is_groups(params) then
+  if not parameters.are_groups(params) then
     params = {{params = params}}
   end
   for _, group in ipairs(params) do self:add_param_group(group) end
 end
 
---- Adds a group {params = ..., lr = ...}. Settings that it lacks have the defaults of the
--- optimizer. Raises an error as the constructor does, and then adds nothing.
+--- Adds a group {params = ..., lr = ...}; `params` is as for the constructor. Settings that it
+-- lacks have the defaults of the optimizer. Raises an error as the constructor does, and then adds
+-- nothing.
 function Optimizer:add_param_group(group)
   local title, given = self.__name, copy(self.defaults)
   check(args.is_plain(group) and group.params ~= nil,
@@ -151,20 +132,8 @@ function Optimizer:add_param_group(group)
   for key, value in pairs(group) do
     if key ~= "params" then given[key] = value end
   end
-  local new = read_settings(self, given)
-  new.params = to_list(title, group.params)
-  check(#new.params > 0, "%s: expected at least one tensor for argument 'params', got none%s",
-    title, type(group.params) == "function"
-      and "\nhint: an iterator ends after one pass; make a new one: net:parameters()" or "")
-  local seen = {}
-  for _, other in ipairs(self.param_groups) do
-    for _, p in ipairs(other.params) do seen[p] = true end
-  end
-  for _, p in ipairs(new.params) do
-    check_parameter(title, p)
-    check(not seen[p], "%s: expected different tensors in argument 'params', got one twice", title)
-    seen[p] = true
-  end
+  local new = self:complete(given)
+  new.params, new.param_names = parameters.list(title, group.params, self.param_groups)
   self:check_group(new)
   table.insert(self.param_groups, new)
 end
@@ -172,246 +141,123 @@ end
 --- Raises an error when the settings of a group contradict each other; a class may define its own.
 function Optimizer.check_group() end
 
---- Sets p.grad of every parameter to nil, which frees the gradients.
-function Optimizer:zero_grad()
-  for _, group in ipairs(self.param_groups) do
-    for _, p in ipairs(group.params) do p.grad = nil end
-  end
+--- Returns the shape of the tensor `name` in the state of the parameter p, or nil when it may have
+-- any; load_state_dict checks it. A class may define its own.
+function Optimizer:state_shape(_, p)
+  args.expect(lt.is_tensor(p), "state_shape", "a tensor", "p", p)
+  return self.apply and p.shape or nil
 end
 
-local function state_of(self, p)
-  local state = self.state[p]
-  if not state then
-    state = {}
-    self.state[p] = state
+local parse_zero_grad = args.signature("zero_grad", "bool set_to_none = true")
+
+--- Sets p.grad of every parameter to nil, which frees the gradients; with set_to_none = false,
+-- fills the gradients with zeros.
+function Optimizer:zero_grad(...)
+  local set_to_none = parse_zero_grad(...)
+  for _, group in ipairs(self.param_groups) do
+    for _, p in ipairs(group.params) do
+      if set_to_none then
+        p.grad = nil
+      elseif p.grad then
+        p.grad = p.grad:detach():zero_()
+      end
+    end
   end
-  return state
 end
 
 -- Updates a group's parameters one by one.
 local function update_each(self, group)
   for _, p in ipairs(group.params) do
     local grad = p.grad
-    if grad then self:update(p, grad, state_of(self, p), group) end
-  end
-end
-
--- The list of unused batches, linked by `next`. Most of the cost of a step of a small model is the
--- allocation of these tables, so they are reused.
-local unused = nil
-
--- Returns an empty batch, linked in front of `next`.
-local function new_batch(names, step, fresh, device, next)
-  local batch = unused or
-    {count = 0, params = {}, grads = {}, states = {}, lists = {}, buffers = {}}
-  unused = batch.next
-  batch.step, batch.fresh, batch.device, batch.next = step, fresh, device, next
-  for k = 1, #names do
-    local list = batch.lists[k] or {}
-    batch.lists[k], batch.buffers[names[k]] = list, list
-  end
-  return batch
-end
-
--- Clears a batch and adds it to the unused ones.
-local function free_batch(batch, names)
-  local params, grads, states, lists = batch.params, batch.grads, batch.states, batch.lists
-  for i = 1, batch.count do params[i], grads[i], states[i] = nil, nil, nil end
-  for k = 1, #names do
-    local list = lists[k]
-    batch.buffers[names[k]] = nil
-    for i = 1, batch.count do list[i] = nil end
-  end
-  batch.count, batch.made, batch.next, unused = 0, false, unused, batch
-end
-
--- Returns the batch with these properties, searched from `batch` on, or nil.
-local function find_batch(batch, step, fresh, device)
-  while batch do
-    if batch.step == step and batch.fresh == fresh and batch.device == device then return batch end
-    batch = batch.next
-  end
-end
-
--- Returns the parameters of a group that have a gradient as batches, one per call of apply, linked
--- by `next`; nil without any. This loop dominates a step of a small model.
-local function batches_of(self, group, names)
-  local first, last = nil, nil
-  local counts, count, states = self.counts, #names, self.state
-  local grads, common = core._gradients(group.params)
-  for i, p in ipairs(group.params) do
-    local grad = grads[i]
-    if grad then
-      local state, step, device = states[p] or state_of(self, p), nil, common or p.device
-      if counts then step = (state.step or 0) + 1 end
-      local fresh = count > 0 and not state[names[1]]
-      if not last or last.step ~= step or last.fresh ~= fresh or last.device ~= device then
-        last = find_batch(first, step, fresh, device)
-        if not last then
-          last = new_batch(names, step, fresh, device, first)
-          first = last
-        end
-      end
-      local n, lists = last.count + 1, last.lists
-      last.count, last.params[n], last.grads[n], last.states[n] = n, p, grad, state
-      for k = 1, count do
-        local buffer = state[names[k]]
-        if not buffer then buffer, last.made = lt.zeros_like(p), true end
-        lists[k][n] = buffer
-      end
-    end
-  end
-  return first
-end
-
--- Updates the parameters of a batch. Their state changes only after the op has succeeded.
-local function apply(self, batch, group)
-  local states, step = batch.states, batch.step
-  self:apply(batch.params, batch.grads, batch.buffers, group, step, batch.fresh)
-  if step then
-    for i = 1, batch.count do states[i].step = step end
-  end
-  if not batch.made then return end
-  for name, list in pairs(batch.buffers) do
-    for i = 1, batch.count do states[i][name] = list[i] end
-  end
-end
-
-local function apply_all(self, group)
-  local names = self:buffers(group)
-  local batch = batches_of(self, group, names)
-  while batch do
-    local next = batch.next
-    apply(self, batch, group)
-    free_batch(batch, names)
-    batch = next
+    if grad then self:update(p, grad, batches.state_of(self, p), group) end
   end
 end
 
 local function update_all(self)
   for _, group in ipairs(self.param_groups) do
-    (self.update and update_each or apply_all)(self, group)
+    (self.update and update_each or batches.apply)(self, group)
   end
+end
+
+--- Performs a step without its callbacks; a class that calls the closure several times defines its
+-- own.
+function Optimizer:advance(closure)
+  local loss
+  if closure ~= nil then loss = lt.enable_grad(closure) end
+  lt.no_grad(update_all, self)
+  return loss
 end
 
 --- Updates every parameter that has a gradient, in place and without recording. `closure`, if
 -- given, is called first with gradients enabled: it computes the loss and calls backward. Returns
 -- what the closure returned.
 function Optimizer:step(closure)
-  if closure == nil then
-    lt.no_grad(update_all, self)
-    return
+  if closure ~= nil then
+    args.expect(args.is_callable(closure), self.__name, "a function", "closure", closure)
   end
-  args.expect(args.is_callable(closure), self.__name, "a function", "closure", closure)
-  local loss = lt.enable_grad(closure)
-  lt.no_grad(update_all, self)
+  if not self.hooks then return self:advance(closure) end
+  local inputs = hooks.run(self, "step_pre", {closure, n = closure and 1 or 0})
+  local loss = self:advance(inputs[1])
+  hooks.run(self, "step_post", inputs)
   return loss
 end
 
--- Returns the list of the parameters of all groups, in order.
-local function numbered(self)
-  local list = {}
-  for _, group in ipairs(self.param_groups) do
-    for _, p in ipairs(group.params) do list[#list + 1] = p end
-  end
-  return list
+--- Calls hook(optimizer, inputs) before each step; `inputs` is a packed list of the arguments of
+-- step. A result that is not nil replaces it. Returns a handle with :remove().
+function Optimizer:register_step_pre_hook(hook)
+  return hooks.add(self, "step_pre", "register_step_pre_hook", hook)
 end
+
+--- Calls hook(optimizer, inputs) after each step. Returns a handle with :remove().
+function Optimizer:register_step_post_hook(hook)
+  return hooks.add(self, "step_post", "register_step_post_hook", function(...) hook(...) end)
+end
+
+--- Calls hook(optimizer) before each state_dict, before the hooks registered earlier if `prepend`
+-- is true. Returns a handle with :remove().
+function Optimizer:register_state_dict_pre_hook(hook, prepend)
+  return hooks.add(self, "state_dict_pre", "register_state_dict_pre_hook", hook, prepend)
+end
+
+--- Calls hook(optimizer, state_dict) after each state_dict; a result that is not nil replaces the
+-- state dict. Returns a handle with :remove().
+function Optimizer:register_state_dict_post_hook(hook, prepend)
+  return hooks.add(self, "state_dict_post", "register_state_dict_post_hook", hook, prepend)
+end
+
+--- Calls hook(optimizer, state_dict) before each load_state_dict; a result that is not nil replaces
+-- the state dict. Returns a handle with :remove().
+function Optimizer:register_load_state_dict_pre_hook(hook, prepend)
+  return hooks.add(self, "load_pre", "register_load_state_dict_pre_hook", hook, prepend)
+end
+
+--- Calls hook(optimizer) after each load_state_dict. Returns a handle with :remove().
+function Optimizer:register_load_state_dict_post_hook(hook, prepend)
+  return hooks.add(self, "load_post", "register_load_state_dict_post_hook", hook, prepend)
+end
+
+local parse_state_dict = args.signature("state_dict", "int base = 1")
 
 --- Returns the state as plain tables {state, param_groups}: state[i] is that of parameter i,
 -- counted from 1 over all groups, and each group lists these numbers instead of the parameters.
--- The tensors are shared with the optimizer.
-function Optimizer:state_dict()
-  local state, groups, i = {}, {}, 0
-  for k, group in ipairs(self.param_groups) do
-    groups[k] = copy(group)
-    groups[k].params = {}
-    for _, p in ipairs(group.params) do
-      i = i + 1
-      table.insert(groups[k].params, i)
-      if self.state[p] then state[i] = copy(self.state[p]) end
-    end
-  end
-  return {state = state, param_groups = groups}
+-- {base = 0} counts from 0, as PyTorch does; names are PyTorch's. The tensors are shared with the
+-- optimizer.
+function Optimizer:state_dict(...)
+  local base = parse_state_dict(...)
+  hooks.run(self, "state_dict_pre")
+  return hooks.run(self, "state_dict_post", state_dict.of(self, base))
 end
 
--- Returns a value of the state for parameter `p`: a tensor as a copy on the device of p.
-local function adopt(p, value)
-  if not lt.is_tensor(value) then return value end
-  return value:detach():to{device = p.device, copy = true}
-end
+local parse_load = args.signature("load_state_dict", "int base = 1")
 
--- Returns why the settings of a saved group contradict each other, or nil.
-local function group_conflict(self, given)
-  local settings = {}
-  for _, option in ipairs(self.options) do settings[option.name] = given[option.name] end
-  settings = read_settings(self, settings)
-  local ok, message = pcall(self.check_group, self, settings)
-  return not ok and tostring(message):gsub("^.-" .. self.__name .. ": ", "", 1) or nil
-end
-
--- Returns why `saved` does not match the optimizer, or nil.
-local function mismatch(self, saved)
-  if type(saved) ~= "table" or type(saved.state) ~= "table"
-    or type(saved.param_groups) ~= "table" then
-    return "expected a table {state = ..., param_groups = ...}"
-  end
-  if #saved.param_groups ~= #self.param_groups then
-    return ("expected %d parameter groups, got %d"):format(#self.param_groups,
-      #saved.param_groups)
-  end
-  for k, group in ipairs(self.param_groups) do
-    local given = saved.param_groups[k]
-    local params = type(given) == "table" and given.params
-    if type(params) ~= "table" then
-      return ("expected {params = ..., lr = ...} for group %d"):format(k)
-    end
-    local count = #params
-    if count ~= #group.params then
-      return ("expected %d parameters in group %d, got %d"):format(#group.params, k, count)
-    end
-    for _, option in ipairs(self.options) do
-      local value = given[option.name]
-      if value ~= nil and not pcall(read_settings, self, {[option.name] = value}) then
-        return ("expected %s for %s of group %d, got %s"):format(option.expected, option.name, k,
-          args.show(value))
-      end
-    end
-    local reason = group_conflict(self, given)
-    if reason then return reason end
-  end
-  for i, p in ipairs(numbered(self)) do
-    local given = saved.state[i] or {}
-    if type(given) ~= "table" then
-      return ("expected a table for the state of parameter %d"):format(i)
-    end
-    for name, value in pairs(given) do
-      if lt.is_tensor(value) and tostring(value.shape) ~= tostring(p.shape) then
-        return ("expected shape %s for %s of parameter %d, got %s"):format(tostring(p.shape), name,
-          i, tostring(value.shape))
-      end
-    end
-  end
-end
-
---- Loads the result of state_dict of an optimizer of the same class with groups of the same sizes;
--- tensors are copied to the devices of the parameters. All of it is checked first: an error leaves
--- the optimizer unchanged.
-function Optimizer:load_state_dict(saved)
-  local reason = mismatch(self, saved)
-  check(not reason, "%s: load_state_dict: %s", self.__name, reason)
-  local state = {}
-  for i, p in ipairs(numbered(self)) do
-    if saved.state[i] then
-      state[p] = {}
-      for name, value in pairs(saved.state[i]) do state[p][name] = adopt(p, value) end
-    end
-  end
-  for k, group in ipairs(self.param_groups) do
-    for key, value in pairs(saved.param_groups[k]) do
-      if key ~= "params" then group[key] = value end
-    end
-  end
-  self.state = state
+--- Loads the result of state_dict of an optimizer of the same class with groups of the same sizes,
+-- or of PyTorch's. The groups of a state dict list the numbers of its parameters, so that it is
+-- read correctly whatever `base` is. Tensors are copied to the devices and dtypes of the
+-- parameters. All of it is checked first: an error leaves the optimizer unchanged.
+function Optimizer:load_state_dict(saved, ...)
+  parse_load(...)
+  state_dict.load(self, hooks.run(self, "load_pre", saved))
+  hooks.run(self, "load_post")
 end
 
 --- Returns the class and each group with its settings, one line each.
