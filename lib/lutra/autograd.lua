@@ -327,4 +327,35 @@ end
 
 autograd.Function = Function
 
+--- lt.autograd.gradcheck and gradgradcheck: see lutra.autograd.gradcheck.
+for name, f in pairs(require "lutra.autograd.gradcheck") do autograd[name] = f end
+for name, f in pairs(require "lutra.autograd.anomaly") do autograd[name] = f end
+autograd.functional = require "lutra.autograd.functional"
+autograd.graph = require "lutra.autograd.graph"
+
+--- once_differentiable(backward): returns the function `backward` of an autograd.Function whose
+-- gradients cannot be differentiated: a backward through them raises an error.
+function autograd.once_differentiable(backward)
+  local Once = autograd.Function:extend "once_differentiable"
+  function Once.forward(_, result) return result end
+  function Once.backward()
+    fail("backward: cannot differentiate the gradient of an autograd.Function: its backward is "
+      .. "declared once_differentiable")
+  end
+  return function(ctx, ...)
+    if not core.is_grad_enabled() then return backward(ctx, ...) end
+    local grads = table.pack(...)
+    local results = table.pack(no_grad(backward, ctx, ...))
+    local needed = false
+    for i = 1, grads.n do needed = needed or core.is_tensor(grads[i]) and grads[i].requires_grad end
+    if not needed then return table.unpack(results, 1, results.n) end
+    for i = 1, results.n do
+      if core.is_tensor(results[i]) then
+        results[i] = Once(results[i], table.unpack(grads, 1, grads.n))
+      end
+    end
+    return table.unpack(results, 1, results.n)
+  end
+end
+
 return require("lutra.internal.strict_table").strict(autograd, "lt.autograd")
