@@ -2,7 +2,8 @@
 --
 -- A dataset is a class with get(i), which returns the values of sample i, and __len. One that can
 -- fetch many samples at once also has get_batch(indices), which the loader then calls instead of
--- collating single samples.
+-- collating single samples. The names of PyTorch's methods, __getitem__ for get and __len__ for
+-- __len, are accepted, too.
 
 local args = require "lutra.internal.args"
 
@@ -27,7 +28,8 @@ end
 -- Squares:get(i) and Squares:__len(). Raises an error unless `name` is a string.
 function Dataset:extend(name)
   args.expect(type(name) == "string", "extend", "a string", "name", name)
-  local class = {__name = name, __len = self.__len, __tostring = self.__tostring}
+  local class = {__name = name, __len = self.__len, __tostring = self.__tostring,
+    __add = self.__add}
   class.__index = index_by(class)
   class.__names = class -- where __index looks, for completion
   return setmetatable(class, {
@@ -40,15 +42,22 @@ end
 function Dataset.init() end
 
 --- Returns the values of sample i; every class defines its own.
-function Dataset:get()
+function Dataset:get(i)
+  local get = self.__getitem__
+  if get then return get(self, i) end
   args.fail("%s: cannot read a sample: the class has no method get", getmetatable(self).__name)
 end
 
 --- #dataset: returns the number of samples; every class defines its own.
 function Dataset:__len()
+  local length = self.__len__
+  if length then return length(self) end
   args.fail("%s: cannot count the samples: the class has no method __len",
     getmetatable(self).__name)
 end
+
+--- a + b: returns the data.ConcatDataset of two datasets.
+function Dataset.__add(a, b) return require "lutra.data.concat_dataset"({a, b}) end
 
 function Dataset:__tostring()
   return ("%s of %d samples"):format(getmetatable(self).__name, #self)

@@ -1,88 +1,87 @@
 --- data.DataLoader: iterates over a dataset in batches.
 --
--- A pass is a sequence of sample indices that is cut into batches. A dataset with get_batch serves
--- a batch by one gather per tensor, any other by get and a collate function. A loader with a GPU
--- as its device prefetches one batch: the next batch is copied from pinned memory on a separate
+-- A pass is a sequence of batches of sample indices. A dataset with get_batch serves a batch by one
+-- gather per tensor, any other by get and a collate function, here or in workers. A loader with a
+-- GPU as its device prefetches one batch: the next batch is copied from pinned memory on a separate
 -- stream while the program uses the current one.
 --
--- Invariants: each call of iter() is an independent pass with its own order. A batch is returned
--- only after the program's stream has been made to wait for its copy.
+-- Invariants: each call of iter() is an independent pass with its own order. Batch k of a pass
+-- draws random numbers from a seed of its own, so that the number of workers does not change a
+-- batch. A batch is returned only after the program's stream has been made to wait for its copy.
 
 local core = require "lutra.core"
 local lt = require "lutra"
 local args = require "lutra.internal.args"
-local collate = require "lutra.data.collate"
+local fetch = require "lutra.data.fetch"
+local indices_of = require "lutra.data.indices"
+local read_options = require "lutra.data.options"
 
 local DataLoader = {__name = "DataLoader"}
 DataLoader.__index = DataLoader
 
-local parse = args.signature("DataLoader", "table|Tensor dataset, int(>=1) batch_size = 1, "
-  .. "bool shuffle = false, any? sampler = nil, int(>=0) num_workers = 0, "
+local LARGEST_SEED = (1 << 53) - 1
+
+local parse = args.signature("DataLoader", "table|Tensor dataset, any? batch_size = nil, "
+  .. "bool? shuffle = nil, any? sampler = nil, any? batch_sampler = nil, int(>=0) num_workers = 0, "
   .. "function? collate_fn = nil, bool pin_memory = false, bool drop_last = false, "
-  .. "Generator? generator = nil, device? device = nil")
+  .. "float(>=0) timeout = 0, function? worker_init_fn = nil, any? multiprocessing_context = nil, "
+  .. "Generator? generator = nil, int(>=1)? prefetch_factor = nil, "
+  .. "bool persistent_workers = false, device? pin_memory_device = nil, bool in_order = true, "
+  .. "device? device = nil")
 
-local function check_dataset(dataset)
-  local ok = not args.is_plain(dataset) and not lt.is_tensor(dataset)
-    and args.is_callable(dataset.get)
-  return args.check(ok and dataset,
-    "DataLoader: expected a dataset for argument 'dataset', got %s\n"
-    .. "hint: data.DataLoader(data.TensorDataset(X, Y))", args.show(dataset))
-end
-
---- data.DataLoader(dataset, {batch_size = 1, shuffle = false, generator, drop_last = false,
--- collate_fn, sampler, device, pin_memory = false}): a loader, over which `for x, y in
--- loader:iter() do` iterates. `shuffle` draws a new order for each pass, from `generator`.
--- `sampler` gives the indices of a pass: a list, an integer tensor, or a function that returns an
--- iterator. `drop_last` omits an incomplete last batch. `collate_fn` returns the values of a batch
--- from a list of samples, each the list of what get returned. With `pin_memory`, batches are in
--- page-locked memory when there is an accelerator. `device` is the device that batches are moved
--- to; for a GPU, the next batch is fetched and copied while the current one is used. num_workers
--- must be 0. Raises an error for a value that is no dataset.
+--- data.DataLoader(dataset, batch_size = 1, shuffle = false, sampler, batch_sampler, num_workers =
+-- 0, collate_fn, pin_memory = false, drop_last = false, timeout = 0, worker_init_fn,
+-- multiprocessing_context, generator, prefetch_factor, persistent_workers = false,
+-- pin_memory_device, in_order = true, device): a loader, over which `for x, y in loader:iter() do`
+-- iterates. `dataset` is an object with get(i) and a length, a list, a tensor, or an iterable
+-- dataset.
+--
+-- `batch_size = false` returns single samples. `shuffle` draws a new order for each pass, from
+-- `generator`. `sampler` gives the indices of a pass: a data.Sampler, a list, an integer tensor, or
+-- a function that returns an iterator; `batch_sampler` gives the list of indices of each batch.
+-- `drop_last` omits an incomplete last batch. `collate_fn` returns the values of a batch from a
+-- list of samples: the value that get returned, or the list of several. With `pin_memory`, batches
+-- are in page-locked memory when there is an accelerator. `device` is the device that batches are
+-- moved to; for a GPU, the next batch is fetched and copied while the current one is used.
+-- `multiprocessing_context` and `pin_memory_device` are accepted without an effect.
+--
+-- With `num_workers` above 0, that many threads fetch batches, each with a Lua state of its own and
+-- a copy of the dataset that shares its tensors; `prefetch_factor` (2) is the number of batches
+-- that each prepares ahead, `timeout` the number of seconds until a batch must be ready (0: no
+-- limit), `worker_init_fn(id)` is called in each worker at its start, `persistent_workers` keeps
+-- them for the next pass, and without `in_order` batches come as soon as they are ready. Raises an
+-- error for a value that is no dataset and for options that exclude each other.
 function DataLoader:init(...)
-  local dataset, batch_size, shuffle, sampler, workers, collate_fn, pin, drop_last, generator,
-    device = parse(...)
-  args.check(not (shuffle and sampler), "DataLoader: cannot shuffle: the sampler gives the order")
-  args.check(workers == 0,
-    "DataLoader: expected 0 for argument 'num_workers', got %d: batches are made in this process",
-    workers)
-  self.dataset, self.batch_size, self.shuffle = check_dataset(dataset), batch_size, shuffle
-  self.sampler, self.collate_fn, self.pin_memory = sampler, collate_fn, pin
-  self.drop_last, self.generator = drop_last, generator
-  self.device = device and args.device("DataLoader", device)
+  for name, value in pairs(read_options(parse(...))) do self[name] = value end
 end
 
--- Returns the indices of one pass as an integer tensor.
-local function order_of(self)
-  local sampler = self.sampler
-  if self.shuffle then return lt.randperm(#self.dataset, {generator = self.generator}) end
-  if sampler == nil then return lt.arange(#self.dataset) end
-  if lt.is_tensor(sampler) then return sampler end
-  if args.is_callable(sampler) then
-    local list = {}
-    for index in sampler() do list[#list + 1] = index end
-    sampler = list
+--- #loader: returns the number of batches of a pass. Raises an error when the dataset or the
+-- sampler has no length.
+function DataLoader:__len()
+  if self.iterable then
+    local n, size = #self.dataset, self.batch_size
+    if not size then return n end
+    return self.drop_last and n // size or (n + size - 1) // size
   end
-  return lt.tensor(sampler, {dtype = "int64"})
+  return indices_of.count("DataLoader", self.batch_sampler or self.sampler)
 end
 
-local function count_samples(self)
-  local sampler = self.sampler
-  if sampler == nil then return #self.dataset end
-  if lt.is_tensor(sampler) then return sampler:numel() end
-  if args.is_callable(sampler) then
-    args.fail("DataLoader: cannot count the batches: the sampler is a function")
+-- Returns a function that returns the indices of the next batch, nil at the end.
+local function batches_of(self)
+  if self.iterable then
+    local count = self.batch_size or 1
+    return function() return count end
   end
-  return #sampler
+  local sampler = self.batch_sampler
+  if sampler and args.is_callable(sampler.batches) then return sampler:batches() end
+  local order, next_index = indices_of.source("DataLoader", sampler or self.sampler)
+  if not order then return next_index end
+  local list, i = order:totable(), 0
+  return function()
+    i = i + 1
+    return list[i]
+  end
 end
-
-local function count_batches(self, samples)
-  if self.drop_last then return samples // self.batch_size end
-  return (samples + self.batch_size - 1) // self.batch_size
-end
-
---- #loader: returns the number of batches of a pass. Raises an error when the sampler is a
--- function.
-function DataLoader:__len() return count_batches(self, count_samples(self)) end
 
 -- Returns a value with each tensor in it, also in tables, replaced by fn(tensor).
 local function map(value, fn)
@@ -100,27 +99,21 @@ end
 
 local function pinned(x) return x.is_cpu and x:pin_memory() or x end
 
-local function fetch(self, indices)
-  local dataset = self.dataset
-  if args.is_callable(dataset.get_batch) and not self.collate_fn then
-    return dataset:get_batch(indices)
-  end
-  local samples = indices:totable()
-  for k, i in ipairs(samples) do samples[k] = table.pack(dataset:get(i)) end
-  return (self.collate_fn or collate)(samples)
+-- Returns the seed of a pass; batch k draws from seed + k. It is drawn for every pass, whatever
+-- the number of workers.
+local function draw_seed(self)
+  local options = {generator = self.generator, dtype = "int64", device = "cpu"}
+  return lt.randint(0, LARGEST_SEED, {1}, options):item()
 end
 
 -- Returns a function that returns the next batch of a pass as a packed list, nil at the end.
-local function fetcher(self)
-  local order = order_of(self)
-  local samples, batch = order:numel(), 0
-  local batches = count_batches(self, samples)
+local function local_pass(self, next_indices, seed)
+  local fetcher, k = fetch.new(self), 0
   return function()
-    if batch == batches then return nil end
-    local first = batch * self.batch_size + 1
-    batch = batch + 1
-    local last = math.min(first + self.batch_size - 1, samples)
-    return table.pack(fetch(self, order[{{first, last}}]))
+    local indices = next_indices()
+    if indices == nil then return nil end
+    k = k + 1
+    return fetch.seeded(fetcher, indices, seed + k)
   end
 end
 
@@ -184,14 +177,41 @@ end
 
 --- Returns an iterator over the batches of a new pass: `for x, y in loader:iter() do`.
 function DataLoader:iter()
-  local next_batch = fetcher(self)
+  local next_indices, seed = batches_of(self), draw_seed(self)
+  local next_batch, closing
+  if self.num_workers > 0 then
+    next_batch, closing = require("lutra.data.workers").pass(self, next_indices, seed)
+  else
+    next_batch = local_pass(self, next_indices, seed)
+  end
   local ahead = self.device and core._accelerator.has_streams(self.device)
-  return (ahead and prefetching_pass or direct_pass)(self, next_batch)
+  return (ahead and prefetching_pass or direct_pass)(self, next_batch), nil, nil, closing
+end
+
+--- pairs(loader): iterates over the batches of a new pass with their numbers:
+-- `for i, x, y in pairs(loader) do`.
+function DataLoader:__pairs()
+  local next_batch, state, control, closing = self:iter()
+  local i = 0
+  local function numbered(first, ...)
+    if first == nil then return nil end
+    i = i + 1
+    return i, first, ...
+  end
+  return function() return numbered(next_batch(state, control)) end, nil, nil, closing
+end
+
+-- loader(): the loader as an iterator, `for x, y in loader do`. The pass begins when the loop
+-- begins, which passes nil, and one loop runs at a time.
+function DataLoader:__call(_, control)
+  if control == nil or not self.running then self.running = (self:iter()) end
+  return self.running()
 end
 
 function DataLoader:__tostring()
-  return ("DataLoader(%s, batch_size=%d, shuffle=%s)"):format(tostring(self.dataset),
-    self.batch_size, tostring(self.shuffle))
+  return ("DataLoader(%s, batch_size=%s, shuffle=%s)"):format(
+    lt.is_tensor(self.dataset) and "tensor" or tostring(self.dataset),
+    tostring(self.batch_size), tostring(self.shuffle))
 end
 
 return setmetatable(DataLoader, {
