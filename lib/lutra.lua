@@ -39,10 +39,21 @@ for name, value in pairs(require "lutra.internal.archive") do lt[name] = value e
 --- Returns one line about a tensor: dtype, shape, range and histogram of its values, mean, standard
 -- deviation, numbers of NaN and infinite values, device. Synchronizes with the device.
 function core._methods.summary(x) return require "lutra.internal.summary"(x) end
+
+--- Registers hook(x), which is called after each backward that has accumulated a gradient in
+-- x.grad. Returns a handle; handle:remove() removes the hook. Raises an error unless x is a leaf
+-- tensor that requires grad.
+function core._methods.register_post_accumulate_grad_hook(x, hook)
+  return require("lutra.autograd.post_hooks").register(x, hook)
+end
+
 setmetatable(core._methods, {
   __index = function(t, name) return require("lutra.internal.composites").find(t, name) end,
 })
 core._summarise(core._methods.summary)
+
+-- Returns the hint for a method that does not exist, or nil.
+function core._methods._missing(name) return require("lutra.internal.missing").hint("x", name) end
 
 --- Returns the name of the device to compute on: "cuda:0" (the current GPU) when there is one, else
 -- "mps", else "cpu".
@@ -63,6 +74,7 @@ function lt._define(row) return require "lutra.internal.composites".define(row) 
 -- The libraries that are loaded when first used: field of lt -> module.
 local libraries = {
   accelerator = "lutra.accelerator",
+  amp = "lutra.amp",
   autograd = "lutra.autograd",
   cuda = "lutra.cuda",
   mps = "lutra.mps",
@@ -71,12 +83,19 @@ local libraries = {
   elementwise = "lutra.elementwise",
   nn = "lutra.nn",
   F = "lutra.nn.functional",
+  func = "lutra.func",
   optim = "lutra.optim",
   data = "lutra.data",
   progress = "lutra.progress",
   profiler = "lutra.profiler",
   placement = "lutra.placement",
   random = "lutra.random",
+  tokenizers = "lutra.tokenizers",
+  audio = "lutra.audio",
+  distributions = "lutra.distributions",
+  utils = "lutra.utils",
+  vision = "lutra.vision",
+  plot = "lutra.plot",
 }
 
 require("lutra.internal.namespaces").announce(libraries)

@@ -8,8 +8,9 @@
 -- draws `epoch 1:  76%|███▌ | 7568/10000 [00:33<00:10, 229.00it/s, loss=0.12]`.
 --
 -- Invariant: nothing is written unless the file is a terminal (or disable = false is given). A
--- tensor in the postfix is read only when the bar is drawn, at most every `mininterval` seconds,
--- so that a bar does not synchronize with a device at every step.
+-- tensor in the postfix is read only when the bar is drawn, at most every `mininterval` seconds.
+-- One on a device is copied asynchronously, and shown in the first drawing after the copy is done:
+-- only close() synchronizes, for the last values.
 
 local args = require "lutra.internal.args"
 local numbers = require "lutra.internal.numbers"
@@ -105,13 +106,52 @@ local function value_text(value)
   return type(value) == "number" and number_text(value) or tostring(value)
 end
 
-local function postfix_text(postfix)
+-- Returns whether x is a tensor of one element on a device that runs asynchronously.
+local function is_remote(x)
+  local ok, remote = pcall(function()
+    return type(x) == "userdata" and not x.is_cpu and not x.is_meta and x:numel() == 1
+  end)
+  return ok and remote
+end
+
+-- Begins to copy a tensor to the host.
+local function begin_read(read, x)
+  local accelerator = require "lutra.accelerator"
+  read.copy = x:detach():to{"cpu", non_blocking = true}
+  read.event = accelerator.current_stream(x.device):record_event()
+end
+
+-- Shows a copy that is done.
+local function end_read(read)
+  if not read.event or not read.event:query() then return end
+  read.text, read.event = value_text(read.copy), nil
+end
+
+-- Returns the text of a tensor on a device without blocking: the value of the last copy that is
+-- done, "..." before there is one.
+local function remote_text(self, name, x)
+  local read = self.reads[name] or {text = "..."}
+  self.reads[name] = read
+  pcall(function()
+    end_read(read)
+    if read.event then return end
+    begin_read(read, x)
+    end_read(read)
+  end)
+  return read.text
+end
+
+local function postfix_text(self)
+  local postfix = self.postfix
   if type(postfix) ~= "table" then return postfix and tostring(postfix) or "" end
   local names, parts = {}, {}
   for name in pairs(postfix) do names[#names + 1] = name end
   table.sort(names, function(a, b) return tostring(a) < tostring(b) end)
   for i, name in ipairs(names) do
-    parts[i] = tostring(name) .. "=" .. value_text(postfix[name])
+    local value = postfix[name]
+    local text = not self.closed and is_remote(value) and remote_text(self, name, value)
+      or value_text(value)
+    parts[i] = tostring(name) .. "=" .. text
   end
   return table.concat(parts, ", ")
 end
@@ -120,7 +160,7 @@ end
 -- second.
 local function meter(self, elapsed, rate)
   local title = self.desc and self.desc ~= "" and self.desc:gsub(": $", "") .. ": " or ""
-  local postfix = postfix_text(self.postfix)
+  local postfix = postfix_text(self)
   if postfix ~= "" then postfix = ", " .. postfix end
   local speed, n, total = rate_text(rate, self.unit), self.n, self.total
   local room = columns(self)
@@ -189,8 +229,8 @@ function Bar:update(count)
 end
 
 --- Shows values at the end of the bar from the next drawing on: bar:set_postfix{loss = loss}. A
--- tensor of one element is read when it is drawn, not now. A string is shown unchanged; nil
--- removes the postfix.
+-- tensor of one element is read when it is drawn, not now; one on a device is shown when its copy
+-- has arrived, without blocking. A string is shown unchanged; nil removes the postfix.
 function Bar:set_postfix(values) self.postfix = values end
 
 --- Changes the text in front of the bar from the next drawing on.
@@ -214,6 +254,7 @@ end
 -- calls have no effect.
 function Bar:close()
   if self.closed then return end
+  local _ <close> = self.closing
   self.closed = true
   self.check_at = math.huge
   if self.disable then return end
@@ -265,8 +306,8 @@ local function length(x)
   if type(meta) == "table" and meta.__len or type(x) == "table" and meta == nil then return #x end
 end
 
--- Returns the iterator triple of an iterable, and its number of steps when that is known. Raises
--- an error for a value that cannot be iterated.
+-- Returns the iterator triple of an iterable, its number of steps when that is known, and the value
+-- that the end of the loop closes. Raises an error for a value that cannot be iterated.
 local function iterate(x)
   local kind = math.type(x) or type(x)
   if kind == "integer" then return count_up, x, 0, x end
@@ -274,8 +315,9 @@ local function iterate(x)
   local object = kind == "table" or kind == "userdata"
   local iter = kind == "table" and x.iter
   if args.is_callable(iter) then
-    local f, s, c = iter(x)
-    return f, s, c, length(x)
+    local f, s, c, closing = iter(x)
+    local known, n = pcall(length, x) -- a stream may have no length
+    return f, s, c, known and n or nil, closing
   end
   if object and args.is_callable(x) then return x, nil, nil, length(x) end
   if object and length(x) then return values(x), nil, nil, length(x) end
@@ -318,12 +360,12 @@ local function progress(...)
     "progress: expected a file for argument 'file', got %s", args.show(file))
   local bar = setmetatable({
     desc = desc, leave = leave, mininterval = mininterval, ncols = ncols, unit = unit,
-    initial = initial, n = initial, postfix = nil, file = file or io.stderr,
+    initial = initial, n = initial, postfix = nil, reads = {}, file = file or io.stderr,
     drawn_n = initial, drawn_width = 0, mean_dn = 0, mean_dt = 0, skip = 1, check_at = 0,
   }, Bar)
   local known
   if iterable ~= nil then
-    bar.next, bar.state, bar.control, known = iterate(unwrap(iterable))
+    bar.next, bar.state, bar.control, known, bar.closing = iterate(unwrap(iterable))
   else
     bar.next = function() end
   end

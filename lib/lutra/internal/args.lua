@@ -29,9 +29,19 @@ function args.is_library(info)
 end
 local is_library = args.is_library
 
---- Raises `message`, a format, at the nearest line outside the library.
+-- Returns the path of the module that is being called, "net.head: ", or "".
+local function module_path()
+  local calls = package.loaded["lutra.nn.calls"]
+  if not calls then return "" end
+  local ok, path = pcall(calls.error_path)
+  return ok and path or ""
+end
+
+--- Raises `message`, a format, at the nearest line outside the library. The path of the module that
+-- is being called is put before it.
 function args.fail(message, ...)
   if select("#", ...) > 0 then message = numbers.format(message, ...) end
+  message = module_path() .. message
   local level = 2
   local info = debug.getinfo(level, "S")
   while info do
@@ -85,6 +95,10 @@ function args.show(x)
   if type(meta) == "table" and type(meta.__name) == "string" then return "a " .. meta.__name end
   return "a " .. kind
 end
+
+--- Returns a reason from a reader of files for a message, in which names from the file were quoted
+-- by %q: without line breaks in them.
+function args.reason(why) return (why:gsub("\\\n", "\\n")) end
 
 --- Returns `path`; raises an error when it contains a NUL byte, at which the system would cut it.
 -- `title` is the function, `name` the argument.

@@ -4,6 +4,8 @@
 -- Their files, the folder lutra/ops and lutra.nn.functional, are loaded when one of their names is
 -- first used: first those whose text contains the name, then all.
 
+local autocast = require "lutra.internal.autocast"
+local classes = require "lutra.internal.autocast_classes"
 local core = require "lutra.core"
 local namespaces = require "lutra.internal.namespaces"
 
@@ -95,7 +97,7 @@ end
 local function publish(row, namespace, name)
   local lt = require "lutra"
   local reader = require("lutra.internal.args").reader
-  local fn, title = row.source, name_in(namespace, name)
+  local fn, title = row.callee, name_in(namespace, name)
   local takes_out = not row.signature:find("%f[%w_]out%f[^%w_]")
   local function caller(parse)
     return function(...)
@@ -150,6 +152,9 @@ function composites.define(row)
       in_place = row.in_place == true},
     traits = {}, params = params, results = results, source = row.fn,
   }
+  local class = classes[row.signature:match "^[%w_%.]+"]
+  op.traits.autocast = type(class) == "string" and class or nil
+  op.callee = class and autocast.wrap(class, row.fn) or row.fn
   rows[#rows + 1] = op
   op.call = publish(op, namespace, name)
   for _, alias in ipairs(op.aliases) do publish(op, namespace, alias) end

@@ -39,6 +39,9 @@ function ordered_map.new(pairs_list)
   return self
 end
 
+--- Returns whether `t`, any value, is an ordered table.
+function ordered_map.is(t) return type(t) == "table" and getmetatable(t) == Ordered end
+
 --- Returns the keys of an ordered table in order; of any other table, sorted.
 function ordered_map.keys(t)
   local keys = {}

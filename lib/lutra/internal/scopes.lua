@@ -67,6 +67,76 @@ function scopes.with_device(device, f, ...)
   return f(...)
 end
 
+local autocast_options -- its parser
+
+--- autocast(device_type, {dtype, enabled = true, cache_enabled = true}, f, ...): calls f(...) with
+-- ops on this device type, "cpu", "cuda" or "mps", in mixed precision; returns what f returns. Ops
+-- of PyTorch's list for it, such as linear and conv2d, run in `dtype` (bfloat16 on the CPU, float16
+-- on GPUs; "bfloat16" or "float16"), ops that need it in float32, others in the dtypes that their
+-- tensors have. Casts are differentiable; those of weights are cached until the outermost scope
+-- ends. With enabled = false ops run as they are, for a part of an outer scope. The table of
+-- options may be omitted.
+function scopes.autocast(device_type, options, f, ...)
+  local args = require "lutra.internal.args"
+  if args.is_callable(options) and not args.is_plain(options) then
+    return scopes.autocast(device_type, {}, options, f, ...)
+  end
+  autocast_options = autocast_options or args.signature("autocast",
+    "dtype? dtype = nil, bool enabled = true, bool? cache_enabled = nil")
+  args.expect(type(device_type) == "string", "autocast", "a string", "device_type", device_type)
+  args.expect(args.is_plain(options), "autocast", "a table of options or a function", "options",
+    options)
+  local dtype, enabled, cache = autocast_options(options)
+  check_function("autocast", f)
+  local settings = core._autocast_with(device_type, enabled, dtype, cache)
+  local old = core._scope_autocast(settings)
+  local _ <close> = scope_guard(core._scope_autocast, old)
+  return f(...)
+end
+
+-- Raises an error unless a device type is a string; the default is "cuda", as in PyTorch.
+local function device_type_of(name, device_type)
+  if device_type == nil then return "cuda" end
+  local args = require "lutra.internal.args"
+  args.expect(type(device_type) == "string", name, "a string", "device_type", device_type)
+  return device_type
+end
+
+--- Returns whether autocast is on for a device type ("cuda" by default).
+function scopes.is_autocast_enabled(device_type)
+  return (core._autocast_of(device_type_of("is_autocast_enabled", device_type)))
+end
+
+--- Switches autocast on or off for a device type, without a scope.
+function scopes.set_autocast_enabled(device_type, enabled)
+  device_type = device_type_of("set_autocast_enabled", device_type)
+  core._scope_autocast(core._autocast_with(device_type, enabled == true))
+end
+
+--- Returns the lower precision of autocast for a device type: its dtype.
+function scopes.get_autocast_dtype(device_type)
+  return (select(2, core._autocast_of(device_type_of("get_autocast_dtype", device_type))))
+end
+
+--- Sets the lower precision of autocast for a device type: "bfloat16" or "float16".
+function scopes.set_autocast_dtype(device_type, dtype)
+  device_type = device_type_of("set_autocast_dtype", device_type)
+  core._scope_autocast(core._autocast_with(device_type, nil, dtype))
+end
+
+--- Returns whether casts of weights are cached under autocast.
+function scopes.is_autocast_cache_enabled()
+  return (select(3, core._autocast_of "cpu"))
+end
+
+--- Sets whether casts of weights are cached under autocast.
+function scopes.set_autocast_cache_enabled(enabled)
+  core._scope_autocast(core._autocast_with("cpu", nil, nil, enabled == true))
+end
+
+--- Frees the cached casts of weights.
+function scopes.clear_autocast_cache() core._clear_autocast_cache() end
+
 --- Calls f(...) with `stream` as the current stream of its device, and its device as the current
 -- device, and restores both; returns what f returns. With a nil stream it only calls f.
 function scopes.with_stream(stream, f, ...)

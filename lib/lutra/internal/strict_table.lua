@@ -9,6 +9,8 @@ local FEW = 8 -- a table with at most so many names is listed completely
 
 -- Returns the suggestion for a missing key: the nearest name, or the list of a few names.
 local function about(name, names, key)
+  local of_pytorch = require("lutra.internal.missing").hint(name, key)
+  if of_pytorch then return "\nhint: " .. of_pytorch end
   local near = require("lutra.internal.nearest").find(key, names)
   if near then return ("\nhint: did you mean '%s.%s'?"):format(name, near) end
   if #names == 0 or #names > FEW then return "" end
@@ -34,6 +36,57 @@ function strict_table.strict(t, name)
     __name = name,
     __index = function(self, key) return strict_table.fail(self, name, key) end,
   })
+end
+
+-- table -> its fields that are modules loaded when they are first used: name -> module
+local waiting = setmetatable({}, {__mode = "k"})
+
+-- Loads "module", or the field of a module "module#field".
+local function load_field(path)
+  local module, field = path:match "^(.-)#(.*)$"
+  if field then return require(module)[field] end
+  return require(path)
+end
+
+--- Makes reading a missing field of `t` an error, and loads the fields of `libraries`, a table from
+-- names to modules ("lutra.nn.summary") or to fields of modules ("lutra.nn.layers#ReLU"), when they
+-- are first used; returns `t`.
+function strict_table.lazy(t, name, libraries)
+  waiting[t] = libraries
+  return setmetatable(t, {
+    __name = name, __libraries = libraries,
+    __index = function(self, key)
+      if libraries[key] then
+        local value = load_field(libraries[key])
+        rawset(self, key, value)
+        return value
+      end
+      local names = {}
+      for library in pairs(libraries) do names[#names + 1] = library end
+      return strict_table.fail(self, name, key, names)
+    end,
+  })
+end
+
+--- Returns the fields of a table made by strict_table.lazy that are loaded when they are first
+-- used: name -> module; nil for any other value.
+function strict_table.libraries(t) return waiting[t] end
+
+--- Loads the libraries of `lt`, and those inside of them, for what lists all names.
+function strict_table.load_all(lt)
+  for name in pairs(getmetatable(lt).__libraries) do local _ = lt[name] end
+  local more = true
+  while more do
+    more = false
+    local tables = {}
+    for t in pairs(waiting) do tables[#tables + 1] = t end
+    for _, t in ipairs(tables) do
+      for name in pairs(waiting[t]) do
+        more = more or rawget(t, name) == nil
+        local _ = t[name]
+      end
+    end
+  end
 end
 
 return strict_table

@@ -29,7 +29,8 @@ other_languages.globals = {
   unpack = "Lua 5.4 calls it table.unpack", loadstring = "Lua 5.4 calls it load",
   setfenv = "Lua 5.4 has the argument env of load instead",
   getfenv = "Lua 5.4 has the argument env of load instead",
-  module = "a module is a file that returns a table", plt = "the prompt has :plot x",
+  module = "a module is a file that returns a table",
+  plt = "lt.plot.line(x, y) makes a plot; the prompt has :plot x",
 }
 
 --- Names directly before a string, as Python's string prefixes: name -> advice.
@@ -44,6 +45,10 @@ other_languages.after_return = "return must be the last statement of its block: 
 
 --- A line that starts with a bracket.
 other_languages.goes_on = "the ( of the next line calls the value of this line: "
+  .. "put a ; between them"
+
+--- The same, where the program has not run.
+other_languages.continues = "this ( calls the value at the end of the line before; "
   .. "put a ; between them"
 
 --- Methods of lists, dicts and strings elsewhere: name -> advice.
@@ -140,7 +145,6 @@ other_languages.lines = {
 
 --- Messages of Lua: {a pattern of the message, advice}.
 other_languages.messages = {
-  {'lt has no field "utils"', "utils.data of PyTorch is lt.data: lt.data.DataLoader"},
   {'lt has no field "from_numpy"',
     "lt.load_npy(path) reads a .npy file, lt.tensor(t) copies a table"},
   {'lt.cuda has no field "device"', "scopes are functions: lt.cuda.with_device(1, f); "
@@ -170,7 +174,6 @@ other_languages.messages = {
   {"attempt to call a table value %(for iterator",
     "Lua writes for key, value in pairs(t) do, of lists ipairs(t)"},
   {"attempt to call a tensor value %(for iterator", "Lua writes for i = 1, #x do ... x[i] ... end"},
-  {"attempt to call a DataLoader value", "iterate over a loader with loader:iter()"},
   {"attempt to call a .- value %(method '",
     "read a field with a dot, x.shape; call a method with a colon, x:sum()"},
   {"'then' expected near '='$", "Lua writes == to compare"},

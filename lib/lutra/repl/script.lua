@@ -21,7 +21,7 @@ local keeper = [[
 local function keep(...)
   local new = table.pack(...)
   for i = 1, 9 do
-    if i > new.n then new[i] = _G["_" .. i - new.n] end
+    if i > new.n then new[i] = rawget(_G, "_" .. i - new.n) end
   end
   _G._ = new[1]
   for i = 1, 9 do _G["_" .. i] = new[i] end

@@ -11,9 +11,15 @@ local function is_program(name)
   return host.sources[name] ~= nil or name:find "%.lua$" ~= nil or name:find "^%[string " ~= nil
 end
 
+-- Returns a message without the path of a module at its beginning: "net.head: linear: ...".
+local function without_path(text)
+  local path, rest = text:match "^([%a_][%w_%.%[%] >]*): ([%a_][%w_]*: .*)$"
+  return path and path:find "[%.%[>]" and rest or text
+end
+
 --- Splits a message: "a:1: b:2: text" -> {name = "b", number = 2}, "text"; nil and the message
 -- without a location. The last of several is the origin, as coroutine.wrap adds its own in front.
--- `file` is the complete path when it is known.
+-- `file` is the complete path when it is known. The path of a module before the text is left out.
 function source_location.of(message)
   local place, rest = nil, message
   while true do
@@ -21,7 +27,9 @@ function source_location.of(message)
     local text = inner or rest
     local name, number, after = text:match "^(%[string \".-\"%]):(%d+): (.*)$"
     if not name then name, number, after = text:match "^([^\n:]+):(%d+): (.*)$" end
-    if not name or place and not file and not is_program(name) then return place, rest end
+    if not name or place and not file and not is_program(name) then
+      return place, place and without_path(rest) or rest
+    end
     place, rest = {name = name, number = tonumber(number), file = file}, after
   end
 end

@@ -210,8 +210,10 @@ local function add_object(out, entry)
   add_methods(out, entry)
 end
 
+-- A block of its own: Lua limits the number of local variables of one.
 local function add_class(out, entry)
   local class, above = entry.value, nil
+  out[#out + 1] = "do"
   for _, ancestor in ipairs(public.ancestors(class)) do above = above or class_type(ancestor) end
   comment(out, classes.summary(class))
   out[#out + 1] = ("---@class %s%s"):format(entry.name, above and ": " .. above or "")
@@ -223,6 +225,7 @@ local function add_class(out, entry)
   out[#out + 1] = ("local %s = {}"):format(variable(entry.name))
   out[#out + 1] = ""
   add_methods(out, entry)
+  out[#out + 1] = "end"
 end
 
 -- The result types of functions that make objects: name -> type.

@@ -121,8 +121,9 @@ local function about_nil(kind, name, frame)
     return about_global(name, frame.variables, frame.session)
   end
   if kind ~= "field" and kind ~= "method" then return nil end
-  local near, missing
-  if frame.view then near, missing = code.field(frame.view, name) end
+  local near, missing, absent
+  if frame.view then near, missing, absent = code.field(frame.view, name) end
+  if absent then return absent end
   if near then return did_you_mean(quote(near)) end
   if missing and kind == "field" and code.has_variable(frame.view, name) then
     return ("the variable %s exists, but %s was never set"):format(name, missing)

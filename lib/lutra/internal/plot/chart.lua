@@ -87,9 +87,9 @@ local function draw(c, series, to_x, to_y)
 end
 
 -- Returns the tick label of each row of characters, and the width of the widest.
-local function side_labels(lo, hi, rows, dots_y, to_y)
+local function side_labels(lo, hi, rows, dots_y, to_y, ticks)
   local labels, width = {}, 0
-  for _, tick in ipairs(axes.ticks(lo, hi, math.max(2, rows // 4))) do
+  for _, tick in ipairs(ticks(lo, hi, math.max(2, rows // 4))) do
     local row = (to_y(tick.value) - 1) // dots_y + 1
     if not labels[row] then labels[row] = tick.text end
     width = math.max(width, #tick.text)
@@ -98,10 +98,10 @@ local function side_labels(lo, hi, rows, dots_y, to_y)
 end
 
 -- Returns the x axis and the line of its labels, of which those that would touch are omitted.
-local function bottom(lo, hi, columns, dots_x, to_x, frame, whole)
+local function bottom(lo, hi, columns, dots_x, to_x, frame, whole, ticks)
   local marks, numbers, filled = {}, "", 0
   for i = 1, columns do marks[i] = frame.bottom end
-  for _, tick in ipairs(axes.ticks(lo, hi, math.max(2, columns // 12), whole)) do
+  for _, tick in ipairs(ticks(lo, hi, math.max(2, columns // 12), whole)) do
     local column = (to_x(tick.value) - 1) // dots_x + 1
     local start = math.max(1, math.min(column - #tick.text // 2, columns - #tick.text + 1))
     if start > filled + (filled > 0 and 1 or 0) and column <= columns then
@@ -114,15 +114,21 @@ local function bottom(lo, hi, columns, dots_x, to_x, frame, whole)
 end
 
 --- Returns the chart as a list of lines; nil when no series has a point. options: width, height (in
--- characters, including the frame), utf8, paint(color, text), whole (the x axis counts integers).
+-- characters, including the frame), utf8, paint(color, text), whole (the x axis counts integers),
+-- x_ticks and y_ticks (functions as axes.ticks, that by default), x and y (ranges {lo, hi}, those
+-- of the data by default).
 function chart.lines(series, options)
   local x, y = ranges(series)
+  for range, given in pairs{[x] = options.x or {x.lo, x.hi}, [y] = options.y or {y.lo, y.hi}} do
+    if range.lo then range.lo, range.hi = given[1], given[2] end
+  end
   if not x.lo or not y.lo then return nil end
   local frame = options.utf8 and frames.utf8 or frames.ascii
   local rows = math.max(options.height - 2, 2)
   local probe = canvas.new(1, rows, options.utf8)
   local to_y, y_lo, y_hi = scale(y, probe.height, true)
-  local labels, label_width = side_labels(y_lo, y_hi, rows, probe.dots_y, to_y)
+  local labels, label_width = side_labels(y_lo, y_hi, rows, probe.dots_y, to_y,
+    options.y_ticks or axes.ticks)
   if options.width - label_width < 5 then labels, label_width = {}, 0 end -- too narrow
   local columns = math.max(options.width - label_width - 1, 4)
   local c = canvas.new(columns, rows, options.utf8)
@@ -134,7 +140,8 @@ function chart.lines(series, options)
     local edge = labels[row] and frame.tick or frame.side
     lines[row] = texts.pad(labels[row] or "", label_width, true) .. edge .. text
   end
-  local marks, numbers = bottom(x_lo, x_hi, columns, c.dots_x, to_x, frame, options.whole)
+  local marks, numbers = bottom(x_lo, x_hi, columns, c.dots_x, to_x, frame, options.whole,
+    options.x_ticks or axes.ticks)
   local space = (" "):rep(label_width)
   lines[#lines + 1] = space .. frame.corner .. marks
   lines[#lines + 1] = space .. " " .. numbers

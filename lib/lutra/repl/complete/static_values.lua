@@ -12,6 +12,7 @@
 -- called; __names in the metatable may be the table in which it looks.
 
 local core = require "lutra.core"
+local strict_table = require "lutra.internal.strict_table"
 
 local static_values = {}
 
@@ -41,10 +42,11 @@ function static_values.module_state(value)
   return type(state) == "table" and type(rawget(state, "fields")) == "table" and state or nil
 end
 
--- Returns the libraries that lt loads when they are first used: name -> module.
+-- Returns the libraries that lt, or a table in it, loads when they are first used: name -> module.
 local function waiting(t)
   local lt = library "lutra"
-  return lt ~= nil and rawequal(t, lt) and metafield(t, "__libraries") or nil
+  if lt ~= nil and rawequal(t, lt) then return metafield(t, "__libraries") end
+  return strict_table.libraries(t)
 end
 
 -- Returns the table after `value` in the chain in which fields are looked up, and whether it only

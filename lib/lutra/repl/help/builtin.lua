@@ -130,6 +130,9 @@ builtin.methods = {
   register_hook =
     "Calls f(grad) when the gradient of x is computed; a value that f returns replaces it. "
       .. "Returns a handle with :remove().",
+  register_post_accumulate_grad_hook = {"(hook)",
+    "Calls hook(x) after x.grad of a leaf tensor has been accumulated. Returns a handle with "
+      .. ":remove()."},
   requires_grad_ = "Sets whether x requires grad; returns x.",
   retain_grad = "Keeps .grad although x is not a leaf tensor.",
   detach_ = "Detaches x from the autograd graph; returns x.",

@@ -16,20 +16,39 @@ local catalogue = {}
 -- The tables of the library, in the order of the list: name, module, and the field.
 local libraries = {
   {"lt", "lutra"}, {"nn", "lutra.nn"}, {"F", "lutra.nn.functional"},
-  {"nn.init", "lutra.nn.initializers"}, {"nn.utils", "lutra.nn.utils"}, {"optim", "lutra.optim"},
-  {"data", "lutra.data"}, {"lt.autograd", "lutra.autograd"}, {"lt.cuda", "lutra.cuda"},
+  {"nn.init", "lutra.nn.initializers"}, {"nn.utils", "lutra.nn.utils"},
+  {"nn.utils.parametrize", "lutra.nn.utils.parametrize"},
+  {"nn.utils.parametrizations", "lutra.nn.utils.parametrizations"},
+  {"nn.utils.prune", "lutra.nn.utils.prune"}, {"nn.utils.fusion", "lutra.nn.utils.fusion"},
+  {"nn.modules.module", "lutra.nn.modules", "module"}, {"optim", "lutra.optim"},
+  {"optim.lr_scheduler", "lutra.optim.lr_scheduler"},
+  {"optim.swa_utils", "lutra.optim.swa_utils"},
+  {"data", "lutra.data"}, {"lt.autograd", "lutra.autograd"},
+  {"lt.autograd.functional", "lutra.autograd.functional"},
+  {"lt.autograd.graph", "lutra.autograd.graph"}, {"lt.amp", "lutra.amp"},
+  {"lt.func", "lutra.func"}, {"lt.utils.checkpoint", "lutra.utils.checkpoint"},
+  {"lt.cuda", "lutra.cuda"},
   {"lt.cuda.nvtx", "lutra.cuda", "nvtx"}, {"lt.mps", "lutra.mps"},
   {"lt.mps.profiler", "lutra.mps", "profiler"},
   {"lt.accelerator", "lutra.accelerator"}, {"lt.backends", "lutra.backends"},
   {"lt.placement", "lutra.placement"}, {"lt.profiler", "lutra.profiler"},
-  {"lt.random", "lutra.random"},
+  {"lt.random", "lutra.random"}, {"lt.tokenizers", "lutra.tokenizers"},
+  {"lt.audio", "lutra.audio"}, {"lt.plot", "lutra.plot"}, {"lt.vision", "lutra.vision"},
+  {"lt.vision.transforms", "lutra.vision.transforms"},
+  {"lt.vision.transforms.functional", "lutra.vision.transforms.functional"},
+  {"lt.vision.datasets", "lutra.vision.datasets"}, {"lt.vision.io", "lutra.vision.io"},
+  {"lt.vision.models", "lutra.vision.models"}, {"lt.vision.utils", "lutra.vision.utils"},
+  {"lt.utils.tensorboard", "lutra.utils.tensorboard"}, {"lt.utils", "lutra.utils"},
+  {"lt.distributions", "lutra.distributions"},
+  {"lt.distributions.constraints", "lutra.distributions.constraints"},
+  {"lt.distributions.transforms", "lutra.distributions.transforms"},
 }
 
 -- Loads the libraries that lt loads when they are first used, so that they are found.
 local function load_all()
   local lt = require "lutra"
   require("lutra.internal.composites").load()
-  for name in pairs(getmetatable(lt).__libraries) do local _ = lt[name] end
+  require("lutra.internal.strict_table").load_all(lt)
 end
 
 --- Iterates over the tables of the library: name, table, its module, and a description when that is

@@ -45,13 +45,24 @@ local function own_functions(class)
       list[#list + 1] = {name, value, line}
     end
   end
-  table.sort(list, function(a, b) return a[3] < b[3] end)
+  table.sort(list, function(a, b)
+    if a[3] ~= b[3] then return a[3] < b[3] end
+    return a[1] < b[1] -- functions of different files, in the same order each time
+  end)
   return list
 end
 
--- Returns the chunk of a class: that of its functions, or the file of the module that it is.
+-- Returns the chunk of a class: that of its field __chunk, which classes have whose functions are
+-- made in another file, that of its functions, or the file of the module that it is.
 local function chunk_of(class)
-  local first = own_functions(class)[1]
+  local chunk = rawget(class, "__chunk")
+  if chunk then return chunk end
+  local first
+  for _, entry in ipairs(own_functions(class)) do
+    -- extend and metamethods may be functions of the file that defines extend
+    local shared = first and (first[1]:match "^__" or first[1] == "extend")
+    if not first or shared and not entry[1]:match "^__" then first = entry end
+  end
   if first then return (source.location(first[2])) end
   for name, value in next, package.loaded do
     local path = rawequal(value, class) and package.searchpath(name, package.path)

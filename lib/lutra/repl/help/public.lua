@@ -20,7 +20,11 @@ local short = {["lt.nn"] = "nn", ["lt.F"] = "F", ["lt.optim"] = "optim", ["lt.da
 -- Internal fields: of optimizers (subclasses define some of them, which the page of
 -- optim.Optimizer describes) and of classes without a public name.
 local internal = {
-  optim = {read = true, read_settings = true, buffers = true, update = true, apply = true},
+  optim = {read = true, read_settings = true, buffers = true, update = true, apply = true,
+    initial = true, complete = true, advance = true, state_shape = true},
+  ["lt.distributions"] = {parse = true, read_probs = true, set_shapes = true, check_value = true,
+    constraint_of = true, a_tensor = true, enumerated = true, capacitance_tril = true,
+    log_norm = true},
   [""] = {new = true, of = true},
 }
 
@@ -77,7 +81,7 @@ end
 
 local function load_libraries()
   require("lutra.internal.composites").load()
-  for name in pairs(getmetatable(lt).__libraries) do local _ = lt[name] end
+  require("lutra.internal.strict_table").load_all(lt)
 end
 
 local function entry_of(path, key, value, seen)
@@ -162,6 +166,10 @@ local objects = {
     return lt.profiler.profile(function() end):key_averages()
   end},
   {"Progress", "lt.progress", function() return lt.progress{disable = true} end},
+  {"Csv", "data.read_csv", function()
+    return setmetatable({}, require "lutra.data.csv_data")
+  end},
+  {"Figure", "lt.plot.figure", function() return lt.plot.figure() end},
   {"Expression", "lt.elementwise", function() return lt.elementwise "x" end},
 }
 

@@ -76,7 +76,8 @@ local function near_field(thing, name)
 end
 
 --- Returns, for a field or method `name` of the line that is nil, the code with the nearest name,
--- or nil; and its code when there is no such field, or nil.
+-- or nil; its code when there is no such field, or nil; and advice about a method that modules have
+-- in PyTorch, or nil.
 function code.field(view, name)
   local list, missing = view.read.list, nil
   for i = 3, #list do
@@ -86,6 +87,9 @@ function code.field(view, name)
     if thing then
       local near, there = near_field(thing, name)
       local before = text and text .. list[i - 1][2] or ""
+      local absent = not there and static_values.module_state(thing.value)
+        and require("lutra.internal.missing").hint("m", name)
+      if absent then return nil, nil, absent end
       if near then return before .. near end
       if not there then missing = before .. name end
     end
