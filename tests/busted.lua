@@ -16,7 +16,7 @@ package.cpath = ("%s;%s.so"):format(package.cpath, bundled)
 -- with its libraries, or lt.nn and require "lutra.nn" would differ in the second file.
 -- LUTRA_TEST_DEVICE names the device where their tensors are made, unless a spec says otherwise.
 local lt = require "lutra"
-for name in pairs(getmetatable(lt).__libraries) do local _ = lt[name] end
+require("lutra.internal.strict_table").load_all(lt)
 local device = os.getenv "LUTRA_TEST_DEVICE"
 if device then lt.set_default_device(device) end
 

@@ -62,7 +62,7 @@ local function walk(path, t)
     end
   end
 end
-for name in pairs(getmetatable(lt).__libraries) do local _ = lt[name] end
+require("lutra.internal.strict_table").load_all(lt)
 walk("lt", lt)
 for name in next, core._methods do
   if name:find "^%a" then check_name("x:" .. name) end

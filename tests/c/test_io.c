@@ -305,7 +305,7 @@ static void safetensors_round_trips(void) {
   bool saved = lt_safetensors_save(path, n, names, t, 1, keys, values);
   if (!saved) printf("%s\n", lt_error());
   REQUIRE(saved);
-  lt_Archive *a = lt_safetensors_load(path);
+  lt_Archive *a = lt_safetensors_load(path, false);
   if (!a) printf("%s\n", lt_error());
   REQUIRE(a);
   CHECK_INT(a->count, n);
@@ -323,7 +323,7 @@ static void safetensors_round_trips(void) {
   }
   lt_archive_free(a);
   CHECK(lt_safetensors_save(path, 0, NULL, NULL, 0, NULL, NULL)); /* replaces the old file */
-  a = lt_safetensors_load(path);
+  a = lt_safetensors_load(path, false);
   REQUIRE(a);
   CHECK_INT(a->count, 0);
   lt_archive_free(a);
@@ -344,16 +344,16 @@ static void a_failed_save_keeps_the_old_file(void) {
   lt_Tensor *ghost = lt_empty(LT_float32, lt_meta(), 1, (int64_t[]){4});
   CHECK(!lt_safetensors_save(path, 1, twice, &ghost, 0, NULL, NULL));
   CHECK_CONTAINS(lt_error(), "no data");
-  lt_Archive *a = lt_safetensors_load(path); /* the old file is still there */
+  lt_Archive *a = lt_safetensors_load(path, false); /* the old file is still there */
   CHECK(a && a->count == 1);
   lt_archive_free(a);
   CHECK(!lt_safetensors_save("/no/such/folder/x", 1, twice, two, 0, NULL, NULL));
   CHECK_CONTAINS(lt_error(), "save_safetensors: cannot write \"/no/such/folder/x\": No such file");
   CHECK(!lt_safetensors_save(folder, 1, twice, two, 0, NULL, NULL));
   CHECK_CONTAINS(lt_error(), "it is a directory");
-  CHECK(!lt_safetensors_load(folder));
+  CHECK(!lt_safetensors_load(folder, false));
   CHECK_CONTAINS(lt_error(), "it is a directory");
-  CHECK(!lt_safetensors_load(path_of("nothing")));
+  CHECK(!lt_safetensors_load(path_of("nothing"), false));
   CHECK_CONTAINS(lt_error(), "No such file");
   char command[200]; /* only the files that were saved */
   snprintf(command, sizeof command, "test $(ls %s | grep -c tmp) = 0", folder);

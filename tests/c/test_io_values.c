@@ -406,7 +406,7 @@ static void every_layout_round_trips(void) {
     bool known = d != LT_complex128;
     CHECK(lt_safetensors_save(path, 9, names, t, 0, NULL, NULL) == known);
     if (!known) CHECK_CONTAINS(lt_error(), "the format has no complex128\nhint: x:to");
-    lt_Archive *a = known ? lt_safetensors_load(path) : NULL;
+    lt_Archive *a = known ? lt_safetensors_load(path, false) : NULL;
     REQUIRE(!known || (a && a->count == 9));
     for (int i = 0; i < 9 && d != LT_bfloat16; i++) {
       REQUIRE(lt_npy_save(path_of("layout.npy"), t[i]));
@@ -485,7 +485,7 @@ static void a_header_has_a_limit(void) {
   static const uint8_t length[8] = {0x01, 0xe1, 0xf5, 0x05}; /* 100,000,001 */
   write_file(path, length, 8);
   REQUIRE(truncate(path, 100000009) == 0);
-  CHECK(!lt_safetensors_load(path));
+  CHECK(!lt_safetensors_load(path, false));
   CHECK_SAYS("load_safetensors: ", "100 MB");
   unlink(path);
 }
@@ -569,7 +569,7 @@ static void device_tensors_are_copied_to_the_host(void) {
   CHECK(actual && same_tensor(actual, expected));
   const char *name[] = {"w"};
   CHECK(lt_safetensors_save(path_of("toy"), 1, name, &turned, 0, NULL, NULL));
-  lt_Archive *a = lt_safetensors_load(path_of("toy"));
+  lt_Archive *a = lt_safetensors_load(path_of("toy"), false);
   REQUIRE(a);
   CHECK(same_tensor(a->item[0].tensor, expected));
   lt_archive_free(a);
@@ -609,7 +609,7 @@ static void a_failed_write_changes_nothing(void) {
   CHECK_INT(files_in_folder(), files);
   lt_Tensor *t = lt_scope_own(lt_npy_load(npy));
   CHECK(t && same_tensor(t, one));
-  lt_Archive *a = lt_safetensors_load(st);
+  lt_Archive *a = lt_safetensors_load(st, false);
   CHECK(a && a->count == 1 && same_tensor(a->item[0].tensor, one));
   lt_archive_free(a);
 }
@@ -631,7 +631,7 @@ static void only_regular_files_are_read(void) {
   CHECK_SAYS("load_npy: cannot read \"/dev/null\": ", "it is not a regular file");
   CHECK(!lt_npy_load(folder));
   CHECK_SAYS("load_npy: ", "it is a directory");
-  CHECK(!lt_safetensors_load(path_of("a/b")));
+  CHECK(!lt_safetensors_load(path_of("a/b"), false));
   CHECK_SAYS("load_safetensors: ", "a/b\": No such file");
 }
 

@@ -335,7 +335,12 @@ local function library_steps()
     local ok, values = pcall(function() return arguments_for(signatures.of(class, name)) end)
     values = ok and values or {}
     local function build() return class(table.unpack(values)) end
-    if pcall(build) then
+    local built, size = pcall(function()
+      local module = build()
+      if name:match "^Lazy" or not lt.nn.is_module(module) then return 0 end
+      return module:num_parameters()
+    end)
+    if built and size < 1e5 then -- each step builds the module many times
       simple("nn." .. name, build)
       local function forward()
         local module = build()

@@ -94,6 +94,7 @@ long ftell(FILE *);
 off_t ftello(FILE *);
 char *fgets(char *, int, FILE *);
 size_t fread(void *, size_t, size_t, FILE *), fwrite(const void *, size_t, size_t, FILE *);
+FILE *fmemopen(void *, size_t, const char *);
 FILE *fopen(const char *, const char *), *fdopen(int, const char *), *tmpfile(void);
 ssize_t getline(char **, size_t *, FILE *);
 void clearerr(FILE *), perror(const char *), rewind(FILE *);
@@ -464,9 +465,20 @@ typedef struct z_stream_s {
   unsigned long total_out;
   const char *msg;
 } z_stream;
-enum { Z_OK, Z_STREAM_END, Z_NO_FLUSH = 0, Z_BUF_ERROR = -5, Z_MEM_ERROR = -4, Z_DATA_ERROR = -3 };
+enum {
+  Z_OK,
+  Z_STREAM_END,
+  Z_NO_FLUSH = 0,
+  Z_FINISH = 4,
+  Z_DEFLATED = 8,
+  Z_BUF_ERROR = -5,
+  Z_MEM_ERROR = -4,
+  Z_DATA_ERROR = -3
+};
 int inflate(z_stream *, int), inflateEnd(z_stream *), inflateInit2(z_stream *, int);
-int inflateReset(z_stream *);
+int inflateReset(z_stream *), deflate(z_stream *, int), deflateEnd(z_stream *);
+int deflateInit2(z_stream *, int, int, int, int, int);
+uLong crc32(uLong, const Bytef *, uInt);
 const char *zlibVersion(void);
 
 #endif

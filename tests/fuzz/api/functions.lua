@@ -15,6 +15,7 @@ local left_out = {
   {"^seed$", "takes a seed from the system, so that no run could be repeated"},
   {"^_library$", "says where the library's files are; errors are attributed by it"},
   {"^_explain$", "replaces a part of the library"},
+  {"^_error_path$", "replaces a part of the library"},
   {"^_summarise$", "replaces a part of the library"},
 }
 
@@ -93,7 +94,7 @@ end
 --- All of them, each {path (an expression), f, params or nil, method (its first parameter is self),
 -- private (no public name), rarity}, in the same order in every run.
 function functions.list()
-  for _, name in ipairs(sorted_keys(getmetatable(lt).__libraries)) do local _ = lt[name] end
+  require("lutra.internal.strict_table").load_all(lt)
   local list, seen = {}, {}
   walk(list, seen, "X", core._methods)
   walk(list, seen, "lt", lt)

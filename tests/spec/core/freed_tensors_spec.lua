@@ -108,7 +108,7 @@ describe("a freed tensor", function()
   it("has no methods but free", function()
     local x, tested = freed(2), 0
     for name, method in pairs(core._methods) do
-      if name ~= "free" then
+      if name ~= "free" and name ~= "_missing" then -- _missing makes the message of an unknown name
         local ok, message = pcall(method, x)
         assert.is_false(ok, name)
         assert.is_truthy(tostring(message):find("freed", 1, true), name .. ": " .. message)

@@ -285,6 +285,7 @@ describe("a bad key", function()
     says("0", "expected a 1-based index, got 0")
     says(true, 'index: expected an integer, a range {first, last}, a tensor or a string such '
       .. 'as "2:5, :", got true')
+    says(lt.ones(3) == 0, "x:eq(0)")
     says({true}, 'index: expected an integer, a range {first, last}, a tensor or a string such '
       .. 'as "2:5, :", got true')
     says(2.5, "index: expected an integer for an index, got 2.5")

@@ -14,7 +14,15 @@ local LEFT_OUT = {
   set_default_dtype = true, set_printoptions = true, set_grad_enabled = true, set_device = true,
   set_stream = true, set_device_index = true, set_fallback = true,
   set_per_process_memory_fraction = true,
+  set_detect_anomaly = true, set_autocast_enabled = true, set_autocast_dtype = true,
+  set_autocast_cache_enabled = true, set_default_validate_args = true,
+  set_checkpoint_early_stop = true,
+  SummaryWriter = true, -- makes a folder
 }
+for _, kind in ipairs {"forward_pre", "forward", "full_backward_pre", "full_backward",
+  "buffer_registration", "module_registration", "parameter_registration"} do
+  LEFT_OUT["register_module_" .. kind .. "_hook"] = true
+end
 
 -- Methods that the library calls itself: a subclass brings them (update, check_group), or they are
 -- no part of the object (new, of); and write, which prints.
@@ -26,7 +34,7 @@ local INTERNAL = {
 
 local function values()
   local function f() end
-  local word = "/nowhere/at/all" -- where it is a path, nothing is written
+  local word = "/dev/null/at/all" -- where it is a path, nothing can be written
   local x = lt.ones(2)
   local strings = setmetatable({}, { -- an object whose fields are all strings
     __len = function() return 3 end,

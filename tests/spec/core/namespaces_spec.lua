@@ -40,7 +40,7 @@ describe("a namespace", function()
 
   it("shares the functions of lt and calculates", function()
     assert.equal(lt.erf, lt.special.erf)
-    assert.equal(lt.softmax, lt.F.softmax)
+    assert.equal(lt.conv2d, lt.F.conv2d)
     assert.equal(lt.special, require "lutra.special")
     assert.equal(11, lt.linalg.matmul(lt.tensor{1, 2}, lt.tensor{3, 4}):item())
   end)

@@ -32,6 +32,8 @@ end
 local writers = {
   ["lt.save_npy"] = {"lt.save_npy('FILE', lt.ones{2})", "NUMPY"},
   ["lt.save_safetensors"] = {"lt.save_safetensors('FILE', {x = lt.ones{2}})", '"x"'},
+  ["lt.save"] = {"lt.save({x = lt.ones{2}}, 'FILE')", '"x"'},
+  ["lt.save_npz"] = {"lt.save_npz('FILE', {x = lt.ones{2}})", "x.npy"},
   ["export_chrome_trace"] = {
     "lt.profiler.profile(function() lt.ones{2}:exp() end):export_chrome_trace 'FILE'",
     "traceEvents"},

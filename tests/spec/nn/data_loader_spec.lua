@@ -59,7 +59,7 @@ describe("datasets", function()
       for batch in data.DataLoader(part, {batch_size = 2}):iter() do
         assert.same({6, 2}, batch[{{}, 1}]:totable())
       end
-      fails("expected an integer from 1 to 6 for argument 'positions[2]', got 7",
+      fails("expected an integer from 1 to 6 for argument 'indices[2]', got 7",
         function() local _ = data.Subset(set, {1, 7}) end)
     end
   end)
@@ -219,7 +219,7 @@ describe("DataLoader", function()
 
   it("refuses wrong settings", function()
     fails({"dataset", "TensorDataset"},
-      function() local _ = data.DataLoader(x, {batch_size = 2}) end)
+      function() local _ = data.DataLoader(lt.tensor(2), {batch_size = 2}) end)
     local strings = setmetatable({}, {
       __len = function() return 3 end, __index = function(_, key) return key end,
     })
@@ -232,7 +232,7 @@ describe("DataLoader", function()
       function() local _ = data.DataLoader(set, {bach_size = 2}) end)
     fails("cannot shuffle: the sampler gives the order",
       function() local _ = data.DataLoader(set, {shuffle = true, sampler = {1}}) end)
-    fails("num_workers", function() local _ = data.DataLoader(set, {num_workers = 2}) end)
+    fails("num_workers", function() local _ = data.DataLoader(set, {num_workers = -1}) end)
     fails("device", function() local _ = data.DataLoader(set, {device = "nowhere"}) end)
   end)
 end)

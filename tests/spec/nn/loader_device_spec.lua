@@ -209,3 +209,38 @@ describe("a set that lives on the device", function()
     end
   end)
 end)
+
+describe("a progress bar", function()
+  it("shows a loss on the device without synchronizing", function()
+    local text, now = "", 0
+    local file = {flush = function() end}
+    function file.write(_, ...) text = text .. table.concat({...}) end
+    local bar = lt.progress{total = 4, file = file, disable = false, ascii = true,
+      clock = function() return now end}
+    local loss = lt.tensor(0.25):to "cuda"
+    local profile = lt.profiler.profile(function()
+      for i = 1, 3 do
+        bar:set_postfix{loss = loss}
+        now = i
+        bar:update(1)
+      end
+    end)
+    local copies = 0
+    for event in profile:events() do
+      if event.kind == "copy" then
+        copies = copies + 1
+        assert.is_false(event.blocking)
+      end
+      -- a copy that is done is read after its event
+      assert.is_true(event.kind ~= "wait" or event.name == "copy", event.name)
+    end
+    assert.is_true(copies > 0)
+    cuda.synchronize()
+    now = 4
+    bar:update(1)
+    assert.is_truthy(text:find("loss=0.25]", 1, true), text)
+    loss:fill_(0.5)
+    bar:close() -- shows the last values
+    assert.is_truthy(text:find("loss=0.5]", 1, true), text)
+  end)
+end)

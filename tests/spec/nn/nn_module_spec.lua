@@ -310,7 +310,7 @@ describe("hooks", function()
     assert.equal(3, layer(lt.tensor(2.0)):item())
     after:remove()
     assert.equal(2, layer(lt.tensor(2.0)):item())
-    fails("register_forward_hook: expected a function for argument 'fn', got 3",
+    fails("register_forward_hook: expected a function for argument 'hook', got 3",
       function() layer:register_forward_hook(3) end)
   end)
 
@@ -448,7 +448,7 @@ end)
 describe("errors of a call", function()
   it("name the module's place, the shapes and the user's line", function()
     local net = Net()
-    fails({"Linear", 'module "first" of Net', "{2, 5}", "{*, 3}"}, function()
+    fails({"net.first: Linear: expected", "{2, 5}", "{*, 3}"}, function()
       net.scale = nn.Parameter(lt.ones(5))
       local _ = net(lt.ones(2, 5))
     end)
@@ -456,6 +456,35 @@ describe("errors of a call", function()
     fails({"Linear: expected an input of shape {*, 3} (in_features = 3), got {}"},
       function() local _ = layer(lt.tensor(1.0)) end)
     fails("Linear: expected a tensor as input, got 3", function() local _ = layer(3) end)
+  end)
+
+  it("begin with the path of a nested module", function()
+    local Attention = nn.Module:extend "Attention"
+    function Attention:init() self.qkv = nn.Linear(4, 8) end
+    function Attention:forward(x) return self.qkv(x):matmul(lt.ones(3, 3)) end
+    local Block = nn.Module:extend "Block"
+    function Block:init() self.attn = Attention() end
+    function Block:forward(x) return self.attn(x) end
+    local Model = nn.Module:extend "Model"
+    function Model:init() self.blocks = nn.ModuleList{Block(), Block()} end
+    function Model:forward(x, i) return self.blocks[i](x) end
+    local model, batch = Model(), lt.ones(2, 4)
+    fails("model.blocks.2.attn: matmul: cannot multiply {2, 8} by {3, 3}",
+      function() local _ = model(batch, 2) end)
+    fails("model.blocks.1.attn.qkv: Linear: expected an input of shape",
+      function() local _ = model(lt.ones(2, 5), 1) end)
+    local alone = support.message(model.blocks[1].attn.qkv, lt.ones(1))
+    assert.equal("Linear: expected", alone:sub(1, 16))
+    fails("Sequential.1: Linear: expected",
+      function() local _ = nn.Sequential(nn.Linear(2, 2))(batch) end)
+    local hidden = {nn.Linear(3, 3)}
+    local Outside = nn.Module:extend "Outside"
+    function Outside.forward(_, x) return hidden[1](x) end
+    fails("Outside > Linear: Linear: expected", function() local _ = Outside()(batch) end)
+    -- An error that a program raises has its own text.
+    function Attention.forward() error "by hand" end
+    local _, message = pcall(model, batch, 1)
+    assert.is_truthy(message:find "%d: by hand$")
   end)
 
   it("name wrong constructor arguments", function()

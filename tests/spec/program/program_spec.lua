@@ -222,7 +222,7 @@ error "x"]]
 local lt = require "lutra"
 local net = lt.nn.Sequential(lt.nn.Linear(2, 3), lt.nn.Linear(5, 2))
 local y = net(lt.ones(1, 2))]]
-    has(result.err, ("lutra: %s:3: Linear"):format(path))
+    has(result.err, ("lutra: %s:3: net.2: Linear"):format(path))
     has(result.err, ("Traceback, the innermost call first:\n  %s:3: in main chunk\n"):format(path))
     has(result.err, "  >    3 | local y = net(lt.ones(1, 2))\n         |           ^^^\n")
   end)

@@ -204,8 +204,20 @@ describe("-W", function()
     assert.equal("", run("-e " .. code).err)
   end)
 
-  it("leaves everything silent when it is not given", function()
+  it("is the default of scripts, which -w switches off, and of nothing else", function()
+    local files = {["a.lua"] = "print(cuont)"}
+    assert.equal("lutra: warning: a.lua:1: undefined global 'cuont'\n",
+      with_files(files, "cd $dir; $lutra a.lua").err)
+    assert.equal("", with_files(files, "cd $dir; $lutra -w a.lua").err)
+    assert.equal("", with_files(files, "cd $dir; $lutra -w -W a.lua").err)
     assert.equal("", run("-e 'print(undefined_name)'").err)
+    assert.equal("", run("-", "print(undefined_name)").err)
+    -- modules elsewhere, as of other projects, are silent without -W
+    local all = {["a.lua"] = "package.path = arg[1] .. '/?.lua'; require 'other'",
+      ["far/other.lua"] = "print(cuont)"}
+    assert.equal("", with_files({["a.lua"] = all["a.lua"]}, "mkdir $dir/far; echo '"
+      .. all["far/other.lua"] .. "' > $dir/far/other.lua; mkdir $dir/near; mv $dir/a.lua "
+      .. "$dir/near; cd /; $lutra $dir/near/a.lua $dir/far").err)
   end)
 end)
 

@@ -11,7 +11,7 @@ local steps = {
   {"help", ":help whos", ":whos [PATTERN]"},
   {"doc", ":doc lt.relu", "returns"},
   {"source", ":source nn.Sequential", "Sequential"},
-  {"apropos", ":apropos softmax", "nn.Softmax"},
+  {"apropos", ":apropos logsigmoid", "nn.LogSigmoid"},
   {"run", ":run s.lua word", "got word"},
   {"edit", ":edit s.lua", "got nothing"},
   {"reload", ":reload", "no module of yours is loaded"},

@@ -146,10 +146,11 @@ describe(":keep", function()
 end)
 
 describe("the library", function()
-  -- Each of these compiles code that the user typed or runs as such, or Lutra's own. Files of
-  -- values (workspaces, tensors, history, records) never come to them.
+  -- Each of these compiles code that the user typed or runs as such, or Lutra's own, or a program's
+  -- functions in a worker thread (transfer/reader). Files of values (workspaces, tensors, history,
+  -- records) never come to them.
   local compilers = {
-    "lessons/03_count_the_transfers", "repl/cell", "repl/check",
+    "internal/transfer/reader", "lessons/03_count_the_transfers", "repl/cell", "repl/check",
     "repl/commands/time", "repl/debugger", "repl/error_span", "repl/help/ops",
     "repl/lesson/catalog", "repl/locals", "repl/reload", "repl/script", "repl/session",
       "repl/startup",

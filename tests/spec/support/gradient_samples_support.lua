@@ -620,7 +620,8 @@ local samples = {
 }
 -- Composites that make new tensors, indices or yes and no; copy_ and zero_ are _copy and fill.
 -- The gradient of ctc_loss is that of the scores, not of log_probs: below.
--- Composites that give no gradient. Fourier transforms with complex results:
+-- Composites that give no gradient; those of recurrent layers have one in nn/recurrent_layers_spec.
+-- Fourier transforms with complex results:
 -- core/transforms_spec.lua.
 local undifferentiable = {}
 for name in ([[
@@ -631,7 +632,7 @@ for name in ([[
   bincount histc histogram histogramdd unique unique_consecutive searchsorted bucketize
   linspace eye scalar_tensor empty_strided new_empty_strided empty_permuted tril_indices
   triu_indices asarray resize_ resize_as_ argwhere nonzero_static unravel_index broadcast_shapes
-  fill_diagonal_ apply_ map_
+  fill_diagonal_ apply_ map_ _lstm_run _lstm_run_backward _gru_run _gru_run_backward
   t_ transpose_ swapdims_ swapaxes_ squeeze_ unsqueeze_ as_strided_
   segment_reduce
   fft fft2 fftn ifft ifft2 ifftn rfft rfft2 rfftn ihfft ihfft2 ihfftn stft istft

@@ -9,7 +9,7 @@
 
 local lt = require "lutra"
 local core = require "lutra.core"
-for name in pairs(getmetatable(lt).__libraries) do local _ = lt[name] end
+require("lutra.internal.strict_table").load_all(lt)
 local host = package.loaded["lutra.repl.host"]
 
 -- ---- functions that are not called, with the reason ------------------------------------------

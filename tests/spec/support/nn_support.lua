@@ -10,11 +10,15 @@ local root = debug.getinfo(1, "S").source:match "^@(.*)tests/spec/" or "./"
 if root == "" then root = "./" end
 support.root = root
 
---- The names of all optimizers, sorted.
-function support.optimizers()
+-- Optimizers that require a closure, or matrices.
+local special = {LBFGS = true, Muon = true}
+
+--- The names of the optimizers, sorted; those that cannot optimize any parameters without a closure
+-- only if `all` is true.
+function support.optimizers(all)
   local names = {}
-  for name in pairs(lt.optim) do
-    if name ~= "Optimizer" then names[#names + 1] = name end
+  for name, class in next, lt.optim do
+    if rawget(class, "options") and (all or not special[name]) then names[#names + 1] = name end
   end
   table.sort(names)
   return names

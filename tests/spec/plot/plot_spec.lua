@@ -1,0 +1,174 @@
+-- lt.plot: where values are drawn in SVG, PNG and text, by the definition of the axes; errors.
+
+local lt = require "lutra"
+local core = require "lutra.core"
+
+local plot = lt.plot
+
+local function message_of(f, ...)
+  local ok, message = pcall(f, ...)
+  assert.is_false(ok)
+  return tostring(message)
+end
+
+local function contains(text, part) assert.is_truthy(text:find(part, 1, true), text) end
+local function lacks(text, part) assert.is_falsy(text:find(part, 1, true), text) end
+
+-- A picture of 640 x 440 pixels has the axes at x 66 to 622 and y 390 (lowest) to 36.
+describe("an SVG picture", function()
+  it("draws points at their place between the axes", function()
+    local svg = plot.line({0, 1, 4}, {title = "a < b", label = "squares"}):svg()
+    contains(svg, 'points="66.00,390.00 344.00,301.50 622.00,36.00"')
+    contains(svg, "<title>a &lt; b</title>")
+    contains(svg, ">squares</text>")
+    svg = plot.scatter(lt.tensor{10., 20}, lt.tensor{-1., 1}):svg()
+    contains(svg, '<circle cx="66.00" cy="390.00"')
+    contains(svg, '<circle cx="622.00" cy="36.00"')
+    contains(svg, ">0.0</text>")
+  end)
+
+  it("has logarithmic axes", function()
+    local p = plot.line({1, 10, 1000}, {1, 100, 10000}, {xscale = "log", yscale = "log"})
+    -- log10: 0, 1, 3 of 3 and 0, 2, 4 of 4
+    contains(p:svg(), 'points="66.00,390.00 251.33,213.00 622.00,36.00"')
+    contains(p:svg(), ">100</text>")
+    contains(p:svg(), ">10000</text>")
+    local gap = plot.line({1, -1, 10, 100}, {yscale = "log"}):svg() -- no logarithm
+    contains(gap, 'points="436.67,213.00 622.00,36.00"')
+    contains(gap, '<circle cx="66.00" cy="390.00"')
+  end)
+
+  it("has gaps at NaN, infinities and outside the limits", function()
+    local svg = plot.line{0, 1, 0 / 0, 3, 4, math.huge, 2, 2}:svg()
+    local _, lines = svg:gsub("<polyline", "")
+    assert.equal(3, lines)
+    svg = plot.line({0, 5, 10}, {ylim = {0, 5}, xlim = {1, 3}}):svg()
+    contains(svg, 'points="66.00,390.00 344.00,36.00"')
+  end)
+
+  it("has several series, each in its color", function()
+    local p = plot.line({1, 2}, {label = "one"}):line({2, 1}, {label = "two", color = "#ff0000"})
+      :scatter({1}, {1}, {color = {1, 2, 3}})
+    local svg = p:svg(300, 200)
+    contains(svg, 'width="300" height="200"')
+    contains(svg, 'stroke="#0072b2"')
+    contains(svg, 'stroke="#ff0000"')
+    contains(svg, 'fill="#010203"')
+    contains(svg, ">two</text>")
+  end)
+
+  it("draws histograms and bars", function()
+    local svg = plot.hist(lt.tensor{0., 0, 0, 1, 2, 4}, 2):svg()
+    -- 4 values in 0..2, 2 in 2..4: full and half of the height of 354
+    contains(svg, 'x="66.50" y="36.00" width="277.00" height="354.00"')
+    contains(svg, 'x="344.50" y="213.00" width="277.00" height="177.00"')
+    svg = plot.bar({"cat", "dog"}, {1, 2}, {ylabel = "count"}):svg()
+    contains(svg, ">cat</text>")
+    contains(svg, 'height="177.00"')
+    contains(svg, "rotate(-90")
+    assert.equal(plot.hist, plot.histogram)
+  end)
+
+  it("draws contour lines where the values are", function()
+    local z = lt.arange(5.):reshape(1, 5):expand(4, 5) -- z = x
+    local svg = plot.contour(z, {levels = {2.5, 4.5}}):svg()
+    local seen = 0
+    for points in svg:gmatch 'points="([^"]*)"' do
+      local x1, x2 = points:match "^([%d.]+),[%d.]+ ([%d.]+),"
+      assert.equal(x1, x2) -- vertical; 2.5 is the left end of the axis, 4.5 the right one
+      assert.is_true(x1 == "66.00" or x1 == "622.00", points)
+      seen = seen + 1
+    end
+    assert.equal(2 * 3, seen)
+    -- a circle of radius 1
+    local g = lt.linspace(-2, 2, 81)
+    local figure = plot.contour(g, g, g:unsqueeze(2) ^ 2 + g ^ 2, {levels = {1}})
+    for _, p in ipairs(figure.series[1].points) do
+      if p[1] then assert.is_true(math.abs(p[1] ^ 2 + p[2] ^ 2 - 1) < 2e-3) end
+    end
+  end)
+
+  it("draws matrices and images", function()
+    local svg = plot.heatmap(lt.tensor{{0., 1}, {0 / 0, 0.5}}):svg()
+    contains(svg, 'fill="#440154"') -- the first and the last color of viridis
+    contains(svg, 'fill="#fde725"')
+    contains(svg, ">1</text>")
+    svg = plot.image(lt.tensor{{{1., 0}}, {{0., 1}}, {{0., 0}}}):svg()
+    contains(svg, 'fill="#ff0000"')
+    contains(svg, 'fill="#00ff00"')
+  end)
+end)
+
+describe("a plot's pixels", function()
+  it("are those of its colors", function()
+    local image = plot.bar({2, 1}, {color = "red"}):pixels(320, 240)
+    assert.equal("{3, 240, 320}", tostring(image.shape))
+    assert.equal("uint8", image.dtype)
+    local function at(x, y) return tostring(image[{{}, y, x}]) end
+    assert.equal('tensor{214,  39,  40, dtype = "uint8"}', at(110, 60))
+    assert.equal('tensor{255, 255, 255, dtype = "uint8"}', at(280, 60)) -- above the lower bar
+    assert.equal('tensor{214,  39,  40, dtype = "uint8"}', at(280, 180))
+    -- a horizontal line is 1.5 pixels high
+    image = plot.line({1, 1, 1}, {color = {0, 0, 0}}):pixels(320, 240)
+    local dark = image[1]:narrow(2, 200, 1):lt(60):sum():item()
+    assert.is_true(dark >= 1 and dark <= 3, dark)
+  end)
+
+  it("are saved", function()
+    local p = plot.line{3, 1, 2}
+    local path = os.tmpname()
+    for _, kind in ipairs{"svg", "txt"} do
+      p:save(path .. "." .. kind)
+      local file <close> = assert(io.open(path .. "." .. kind))
+      assert.equal(kind == "svg" and p:svg() or tostring(p) .. "\n", file:read "a")
+      os.remove(path .. "." .. kind)
+    end
+    os.remove(path)
+    contains(message_of(p.save, p, path .. ".bmp"),
+      "save: expected a file name that ends in .svg, .png or .txt for argument 'path'")
+    if not core._image_libraries() then return end
+    p:save(path .. ".png", 200, 150)
+    assert.is_true(lt.equal(p:pixels(200, 150), lt.vision.io.read_image(path .. ".png")))
+    os.remove(path .. ".png")
+  end)
+end)
+
+describe("a plot's text", function()
+  it("has its title, labels, ticks and bars", function()
+    local text = tostring(plot.line({1, 10, 100}, {yscale = "log", title = "loss", label = "train",
+      xlabel = "step"}))
+    for _, part in ipairs{"loss", "train", "step", "100", "10"} do contains(text, part) end
+    text = tostring(plot.hist(lt.tensor{1., 1, 2, 3}, 2))
+    contains(text, "1 .. 2")
+    contains(text, " 2\n")
+    text = tostring(plot.bar({"cat", "dog"}, {1, 2.5}))
+    contains(text, "dog")
+    contains(text, "2.5")
+    contains(tostring(plot.heatmap(lt.arange(6.):reshape(2, 3))), "from 1 to 6")
+    assert.is_true(#tostring(plot.image(lt.rand(3, 8, 8))) > 8)
+    contains(tostring(plot.line{0 / 0}), "(no finite values)")
+    lacks(text, "\27")
+    assert.is_string(tostring(plot.figure()))
+  end)
+end)
+
+describe("lt.plot reports", function()
+  it("wrong arguments", function()
+    contains(message_of(plot.line, {1, 2}, {1, 2, 3}), "line: expected as many x as y, got 2 and 3")
+    contains(message_of(plot.line, lt.ones(2, 2)), "line: expected 1 dimension for argument 'y'")
+    contains(message_of(plot.line, "x"), "line: expected ")
+    contains(message_of(plot.line, {1}, {yscale = "ln"}),
+      "plot: expected 'linear' or 'log' for argument 'yscale', got \"ln\"")
+    contains(message_of(plot.line, {1}, {color = "rde"}),
+      "line: expected a name of a color, \"#rrggbb\" or {r, g, b} for argument 'color'")
+    contains(message_of(plot.line, {1}, {xlim = {2, 1}}), "plot: expected {low, high}")
+    contains(message_of(plot.hist, {0 / 0}), "hist: expected a finite value for argument 'x'")
+    contains(message_of(plot.bar, {"a"}, {1, 2}), "bar: expected as many x as heights")
+    contains(message_of(plot.heatmap, lt.ones(2)), "heatmap: expected a matrix for argument 'z'")
+    contains(message_of(plot.contour, {1, 2}, {1, 2}), "contour: expected x, y and z, or z")
+    contains(message_of(plot.contour, {1}, {1, 2}, lt.ones(2, 2)),
+      "contour: expected 2 numbers for argument 'x', got 1")
+    local figure = plot.image(lt.rand(2, 2))
+    contains(message_of(figure.line, figure, {1}), "plot: cannot add a series to an image")
+  end)
+end)
