@@ -5,19 +5,7 @@ microseconds (the least of the rounds) and Lutra's time over PyTorch's.
     python3 bench/ops.py [--only PATTERN] [--threads 2] [--rounds 7] [--lutra PROGRAM]
 """
 
-import argparse
-import os
-import re
-import subprocess
-
-from timing import seconds_of_call
-
-# name, set-up and expression in Lua, the same in Python
-ROWS = []
-
-
-def row(name, lua, python, setup="", python_setup=""):
-    ROWS.append((name, setup, lua, python_setup, python))
+from pairs import main, row, step
 
 
 def both(name, setup, python_setup, lua, python=None):
@@ -192,11 +180,6 @@ def step():
     opt.zero_grad(); loss.backward(); opt.step()
 """
 
-
-def step(name, setup, python_setup):
-    row(name, "step()", "step()", setup.strip().replace("\n", "\\n"), python_setup)
-
-
 sizes = (784, 256, "ReLU", 256, 10, "SGD", 64, 784)
 step("step of MLP 784-256-10, SGD", MLP % (*sizes, "lt.randint(1, 10, {64})", "cross_entropy"),
      MLP_PY % (*sizes, "torch.randint(0, 10, (64,))", "cross_entropy"))
@@ -252,76 +235,6 @@ def step():
     loss = F.cross_entropy(logits.view(-1, 65), target.view(-1))
     opt.zero_grad(); loss.backward(); opt.step()
 """)
-
-
-class Lutra:
-    """A process of Lutra that runs bench/ops.lua."""
-
-    def __init__(self, program, threads):
-        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ops.lua")
-        self.process = subprocess.Popen([program, script, str(threads)], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, text=True)
-
-    def ask(self, line):
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-        answer = self.process.stdout.readline().strip()
-        if answer.startswith("error") or not answer:
-            raise RuntimeError("Lutra: " + answer)
-        return answer
-
-    def prepare(self, setup, expression):
-        f = "return function() %s%s end" % ("" if expression == "step()" else "return ", expression)
-        self.ask("prepare %s\\n%s" % (setup, f))
-
-    def run(self, seconds):
-        return float(self.ask("run %g" % seconds))
-
-
-class Torch:
-    def __init__(self, threads):
-        import torch
-        torch.set_num_threads(threads)
-        self.names = {"torch": torch, "nn": torch.nn, "F": torch.nn.functional,
-                      "optim": torch.optim}
-        self.torch = torch
-
-    def prepare(self, setup, expression):
-        self.torch.manual_seed(1)
-        names = dict(self.names)
-        exec(setup, names)
-        self.f = eval("lambda: " + expression, names)
-        self.f()
-
-    def run(self, seconds):
-        return seconds_of_call(self.f, seconds)
-
-
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--only", default="")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--lutra", default="build/lutra")
-    options = parser.parse_args()
-    sides = [Lutra(options.lutra, options.threads)]
-    try:
-        sides.append(Torch(options.threads))
-    except ImportError:
-        print("PyTorch is not installed: python3 -m pip install torch")
-    print("%d threads: microseconds%s" % (options.threads, ", and Lutra's time over PyTorch's"
-                                          if len(sides) > 1 else ""))
-    for name, setup, lua, python_setup, python in ROWS:
-        if not re.search(options.only, name):
-            continue
-        sides[0].prepare(setup, lua)
-        if len(sides) > 1:
-            sides[1].prepare(python_setup, python)
-        best = [min(times) for times in zip(*([side.run(0.02) for side in sides]
-                                              for _ in range(options.rounds)))]
-        ratio = "  %5.2f" % (best[0] / best[1]) if len(best) > 1 else ""
-        print("%-52s %s%s" % (name, " ".join("%11.2f" % (t * 1e6) for t in best), ratio),
-              flush=True)
 
 
 if __name__ == "__main__":

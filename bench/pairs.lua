@@ -1,4 +1,4 @@
--- The child process of bench/ops.py. Reads commands from standard input, one a line:
+-- The child process of bench/pairs.py. Reads commands from standard input, one a line:
 --
 --   prepare TEXT   compiles TEXT, Lua code that returns the function to measure; "\n" is a newline
 --   run SECONDS    calls it for about so many seconds and prints the seconds of one call
