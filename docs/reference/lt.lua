@@ -100,6 +100,20 @@ print(lt.load_npy(path))  --> tensor{1., 2.}
 lt.save_safetensors(path, {weight = lt.ones(2, 2), bias = lt.zeros(2)})
 print(lt.load_safetensors(path).bias)  --> tensor{0., 0.}
 
+-- Nested values with tensors, and checkpoints of PyTorch (.pt, .pth)
+lt.save({weight = lt.ones(2), epoch = 3}, path)
+local checkpoint = lt.load(path, {map_location = "cpu"})
+print(checkpoint.weight, checkpoint.epoch)  --> tensor{1., 1.}	3
+
+-- A safetensors file, one tensor at a time
+local model = lt.safe_open(path)
+print(table.concat(model:keys(), " "), model:get_tensor "weight")  --> weight	tensor{1., 1.}
+print(model:get_slice "weight"[{{1, 1}}], model:metadata().lutra ~= nil)  --> tensor{1.}	true
+
+-- An archive of NumPy arrays
+lt.save_npz(path, {x = lt.tensor{1., 2.}, y = lt.tensor{3}}, {compressed = true})
+print(lt.load_npz(path).x)  --> tensor{1., 2.}
+
 -- An IDX file, as MNIST's
 local file <close> = assert(io.open(path, "wb"))
 file:write("\0\0\8\1\0\0\0\3abc")

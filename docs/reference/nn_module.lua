@@ -45,6 +45,11 @@ print(net:num_parameters(), net:parameters()().device)  --> 15	cpu
 for name, b in net:named_buffers() do print(name, b.shape) end  --> count	{1}
 for b in net:buffers() do assert(b) end
 
+-- Modules, parameters and buffers at a path
+print(net:get_submodule("inner"):type_name())  --> Linear
+print(net:get_parameter("inner.weight").shape, net:get_buffer("count").shape)  --> {3, 3}	{1}
+net:set_submodule("extra", nn.Tanh())
+
 -- Where a module is
 print(net:device(), #net:devices())  --> cpu	1
 
@@ -65,15 +70,57 @@ print(net:to("cpu"):device(), net:cpu():device())             --> cpu	cpu
 if lt.cuda.is_available() then net:cuda():cpu() end
 if lt.mps.is_available() then net:mps():cpu() end
 
+net:type("float32"):share_memory()
+
+-- A deep copy
+local copy = net:clone()
+print(lt.equal(copy.weight, net.weight), copy.weight == net.weight)  --> true	false
+
 -- A model built without memory, then given memory and values
 local huge = lt.with_device("meta", Scale, 3)
 huge:to_empty "cpu"
 huge:load_state_dict(net:state_dict())
 print(lt.equal(huge.weight, net.weight))  --> true
 
--- Hooks
+-- Hooks before and after forward
 local handle = net:register_forward_hook(function(_, _, output) return output * 0 end)
 print(net(lt.ones(1, 3)):sum():item())  --> 0.0
 handle:remove()
-net:register_forward_pre_hook(function(_, inputs) assert(#inputs == 1) end)
-print(net:forward(lt.ones(1, 3)).shape)  --> {1, 3}
+net:register_forward_pre_hook(function(_, inputs) assert(#inputs == 1) end, {prepend = true})
+print(net(lt.ones(1, 3)).shape, net:forward(lt.ones(1, 3)).shape)  --> {1, 3}	{1, 3}
+
+-- Hooks in backward: gradients of the inputs and of the results
+local layer = nn.Linear(1, 1, false)
+nn.init.constant_(layer.weight, 3)
+layer:register_full_backward_hook(function(_, grad_input, grad_output)
+  print(grad_input[1]:item(), grad_output[1]:item())
+end)
+layer:register_full_backward_pre_hook(function(_, grad_output) return grad_output[1] * 2 end)
+layer(lt.ones(1, 1, {requires_grad = true})):sum():backward()  --> 6.0	2.0
+
+-- Hooks of state dicts
+layer:register_state_dict_pre_hook(function(_, prefix) print("saving " .. prefix .. "weight") end)
+layer:register_state_dict_post_hook(function(_, state, prefix)
+  state[prefix .. "version"] = lt.tensor(2)
+end)
+layer:register_load_state_dict_pre_hook(function(_, state, prefix)
+  state[prefix .. "version"] = nil
+end)
+layer:register_load_state_dict_post_hook(function(_, keys) print(#keys.missing_keys) end)
+layer:load_state_dict(layer:state_dict())
+--> saving weight
+--> 0
+
+-- Hooks for all modules
+local function nothing() end
+local handles = {
+  nn.modules.module.register_module_forward_pre_hook(nothing),
+  nn.modules.module.register_module_forward_hook(function(module) print(module:type_name()) end),
+  nn.modules.module.register_module_full_backward_pre_hook(nothing),
+  nn.modules.module.register_module_full_backward_hook(nothing),
+  nn.modules.module.register_module_parameter_registration_hook(nothing),
+  nn.modules.module.register_module_buffer_registration_hook(nothing),
+  nn.modules.module.register_module_module_registration_hook(nothing),
+}
+nn.ReLU()(lt.ones(1))  --> ReLU
+for _, each in ipairs(handles) do each:remove() end

@@ -86,3 +86,11 @@ print(v:summary():match "^%S+")  --> f32[3]
 local big = lt.zeros(1000)
 big:free()
 print(pcall(big.sum, big))  --> ...
+
+-- After a gradient is accumulated: x:register_post_accumulate_grad_hook
+do
+  local x = lt.ones{2, requires_grad = true}
+  local handle = x:register_post_accumulate_grad_hook(function(p) print(p.grad) end)
+  x:sum():backward()  --> tensor{1., 1.}
+  handle:remove()
+end
