@@ -152,7 +152,7 @@ case("multi_head_attention_forward", "F.multi_head_attention_forward{q, k, v, 4,
      q=f(3, 4), k=f(5, 4), v=f(5, 4), b=f(12), o=f(4, 4), c=f(4), x=f(1, 1, 4), y=f(1, 1, 4), a=f(4, 4))
 for dim in (0, -1):
     case("softmin", "F.softmin(x, %d)" % (dim + 1 if dim >= 0 else dim), lambda x, d=dim: F.softmin(x, d), x=f(3, 4))
-case("softmin", 'F.softmin(x, 2, "float64")', lambda x: F.softmin(x, 1, dtype=torch.float64), x=torch.randint(0, 9, (3, 4)))
+case("softmin", 'F.softmin(x, 2, {dtype = "float64"})', lambda x: F.softmin(x, 1, dtype=torch.float64), x=torch.randint(0, 9, (3, 4)))
 case("gumbel_softmax", "F.gumbel_softmax(x, 0.5, true, {dim = 1}):sum(1):round()", lambda x: torch.ones(4), x=f(3, 4))
 case("gumbel_softmax", "(F.gumbel_softmax(x):sum(2) * 1e3):round()", lambda x: torch.ones(3) * 1e3, x=f(3, 4))
 case("bilinear", "F.bilinear(x, y, w, b)", lambda x, y, w, b: F.bilinear(x, y, w, b), x=f(2, 3, 4), y=f(2, 3, 5), w=f(2, 4, 5), b=f(2))
@@ -201,3 +201,17 @@ case("ctc_loss", "F.ctc_loss(x, y + 1, {6}, {2})", lambda x, y: F.ctc_loss(x, y,
 family("linear_of_vector")
 case("linear", "F.linear(x, w, b)", lambda x, w, b: F.linear(x, w, b), x=f(2, 3), w=f(3), b=f(1).reshape(()))
 case("linear", "F.linear(x, w)", lambda x, w: F.linear(x, w), x=f(3), w=f(3))
+
+family("deprecated_calls")  # softmax without dim, losses of different shapes: PyTorch warns
+for op in ("softmax", "log_softmax", "softmin"):
+    fn = getattr(F, op)
+    name = op if op == "softmin" else "F_" + op
+    for x in (torch.tensor(1.5), f(3), f(3, 4), f(2, 3, 2), f(2, 3, 1, 2).double(), f(2, 3).bfloat16()):
+        case(name, "F.%s(x)" % op, lambda x, fn=fn: fn(x), x=x)
+    case(name, "F.%s(x, -1)" % op, lambda x, fn=fn: fn(x, -1), x=f(2, 3))
+    case(name, 'F.%s{x, 1, dtype = "float64"}' % op, lambda x, fn=fn: fn(x, 0, dtype=torch.float64), x=f(2, 3))
+for op in ("mse_loss", "l1_loss"):
+    fn = getattr(F, op)
+    reductions("F_" + op, "F.%s(x, y)" % op, lambda x, y, fn=fn, **o: fn(x, y, **o), x=f(3, 4), y=f(3, 4))
+    case("F_" + op, "F.%s(x, y)" % op, lambda x, y, fn=fn: fn(x, y), x=f(3, 1), y=f(4))
+    case("F_" + op, "F.%s{x, y, weight = z}" % op, lambda x, y, z, fn=fn: fn(x, y, weight=z), x=f(3, 2), y=f(3, 2), z=f(3, 2).abs())

@@ -6,10 +6,11 @@
 
 The cases are in the modules beside this one: ops.py is the table of cases for each op, kinks.py has gradients where a
 function has no derivative, autograd_programs.py random programs of views and in-place writes, nn.py layers, losses and
-optimizers, complex_values.py elementwise ops of complex numbers,
-special.py special functions and further elementwise ops. All files are made with the version of PyTorch in
-PYTORCH and in their first lines; any other version is an error. To use a newer PyTorch, change PYTORCH and write all
-families. The same version gives the same files."""
+optimizers, layer_classes.py all classes of layers and losses, complex_values.py elementwise ops of complex numbers,
+special.py special functions and further elementwise ops, recurrent.py recurrent layers, attention and Transformers,
+autocast.py dtypes under autocast, function_transforms.py derivatives of functions.
+All files are made with the version of PyTorch in PYTORCH and in their first lines; any other version is an error. To
+use a newer PyTorch, change PYTORCH and write all families. The same version gives the same files."""
 
 import os
 import re
@@ -18,19 +19,29 @@ import warnings
 
 import torch
 
+import autocast
 import autograd_programs
 import complex_values
 import convolution  # noqa: F401: its families join those of ops
+import distributions
+import function_transforms
 import functional  # noqa: F401: its families join those of ops
+import image_files
 import kinks
+import layer_classes
 import linalg  # noqa: F401, adds families to ops
 import nn
 import ops
 import products  # noqa: F401 (adds families)
+import recurrent
+import reparametrizations
+import schedulers
 import shapes  # noqa: F401 (adds families)
 import special  # noqa: F401: adds families to ops
 import statistic_ops  # noqa: F401 (adds families)
 import transforms  # noqa: F401 (adds families)
+import vision
+import vision_models
 import windows  # noqa: F401: adds its family to ops
 
 PYTORCH = "2.15.0"
@@ -39,7 +50,16 @@ PYTORCH = "2.15.0"
 FAMILIES = {name: ("ops", ops.cases_of) for name in ops.FAMILIES}
 FAMILIES.update(kinks=("kinks", kinks.cases_of), autograd_programs=("programs", autograd_programs.cases_of),
                 layers=("layers", nn.cases_of), optimizers=("optimizers", nn.cases_of),
-                complex_values=("complex", complex_values.cases_of))
+                layer_classes=("layer_classes", layer_classes.cases_of),
+                reparametrizations=("reparametrizations", reparametrizations.cases_of),
+                complex_values=("complex", complex_values.cases_of),
+                autocast=("autocast", autocast.cases_of),
+                function_transforms=("transforms", function_transforms.cases_of))
+FAMILIES.update({name: ("recurrent", recurrent.cases_of) for name in recurrent.FAMILIES})
+FAMILIES["distributions"] = ("distributions", distributions.cases_of)
+FAMILIES["schedulers"] = ("schedulers", schedulers.cases_of)
+FAMILIES.update(vision=("vision", vision.cases_of), image_files=("image_files", image_files.cases_of),
+                vision_models=("vision_models", vision_models.cases_of))
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tests", "golden")
 
 

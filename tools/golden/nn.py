@@ -102,6 +102,24 @@ def loss_cases():
   yield case("cross_entropy", x * 1000, labels)
 
 
+class Lion(torch.optim.Optimizer):
+  """Algorithm 2 of Chen et al. 2023, which PyTorch does not have."""
+
+  def __init__(self, params, lr=1e-4, betas=(0.9, 0.99), weight_decay=0.0, maximize=False):
+    super().__init__(params, dict(lr=lr, betas=betas, weight_decay=weight_decay, maximize=maximize))
+
+  @torch.no_grad()
+  def step(self):
+    for group in self.param_groups:
+      (beta1, beta2), lr = group["betas"], group["lr"]
+      for p in group["params"]:
+        g = -p.grad if group["maximize"] else p.grad
+        m = self.state[p].get("m", torch.zeros_like(p))
+        update = torch.sign(beta1 * m + (1 - beta1) * g)
+        p.sub_(lr * (update + group["weight_decay"] * p))
+        self.state[p]["m"] = beta2 * m + (1 - beta2) * g
+
+
 def optimizer_cases():
   """Yields trajectories: the two parameters after each of 8 steps, the second one in a second group."""
   start, goal = torch.randn(3), torch.randn(3)
@@ -110,7 +128,7 @@ def optimizer_cases():
   def case(name, group=None, **options):
     p, q = start.clone().requires_grad_(), start2.clone().requires_grad_()
     groups = [{"params": [p]}, dict({"params": [q]}, **(group or {}))]
-    optimizer = getattr(torch.optim, name)(groups, **options)
+    optimizer = (Lion if name == "Lion" else getattr(torch.optim, name))(groups, **options)
     steps = []
     for _ in range(8):
       optimizer.zero_grad()
@@ -136,6 +154,79 @@ def optimizer_cases():
     yield case(name, {"lr": 0.01, "weight_decay": 0.5}, lr=0.1, weight_decay=0.0)
   yield case("RMSprop", {"momentum": 0.9, "weight_decay": 0.1}, lr=0.02, alpha=0.9)
   yield case("RMSprop", {"momentum": 0.9, "maximize": True}, lr=0.02, centered=True, eps=1e-3)
+  yield case("Adam", lr=0.1, weight_decay=0.3, decoupled_weight_decay=True)
+  for name in ["NAdam", "RAdam"]:
+    yield case(name, {"weight_decay": 0.5}, lr=0.1, betas=[0.8, 0.99], eps=1e-3)
+    yield case(name, {"maximize": True}, lr=0.05, weight_decay=0.3, decoupled_weight_decay=True)
+  yield case("NAdam", {"lr": 0.01}, momentum_decay=0.1)
+  yield case("RAdam", {"lr": 0.01}, betas=[0.5, 0.9])
+  yield case("Adamax", {"lr": 0.1, "weight_decay": 0.5})
+  yield case("Adamax", {"maximize": True}, lr=0.05, betas=[0.8, 0.9], eps=1e-3)
+  yield case("Adagrad", {"weight_decay": 0.5}, lr=0.2, lr_decay=0.1)
+  yield case("Adagrad", {"maximize": True}, initial_accumulator_value=0.5, eps=1e-3)
+  yield case("Adadelta", {"weight_decay": 0.5})
+  yield case("Adadelta", {"maximize": True}, lr=0.5, rho=0.8, eps=1e-3)
+  yield case("Rprop", {"lr": 0.1})
+  yield case("Rprop", {"maximize": True}, lr=0.3, etas=[0.4, 1.5], step_sizes=[0.01, 0.4])
+  yield case("ASGD", {"weight_decay": 0.5}, lr=0.05)
+  yield case("ASGD", {"maximize": True}, lr=0.05, lambd=0.1, alpha=0.6, t0=3.0)
+  yield case("Lion", {"weight_decay": 0.5}, lr=0.05)
+  yield case("Lion", {"maximize": True}, lr=0.05, betas=[0.5, 0.7])
+
+
+def matrix_cases():
+  """Yields trajectories of optimizers that treat matrices as such: the parameters after each of 6 steps with given gradients."""
+  shapes = {"Adafactor": [(3,), (4, 3), (2, 3, 2)], "Muon": [(4, 3), (3, 5)]}
+
+  def case(name, **options):
+    start = [torch.randn(*shape) for shape in shapes[name]]
+    params = [x.clone().requires_grad_() for x in start]
+    optimizer = getattr(torch.optim, name)(params, **options)
+    grads, steps = [], []
+    for _ in range(6):
+      grads.append([torch.randn(*shape) for shape in shapes[name]])
+      for p, g in zip(params, grads[-1]):
+        p.grad = g.clone()
+      optimizer.step()
+      steps.append([p.detach().clone() for p in params])
+    if "eps" in options and isinstance(options["eps"], tuple):
+      options["eps"] = [x if x is not None else False for x in options["eps"]]
+    return {"name": name, "options": options, "start": start, "grads": grads, "steps": steps}
+
+  yield case("Adafactor")
+  yield case("Adafactor", lr=0.3, beta2_decay=-0.5, eps=(None, 0.1), weight_decay=0.1)
+  yield case("Adafactor", lr=0.5, eps=(0.1, 0.01), d=2.0, maximize=True)
+  yield case("Muon", lr=0.1)
+  yield case("Muon", lr=0.1, nesterov=False, momentum=0.8, weight_decay=0.0, adjust_lr_fn="match_rms_adamw")
+  yield case("Muon", lr=0.1, ns_steps=3, ns_coefficients=[2.0, -1.5, 0.5], adjust_lr_fn="spectral_unclamped")
+
+
+def closure_cases():
+  """Yields trajectories of LBFGS on Rosenbrock's function of two parameters, and its evaluations."""
+  def case(**options):
+    p, q = torch.tensor([-1.5]).requires_grad_(), torch.tensor([[2.0]]).requires_grad_()
+    optimizer = torch.optim.LBFGS([p, q], **options)
+    sign = -1 if options.get("maximize") else 1
+
+    def closure():
+      optimizer.zero_grad()
+      loss = sign * ((1 - p) ** 2 + 100 * (q - p ** 2) ** 2).sum()
+      loss.backward()
+      return loss
+
+    steps = []
+    for _ in range(4):
+      loss = optimizer.step(closure)
+      state = optimizer.state[p]
+      steps.append({"p": p.detach().clone(), "q": q.detach().clone(), "loss": loss.item(),
+                    "func_evals": state["func_evals"], "n_iter": state["n_iter"]})
+    return {"name": "LBFGS", "options": options, "steps": steps}
+
+  yield case(lr=0.1, max_iter=4)
+  yield case(line_search_fn="strong_wolfe")
+  yield case(line_search_fn="strong_wolfe", max_iter=5, history_size=2, lr=0.5)
+  yield case(line_search_fn="strong_wolfe", max_iter=7, max_eval=6, tolerance_grad=1e-3, maximize=True)
+  yield case(lr=0.05, max_iter=10, max_eval=5, tolerance_change=1e-3)
 
 
 def clip_cases():
@@ -151,7 +242,8 @@ def clip_cases():
 
 
 FAMILIES = {"layers": {"layers": layer_cases, "losses": loss_cases},
-            "optimizers": {"optimizers": optimizer_cases, "clipping": clip_cases}}
+            "optimizers": {"optimizers": optimizer_cases, "clipping": clip_cases, "matrices": matrix_cases,
+                           "closures": closure_cases}}
 
 
 def cases_of(family):
