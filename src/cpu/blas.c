@@ -8,6 +8,7 @@
 #include "blas.h"
 #include "cpu.h"
 #include "capability.h"
+#include "dynamic_library.h"
 #include "kernel_support.h"
 #include "worker.h"
 
@@ -61,36 +62,26 @@ static const char *core_type(void) {
   return requested && *requested ? requested : lt_cpu_core_type(lt_cpu_features());
 }
 
-static void *find(void *library, const char *name) { return dlsym(library, name); }
-/* ISO C does not convert a pointer to data to one to a function by a cast. */
-#define FIND(field, name)                                                                          \
-  do {                                                                                             \
-    void *symbol = find(library, name);                                                            \
-    memcpy(&blas.field, &symbol, sizeof symbol);                                                   \
-  } while (0)
-
 /* Loads one library; returns false if it is missing or lacks a function. */
 static bool open_library(const char *path) {
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!library) return false;
-  FIND(sgemm, "cblas_sgemm");
-  FIND(dgemm, "cblas_dgemm");
-  FIND(sgemv, "cblas_sgemv");
-  FIND(dgemv, "cblas_dgemv");
+  lt_library_find(library, "cblas_sgemm", &blas.sgemm);
+  lt_library_find(library, "cblas_dgemm", &blas.dgemm);
+  lt_library_find(library, "cblas_sgemv", &blas.sgemv);
+  lt_library_find(library, "cblas_dgemv", &blas.dgemv);
   if (!blas.sgemm || !blas.dgemm || !blas.sgemv || !blas.dgemv) {
     memset(&blas, 0, sizeof blas);
     dlclose(library);
     return false;
   }
   blas.handle = library;
-  FIND(set_threads, "openblas_set_num_threads");
-  FIND(buffer_new, "blas_memory_alloc");
-  FIND(buffer_free, "blas_memory_free");
+  lt_library_find(library, "openblas_set_num_threads", &blas.set_threads);
+  lt_library_find(library, "blas_memory_alloc", &blas.buffer_new);
+  lt_library_find(library, "blas_memory_free", &blas.buffer_free);
   char *(*config)(void) = NULL, *(*core)(void) = NULL;
-  void *symbol = find(library, "openblas_get_config");
-  memcpy(&config, &symbol, sizeof symbol);
-  symbol = find(library, "openblas_get_corename");
-  memcpy(&core, &symbol, sizeof symbol);
+  lt_library_find(library, "openblas_get_config", &config);
+  lt_library_find(library, "openblas_get_corename", &core);
   if (config && core) {
     const char *text = config();
     blas.nests = strstr(text, "USE_OPENMP") != NULL;
@@ -269,7 +260,7 @@ void lt_gemm_close(int callers) {
 const char *lt_cpu_blas_name(void) { return load() ? blas.name : "not loaded: out of memory"; }
 
 void *lt_blas_symbol(const char *name) {
-  return load() && blas.handle ? find(blas.handle, name) : NULL;
+  return load() && blas.handle ? dlsym(blas.handle, name) : NULL;
 }
 
 bool lt_gemm_nests(void) { return !load() || blas.nests || !blas.sgemm; }

@@ -4,9 +4,9 @@
  * So a line has the same result wherever it is, for any number of threads. Plans are estimated, not
  * measured, because measured ones differ from run to run. */
 #include "fftw.h"
+#include "dynamic_library.h"
 #include "kernel_support.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 
 enum { FORWARD = -1, BACKWARD = 1, ESTIMATE = 1 << 6, DESTROY_INPUT = 1 << 0 };
@@ -38,33 +38,30 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-/* ISO C does not convert a pointer to data to one to a function by a cast. */
-static bool find(void *handle, const char *prefix, const char *name, void *field) {
-  char full[64];
-  snprintf(full, sizeof full, "%s%s", prefix, name);
-  void *symbol = dlsym(handle, full);
-  memcpy(field, &symbol, sizeof symbol);
-  return symbol != NULL;
-}
-
-static void load_library(Library *library, const char *file, const char *prefix) {
-  void *handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-  bool ok = handle != NULL;
-#define FIND(name, result, parameters) ok = ok && find(handle, prefix, #name, &library->name);
+static bool read_functions(void *handle, bool wide) {
+  Library *library = &libraries[wide];
+  bool ok = true;
+#define FIND(name, result, parameters)                                                             \
+  ok = ok && lt_library_find(handle, wide ? "fftw_" #name : "fftwf_" #name, &library->name);
   FUNCTIONS(FIND)
 #undef FIND
-  library->found = ok;
   const char *version; /* "fftw-3.3.10-sse2-avx" */
-  if (ok && find(handle, prefix, "version", &version) && strncmp(version, "fftw-", 5) == 0)
+  if (ok && lt_library_find(handle, wide ? "fftw_version" : "fftwf_version", &version) &&
+      strncmp(version, "fftw-", 5) == 0)
     snprintf(title, sizeof title, "FFTW %.*s", (int)strcspn(version + 5, "-"), version + 5);
+  return library->found = ok;
 }
 
+static bool read_float(void *handle) { return read_functions(handle, false); }
+static bool read_double(void *handle) { return read_functions(handle, true); }
+
 static void load(void) {
+  static const char *const of_float[] = {"libfftw3f.so.3", NULL};
+  static const char *const of_double[] = {"libfftw3.so.3", NULL};
   const char *use = getenv("LUTRA_FFTW");
-  if (use && strcmp(use, "0") == 0) return;
   everywhere = use && strcmp(use, "1") == 0;
-  load_library(&libraries[0], "libfftw3f.so.3", "fftwf_");
-  load_library(&libraries[1], "libfftw3.so.3", "fftw_");
+  lt_library_load("LUTRA_FFTW", of_float, read_float);
+  lt_library_load("LUTRA_FFTW", of_double, read_double);
 }
 
 const char *lt_fftw_name(void) {

@@ -1,29 +1,22 @@
 /* onednn_library.c: finds oneDNN and makes its layouts. */
 #include "onednn_library.h"
+#include "dynamic_library.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static lt_Onednn library;
 static bool found;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* Finds one function; returns false if the library lacks it. ISO C does not convert a pointer to
- * data to one to a function by a cast. */
-static bool find(void *handle, const char *name, void *field) {
-  void *symbol = dlsym(handle, name);
-  memcpy(field, &symbol, sizeof symbol);
-  return symbol != NULL;
-}
-
-#define FIND(name, result, parameters) ok = find(handle, "dnnl_" #name, &library.name) && ok;
+#define FIND(name, result, parameters)                                                             \
+  ok = lt_library_find(handle, "dnnl_" #name, &library.name) && ok;
 
 /* Fills in the table from a library; returns false if it is not one that Lutra can call. */
 static bool read_library(void *handle) {
   bool ok = true;
+  memset(&library, 0, sizeof library);
   LT_ONEDNN_FUNCTIONS(FIND)
   if (!ok) return false;
   const lt_OnednnVersion *v = library.version();
@@ -41,17 +34,12 @@ static bool read_library(void *handle) {
 
 /* Only on x86-64: elsewhere Debian's library has no fast convolutions. */
 static void load(void) {
+  static const char *const names[] = {
 #ifdef __x86_64__
-  static const char *const names[] = {"libdnnl.so.3", "libdnnl.so.2"};
-  const char *use = getenv("LUTRA_ONEDNN");
-  if (use && strcmp(use, "0") == 0) return;
-  for (size_t i = 0; i < sizeof names / sizeof *names && !found; i++) {
-    void *handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-    if (!handle) continue;
-    found = read_library(handle);
-    if (!found) memset(&library, 0, sizeof library); /* stays loaded: it may have threads */
-  }
+      "libdnnl.so.3", "libdnnl.so.2",
 #endif
+      NULL};
+  found = lt_library_load("LUTRA_ONEDNN", names, read_library);
 }
 
 const lt_Onednn *lt_onednn(void) {

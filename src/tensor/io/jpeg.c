@@ -1,9 +1,9 @@
 /* jpeg.c: JPEG images by libjpeg-turbo's TurboJPEG API, version 2: it returns errors, where the API
- * of libjpeg ends the process. Its functions are found by dlsym. */
+ * of libjpeg ends the process. */
 #include "image.h"
+#include "dynamic_library.h"
 #include "file.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 
 #define DECODE "decode_jpeg"
@@ -43,28 +43,18 @@ static struct { FUNCTIONS(FIELD) } jpeg;
 static bool found;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* ISO C does not convert a pointer to data to one to a function by a cast. */
-static bool find(void *handle, const char *name, void *field) {
-  char full[64];
-  snprintf(full, sizeof full, "tj%s", name);
-  void *symbol = dlsym(handle, full);
-  memcpy(field, &symbol, sizeof symbol);
-  return symbol != NULL;
+static bool read_functions(void *library) {
+  bool ok = true;
+#define FIND(name, result, parameters) ok = ok && lt_library_find(library, "tj" #name, &jpeg.name);
+  FUNCTIONS(FIND)
+#undef FIND
+  return ok;
 }
 
 static void load(void) {
   static const char *const names[] = {"libturbojpeg.so.0", "libturbojpeg.0.dylib",
-                                      "libturbojpeg.dylib"};
-  const char *use = getenv("LUTRA_JPEG");
-  if (use && strcmp(use, "0") == 0) return;
-  void *handle = NULL;
-  for (size_t i = 0; i < sizeof names / sizeof *names && !handle; i++)
-    handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-  bool ok = handle != NULL;
-#define FIND(name, result, parameters) ok = ok && find(handle, #name, &jpeg.name);
-  FUNCTIONS(FIND)
-#undef FIND
-  found = ok;
+                                      "libturbojpeg.dylib", NULL};
+  found = lt_library_load("LUTRA_JPEG", names, read_functions);
 }
 
 const char *lt_jpeg_name(void) {

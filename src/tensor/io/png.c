@@ -1,9 +1,9 @@
-/* png.c: PNG images by libpng 1.6. Its functions are found by dlsym, with the prototypes of its
- * manual; png_struct and png_info are opaque. Its errors jump to the setjmp of the call. */
+/* png.c: PNG images by libpng 1.6. The prototypes are those of its manual; png_struct and
+ * png_info are opaque. Its errors jump to the setjmp of the call. */
 #include "image.h"
+#include "dynamic_library.h"
 #include "file.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <setjmp.h>
 
@@ -73,28 +73,19 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-/* ISO C does not convert a pointer to data to one to a function by a cast. */
-static bool find(void *handle, const char *name, void *field) {
-  char full[64];
-  snprintf(full, sizeof full, "png_%s", name);
-  void *symbol = dlsym(handle, full);
-  memcpy(field, &symbol, sizeof symbol);
-  return symbol != NULL;
+static bool read_functions(void *library) {
+  bool ok = true;
+#define FIND(name, result, parameters) ok = ok && lt_library_find(library, "png_" #name, &png.name);
+  FUNCTIONS(FIND)
+#undef FIND
+  return ok;
 }
 
 static void load(void) {
-  static const char *const names[] = {"libpng16.so.16", "libpng16.16.dylib", "libpng16.dylib"};
-  const char *use = getenv("LUTRA_PNG");
-  if (use && strcmp(use, "0") == 0) return;
-  void *handle = NULL;
-  for (size_t i = 0; i < sizeof names / sizeof *names && !handle; i++)
-    handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-  bool ok = handle != NULL;
-#define FIND(name, result, parameters) ok = ok && find(handle, #name, &png.name);
-  FUNCTIONS(FIND)
-#undef FIND
-  found = ok;
-  if (ok) snprintf(title, sizeof title, "libpng %s", png.get_libpng_ver(NULL));
+  static const char *const names[] = {"libpng16.so.16", "libpng16.16.dylib", "libpng16.dylib",
+                                      NULL};
+  found = lt_library_load("LUTRA_PNG", names, read_functions);
+  if (found) snprintf(title, sizeof title, "libpng %s", png.get_libpng_ver(NULL));
 }
 
 const char *lt_png_name(void) {
