@@ -2,8 +2,8 @@
  *
  * Files are untrusted: everything is checked before memory is allocated, and a size in a header
  * must agree with the size of the file. A reader that fails returns NULL with one line in the error
- * slot, "<reader>: <path>: <why>", and leaks nothing. A writer saves atomically (replace.h):
- * afterwards the target is either the old file or the complete new one.
+ * slot, `<reader>: cannot read "<path>": <why>`, and leaks nothing. A writer saves atomically
+ * (replace.h): afterwards the target is either the old file or the complete new one.
  */
 #ifndef LT_IO_H
 #define LT_IO_H
