@@ -22,7 +22,8 @@ local function wrong(at, expected) error({at = at, expected = expected}, 0) end
 
 local function skip(text, at) return text:find("[^ \n\r\t]", at) or #text + 1 end
 
--- Returns the character of the escape \uXXXX at `at`, and the position after it.
+-- Returns the character of a \u escape with four hexadecimal digits at `at`, or of two that are a
+-- surrogate pair, and the position after it.
 local function unicode(text, at)
   local code = tonumber(text:match("^%x%x%x%x", at + 2) or wrong(at, "four hexadecimal digits"), 16)
   if code >= 0xDC00 and code <= 0xDFFF then wrong(at, "a first surrogate") end

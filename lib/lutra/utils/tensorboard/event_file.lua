@@ -64,7 +64,7 @@ function event_file.new(folder, suffix)
 end
 
 --- Writes an event: `content` are the fields that say what it is, `step` an integer or nil,
--- `walltime` seconds since 1970, nil for now.
+-- `walltime` seconds since 1970, by default the current time.
 function event_file:add(content, step, walltime)
   local event = protobuf.double(1, walltime or files.now())
     .. (step and protobuf.int(2, step) or "") .. content
