@@ -105,7 +105,7 @@ static bool loaded(const char *function) {
 /* One call of this file: the library's objects, and what is read or written. */
 typedef struct Work {
   jmp_buf jump;
-  const char *function;
+  const char *failure; /* the start of messages */
   void *png, *info;
   const uint8_t *in; /* the bytes that are not read yet */
   size_t left;
@@ -118,8 +118,7 @@ typedef struct Work {
 
 static void fail(void *p, const char *text) {
   Work *w = png.get_error_ptr(p);
-  if (!w->memory)
-    lt_error_set("%s: cannot %s the image: %s", w->function, w->in ? "decode" : "encode", text);
+  if (!w->memory) lt_error_set("%s: %s", w->failure, text);
   longjmp(w->jump, 1);
 }
 
@@ -201,7 +200,7 @@ static bool run(Work *w, void (*work)(Work *)) {
 
 lt_Tensor *lt_png_decode(const void *bytes, size_t n, lt_ImageMode mode) {
   if (!loaded(DECODE)) return NULL;
-  Work w = {.function = DECODE, .in = bytes, .left = n, .mode = mode};
+  Work w = {.failure = DECODE ": cannot decode the image", .in = bytes, .left = n, .mode = mode};
   w.png = png.create_read_struct(png.get_libpng_ver(NULL), &w, fail, ignore);
   w.info = w.png ? png.create_info_struct(w.png) : NULL;
   bool ok = false;
@@ -251,7 +250,7 @@ static void write_image(Work *w) {
 lt_Tensor *lt_png_encode(const lt_Tensor *image, int level) {
   if (!loaded(ENCODE)) return NULL;
   lt_Tensor *bytes = NULL;
-  Work w = {.function = ENCODE, .image = lt_file_bytes(ENCODE, image)};
+  Work w = {.failure = ENCODE ": cannot encode the image", .image = lt_file_bytes(ENCODE, image)};
   if (!w.image) return NULL;
   w.png = png.create_write_struct(png.get_libpng_ver(NULL), &w, fail, ignore);
   w.info = w.png ? png.create_info_struct(w.png) : NULL;

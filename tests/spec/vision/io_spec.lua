@@ -99,6 +99,13 @@ describe("damaged images are errors:", function()
     end
   end)
 
+  for format, decode in pairs{png = io_library.decode_png, jpeg = io_library.decode_jpeg} do
+    test(format, "no bytes", function()
+      contains(message_of(decode, lt.empty(0, {dtype = "uint8"})),
+        ("decode_%s: cannot decode the image: "):format(format))
+    end)
+  end
+
   it("other formats", function()
     contains(message_of(io_library.decode_image, "GIF89a"),
       "decode_image: cannot decode the image: it is neither PNG nor JPEG")
