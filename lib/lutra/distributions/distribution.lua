@@ -208,7 +208,7 @@ end
 --- Returns samples without gradients, of shape {sample_shape, batch_shape, event_shape}.
 -- `sample_shape` are sizes, as numbers or as one list; none by default.
 function Distribution:sample(...)
-  return lt.no_grad(function(...) return self:rsample(...):detach() end, ...)
+  return lt.no_grad(self.rsample, self, ...):detach()
 end
 
 local function missing(name, what)

@@ -83,6 +83,12 @@ function args.is_callable(x)
   return type(meta) == "table" and meta.__call ~= nil
 end
 
+-- Returns the name of a class or of a type with an article: "a Linear", "an Adam".
+local function with_article(name)
+  if name:find "^class " then return "the " .. name end
+  return (name:find "^[AEIOaeio]" and "an " or "a ") .. name
+end
+
 --- Returns a description of a value for messages: short, without addresses.
 function args.show(x)
   local kind = type(x)
@@ -92,8 +98,8 @@ function args.show(x)
   if core()._is_freed(x) then return "a tensor that was freed (x:free())" end
   if core().is_tensor(x) then return ("a tensor of shape %s"):format(tostring(x.shape)) end
   local meta = getmetatable(x)
-  if type(meta) == "table" and type(meta.__name) == "string" then return "a " .. meta.__name end
-  return "a " .. kind
+  return with_article(type(meta) == "table" and type(meta.__name) == "string" and meta.__name
+    or kind)
 end
 
 --- Returns a reason from a reader of files for a message, in which names from the file were quoted

@@ -11,7 +11,8 @@ function numbers.text(value, format)
   return tostring(value)
 end
 
---- Formats like string.format, with NaN as "nan" in any directive and a NUL byte in a string as \0.
+--- Formats like string.format, with NaN as "nan" and other values than numbers by tostring in any
+-- directive, and a NUL byte in a string as \0.
 function numbers.format(format, ...)
   local values, i = table.pack(...), 0
   return (format:gsub("%%[-+ #0]*%d*%.?%d*[%a%%]", function(directive)
@@ -20,6 +21,7 @@ function numbers.format(format, ...)
     local value = values[i]
     if value ~= value then return "nan" end
     if i > values.n then error(("no value for directive %d of %q"):format(i, format)) end
+    if type(value) ~= "number" and not directive:find "[sqp]$" then return tostring(value) end
     return (directive:format(value):gsub("%z", "\\0"))
   end))
 end

@@ -14,6 +14,7 @@ local nearest = require "lutra.internal.nearest"
 local source_location = require "lutra.repl.source_location"
 local source_lines = require "lutra.repl.source_lines"
 local call_frames = require "lutra.repl.call_frames"
+local static_values = require "lutra.repl.complete.static_values"
 local syntax = require "lutra.repl.suggest.syntax"
 
 local suggest = {}
@@ -153,6 +154,20 @@ local function about_calls(co, level, frame, message)
   end
 end
 
+-- Returns advice about a method of a module's class that was defined with a dot and without self,
+-- so that its first parameter is the module: function Net.forward(x).
+local function about_definition(co, level, func)
+  local first, module = debug.getlocal(co, level, 1)
+  local state = first and first ~= "self" and debug.getinfo(func, "u").nparams > 0
+    and static_values.module_state(module)
+  for name, method in next, state and state.class or {} do
+    if rawequal(method, func) then
+      return ("define the method with a colon: function %s:%s(...)"):format(state.class.__name,
+        name)
+    end
+  end
+end
+
 -- Returns advice about a message that names no variable.
 local function about_message(message)
   local missing = message:match '^a tensor has no field or method "(.-)"'
@@ -170,7 +185,8 @@ local function advise(message, co)
     level, info = call_frames.level_of(co, place, source_location.blames_library(message))
   end
   local frame = level and frame_at(co, level, info) or frame_of_place(place)
-  local advice = level and about_calls(co, level, frame, rest)
+  local advice = level and (about_definition(co, level, info.func)
+    or about_calls(co, level, frame, rest))
   if message:find("call it as", 1, true) then return nil end
   if advice or message:find("did you mean", 1, true) then return advice or about_message(rest) end
   if frame.text and rest:find "^attempt to call a"
@@ -188,6 +204,11 @@ local function advise(message, co)
   end)
 end
 
+-- Returns what a method of the class of `value` expects as self: "a module", "an Adam".
+local function kind_of(value)
+  return static_values.module_state(value) and "a module" or args.show(value)
+end
+
 local function without_self(co)
   for level = 1, MOST_CALLERS do
     local info = debug.getinfo(co, level, "Slf")
@@ -198,10 +219,11 @@ local function without_self(co)
     local callee = users and first == "self" and type(value) ~= "table"
       and debug.getinfo(co, level - 1, "n").name
     local view = callee and frame_at(co, level, info).view
-    local advice = view and code.call(view, callee)
+    local advice, owner
+    if view then advice, owner = code.call(view, callee) end
     if advice then
-      return ("%s:%d: %s: expected a module for argument 'self', got %s\nhint: %s"):format(
-        info.short_src, info.currentline, callee, args.show(value), advice)
+      return ("%s:%d: %s: expected %s for argument 'self', got %s\nhint: %s"):format(
+        info.short_src, info.currentline, callee, kind_of(owner), args.show(value), advice)
     end
   end
 end

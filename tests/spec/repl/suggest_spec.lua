@@ -331,6 +331,36 @@ describe("advice about errors", function()
     for _, case in ipairs(cases) do assert.equal(case[2], hint(start .. case[1]), case[1]) end
   end)
 
+  it("knows methods of modules that are defined with a dot", function()
+    local start = "local lt = require 'lutra' local Net = lt.nn.Module:extend 'Net' "
+    assert.equal("define the method with a colon: function Net:init(...)",
+      hint(start .. "function Net.init(n) local k = n + 1 return k end Net(3)"))
+    assert.equal("define the method with a colon: function Net:forward(...)",
+      hint(start .. "function Net.forward(x) return x:relu() end Net()(lt.ones(1))"))
+    assert.is_nil(hint(start .. "function Net.forward(self, x) return x + self.n end "
+      .. "Net()(lt.ones(1))"))
+  end)
+
+  it("names the class of the value before a dot in place of a colon", function()
+    local cases = {
+      ["local opt = lt.optim.Adam({lt.ones(1)}) opt.step()"] =
+        "step: expected an Adam for argument 'self', got nil\nhint: call a method with a colon: "
+          .. "opt:step(...)",
+      ["local d = lt.distributions.Normal(0, 1) d.sample()"] =
+        "sample: expected a Normal for argument 'self', got nil",
+      ["local net = lt.nn.Linear(1, 1) net.forward(lt.ones(1))"] =
+        "forward: expected a module for argument 'self', got a tensor of shape {1}",
+    }
+    for code, expected in pairs(cases) do
+      local text = "local lt = require 'lutra' " .. code
+      require("lutra.repl.host").sources.piece = text
+      local _, co = fail(text)
+      local message = suggest.without_self(co)
+      coroutine.close(co)
+      assert.truthy(message and message:find(expected, 1, true), message)
+    end
+  end)
+
   it("knows a variable of the name of a field that is not there", function()
     assert.equal("the variable linear exists, but t.linear was never set",
       hint "local t, linear = {}, 1 t.linear()")

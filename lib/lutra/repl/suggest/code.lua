@@ -269,7 +269,7 @@ local function is_called(list, i)
 end
 
 --- Returns advice about a call of `name` in the line with a dot in place of a colon, or the
--- reverse; nil without any.
+-- reverse, and for the former the value before the dot; nil without any.
 function code.call(view, name)
   local list = view.read.list
   for i = 3, #list do
@@ -281,7 +281,7 @@ function code.call(view, name)
       end
       local itself = name_at(list, i + 2) == "self" or text and name_at(list, i + 2) == text
       if thing and text and dot and not itself and has_method(thing, name) then
-        return ("call a method with a colon: %s:%s(...)"):format(text, name)
+        return ("call a method with a colon: %s:%s(...)"):format(text, name), thing.value
       end
     end
   end
