@@ -123,6 +123,25 @@ local function first_difference(title, func, inputs, o)
   end
 end
 
+-- Returns whether there is no difference; with `raise`, raises an error that describes it instead.
+local function check(title, func, inputs, raise, options)
+  local found = first_difference(title, func, inputs, options)
+  if found and raise then
+    local low = nil
+    for i = 1, inputs.n do
+      local x = inputs[i]
+      if core.is_tensor(x) and x.requires_grad and x.dtype ~= "float64"
+        and x.dtype ~= "complex128" then
+        low = low or i
+      end
+    end
+    args.fail("%s: expected equal gradients, got a difference in %s%s", title, found, low
+      and ("\nhint: input %d is %s, of too low a precision: use float64"):format(low,
+        inputs[low].dtype) or "")
+  end
+  return found == nil
+end
+
 local COMMON = "float atol = 1e-5, float rtol = 1e-3, %sbool raise_exception = true, "
 local parse_check = args.signature("gradcheck", "function func, any inputs, float eps = 1e-6, "
   .. COMMON:format "" .. "float nondet_tol = 0, bool check_undefined_grad = true, "
@@ -137,11 +156,8 @@ local parse_check = args.signature("gradcheck", "function func, any inputs, floa
 -- false. The other options of PyTorch are accepted without effect.
 function checks.gradcheck(...)
   local func, inputs, eps, atol, rtol, raise = parse_check(...)
-  local found = first_difference("gradcheck", func, input_list("gradcheck", inputs),
+  return check("gradcheck", func, input_list("gradcheck", inputs), raise,
     {eps = eps, atol = atol, rtol = rtol})
-  if found and raise then args.fail("gradcheck: expected equal gradients, got a difference in %s",
-    found) end
-  return found == nil
 end
 
 local parse_second = args.signature("gradgradcheck", "function func, any inputs, "
@@ -183,11 +199,7 @@ function checks.gradgradcheck(...)
       return table.unpack(present)
     end)
   end
-  local found = first_difference("gradgradcheck", first, all,
-    {eps = eps, atol = atol, rtol = rtol})
-  if found and raise then args.fail("gradgradcheck: expected equal gradients, got a difference in "
-    .. "%s", found) end
-  return found == nil
+  return check("gradgradcheck", first, all, raise, {eps = eps, atol = atol, rtol = rtol})
 end
 
 return checks

@@ -213,5 +213,7 @@ describe("gradcheck", function()
 
   it("expects an input that requires grad", function()
     assert.matches("requires grad", fails(lt.autograd.gradcheck, lt.sin, lt.ones(2)), 1, true)
+    assert.matches("hint: input 1 is float32, of too low a precision: use float64",
+      fails(lt.autograd.gradcheck, lt.exp, lt.ones(2):requires_grad_()), 1, true)
   end)
 end)
