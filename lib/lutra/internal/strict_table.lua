@@ -9,6 +9,10 @@ local FEW = 8 -- a table with at most so many names is listed completely
 
 -- Returns the suggestion for a missing key: the nearest name, or the list of a few names.
 local function about(name, names, key)
+  -- PyTorch's deprecated name of a function in place: kaiming_normal.
+  for _, other in ipairs(names) do
+    if other == key .. "_" then return ("\nhint: did you mean '%s.%s'?"):format(name, other) end
+  end
   local of_pytorch = require("lutra.internal.missing").hint(name, key)
   if of_pytorch then return "\nhint: " .. of_pytorch end
   local near = require("lutra.internal.nearest").find(key, names)
