@@ -90,6 +90,8 @@ local function define(class, n)
     self.stride = each(class, "stride", stride, n)
     self.dilation = each(class, "dilation", dilation, n)
     self.padding = type(padding) == "string" and padding or each(class, "padding", padding, n)
+    args.check(padding ~= "same" or math.max(table.unpack(self.stride)) == 1,
+      "%s: expected stride 1 for padding = \"same\", got %s", class, text(self.stride))
     self.padding_mode, self.transposed = mode, false
     set_up(self, class, n, bias, {device = device, dtype = dtype})
   end
