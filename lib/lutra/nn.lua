@@ -47,6 +47,9 @@ local parse_parameter = args.signature("Parameter", "Tensor data, bool requires_
 -- a floating-point one.
 function nn.Parameter(...)
   local data, requires_grad = parse_parameter(...)
+  args.check(not requires_grad or data:is_floating_point() or data:is_complex(),
+    'Parameter: expected a tensor of a float dtype for argument \'data\', got "%s"\n'
+    .. "hint: nn.Parameter(x:float()), or nn.Parameter(x, false)", data.dtype)
   return lt._parameter(data, requires_grad)
 end
 

@@ -52,6 +52,19 @@ local function options_text(self, names)
   return table.concat(parts, ", ")
 end
 
+--- Raises an error when one of the arguments of a class's constructor is a tensor, and the option
+-- at its place is none: nn.ReLU(x), nn.MSELoss(output, target). `parameters` is a list from
+-- args.describe.
+function layers.check_options(title, parameters, ...)
+  for i = 1, select("#", ...) do
+    local value = select(i, ...)
+    if lt.is_tensor(value) and not (parameters[i] and parameters[i].type:find "Tensor") then
+      args.fail("%s: expected options, got %s: it makes a layer, which is then called with tensors\n"
+        .. "hint: local layer = nn.%s(); layer(...)", title, args.show(value), title)
+    end
+  end
+end
+
 --- Returns a class of layers. `signature` declares its options, "" for none; compute(self, x, ...)
 -- is its forward, whose first input is a tensor. `row` may contain prepare(self), which checks the
 -- options or creates parameters, and `printed`, the names of the options to print. The comment
@@ -61,10 +74,11 @@ function layers.define(name, signature, compute, row)
   local class = Module:extend(name)
   class.__chunk = calling_chunk()
   local parse = args.signature(name, signature)
-  local names = names_of(parse)
+  local names, parameters = names_of(parse), args.describe(parse)
   local printed, prepare = row.printed or names, row.prepare
 
   function class:init(...)
+    layers.check_options(name, parameters, ...)
     local values = table.pack(parse(...))
     for i, option in ipairs(names) do
       if lt.is_tensor(values[i]) then

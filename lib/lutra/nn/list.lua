@@ -27,7 +27,9 @@ List._kind = "module"
 -- describes it: "append", "argument 2".
 function List._accept(value, title, place)
   if not Module.is_module(value) then
-    args.fail("%s: expected a module for %s, got %s", title, place, args.show(value))
+    local class = args.show(value):match "^the class (.*)$"
+    args.fail("%s: expected a module for %s, got %s%s", title, place, args.show(value),
+      class and ("\nhint: call the class: %s()"):format(class) or "")
   end
   return value
 end

@@ -6,6 +6,7 @@
 -- other is the field of its name.
 
 local args = require "lutra.internal.args"
+local layers = require "lutra.nn.layers"
 local reductions = require "lutra.internal.reductions"
 local Module = require "lutra.nn.module"
 local F = require "lutra.nn.functional"
@@ -24,11 +25,13 @@ local function define(name, op, signature, row)
   local class = Module:extend(name)
   local parse = args.signature(name, signature)
   local prepare, tensors, options = row.prepare, row.tensors or 2, {}
-  for i, parameter in ipairs((args.describe(parse))) do
+  local parameters = args.describe(parse)
+  for i, parameter in ipairs(parameters) do
     options[i] = {name = parameter.name, is_tensor = parameter.type:find "Tensor" ~= nil}
   end
 
   function class:init(...)
+    layers.check_options(name, parameters, ...)
     local values, named = table.pack(parse(...)), {}
     for i, option in ipairs(options) do
       named[option.name] = values[i]

@@ -51,6 +51,11 @@ end
 
 local function register(self, name, value, kind)
   local state = state_of(self)
+  if not state then
+    fail("%s: expected a module for argument 'self', got %s\n"
+      .. "hint: call the init of a parent class with a dot: Parent.init(self, ...)", name,
+      args.show(self))
+  end
   check_name(self, name, kind)
   if hooks.everywhere.hooks then
     value = hooks.replaced(kind .. "_registration", self, name, value)
@@ -165,7 +170,8 @@ function Module:forward()
   local nearest = require "lutra.internal.nearest"
   local near = nearest.find("forward", nearest.names(state_of(self).class))
   fail("%s: cannot call the module: its class has no method forward%s", self:type_name(),
-    near and ("\nhint: rename its method %s to forward"):format(near) or "")
+    near and ("\nhint: rename its method %s to forward"):format(near)
+      or self[1] and "\nhint: call its elements, or make it an nn.Sequential" or "")
 end
 
 -- Adds to an error about tensors on different devices, raised inside the call of a module: the

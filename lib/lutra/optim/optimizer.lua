@@ -128,7 +128,8 @@ end
 function Optimizer:add_param_group(group)
   local title, given = self.__name, copy(self.defaults)
   check(args.is_plain(group) and group.params ~= nil,
-    "%s: expected a group {params = ..., lr = ...}", title)
+    "%s: expected a group {params = ..., lr = ...}, got %s", title, args.is_plain(group)
+      and "a table without params" or args.show(group))
   for key, value in pairs(group) do
     if key ~= "params" then given[key] = value end
   end

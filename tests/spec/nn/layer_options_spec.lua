@@ -219,6 +219,58 @@ describe("messages of layers", function()
       lt.ones({1, 1, 2, 2}, {dtype = "float16"}))
   end)
 
+  it("say that a layer is made before it is called", function()
+    local x = lt.ones(2)
+    for name, make in pairs {
+      ReLU = function() nn.ReLU(x) end,
+      Softmax = function() nn.Softmax(x) end,
+      MSELoss = function() nn.MSELoss(x, x) end,
+      CrossEntropyLoss = function() nn.CrossEntropyLoss(x, lt.tensor{1, 2}) end,
+    } do
+      fails({name .. ": expected options, got a tensor of shape {2}",
+        ("hint: local layer = nn.%s(); layer(...)"):format(name)}, make)
+    end
+    assert.is_true(lt.is_tensor(nn.CrossEntropyLoss(x).weight))
+  end)
+
+  it("say what is given in place of a module, a method or parameters", function()
+    local net = nn.Linear(2, 2)
+    fails({"Sequential: expected a module for argument 2, got the class ReLU", "hint", "ReLU()"},
+      function() nn.Sequential(net, nn.ReLU) end)
+    fails({"ModuleList: cannot call the module", "nn.Sequential"},
+      function() nn.ModuleList{net}(1) end)
+    fails({"expected a module for argument 'self', got the class Other", "Parent.init(self, ...)"},
+      function()
+        local Other = nn.Linear:extend "Other"
+        Other.init(Other, 2, 2)
+      end)
+    fails({"got the string \"a.pt\"", 'hint: m:load_state_dict(lt.load("a.pt"))'},
+      function() net:load_state_dict "a.pt" end)
+    fails({"clip_grad_norm_: expected tensors for argument 'parameters', got a Linear",
+      "hint: net:parameters()"}, function() nn.utils.clip_grad_norm_(net, 1) end)
+    fails({"SGD: expected tensors in argument 'params', got a Linear", "hint: net:parameters()"},
+      function() lt.optim.SGD{net, lr = 1} end)
+    fails({"SGD: expected tensors for argument 'params', got the method itself",
+      "hint: net:parameters()"}, function() lt.optim.SGD(net.parameters, {lr = 1}) end)
+    fails({"SGD: expected a group {params = ..., lr = ...}, got a table without params"},
+      function() lt.optim.SGD({{params = net:parameters()}, {lr = 1}}) end)
+    fails({'Parameter: expected a tensor of a float dtype for argument \'data\', got "int64"'},
+      function() nn.Parameter(lt.tensor{1, 2}) end)
+    assert.is_false(nn.Parameter(lt.tensor{1, 2}, false).requires_grad)
+  end)
+
+  it("show nil where a layer's init was not called", function()
+    local Other = nn.Linear:extend "Other"
+    function Other:init() self.name = "other" end
+    rejects("Other: expected an input of shape {*, nil} (in_features = nil), got {1, 3}", Other(),
+      lt.ones(1, 3))
+  end)
+
+  it("refuse strides with padding = \"same\"", function()
+    fails({'Conv2d: expected stride 1 for padding = "same", got {1, 2}'},
+      function() nn.Conv2d(1, 1, 3, {padding = "same", stride = {1, 2}}) end)
+  end)
+
   it("name init where a class defines __init, and nn.ModuleList for layers in a table", function()
     local Net = nn.Module:extend "Net"
     function Net.__init() end

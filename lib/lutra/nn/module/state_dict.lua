@@ -170,6 +170,8 @@ local parse_load = args.signature("load_state_dict",
 -- name and shape is checked first: an error lists all differences and leaves the module unchanged.
 -- Returns {missing_keys = {...}, unexpected_keys = {...}}.
 function Module:load_state_dict(given, ...)
+  args.check(type(given) ~= "string", "load_state_dict: expected a table for argument "
+    .. "'state_dict', got %s\nhint: m:load_state_dict(lt.load(%q))", args.show(given), given)
   local strict, assigning, base
   local one_table = select("#", ...) == 0 and args.is_plain(given) and type(given[1]) == "table"
   if one_table or select("#", ...) > 0 then

@@ -2,6 +2,7 @@
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
+local Module = require "lutra.nn.module"
 
 local gradients = {}
 
@@ -9,6 +10,8 @@ local gradients = {}
 -- an error for any other value.
 local function to_list(title, parameters)
   if lt.is_tensor(parameters) then return {parameters} end
+  args.check(not Module.is_module(parameters), "%s: expected tensors for argument 'parameters', "
+    .. "got %s\nhint: net:parameters()", title, args.show(parameters))
   local list = {}
   local function add(p)
     args.check(lt.is_tensor(p),

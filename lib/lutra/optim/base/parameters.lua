@@ -37,6 +37,10 @@ end
 -- the same index. Raises an error of `title` for any other value.
 function parameters.read(title, given, list, names)
   if lt.is_tensor(given) then return add(list, names, given) end
+  local Module = lt.nn.Module
+  check(given ~= Module.parameters and given ~= Module.named_parameters,
+    "%s: expected tensors for argument 'params', got the method itself\nhint: net:parameters()",
+    title)
   if args.is_callable(given) and not lt.nn.is_module(given) then
     for first, second in given do
       if type(first) == "string" then
@@ -54,7 +58,8 @@ function parameters.read(title, given, list, names)
 end
 
 local function check_parameter(title, p)
-  check(lt.is_tensor(p), "%s: expected tensors in argument 'params', got %s", title, args.show(p))
+  check(lt.is_tensor(p), "%s: expected tensors in argument 'params', got %s%s", title, args.show(p),
+    lt.nn.is_module(p) and "\nhint: net:parameters()" or "")
   check(p.is_leaf, "%s: cannot optimize the result of an op: it is not a leaf tensor\n"
     .. "hint: nn.Parameter(x:detach())", title)
 end
