@@ -35,6 +35,7 @@ lt.newaxis = "newaxis"
 for name, value in pairs(scopes) do lt[name] = value end
 for name, value in pairs(dtypes) do lt[name] = value end
 for name, value in pairs(require "lutra.internal.archive") do lt[name] = value end
+lt.isinstance = require("lutra.internal.instances").isinstance
 
 --- Returns one line about a tensor: dtype, shape, range and histogram of its values, mean, standard
 -- deviation, numbers of NaN and infinite values, device. Synchronizes with the device.
@@ -58,6 +59,31 @@ function core._methods._missing(name) return require("lutra.internal.missing").h
 --- Returns the name of the device to compute on: "cuda:0" (the current GPU) when there is one, else
 -- "mps", else "cpu".
 function lt.best_device() return core.device(core._accelerator.kind() or "cpu") end
+
+--- lt.vmap: lt.func.vmap.
+function lt.vmap(...) return require("lutra.func").vmap(...) end
+
+--- Returns the function or module f unchanged: there is no compiler. Programs that call PyTorch's
+-- torch.compile run; its options have no effect.
+function lt.compile(f)
+  local args = require "lutra.internal.args"
+  args.expect(args.is_callable(f), "compile", "a module or a function", "model", f)
+  return f
+end
+
+--- Sets how precisely GPUs multiply float32 matrices: "highest" computes in float32, "high" and
+-- "medium" allow TF32, as lt.backends.cuda.matmul.allow_tf32 does.
+function lt.set_float32_matmul_precision(precision)
+  local args = require "lutra.internal.args"
+  args.expect(precision == "highest" or precision == "high" or precision == "medium",
+    "set_float32_matmul_precision", '"highest", "high" or "medium"', "precision", precision)
+  lt.backends.cuda.matmul.allow_tf32 = precision ~= "highest"
+end
+
+--- Returns "high" where GPUs may multiply float32 matrices in TF32, else "highest".
+function lt.get_float32_matmul_precision()
+  return lt.backends.cuda.matmul.allow_tf32 and "high" or "highest"
+end
 
 --- Returns the table of ops: a list of {name, signature, doc, kind, variants, namespaces, params,
 -- results, has_gradient, composite, support}, the ops written in Lua last.

@@ -13,6 +13,10 @@ print(lt.backends.fftw.is_available(), lt.backends.fftw.info())             --> 
 print(lt.backends.onednn.is_available(), lt.backends.onednn.info())         --> ...
 print(lt.backends.mkldnn.is_available(), lt.backends.mkldnn.info())         --> ...
 print(lt.backends.openmp.is_available())  --> true
+lt.backends.cudnn.benchmark = true -- accepted without an effect
+print(lt.backends.cudnn.is_available(), lt.backends.cudnn.version())        --> false	nil
+lt.set_float32_matmul_precision "highest"
+print(lt.get_float32_matmul_precision())  --> highest
 
 if not lt.accelerator.is_available() then return end
 

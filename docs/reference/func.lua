@@ -37,6 +37,7 @@ print(lt.func.hessian(f)(lt.tensor{1., 2.}):totable()[2][2])  --> 12.0
 
 -- A function of one example for a batch: lt.func.vmap
 local dots = lt.func.vmap(lt.dot, {in_dims = {1, false}})(lt.ones(2, 3), x)
+dots = lt.vmap(lt.dot, {in_dims = {1, false}})(lt.ones(2, 3), x) -- the same function
 print(dots)  --> tensor{6., 6.}
 
 -- A module with other parameters: lt.func.functional_call

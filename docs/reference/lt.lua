@@ -28,6 +28,10 @@ print(lt.finfo("float32").eps, lt.iinfo("int8").max)            --> 1.1920928955
 print(lt.promote_types("int64", "float16"), lt.result_type(a, 2))  --> float16	float32
 print(lt.can_cast("int64", "float16"), lt.can_cast("float16", "int64"))  --> true	false
 
+-- PyTorch's other names of dtypes
+print(lt.half, lt.float, lt.double, lt.cfloat, lt.cdouble)  --> float16	float32	float64	complex64	complex128
+print(lt.short, lt.int, lt.long)  --> int16	int32	int64
+
 -- The default dtype and device
 lt.set_default_dtype "float64"
 print(lt.get_default_dtype(), lt.zeros(1).dtype)  --> float64	float64

@@ -52,6 +52,20 @@ backends.cuda = {
   matmul = settings("cuda", "backends.cuda.matmul", {allow_tf32 = "matmul.allow_tf32"}),
 }
 
+local cudnn = {}
+
+--- Returns false: convolutions do not use cuDNN.
+function cudnn.is_available() return false end
+
+--- Returns nil, in place of cuDNN's version.
+function cudnn.version() return nil end
+
+--- lt.backends.cudnn.benchmark, deterministic, enabled and allow_tf32: settings of PyTorch, for
+-- programs that set them. They have no effect, because convolutions do not use cuDNN.
+backends.cudnn = settings("cuda", "backends.cudnn", {benchmark = "cudnn.benchmark",
+  deterministic = "cudnn.deterministic", enabled = "cudnn.enabled",
+  allow_tf32 = "cudnn.allow_tf32"}, cudnn)
+
 --- lt.backends.mps.matmul.prefer_apple: whether Apple's MPSMatrixMultiplication computes the
 -- products of float32 and float16 matrices that it can. false by default.
 backends.mps = {
@@ -93,7 +107,9 @@ backends.openmp = {}
 --- Returns whether the CPU's kernels use several threads.
 function backends.openmp.is_available() return c.openmp() end
 
-for name, backend in pairs(backends) do strict_table.strict(backend, "lt.backends." .. name) end
+for name, backend in pairs(backends) do
+  if name ~= "cudnn" then strict_table.strict(backend, "lt.backends." .. name) end
+end
 
 local onednn = {}
 

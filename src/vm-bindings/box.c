@@ -155,6 +155,19 @@ static int shape_numel(lua_State *L) {
   return 1;
 }
 
+/* shape[-1] counts from the end; another key that is not there is looked up in the methods. */
+static int shape_index(lua_State *L) {
+  if (lua_isinteger(L, 2)) {
+    lua_Integer i = lua_tointeger(L, 2);
+    if (i >= 0) return 0;
+    lua_rawgeti(L, 1, (lua_Integer)lua_rawlen(L, 1) + 1 + i);
+    return 1;
+  }
+  lua_pushvalue(L, 2);
+  lua_rawget(L, lua_upvalueindex(1));
+  return 1;
+}
+
 /* Shapes have no __concat: if the stack is reallocated inside one, Debian's Lua 5.4.4 continues
  * with the old stack, and the process crashes. */
 static void open_shape(lua_State *L, lt_Lua *S) {
@@ -167,6 +180,9 @@ static void open_shape(lua_State *L, lt_Lua *S) {
   lua_setfield(L, -2, "__name");
   lua_newtable(L);
   lt_lua_set_read(L, methods);
+  lua_pushvalue(L, -1);
+  lua_setfield(L, -3, "__names"); /* where __index looks, for completion */
+  lua_pushcclosure(L, shape_index, 1);
   lua_setfield(L, -2, "__index");
   S->shape_ref = luaL_ref(L, LUA_REGISTRYINDEX);
 }

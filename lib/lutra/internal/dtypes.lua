@@ -1,8 +1,13 @@
---- lt.finfo and lt.iinfo: ranges and precision of dtypes.
+--- lt.finfo and lt.iinfo: ranges and precision of dtypes; PyTorch's other names of dtypes.
 
 local core = require "lutra.core"
 
-local dtypes = {}
+-- lt.long == "int64": the names from C that PyTorch has beside those with the number of bits.
+local dtypes = {
+  half = "float16", float = "float32", double = "float64",
+  short = "int16", int = "int32", long = "int64",
+  cfloat = "complex64", cdouble = "complex128",
+}
 
 -- The number of bits of the fraction and of the exponent.
 local floats = {float16 = {10, 5}, bfloat16 = {7, 8}, float32 = {23, 8}, float64 = {52, 11}}

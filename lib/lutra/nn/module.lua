@@ -13,6 +13,7 @@ local core = require "lutra.core"
 local lt = require "lutra"
 local args = require "lutra.internal.args"
 local calls = require "lutra.nn.calls"
+local instances = require "lutra.internal.instances"
 local hooks = require "lutra.nn.module.hooks"
 local walking = require "lutra.nn.module.walking"
 
@@ -223,6 +224,10 @@ end
 
 --- Returns the class's name.
 function Module:type_name() return getmetatable(self).__name end
+
+--- m:isinstance(class): returns whether the module is an instance of the class, or of one of a list
+-- of classes: lt.isinstance(m, class).
+function Module:isinstance(class) return instances.isinstance(self, class) end
 
 --- Returns the text between the brackets when the module is printed, "" by default; a class may
 -- define its own.

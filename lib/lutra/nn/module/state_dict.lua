@@ -173,6 +173,9 @@ function Module:load_state_dict(given, ...)
   args.check(type(given) ~= "string", "load_state_dict: expected a table for argument "
     .. "'state_dict', got %s\nhint: m:load_state_dict(lt.load(%q))", args.show(given), given)
   local strict, assigning, base
+  if ordered_map.is((...)) then -- the metadata in m:load_state_dict(lt.load_safetensors(path))
+    return self:load_state_dict(given, select(2, ...))
+  end
   local one_table = select("#", ...) == 0 and args.is_plain(given) and type(given[1]) == "table"
   if one_table or select("#", ...) > 0 then
     given, strict, assigning, base = parse_load(given, ...)
