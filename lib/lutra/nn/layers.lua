@@ -59,8 +59,8 @@ function layers.check_options(title, parameters, ...)
   for i = 1, select("#", ...) do
     local value = select(i, ...)
     if lt.is_tensor(value) and not (parameters[i] and parameters[i].type:find "Tensor") then
-      args.fail("%s: expected options, got %s: it makes a layer, which is then called with tensors\n"
-        .. "hint: local layer = nn.%s(); layer(...)", title, args.show(value), title)
+      args.fail("%s: expected options, got %s: it makes a layer, which is then called with "
+        .. "tensors\nhint: local layer = nn.%s(); layer(...)", title, args.show(value), title)
     end
   end
 end
