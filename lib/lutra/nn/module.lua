@@ -50,6 +50,13 @@ local function check_no_cycle(self, name, child)
   end
 end
 
+-- What the fields of each kind hold, apart from nil.
+local accepted = {
+  parameter = {is = lt.is_parameter, expected = "an nn.Parameter"},
+  buffer = {is = lt.is_tensor, expected = "a tensor"},
+  module = {is = is_module, expected = "a module"},
+}
+
 local function register(self, name, value, kind)
   local state = state_of(self)
   if not state then
@@ -60,6 +67,10 @@ local function register(self, name, value, kind)
   check_name(self, name, kind)
   if hooks.everywhere.hooks then
     value = hooks.replaced(kind .. "_registration", self, name, value)
+    if value ~= nil and not accepted[kind].is(value) then
+      fail('%s: expected %s or nil from a registration hook for the %s "%s", got %s',
+        self:type_name(), accepted[kind].expected, kind, name, args.show(value))
+    end
   end
   if kind == "module" then check_no_cycle(self, name, value) end
   if state.kinds[name] ~= kind then
@@ -93,11 +104,10 @@ local function set_field(self, name, value)
   elseif kind == "buffer" and lt.is_tensor(value) then
     state.fields[name] = value
   else
-    local wanted = kind == "parameter" and "an nn.Parameter" or kind == "buffer" and "a tensor"
-      or "a module"
-    fail('%s: expected %s or nil for the %s "%s", got %s%s', self:type_name(), wanted, kind, name,
-      args.show(value), kind == "parameter" and ("\nhint: m.%s = nn.Parameter(x), or "
-        .. "lt.no_grad(function() m.%s:copy_(x) end)"):format(name, name) or "")
+    fail('%s: expected %s or nil for the %s "%s", got %s%s', self:type_name(),
+      accepted[kind].expected, kind, name, args.show(value), kind == "parameter"
+        and ("\nhint: m.%s = nn.Parameter(x), or lt.no_grad(function() m.%s:copy_(x) end)")
+          :format(name, name) or "")
   end
 end
 

@@ -87,6 +87,22 @@ describe("forward hooks", function()
     assert.equal("weight bias 1 b", table.concat(seen, " "))
     assert.equal(1, net:num_parameters())
   end)
+
+  it("must replace a parameter, a buffer, and a module by one", function()
+    for kind, act in pairs {
+      parameter = function() nn.Linear(1, 1) end,
+      buffer = function() nn.BatchNorm1d(1) end,
+      module = function() nn.Sequential(nn.ReLU()) end,
+    } do
+      local expected = {parameter = "an nn.Parameter", buffer = "a tensor", module = "a module"}
+      local handle = everywhere["register_module_" .. kind .. "_registration_hook"](function()
+        return "text"
+      end)
+      fails(("expected %s or nil from a registration hook for the %s "):format(expected[kind],
+        kind), act)
+      handle:remove()
+    end
+  end)
 end)
 
 describe("full backward hooks", function()
