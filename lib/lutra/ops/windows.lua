@@ -11,17 +11,6 @@ local FLOATS = {float64 = true, float32 = true, float16 = true, bfloat16 = true}
 -- Returns the number of intervals between the ends.
 local function intervals(n, sym) return sym and n - 1 or n end
 
--- Returns the modified Bessel function of order 0, by its power series.
-local function bessel(x)
-  local sum, term, i = 1.0, 1.0, 0
-  repeat
-    i = i + 1
-    term = term * (x / (2 * i)) ^ 2
-    sum = sum + term
-  until term < sum * 1e-17
-  return sum
-end
-
 -- name -> function(n, sym, ...) with the window's parameters, which returns the first of the n
 -- points, their distance, and the function of a tensor of points
 local windows = {}
@@ -73,15 +62,15 @@ function windows.exponential(n, sym, center, tau)
   return -center / tau, 1 / tau, function(k) return (-k:abs()):exp() end
 end
 
+-- I0(y) / I0(beta), y = beta sqrt(1 - r^2) for r from -1 to 1, in float64 on the CPU; from
+-- exp(-y) I0(y), which does not overflow.
 function windows.kaiser(n, sym, beta)
-  local step = 2 * beta / intervals(n, sym)
-  return -beta, step, function(k)
-    local values, whole = {}, bessel(beta)
-    for i = 1, n do
-      local x = (i - 1) * step - beta
-      values[i] = bessel(math.sqrt(math.max(beta * beta - x * x, 0))) / whole
-    end
-    return lt.tensor(values, {dtype = k.dtype, device = k.device})
+  local step, size = 2 / intervals(n, sym), math.abs(beta)
+  return -beta, beta * step, function(k)
+    local r = lt.linspace(-1, (n - 1) * step - 1, n, {dtype = "float64", device = "cpu"})
+    local y = ((1 - r) * (1 + r)):clamp(0):sqrt() * size
+    local whole = lt.special.i0e(lt.full({}, size, {dtype = "float64", device = "cpu"}))
+    return ((y - size):exp() * lt.special.i0e(y) / whole):to(k.device, k.dtype)
   end
 end
 

@@ -196,3 +196,13 @@ describe("einsum", function()
     near(power, lt.einsum(table.unpack(list)), 1e-4)
   end)
 end)
+
+describe("kaiser_window", function()
+  it("does not overflow", function()
+    -- I0(sqrt(480000)) / I0(800), with y^2 = 800^2 - 400^2, summed with 60 digits.
+    local w = lt.kaiser_window(5, false, 800, {dtype = "float64"}):totable()
+    assert.is_true(math.abs(w[2] / 3.04581074721122e-47 - 1) < 1e-11)
+    assert.are.equal(1, w[3])
+    assert.are.same({0, 0, 1, 0, 0}, lt.kaiser_window(5, false, 2.0 ^ 62):totable())
+  end)
+end)
