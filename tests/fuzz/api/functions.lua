@@ -8,8 +8,9 @@ local signatures = require "lutra.repl.complete.signatures"
 
 local functions = {}
 
--- Pattern of a name (the last part of its path) -> why it is not called.
+-- Pattern of a name (the last part of its path) or of a path -> why it is not called.
 local left_out = {
+  {"^lt%.vision%.models%.", "draws up to 10^8 random numbers"},
   {"^breakpoint$", "waits for input from the keyboard"},
   {"^set_num_threads$", "changes the threads of the whole process; differential.lua compares them"},
   {"^seed$", "takes a seed from the system, so that no run could be repeated"},
@@ -32,7 +33,7 @@ local rare = {
 function functions.reason(path)
   local name = path:match "([%w_]+)$" or path
   for _, row in ipairs(left_out) do
-    if name:match(row[1]) then return row[2] end
+    if name:match(row[1]) or path:match(row[1]) then return row[2] end
   end
 end
 

@@ -12,6 +12,7 @@
 local fuzz = require "fuzz"
 local lt = require "lutra"
 local core = require "lutra.core"
+local everywhere = require("lutra.nn.module.hooks").everywhere
 local signatures = require "lutra.repl.complete.signatures"
 
 local world = {slots = 16, private = {}} -- private: function -> has it no public name?
@@ -400,6 +401,8 @@ function world.reset()
   pcall(lt.set_default_device, world.device or "cpu")
   pcall(lt.set_printoptions, "default")
   lt.manual_seed(1)
+  everywhere.hooks = nil
+  everywhere.refreshed(false)
   for i = 1, 6 do T[i] = nil end
 end
 
