@@ -56,7 +56,31 @@ nn.utils.prune.identity(net, "weight")
 nn.utils.prune.custom_from_mask(net, "bias", lt.tensor{1, 1, 1, 0})
 print(net.bias:eq(0):sum():item())  --> 1
 nn.utils.prune.global_unstructured({{net, "weight"}, {net, "bias"}},
-  nn.utils.prune.l1_unstructured, {amount = 0.5})
+  nn.utils.prune.L1Unstructured, {amount = 0.5})
+
+-- A method of pruning of your own: every other element
+local Halved = nn.utils.prune.BasePruningMethod:extend "Halved"
+Halved.PRUNING_TYPE = "unstructured"
+function Halved:compute_mask(t, default_mask)
+  local mask = default_mask:clone()
+  mask:view(-1)["::2"] = 0
+  return mask
+end
+Halved.apply(net, "weight")
+print(Halved():prune(lt.ones(4)))  --> tensor{0., 1., 0., 1.}
+
+-- The methods as classes
+local fresh = nn.Linear(4, 4)
+nn.utils.prune.Identity.apply(fresh, "weight")
+nn.utils.prune.CustomFromMask.apply(fresh, "bias", lt.tensor{1, 1, 1, 0})
+nn.utils.prune.L1Unstructured.apply(fresh, "weight", 0.25)
+nn.utils.prune.RandomUnstructured.apply(fresh, "weight", {amount = 2})
+nn.utils.prune.LnStructured.apply(fresh, "weight", 1, 2, {dim = 1})
+nn.utils.prune.RandomStructured.apply(fresh, "weight", 1, {dim = 2})
+print(nn.utils.prune.LnStructured(1, 2, 2):compute_mask(lt.tensor{{3., 1.}, {3., 1.}},
+  lt.ones(2, 2)))
+--> tensor{{1., 0.},
+-->        {1., 0.}, shape = {2, 2}}
 
 -- Batch normalization as part of the layer before it
 local first, norm = nn.Conv2d(1, 2, 3):eval(), nn.BatchNorm2d(2):eval()

@@ -128,7 +128,7 @@ describe("against PyTorch " .. golden.version, function()
       local a, b = layer("nn.Linear(3, 2)", case.weights[1]), layer("nn.Linear(2, 4)",
         case.weights[2])
       local pairs_of = {{a, "weight"}, {b, "weight"}}
-      prune.global_unstructured(pairs_of, prune.l1_unstructured, {amount = 5})
+      prune.global_unstructured(pairs_of, prune.L1Unstructured, {amount = 5})
       close(case.first[1], a.weight_mask, 0)
       close(case.first[2], b.weight_mask, 0)
       prune.global_unstructured(pairs_of, prune.l1_unstructured, {amount = 0.5})
@@ -314,6 +314,38 @@ describe("prune", function()
     assert.is_true(prune.is_pruned(copy))
   end)
 
+  it("applies classes, also those of the user", function()
+    local Halved = prune.BasePruningMethod:extend "Halved"
+    function Halved:init(first) self.first = first or 1 end
+    function Halved:compute_mask(t, default_mask)
+      assert.equal(tostring(t.shape), tostring(default_mask.shape))
+      local mask = default_mask:clone()
+      mask:view(-1)[self.first .. "::2"] = 0
+      return mask
+    end
+    local m = nn.Linear(2, 2)
+    m.weight = nn.Parameter(lt.tensor{{1., 2}, {3, 4}})
+    assert.equal(1, Halved.apply(m, "weight").first)
+    assert.same({{0, 2}, {0, 4}}, m.weight:totable())
+    Halved:apply(m, "weight", 2) -- the second of the two that are left
+    assert.same({{0, 2}, {0, 0}}, m.weight:totable())
+    assert.same({0, 5}, Halved():prune(lt.tensor{4, 5}):totable())
+    fails("Empty: cannot prune: the class has no method compute_mask",
+      function() prune.BasePruningMethod:extend("Empty").apply(m, "bias") end)
+
+    m = nn.Linear(2, 2)
+    m.weight = nn.Parameter(lt.tensor{{1., 2}, {3, 4}})
+    prune.L1Unstructured.apply(m, "weight", {amount = 1, importance_scores = -m.weight ^ -1})
+    assert.same({{1, 2}, {3, 0}}, m.weight:totable())
+    prune.LnStructured.apply(m, "weight", 1, 2, {dim = 1})
+    assert.same({{0, 0}, {3, 0}}, m.weight:totable())
+    assert.same({{0, 0}, {3, 4}},
+      prune.CustomFromMask(lt.tensor{{0, 0}, {1, 1}}):prune(lt.tensor{{1, 2}, {3, 4}}):totable())
+    prune.global_unstructured({{m, "weight"}, {m, "bias"}}, Halved)
+    assert.same({{0, 0}, {0, 0}}, m.weight:totable())
+    assert.same({1, 0}, m.bias_mask:totable())
+  end)
+
   it("refuses amounts and shapes that do not fit", function()
     local m = nn.Linear(2, 2)
     fails("l1_unstructured: expected at most 4 elements to prune for argument 'amount', got 5",
@@ -325,8 +357,11 @@ describe("prune", function()
       function() prune.ln_structured(m, "bias", 1, 2, 1) end)
     fails("custom_from_mask: expected a mask of the parameter's shape {2, 2}, got {2}",
       function() prune.custom_from_mask(m, "weight", lt.ones(2)) end)
-    fails("global_unstructured: expected prune.l1_unstructured or prune.random_unstructured",
-      function() prune.global_unstructured({{m, "weight"}}, print, {amount = 1}) end)
+    for _, method in ipairs {print, prune.LnStructured, prune.l1_unstructured(m, "weight", 1)} do
+      fails("global_unstructured: expected prune.L1Unstructured",
+        function() prune.global_unstructured({{m, "bias"}}, method, {amount = 1}) end)
+    end
+    prune.remove(m, "weight")
     fails("identity: expected the name of a parameter", function() prune.identity(m, "none") end)
     assert.is_false(prune.is_pruned(m))
   end)
