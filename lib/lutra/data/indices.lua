@@ -42,7 +42,8 @@ function indices.source(title, x)
   if lt.is_tensor(x) then return indices.tensor(title, "sampler", x) end
   if args.is_plain(x) then return nil, each(x) end
   if is_sampler(x) then
-    if args.is_callable(x.order) then return x:order() end
+    local order = args.is_callable(x.order) and x:order()
+    if order then return order end
     return nil, stepper(x:iter())
   end
   return nil, stepper(x())

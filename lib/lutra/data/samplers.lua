@@ -42,21 +42,55 @@ function RandomSampler:init(...)
   self.data_source, self.replacement, self._num_samples, self.generator = parse_random(...)
 end
 
---- Returns the indices of a new pass as an int64 tensor of shape {num_samples}.
-function RandomSampler:order()
-  local n, count = kinds.length("RandomSampler", "data_source", self.data_source), #self
+-- Longer passes, such as those of programs that count steps and not passes, are drawn in parts.
+local LONGEST_ORDER <const> = 1 << 20
+
+-- Returns at most `left` random indices of n samples as an int64 tensor.
+local function draw(self, n, left)
   local options = {generator = self.generator, dtype = "int64", device = "cpu"}
+  if self.replacement then
+    return lt.randint(1, n, {math.min(left, LONGEST_ORDER)}, options)
+  end
+  local part = lt.randperm(n, options)
+  return left < n and part[{{1, left}}] or part
+end
+
+-- Returns the numbers of samples of the dataset and of the pass.
+local function sizes(self)
+  local n, count = kinds.length("RandomSampler", "data_source", self.data_source), #self
   args.check(n > 0 or count == 0, "RandomSampler: cannot draw %d samples: the dataset is empty",
     count)
-  if self.replacement and count > 0 then return lt.randint(1, n, {count}, options) end
-  if count == n then return lt.randperm(n, options) end
-  local parts, left = {}, count
+  return n, count
+end
+
+--- Returns the indices of a new pass as an int64 tensor of shape {num_samples}; nil for a pass that
+-- is much longer than the dataset, whose indices iter() draws in parts.
+function RandomSampler:order()
+  local n, left = sizes(self)
+  if left > math.max(n, LONGEST_ORDER) then return nil end
+  if left == n and not self.replacement then return draw(self, n, n) end
+  local parts = {}
   while left > 0 do
-    local part = lt.randperm(n, options)
-    parts[#parts + 1] = left < n and part[{{1, left}}] or part
-    left = left - n
+    parts[#parts + 1] = draw(self, n, left)
+    left = left - #parts[#parts]
   end
   return #parts > 0 and lt.cat(parts) or lt.empty{0, dtype = "int64", device = "cpu"}
+end
+
+--- Returns an iterator over the indices of a new pass.
+function RandomSampler:iter()
+  local n, left = sizes(self)
+  if left <= math.max(n, LONGEST_ORDER) then return Sampler.iter(self) end
+  local list, i = {}, 0
+  return function()
+    i = i + 1
+    if i > #list then
+      if left == 0 then return nil end
+      list, i = draw(self, n, left):totable(), 1
+      left = left - #list
+    end
+    return list[i]
+  end
 end
 
 --- #sampler: returns num_samples, by default the current length of the dataset.

@@ -36,6 +36,27 @@ describe("data.SequentialSampler", function()
 end)
 
 describe("data.RandomSampler", function()
+  it("draws a long pass in parts", function()
+    for _, replacement in ipairs{true, false} do
+      local sampler = data.RandomSampler(lt.zeros(3), replacement, 10000000000)
+      assert.equal(10000000000, #sampler)
+      local next_index, counts = sampler:iter(), {0, 0, 0}
+      for _ = 1, 300 do
+        local i = next_index()
+        counts[i] = counts[i] + 1
+      end
+      for i = 1, 3 do assert.is_true(counts[i] > 60 and counts[i] < 140) end
+      local set = data.TensorDataset(lt.arange(3))
+      local loader = data.DataLoader(set, {sampler = sampler, batch_size = 4})
+      assert.same({4}, {table.unpack(loader:iter()().shape)})
+      assert.equal(2500000000, #loader)
+    end
+    local long = data.RandomSampler(lt.zeros(3), true, (1 << 20) + 1)
+    local count = 0
+    for _ in long:iter() do count = count + 1 end
+    assert.equal((1 << 20) + 1, count)
+  end)
+
   it("permutes the indices anew in each pass", function()
     local sampler = data.RandomSampler(lt.zeros(50), {generator = generator()})
     local first, second = all(sampler), all(sampler)
