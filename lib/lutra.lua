@@ -41,6 +41,15 @@ lt.isinstance = require("lutra.internal.instances").isinstance
 -- deviation, numbers of NaN and infinite values, device. Synchronizes with the device.
 function core._methods.summary(x) return require "lutra.internal.summary"(x) end
 
+local parse_type = core._signature("type", "(Tensor self, dtype? dtype = nil)")
+
+--- x:type(): returns the dtype of x; x:type(dtype) returns x in that dtype, as x:to(dtype) does.
+function core._methods.type(...)
+  local x, dtype = parse_type(...)
+  if dtype == nil then return x.dtype end
+  return x:to(dtype)
+end
+
 --- Registers hook(x), which is called after each backward that has accumulated a gradient in
 -- x.grad. Returns a handle; handle:remove() removes the hook. Raises an error unless x is a leaf
 -- tensor that requires grad.

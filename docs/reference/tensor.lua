@@ -50,7 +50,7 @@ local n = lt.tensor{0, 1, 2}
 print(n:float().dtype, n:double().dtype, n:half().dtype, n:bfloat16().dtype)  --> float32	float64	float16	bfloat16
 print(n:long().dtype, n:int().dtype, n:short().dtype, n:char().dtype, n:byte().dtype)  --> int64	int32	int16	int8	uint8
 print(n:bool())  --> tensor{false,  true,  true}
-print(n:is_floating_point(), n:type_as(m).dtype)  --> false	float32
+print(n:is_floating_point(), n:type_as(m).dtype, n:type(), n:type("bool").dtype)  --> false	float32	int64	bool
 
 -- A tensor like another one
 print(m:new_tensor({1, 2}))  --> tensor{1., 2.}

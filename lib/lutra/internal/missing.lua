@@ -3,6 +3,31 @@
 
 local missing = {}
 
+-- What to write instead, by namespace and name.
+local replacements = {
+  lt = {
+    Tensor = "lt.tensor(data), or lt.empty(sizes)", Size = "x.shape, or a table of sizes",
+    range = "lt.arange(first, last, step), whose last value is included", typename = "x.dtype",
+    use_deterministic_algorithms = "lt.manual_seed(seed)",
+    set_default_tensor_type = "lt.set_default_dtype and lt.set_default_device",
+    jit = "the module itself; nothing has to be compiled",
+  },
+  x = {
+    to_dense = "x itself: all tensors are dense", ndimension = "x.ndim, or x:dim()",
+    is_nonzero = "x:item() ~= 0", new = "x:new_empty(sizes), or x:new_tensor(data)",
+    is_same_size = "x.shape == y.shape",
+  },
+  ["lt.autograd"] = {
+    Variable = "the tensor itself", no_grad = "lt.no_grad(f)", enable_grad = "lt.enable_grad(f)",
+    set_grad_enabled = "lt.set_grad_enabled(flag)", inference_mode = "lt.inference_mode(f)",
+  },
+  nn = {SyncBatchNorm = "nn.BatchNorm2d: there is one process", Buffer = "m:register_buffer(name, x)"},
+}
+for prefix, dtype in pairs {Float = "float32", Double = "float64", Half = "float16", Long = "int64",
+  Int = "int32", Short = "int16", Char = "int8", Byte = "uint8", Bool = "bool"} do
+  replacements.lt[prefix .. "Tensor"] = ('lt.tensor(data, {dtype = "%s"})'):format(dtype)
+end
+
 local sets = {} -- namespace -> set of names
 
 local function names_of(space)
@@ -16,10 +41,12 @@ local function names_of(space)
   return sets[space]
 end
 
---- Returns "PyTorch has lt.foo; Lutra does not have it yet" for a name in a namespace ("lt", "nn",
+--- Returns "PyTorch has lt.foo; Lutra does not have it yet", or what to write instead, for a name in a namespace ("lt", "nn",
 -- "lt.linalg"; "x" for methods of tensors, "m" for those of modules); nil for another name. Is
 -- called for names that do not exist.
 function missing.hint(space, name)
+  local instead = replacements[space] and replacements[space][name]
+  if instead then return "write " .. instead end
   if not names_of(space)[name] then return nil end
   local is_method = space == "x" or space == "m"
   local code = space .. (is_method and ":" or ".") .. name .. (is_method and "()" or "")

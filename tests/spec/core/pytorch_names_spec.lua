@@ -7,10 +7,11 @@ local support = require "nn_support"
 
 local fails = support.fails
 
--- Returns the first name of PyTorch in a namespace that `has` does not have, or nil.
+-- Returns the first name of PyTorch in a namespace that `has` does not have and that has no
+-- replacement, or nil.
 local function absent(space, has)
   for name in names[space]:gmatch "%S+" do
-    if not has(name) then return name end
+    if not has(name) and missing.hint(space, name):find "^PyTorch" then return name end
   end
 end
 
@@ -19,6 +20,12 @@ local function has_field(t)
 end
 
 describe("a name that only PyTorch has", function()
+  it("comes with what to write instead, where there is something", function()
+    fails('write lt.tensor(data, {dtype = "int64"})', function() return lt.LongTensor end)
+    fails("write x.ndim, or x:dim()", function() return lt.zeros(2):ndimension() end)
+    fails("write the tensor itself", function() return lt.autograd.Variable end)
+  end)
+
   it("is recognized in each namespace", function()
     local tables = {lt = lt, nn = lt.nn, F = lt.F, optim = lt.optim, data = lt.data,
       ["lt.linalg"] = lt.linalg, ["lt.special"] = lt.special, ["nn.utils"] = lt.nn.utils}

@@ -19,6 +19,18 @@ describe("the names of dtypes", function()
   end)
 end)
 
+describe("x:type", function()
+  it("returns the dtype, or the tensor in another", function()
+    local x = lt.ones(2)
+    assert.equal("float32", x:type())
+    assert.equal("int64", x:type(lt.long).dtype)
+    assert.equal("uint8", x:type{dtype = "uint8"}.dtype)
+    assert.equal(x, x:type(x:type()))
+    fails("type: expected", x.type, x, 3)
+    fails("type: expected a tensor", x.type, 3)
+  end)
+end)
+
 describe("a shape", function()
   it("counts from the end with negative indices", function()
     local shape = lt.zeros(2, 3, 5).shape
