@@ -3,6 +3,7 @@
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
+local kinds = require "lutra.data.kinds"
 
 local indices = {}
 
@@ -49,12 +50,15 @@ function indices.source(title, x)
   return nil, stepper(x())
 end
 
---- Returns the number of indices of a pass. Raises an error for a function, which has no length.
+--- Returns the number of indices of a pass. Raises an error for a function and for an object
+-- without __len.
 function indices.count(title, x)
   if lt.is_tensor(x) then return x:numel() end
   if type(x) == "function" then
     args.fail("%s: cannot count the batches: the sampler is a function", title)
   end
+  args.check(kinds.has_length(x), "%s: cannot count the batches: the sampler has no method __len",
+    title)
   return #x
 end
 

@@ -34,10 +34,20 @@ function kinds.check_map(title, name, x)
   return x
 end
 
+--- Returns whether `#x` counts the elements of a table: Lua counts an object without __len as a
+-- list, which mostly has none.
+function kinds.has_length(x)
+  local meta = debug.getmetatable(x)
+  return meta == nil or rawget(meta, "__len") ~= nil or #x > 0
+end
+
 --- Returns the number of samples of x; raises an error of the function `title` unless it is an
 -- integer of at least 0.
 function kinds.length(title, name, x)
-  local n = lt.is_tensor(x) and x:size(1) or #x
+  if lt.is_tensor(x) then return x:size(1) end
+  args.check(kinds.has_length(x), "%s: cannot count the samples of argument '%s': it has no method "
+    .. "__len", title, name)
+  local n = #x
   args.check(math.type(n) == "integer" and n >= 0,
     "%s: expected a dataset with a length for argument '%s', got one of length %s", title, name,
     args.show(n))

@@ -14,6 +14,7 @@ local lt = require "lutra"
 local args = require "lutra.internal.args"
 local fetch = require "lutra.data.fetch"
 local indices_of = require "lutra.data.indices"
+local kinds = require "lutra.data.kinds"
 local read_options = require "lutra.data.options"
 
 local DataLoader = {__name = "DataLoader"}
@@ -59,7 +60,7 @@ end
 -- sampler has no length.
 function DataLoader:__len()
   if self.iterable then
-    local n, size = #self.dataset, self.batch_size
+    local n, size = kinds.length("DataLoader", "dataset", self.dataset), self.batch_size
     if not size then return n end
     return self.drop_last and n // size or (n + size - 1) // size
   end

@@ -38,6 +38,18 @@ describe("a loader", function()
     assert.is_true(loader.in_order)
   end)
 
+  it("refuses datasets and samplers without a length", function()
+    local endless = setmetatable({}, {__index = {iter = function() return Stream(3):iter() end}})
+    local bare = setmetatable({}, {__index = {get = function(_, i) return i end}})
+    fails("DataLoader: cannot count the samples of argument 'dataset': it has no method __len",
+      function() return #data.DataLoader(endless) end)
+    fails("cannot count the samples of argument 'data_source': it has no method __len",
+      function() return data.DataLoader(bare):iter()() end)
+    fails("DataLoader: cannot count the batches: the sampler has no method __len",
+      function() return #data.DataLoader(Pairs(3), {sampler = endless, batch_size = false}) end)
+    assert.same({{1}, {2}, {3}}, lists(data.DataLoader(endless)))
+  end)
+
   it("loops by call and by pairs", function()
     local loader = data.DataLoader(Pairs(5), {batch_size = 2})
     for _ = 1, 2 do
