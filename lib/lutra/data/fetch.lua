@@ -31,6 +31,18 @@ local function convert(plan, sample)
   return table.pack(plan.collate_fn(as_value(sample)))
 end
 
+-- Raises an error unless the indices of a batch are a list or a tensor.
+local function check_indices(indices)
+  args.check(type(indices) == "table" or lt.is_tensor(indices), "DataLoader: expected a list of "
+    .. "indices for each batch from argument 'batch_sampler', got %s", args.show(indices))
+end
+
+-- Returns the indices of a batch as an int64 tensor.
+local function index_tensor(indices)
+  check_indices(indices)
+  return indices_of("DataLoader", "sampler", indices)
+end
+
 local function by_index(plan)
   local dataset = plan.dataset
   if not plan.batched then
@@ -39,17 +51,18 @@ local function by_index(plan)
   if not plan.collate_fn then
     if lt.is_tensor(dataset) then
       return function(indices)
-        local rows = indices_of("DataLoader", "sampler", indices)
+        local rows = index_tensor(indices)
         return table.pack(dataset:index_select(1, rows:to(dataset.device)))
       end
     elseif args.is_callable(dataset.get_batch) then
       return function(indices)
-        return table.pack(dataset:get_batch(indices_of("DataLoader", "sampler", indices)))
+        return table.pack(dataset:get_batch(index_tensor(indices)))
       end
     end
   end
   return function(indices)
     local samples = {}
+    check_indices(indices)
     if lt.is_tensor(indices) then indices = indices:totable() end
     for k, i in ipairs(indices) do samples[k] = table.pack(kinds.sample(dataset, i)) end
     return join(plan, samples)

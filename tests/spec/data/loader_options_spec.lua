@@ -38,6 +38,14 @@ describe("a loader", function()
     assert.is_true(loader.in_order)
   end)
 
+  it("refuses batches of indices that are no lists", function()
+    for _, set in ipairs{Pairs(3), {1, 2, 3}, lt.rand(3), data.TensorDataset(lt.rand(3))} do
+      local step = data.DataLoader(set, {batch_sampler = {1, 2}}):iter()
+      fails("expected a list of indices for each batch from argument 'batch_sampler', got 1",
+        function() step() end)
+    end
+  end)
+
   it("refuses datasets and samplers without a length", function()
     local endless = setmetatable({}, {__index = {iter = function() return Stream(3):iter() end}})
     local bare = setmetatable({}, {__index = {get = function(_, i) return i end}})
