@@ -203,9 +203,12 @@ function DataLoader:__pairs()
 end
 
 -- loader(): the loader as an iterator, `for x, y in loader do`. The pass begins when the loop
--- begins, which passes nil, and one loop runs at a time.
+-- begins, which passes nil, and one loop runs at a time: a new one ends the pass of the one before.
 function DataLoader:__call(_, control)
-  if control == nil or not self.running then self.running = (self:iter()) end
+  if control == nil or not self.running then
+    if self.closing then self.closing:close() end
+    self.running, _, _, self.closing = self:iter()
+  end
   return self.running()
 end
 

@@ -150,6 +150,23 @@ describe("a loader with workers", function()
     end)
   end)
 
+  it("ends the workers of a loop by call that was left when the next one begins", function()
+    local files = require "lutra.files"
+    local threads = "/proc/self/task"
+    if not files.list(threads) then return end
+    local loader = loader_of(Squares(4), 2)
+    collectgarbage()
+    collectgarbage "stop"
+    local before = #files.list(threads)
+    local function first()
+      for x in loader do return x end
+    end
+    for _ = 1, 3 do first() end
+    local after = #files.list(threads)
+    collectgarbage "restart"
+    assert.equal(2, after - before)
+  end)
+
   it("returns batches as they come without in_order", function()
     local Slow = data.Dataset:extend "Slow"
     function Slow:__len() return 4 end -- luacheck: ignore 212
