@@ -28,12 +28,12 @@ end
 
 -- Prepares the worker: PyTorch's get_worker_info and worker_init_fn.
 local function set_up(plan)
-  worker_info.current = {id = plan.id, num_workers = plan.num_workers, seed = plan.seed,
+  worker_info.current = {id = plan.id, num_workers = plan.num_workers, seed = plan.seed + plan.id,
     dataset = plan.dataset}
   lt.set_default_dtype(plan.default_dtype)
   lt.set_default_device(plan.default_device)
-  lt.manual_seed(plan.seed + plan.id)
-  math.randomseed(plan.seed + plan.id)
+  lt.manual_seed(worker_info.current.seed)
+  math.randomseed(worker_info.current.seed)
   if plan.worker_init_fn then plan.worker_init_fn(plan.id) end
 end
 
@@ -45,7 +45,7 @@ local function run(command)
     return set_up(command.plan)
   end
   if command.seed then
-    worker_info.current.seed = command.seed
+    worker_info.current.seed = command.seed + state.plan.id
     state.fetcher = require("lutra.data.fetch").new(state.plan)
     state.pass, state.seed = command.pass, command.seed
     return

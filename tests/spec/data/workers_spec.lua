@@ -150,6 +150,27 @@ describe("a loader with workers", function()
     end)
   end)
 
+  it("tells each worker a seed of its own, new in each pass", function()
+    local loader = loader_of(Squares(4), 2, {persistent_workers = true, collate_fn = function()
+      return data.get_worker_info().seed
+    end})
+    local seen, count = {}, 0
+    for _ = 1, 2 do
+      local step = loader:iter()
+      local first, second = step(), step()
+      assert.equal(first + 1, second)
+      for _, seed in ipairs{first, second} do
+        if not seen[seed] then count = count + 1 end
+        seen[seed] = true
+      end
+    end
+    assert.equal(4, count)
+    local same = loader_of(Squares(1), 1, {worker_init_fn = function()
+      data.get_worker_info().dataset.same = data.get_worker_info().seed == lt.initial_seed()
+    end, collate_fn = function() return data.get_worker_info().dataset.same end})
+    assert.is_true(same:iter()())
+  end)
+
   it("ends the workers of a loop by call that was left when the next one begins", function()
     local files = require "lutra.files"
     local threads = "/proc/self/task"
