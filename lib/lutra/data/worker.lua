@@ -13,7 +13,9 @@ local lt = require "lutra"
 -- Returns the message of an error with the traceback of this state, without the lines of the
 -- library's loop.
 local function describe(err)
-  return {text = tostring(err), traceback = debug.traceback("traceback of the worker:", 2)}
+  local ok, text = pcall(tostring, err)
+  if not ok then text = "an error object whose __tostring fails" end
+  return {text = text, traceback = debug.traceback("traceback of the worker:", 2)}
 end
 
 local function send(answer)

@@ -171,6 +171,15 @@ describe("a loader with workers", function()
     assert.is_true(same:iter()())
   end)
 
+  it("reports error objects", function()
+    for expected, text in pairs{["code 5"] = function() return "code 5" end,
+      ["an error object whose __tostring fails"] = function() error "again" end} do
+      local err = setmetatable({}, {__tostring = text})
+      local step = loader_of(Squares(1), 1, {collate_fn = function() error(err) end}):iter()
+      fails("worker 1: " .. expected, function() step() end)
+    end
+  end)
+
   it("ends the workers of a loop by call that was left when the next one begins", function()
     local files = require "lutra.files"
     local threads = "/proc/self/task"
