@@ -171,6 +171,64 @@ describe("a loader with workers", function()
     assert.is_true(same:iter()())
   end)
 
+  it("fetches at most num_workers * prefetch_factor batches ahead", function()
+    local drawn = 0
+    local function sampler()
+      local i = 0
+      return function()
+        i = i + 1
+        if i > 40 then return nil end
+        drawn = i
+        return i
+      end
+    end
+    local Slow = data.Dataset:extend "Slow"
+    function Slow:__len() return 40 end -- luacheck: ignore 212
+    function Slow:get(i) -- luacheck: ignore 212
+      local finish = os.clock() + (i == 1 and 0.3 or 0)
+      repeat until os.clock() >= finish
+      return i
+    end
+    local step = loader_of(Slow(), 2, {sampler = sampler, prefetch_factor = 3}):iter()
+    for i = 1, 40 do
+      assert.equal(i, step():item())
+      assert.equal(math.min(6 + i, 40), drawn)
+    end
+    assert.is_nil(step())
+  end)
+
+  it("raises the error of a sampler in place of its batch", function()
+    local function sampler()
+      local i = 0
+      return function()
+        i = i + 1
+        if i == 3 then error "no third index" end
+        return i
+      end
+    end
+    for workers = 0, 2 do
+      local step = loader_of(Squares(9), workers, {sampler = sampler, batch_size = false}):iter()
+      assert.same({1, -1}, step():totable())
+      assert.same({2, -2}, step():totable())
+      fails("no third index", function() step() end)
+    end
+    local bad = loader_of(Squares(9), 1, {sampler = {coroutine.create(print)}, batch_size = false})
+    fails("cannot send 'indices' to a worker: it is a coroutine", function() bad:iter()() end)
+  end)
+
+  it("starts new workers after some that could not start", function()
+    local flag = lt.zeros(1)
+    local loader = loader_of(Squares(4), 2, {persistent_workers = true,
+      worker_init_fn = function() assert(flag:item() == 1, "the flag is 0") end})
+    for _ = 1, 2 do
+      local step = loader:iter()
+      fails("the flag is 0", function() step() end)
+      assert.is_nil(step())
+    end
+    flag:fill_(1)
+    assert.equal(4, #all(loader))
+  end)
+
   it("reports error objects", function()
     for expected, text in pairs{["code 5"] = function() return "code 5" end,
       ["an error object whose __tostring fails"] = function() error "again" end} do
@@ -188,10 +246,7 @@ describe("a loader with workers", function()
     collectgarbage()
     collectgarbage "stop"
     local before = #files.list(threads)
-    local function first()
-      for x in loader do return x end
-    end
-    for _ = 1, 3 do first() end
+    for _ = 1, 3 do loader() end -- as the first step of a loop
     local after = #files.list(threads)
     collectgarbage "restart"
     assert.equal(2, after - before)
@@ -285,5 +340,22 @@ describe("a stream with workers", function()
       end
     end
     assert.same({}, numbers(loader_of(Range(0), 2)))
+  end)
+
+  it("has the same order in every run, however long a worker needs", function()
+    for slow = 1, 3 do
+      local Slow = Range:extend "Slow"
+      function Slow:iter()
+        local step = Range.iter(self)
+        return function()
+          local finish = os.clock() + (data.get_worker_info().id == slow and 0.05 or 0)
+          repeat until os.clock() >= finish
+          return step()
+        end
+      end
+      local seen = {}
+      for i in loader_of(Slow(11, true), 3, {batch_size = false}):iter() do seen[#seen + 1] = i end
+      assert.same({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, seen)
+    end
   end)
 end)
