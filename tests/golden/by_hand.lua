@@ -1,6 +1,6 @@
 -- Expected values that come from mathematics: of ops that PyTorch does not have, or that it gives
--- other values for. A case is the op's name, a Lua expression, and its result as nested tables,
--- with numbers to float32's precision.
+-- other values for, and of functions in place. A case is the op's name, a Lua expression, and its
+-- result as nested tables, with numbers to float32's precision.
 local inf = math.huge
 return {
 kind = "by_hand",
@@ -9,4 +9,12 @@ kind = "by_hand",
 {"broadcast_shapes", "lt.broadcast_shapes({2, 1, 3}, {4, 1}, 3)", {2, 4, 3}},
 {"broadcast_shapes", "lt.broadcast_shapes({0, 1}, {1, 5})", {0, 5}},
 {"signbit", "lt.signbit(lt.tensor{lt.nan, -lt.nan})", {false, true}}, -- on every CPU
+{"relu_", "F.relu_(lt.tensor{-2., 3})", {0, 3}},
+{"leaky_relu_", "F.leaky_relu_(lt.tensor{-2., 3}, 0.5)", {-1, 3}},
+{"elu_", "F.elu_(lt.tensor{-inf, 3}, 2)", {-2, 3}},
+{"selu_", "F.selu_(lt.tensor{-inf, 0})", {-1.7580993408473766, 0}},
+{"celu_", "F.celu_(lt.tensor{-inf, 3}, 2)", {-2, 3}},
+{"hardtanh_", "F.hardtanh_(lt.tensor{-2, 0.5})", {-1, 0.5}},
+{"threshold_", "F.threshold_(lt.tensor{-2., 3}, 0.5, 9)", {9, 3}},
+{"rrelu_", "F.rrelu_(lt.tensor{-2., 3}, 0.25, 0.75)", {-1, 3}},
 }

@@ -98,3 +98,28 @@ lt._define{
     return inplace and x:copy_(y) or y
   end,
 }
+
+-- The functions in place that PyTorch has in F: {signature, example}.
+local in_place = {
+  {"F.relu_(Tensor self)", "F.relu_(lt.tensor{-2., 3})"},
+  {"F.leaky_relu_(Tensor self, Scalar negative_slope = 0.01)", "F.leaky_relu_(lt.tensor{-2., 3})"},
+  {"F.elu_(Tensor self, Scalar alpha = 1)", "F.elu_(lt.tensor{-2., 3})"},
+  {"F.selu_(Tensor self)", "F.selu_(lt.tensor{-2., 3})"},
+  {"F.celu_(Tensor self, Scalar alpha = 1)", "F.celu_(lt.tensor{-2., 3})"},
+  {"F.hardtanh_(Tensor self, Scalar min_val = -1, Scalar max_val = 1)",
+    "F.hardtanh_(lt.tensor{-2., 0.5})"},
+  {"F.threshold_(Tensor self, Scalar threshold, Scalar value)",
+    "F.threshold_(lt.tensor{-2., 3}, 0, 9)"},
+  {"F.rrelu_(Tensor self, float lower = 0.125, float upper = 0.3333333333333333, "
+    .. "bool training = false)", "F.rrelu_(lt.tensor{-2., 3})"},
+}
+for _, row in ipairs(in_place) do
+  local signature, example = table.unpack(row)
+  local name = signature:match "^F%.([%w_]+)"
+  lt._define{
+    signature = signature,
+    doc = ("Replaces self by F.%s of it, in place; returns self."):format(name:sub(1, -2)),
+    example = example,
+    fn = function(x, ...) return x[name](x, ...) end,
+  }
+end

@@ -7,6 +7,20 @@ local function raises(message, f, ...)
   assert.matches(message, text, 1, true)
 end
 
+describe("functions in place of F", function()
+  for name, arguments in pairs {relu_ = {}, leaky_relu_ = {0.3}, elu_ = {0.5}, selu_ = {},
+    celu_ = {2}, hardtanh_ = {-0.5, 1.5}, threshold_ = {0.5, 9}, rrelu_ = {0.1, 0.3}} do
+    it(name, function()
+      local x = lt.tensor{-2, 0.25, 3}
+      local expected = lt.F[name:sub(1, -2)](x, table.unpack(arguments))
+      assert.equal(x, lt.F[name](x, table.unpack(arguments)))
+      assert.same(expected:totable(), x:totable())
+      assert.has_error(function() lt.F[name](3) end)
+      assert.has_error(function() lt.F[name](lt.ones(2, {requires_grad = true})) end)
+    end)
+  end
+end)
+
 describe("fill_diagonal_", function()
   it("fills the elements with equal indices", function()
     local x = lt.zeros(2, 3)
