@@ -48,3 +48,7 @@ print(out)  --> tensor{6.}
 -- Several modules as one: lt.func.stack_module_state
 local params, buffers = lt.func.stack_module_state{lt.nn.Linear(3, 1), lt.nn.Linear(3, 1)}
 print(params.weight.shape, next(buffers))  --> {2, 1, 3}	nil
+
+-- Batch normalization without running statistics: lt.func.replace_all_batch_norm_modules_
+local normed = lt.func.replace_all_batch_norm_modules_(lt.nn.Sequential(lt.nn.BatchNorm1d(3)))
+print(normed[1].running_mean, normed[1].track_running_stats)  --> nil	false

@@ -17,5 +17,6 @@ return require("lutra.internal.strict_table").strict({
   hessian = jacobians.hessian,
   functional_call = modules.functional_call,
   stack_module_state = modules.stack_module_state,
+  replace_all_batch_norm_modules_ = modules.replace_all_batch_norm_modules_,
   vmap = require "lutra.func.vmap".vmap,
 }, "lt.func")

@@ -144,4 +144,20 @@ function modules.stack_module_state(models)
   return stack("named_parameters", true), stack("named_buffers", false)
 end
 
+--- Makes the layers of batch normalization in a module, itself included, compute without running
+-- statistics, which functions of batches cannot update; returns the module. Raises an error for any
+-- other value.
+function modules.replace_all_batch_norm_modules_(root)
+  local nn = require "lutra.nn"
+  args.expect(nn.Module.is_module(root), "replace_all_batch_norm_modules_", "a module", "root",
+    root)
+  for module in root:modules() do
+    if module._is_batch_norm and module.track_running_stats then
+      module.running_mean, module.running_var, module.num_batches_tracked = nil, nil, nil
+      module.track_running_stats = false
+    end
+  end
+  return root
+end
+
 return modules

@@ -6,8 +6,10 @@ local ChannelNorm = require "lutra.nn.channel_norm"
 
 local batch_norms = {}
 
--- The base class, by which optim.swa_utils.update_bn recognizes the layers.
 local BatchNorm = ChannelNorm:extend "BatchNorm"
+
+-- True for the layers of batch normalization, by which other libraries recognize them.
+BatchNorm._is_batch_norm = true
 
 -- Defines nn.BatchNorm<n>d, whose inputs have from `least` to `most` dimensions.
 local function define(name, least, most)

@@ -127,6 +127,17 @@ describe("lt.func", function()
     local out = fn.vmap(function(p, b, t) return fn.functional_call(models[1], {p, b}, t) end,
       {in_dims = {1, 1, false}})(params, buffers, x)
     assert.is_true(lt.allclose(out[2], models[2](x)))
+    local norm = nn.BatchNorm1d(2)
+    local other = nn.InstanceNorm1d(2, {track_running_stats = true})
+    local net = nn.Sequential(norm, other)
+    assert.equal(net, fn.replace_all_batch_norm_modules_(net))
+    assert.is_nil(norm.running_mean or norm.running_var or norm.num_batches_tracked)
+    local batch = tensor{{1, 2}, {3, 5}}:float()
+    norm:to(batch):eval()
+    assert.is_true(lt.allclose(norm(batch), lt.F.batch_norm(batch, nil, nil, nil, nil, true)))
+    assert.is_truthy(other.running_mean)
+    assert.matches("replace_all_batch_norm_modules_: expected a module for argument 'root', got 3",
+      fails(fn.replace_all_batch_norm_modules_, 3), 1, true)
     assert.matches("stack_module_state: expected modules of one class",
       fails(fn.stack_module_state, {nn.Linear(1, 1), nn.ReLU()}), 1, true)
   end)

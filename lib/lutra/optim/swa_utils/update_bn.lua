@@ -3,17 +3,6 @@
 local lt = require "lutra"
 local args = require "lutra.internal.args"
 
--- Returns whether a module is a layer of batch normalization.
-local function is_batch_norm(module)
-  local class = getmetatable(module).__state.class
-  while type(class) == "table" do
-    if rawget(class, "__name") == "BatchNorm" then return module.reset_running_stats ~= nil end
-    local meta = getmetatable(class)
-    class = type(meta) == "table" and rawget(meta, "__index")
-  end
-  return false
-end
-
 -- Calls fn with the first value of each batch of a DataLoader, an iterator, or a list.
 local function each_input(loader, fn)
   if type(loader) == "table" and loader.iter then loader = loader:iter() end
@@ -32,7 +21,7 @@ local parse = args.signature("update_bn", "any loader, any model, device? device
 local function update(loader, model, device)
   local layers = {}
   for module in model:modules() do
-    if is_batch_norm(module) then
+    if module._is_batch_norm then
       module:reset_running_stats()
       layers[#layers + 1] = {module, module.momentum}
     end
