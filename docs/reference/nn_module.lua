@@ -9,6 +9,7 @@ function Scale:init(n)
   self.inner = nn.Linear(n, n)
   self.weight = nn.Parameter(lt.ones(n))
   self:register_buffer("count", lt.zeros(1))
+  self.mean = nn.Buffer(lt.zeros(n)) -- the same, by assignment
   self:register_parameter("bias", nil)
 end
 function Scale:forward(x)

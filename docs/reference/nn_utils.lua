@@ -61,7 +61,7 @@ nn.utils.prune.global_unstructured({{net, "weight"}, {net, "bias"}},
 -- A method of pruning of your own: every other element
 local Halved = nn.utils.prune.BasePruningMethod:extend "Halved"
 Halved.PRUNING_TYPE = "unstructured"
-function Halved:compute_mask(t, default_mask)
+function Halved.compute_mask(_, _, default_mask)
   local mask = default_mask:clone()
   mask:view(-1)["::2"] = 0
   return mask

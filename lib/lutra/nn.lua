@@ -53,6 +53,15 @@ function nn.Parameter(...)
   return lt._parameter(data, requires_grad)
 end
 
+local parse_buffer = args.signature("Buffer", "Tensor data, bool persistent = true")
+
+--- nn.Buffer(data, {persistent = true}): returns a tensor that shares the memory of `data`. A module
+-- registers it as a buffer when it is assigned to one of its fields, as m:register_buffer does.
+function nn.Buffer(...)
+  local data, persistent = parse_buffer(...)
+  return nn.Module._as_buffer(data:detach():requires_grad_(data.requires_grad), persistent)
+end
+
 nn.skip_init = nn.utils.skip_init
 
 nn.is_module = nn.Module.is_module

@@ -81,6 +81,15 @@ local function register(self, name, value, kind)
   state.fields[name] = value
 end
 
+-- The tensors made by nn.Buffer -> whether they are persistent.
+local buffers = setmetatable({}, {__mode = "k"})
+
+-- Makes an assignment of the tensor `x` to a field register it as a buffer; returns x.
+function Module._as_buffer(x, persistent)
+  buffers[x] = persistent
+  return x
+end
+
 -- Sets a field, and registers a parameter or a module. A class may convert the value first
 -- (__set_field) and implement integer names (__set_item).
 local function set_field(self, name, value)
@@ -95,6 +104,9 @@ local function set_field(self, name, value)
     register(self, name, value, "parameter")
   elseif is_module(value) then
     register(self, name, value, "module")
+  elseif buffers[value] ~= nil then
+    register(self, name, value, "buffer")
+    state.transient[name] = not buffers[value] or nil
   elseif kind == nil then
     state.fields[name] = value
   elseif value == nil then
