@@ -21,7 +21,7 @@ local replacements = {
     Variable = "the tensor itself", no_grad = "lt.no_grad(f)", enable_grad = "lt.enable_grad(f)",
     set_grad_enabled = "lt.set_grad_enabled(flag)", inference_mode = "lt.inference_mode(f)",
   },
-  nn = {SyncBatchNorm = "nn.BatchNorm2d: there is one process", Buffer = "m:register_buffer(name, x)"},
+  nn = {SyncBatchNorm = "nn.BatchNorm2d: there is one process"},
 }
 for prefix, dtype in pairs {Float = "float32", Double = "float64", Half = "float16", Long = "int64",
   Int = "int32", Short = "int16", Char = "int8", Byte = "uint8", Bool = "bool"} do
@@ -41,9 +41,9 @@ local function names_of(space)
   return sets[space]
 end
 
---- Returns "PyTorch has lt.foo; Lutra does not have it yet", or what to write instead, for a name in a namespace ("lt", "nn",
--- "lt.linalg"; "x" for methods of tensors, "m" for those of modules); nil for another name. Is
--- called for names that do not exist.
+--- Returns "PyTorch has lt.foo; Lutra does not have it yet", or what to write instead, for a name
+-- in a namespace ("lt", "nn", "lt.linalg"; "x" for methods of tensors, "m" for those of modules);
+-- nil for another name. Is called for names that do not exist.
 function missing.hint(space, name)
   local instead = replacements[space] and replacements[space][name]
   if instead then return "write " .. instead end

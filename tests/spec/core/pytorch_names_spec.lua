@@ -8,10 +8,12 @@ local support = require "nn_support"
 local fails = support.fails
 
 -- Returns the first name of PyTorch in a namespace that `has` does not have and that has no
--- replacement, or nil.
+-- replacement, or nil. A function that is there in place (kaiming_normal_) is a replacement.
 local function absent(space, has)
   for name in names[space]:gmatch "%S+" do
-    if not has(name) and missing.hint(space, name):find "^PyTorch" then return name end
+    if not has(name) and not has(name .. "_") and missing.hint(space, name):find "^PyTorch" then
+      return name
+    end
   end
 end
 
