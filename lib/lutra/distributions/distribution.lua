@@ -15,8 +15,11 @@ local shapes = require "lutra.distributions.shapes"
 
 local check = args.check
 
-local Distribution = {__name = "Distribution", get = {}, params = {}, event_dim = 0,
-  has_rsample = false, has_enumerate_support = false}
+local Distribution = {__name = "Distribution", get = {}, params = {}, event_dim = 0}
+
+-- Computed, so that a class may compute them from the distributions that it is made of.
+function Distribution.get.has_rsample() return false end
+function Distribution.get.has_enumerate_support() return false end
 
 local validates = true
 

@@ -36,6 +36,9 @@ function Independent:expand(...)
 end
 
 function Independent.get:has_rsample() return self.base_dist.has_rsample end
+function Independent.get:has_enumerate_support()
+  return self.reinterpreted_batch_ndims == 0 and self.base_dist.has_enumerate_support
+end
 function Independent.get:support()
   local support, n = self.base_dist.support, self.reinterpreted_batch_ndims
   return n > 0 and constraints.independent(support, n) or support

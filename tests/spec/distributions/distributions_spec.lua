@@ -537,6 +537,20 @@ describe("a distribution", function()
       function() D.Distribution.set_default_validate_args(3) end)
   end)
 
+  it("states whether gradients flow through samples and whether values can be listed", function()
+    local normal, coin = D.Normal(lt.zeros(2), lt.ones(2)), D.Bernoulli(lt.tensor {0.5, 0.5})
+    for _, d in ipairs {normal, D.Independent(normal, 1), D.LogisticNormal(lt.zeros(2), lt.ones(2)),
+      D.TransformedDistribution(normal, {D.ExpTransform()})} do
+      assert.is_true(d.has_rsample)
+      assert.is_false(d.has_enumerate_support)
+    end
+    for _, d in ipairs {coin, D.Independent(coin, 0)} do
+      assert.is_false(d.has_rsample)
+      assert.is_true(d.has_enumerate_support)
+    end
+    assert.is_false(D.Independent(coin, 1).has_enumerate_support)
+  end)
+
   it("has the perplexity of its entropy", function()
     assert.is_true(math.abs(D.Categorical(lt.ones(4)):perplexity():item() - 4) < 1e-4)
   end)
