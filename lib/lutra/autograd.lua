@@ -17,22 +17,87 @@
 -- second derivatives are required, the detached tensor is recorded in the graph again.
 
 local core = require "lutra.core"
+local args = require "lutra.internal.args"
+local scopes = require "lutra.internal.scopes"
 
 local autograd = {}
 
+local parse_grad = args.signature("grad", "data outputs, any inputs, any? grad_outputs = nil, "
+  .. "bool? retain_graph = nil, bool create_graph = false, bool? allow_unused = nil, "
+  .. "bool is_grads_batched = false, bool materialize_grads = false")
+
+-- Returns entry i of each tensor along the first dim, for a tensor or a list.
+local function slice(tensors, i)
+  if core.is_tensor(tensors) then return tensors[i] end
+  local list = {}
+  for k, t in ipairs(tensors) do list[k] = t[i] end
+  return list
+end
+
+-- Returns the gradients for each entry of grad_outputs along the first dim, stacked. `run` computes
+-- those of one entry.
+local function batched_grad(run, grad_outputs, retain)
+  local first = core.is_tensor(grad_outputs) and grad_outputs
+    or type(grad_outputs) == "table" and grad_outputs[1]
+  if not core.is_tensor(first) or first.ndim == 0 or first:size(1) == 0 then
+    args.fail("grad: expected tensors whose first dimension is that of the batch for argument "
+      .. "'grad_outputs' with is_grads_batched, got %s", args.show(grad_outputs))
+  end
+  local count, columns = first:size(1), {}
+  for i = 1, count do
+    local keep = retain
+    if i < count then keep = true end
+    columns[i] = run(slice(grad_outputs, i), keep)
+  end
+  local stack = core._ops.stack
+  if columns[1] == nil or core.is_tensor(columns[1]) then
+    return columns[1] and stack(columns) or nil, count
+  end
+  local result = {}
+  for k in pairs(columns[1]) do
+    local column = {}
+    for i = 1, count do column[i] = columns[i][k] end
+    result[k] = stack(column)
+  end
+  return result, count
+end
+
 --- lt.autograd.grad(outputs, inputs, {grad_outputs, retain_graph = create_graph, create_graph =
--- false, allow_unused = false}): returns the gradients of sum(outputs * grad_outputs) with respect
--- to `inputs`, without changing any `.grad`: a tensor for a tensor, a list for a list. The
--- gradient of an input that the outputs do not depend on is an error, or nil with allow_unused.
-autograd.grad = core._grad
+-- false, allow_unused = false, is_grads_batched = false, materialize_grads = false}): returns the
+-- gradients of sum(outputs * grad_outputs) with respect to `inputs`, without changing any `.grad`:
+-- a tensor for a tensor, a list for a list. The gradient of an input that the outputs do not depend
+-- on is an error, nil with allow_unused, or zeros with materialize_grads. With is_grads_batched the
+-- gradients are computed for each entry of grad_outputs along their first dimension, and stacked.
+function autograd.grad(...)
+  local outputs, inputs, grads, retain, create, unused, batched, materialize = parse_grad(...)
+  args.check(not materialize or unused ~= false,
+    "grad: cannot materialize gradients of unused inputs with allow_unused = false")
+  local function run(given, keep)
+    return core._grad(outputs, inputs, given, keep, create, unused or materialize)
+  end
+  local result, count
+  if batched then
+    result, count = batched_grad(run, grads, retain)
+  else
+    result = run(grads, retain)
+  end
+  if not materialize then return result end
+  local function filled(grad, x)
+    if grad then return grad end
+    local zeros = core._ops.zeros_like(x)
+    return count and zeros:expand(count, table.unpack(x.shape)) or zeros
+  end
+  if core.is_tensor(inputs) then return filled(result, inputs) end
+  for i, x in ipairs(inputs) do result[i] = filled(result[i], x) end
+  return result
+end
 
 --- lt.autograd.backward(tensors, {grad_tensors, retain_graph = create_graph, create_graph = false,
 -- inputs}): accumulates the gradients of several tensors into the `.grad` of leaf tensors, as
 -- x:backward does for one; with `inputs`, into those only.
 autograd.backward = core._backward
 
-local function fail(...) return require("lutra.internal.args").fail(...) end
-local function show(x) return require("lutra.internal.args").show(x) end
+local fail, show = args.fail, args.show
 
 -- ---- the context of forward and backward --------------------------------------------
 
@@ -261,7 +326,7 @@ local function any_requires_grad(inputs)
   return false
 end
 
-local function no_grad(f, ...) return require("lutra.internal.scopes").no_grad(f, ...) end
+local no_grad = scopes.no_grad
 
 --- Calls forward under no_grad and records its results in the graph when an input requires grad.
 -- Exp(x) is Exp.apply(x).
@@ -330,6 +395,10 @@ autograd.Function = Function
 --- lt.autograd.gradcheck and gradgradcheck: see lutra.autograd.gradcheck.
 for name, f in pairs(require "lutra.autograd.gradcheck") do autograd[name] = f end
 for name, f in pairs(require "lutra.autograd.anomaly") do autograd[name] = f end
+for _, name in ipairs {"no_grad", "enable_grad", "inference_mode"} do
+  autograd[name] = scopes[name]
+end
+autograd.set_grad_enabled = core.set_grad_enabled
 autograd.functional = require "lutra.autograd.functional"
 autograd.graph = require "lutra.autograd.graph"
 

@@ -69,23 +69,24 @@ end
 
 local autocast_options -- its parser
 
---- autocast(device_type, {dtype, enabled = true, cache_enabled = true}, f, ...): calls f(...) with
--- ops on this device type, "cpu", "cuda" or "mps", in mixed precision; returns what f returns. Ops
--- of PyTorch's list for it, such as linear and conv2d, run in `dtype` (bfloat16 on the CPU, float16
--- on GPUs; "bfloat16" or "float16"), ops that need it in float32, others in the dtypes that their
--- tensors have. Casts are differentiable; those of weights are cached until the outermost scope
--- ends. With enabled = false ops run as they are, for a part of an outer scope. The table of
--- options may be omitted.
+--- autocast(device_type, {dtype, enabled = true, cache_enabled = true}, f, ...), or
+-- autocast(device_type, dtype, f, ...): calls f(...) with ops on this device type, "cpu", "cuda" or
+-- "mps", in mixed precision; returns what f returns. Ops of PyTorch's list for it, such as linear
+-- and conv2d, run in `dtype` (bfloat16 on the CPU, float16 on GPUs; "bfloat16" or "float16"), ops
+-- that need it in float32, others in the dtypes that their tensors have. Casts are differentiable;
+-- those of weights are cached until the outermost scope ends. With enabled = false ops run as they
+-- are, for a part of an outer scope. The table of options may be omitted.
 function scopes.autocast(device_type, options, f, ...)
   local args = require "lutra.internal.args"
   if args.is_callable(options) and not args.is_plain(options) then
     return scopes.autocast(device_type, {}, options, f, ...)
   end
+  if type(options) == "string" then options = {dtype = options} end
   autocast_options = autocast_options or args.signature("autocast",
     "dtype? dtype = nil, bool enabled = true, bool? cache_enabled = nil")
   args.expect(type(device_type) == "string", "autocast", "a string", "device_type", device_type)
-  args.expect(args.is_plain(options), "autocast", "a table of options or a function", "options",
-    options)
+  args.expect(args.is_plain(options), "autocast", "a table of options, a dtype or a function",
+    "options", options)
   local dtype, enabled, cache = autocast_options(options)
   check_function("autocast", f)
   local settings = core._autocast_with(device_type, enabled, dtype, cache)

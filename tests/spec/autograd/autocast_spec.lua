@@ -120,6 +120,14 @@ describe("autocast", function()
     assert.equal("float16", lt.get_autocast_dtype "cuda")
   end)
 
+  it("takes the dtype as its second argument too", function()
+    local dtype = lt.autocast(kind, lt.bfloat16, function() return lt.mm(x, w).dtype end)
+    assert.equal("bfloat16", dtype)
+    assert.matches("autocast: expected a table of options, a dtype or a function",
+      fails(lt.autocast, kind, 3, function() end), 1, true)
+    assert.matches("autocast", fails(lt.autocast, kind, "int64", function() end), 1, true)
+  end)
+
   it("can be called without options, and under lt.amp", function()
     assert.equal(lt.autocast, lt.amp.autocast)
     assert.equal(low, lt.autocast(kind, function() return lt.mm(x, w).dtype end))

@@ -37,6 +37,32 @@ describe("backward", function()
 end)
 
 describe("autograd.grad", function()
+  it("materializes gradients that are missing as zeros", function()
+    local x, w = lt.ones{2, requires_grad = true}, lt.ones{3, requires_grad = true}
+    local list = lt.autograd.grad((x * 3):sum(), {x, w}, {materialize_grads = true})
+    assert.same({{3, 3}, {0, 0, 0}}, {list[1]:totable(), list[2]:totable()})
+    assert.same({0, 0, 0}, lt.autograd.grad(x:sum(), w, {materialize_grads = true}):totable())
+    assert.matches("grad: cannot materialize gradients of unused inputs with allow_unused = false",
+      fails(lt.autograd.grad, x:sum(), w, {materialize_grads = true, allow_unused = false}), 1,
+      true)
+  end)
+
+  it("computes a batch of gradients", function()
+    local x, w = lt.tensor({1, 2, 3}, {requires_grad = true, dtype = "float32"}),
+      lt.ones{2, requires_grad = true}
+    local options = {grad_outputs = lt.eye(3), is_grads_batched = true}
+    assert.same({{2, 0, 0}, {0, 4, 0}, {0, 0, 6}}, lt.autograd.grad(x ^ 2, x, options):totable())
+    options.grad_outputs, options.allow_unused = {lt.eye(3)}, true
+    local list = lt.autograd.grad({x ^ 2}, {x, w}, options)
+    assert.same({{2, 0, 0}, {0, 4, 0}, {0, 0, 6}}, list[1]:totable())
+    assert.is_nil(list[2])
+    options.allow_unused, options.materialize_grads = nil, true
+    assert.same({{0, 0}, {0, 0}, {0, 0}}, lt.autograd.grad({x ^ 2}, {x, w}, options)[2]:totable())
+    assert.matches("grad: expected tensors whose first dimension is that of the batch for argument "
+      .. "'grad_outputs' with is_grads_batched, got nil",
+      fails(lt.autograd.grad, x ^ 2, x, {is_grads_batched = true}), 1, true)
+  end)
+
   it("gives a tensor for a tensor and a list for a list", function()
     local x, w = leaf(2), leaf(3)
     assert.equal(3, lt.autograd.grad(x * w, x):item())
@@ -508,5 +534,13 @@ describe("a function of one's own", function()
   it("needs a name", function()
     assert.matches("extend: expected a string for argument 'name', got nil",
       fails(Function.extend, Function), 1, true)
+  end)
+end)
+
+describe("the scopes of autograd", function()
+  it("are those of lt", function()
+    for _, name in ipairs{"no_grad", "enable_grad", "inference_mode", "set_grad_enabled"} do
+      assert.equal(lt[name], lt.autograd[name])
+    end
   end)
 end)

@@ -77,9 +77,6 @@ builtin.functions = {
   load_idx = "Reads the tensor of an IDX file (MNIST), also if compressed with gzip.",
   load_npy = "Reads the tensor of a NumPy file (.npy).",
   save_npy = "Writes a tensor as a NumPy file (.npy).",
-  ["autograd.grad"] =
-    "Returns the gradients of sum(outputs * grad_outputs) with respect to inputs, without "
-      .. "changing .grad: a tensor for a tensor, a list for a list.",
   ["autograd.backward"] = "Computes gradients of several tensors, as x:backward().",
 }
 
