@@ -24,11 +24,12 @@ local function first_tensor(self) return self:parameters()() or self:buffers()()
 
 -- Defines the lazy form of the class `Base`. `field` is the name of its number of inputs;
 -- dim_of(x) returns the dimension of an input that has it, nil for a wrong number of dimensions,
--- which must be `dims`.
-local function define(name, Base, field, dims, dim_of)
+-- which must be `dims`. `signature` is that of the
+-- options, if it is not that of Base.
+local function define(name, Base, field, dims, dim_of, signature)
   local class = Base:extend(name)
   class._becomes, class.__chunk = Base, debug.getinfo(1, "S").source
-  local parse = args.signature(name, Base._options)
+  local parse = args.signature(name, signature or Base._options)
   local places = {}
   for i, parameter in ipairs((args.describe(parse))) do places[parameter.name] = i end
 
@@ -97,9 +98,12 @@ local function define_batch_norm(name, least, most)
     function(x) return x.ndim >= least and x.ndim <= most and 2 or nil end)
 end
 
+-- As in PyTorch, affine and track_running_stats are true by default, which they are not in the
+-- ordinary class.
 local function define_instance_norm(name, n)
-  define(name, instance_norm[name:sub(5)], "num_features", ("%d or %d"):format(n + 1, n + 2),
-    channels_before(n))
+  local Base = instance_norm[name:sub(5)]
+  define(name, Base, "num_features", ("%d or %d"):format(n + 1, n + 2), channels_before(n),
+    (Base._options:gsub("= false", "= true")))
 end
 
 --- nn.LazyLinear(out_features, {bias = true, device, dtype}): an nn.Linear whose in_features is the
@@ -137,14 +141,14 @@ define_batch_norm("LazyBatchNorm2d", 4, 4)
 -- input.
 define_batch_norm("LazyBatchNorm3d", 5, 5)
 
---- nn.LazyInstanceNorm1d{eps = 1e-5, ...}: an nn.InstanceNorm1d whose num_features is that of the
--- first input.
+--- nn.LazyInstanceNorm1d{eps = 1e-5, momentum = 0.1, affine = true, track_running_stats = true,
+-- ...}: an nn.InstanceNorm1d whose num_features is that of the first input.
 define_instance_norm("LazyInstanceNorm1d", 1)
---- nn.LazyInstanceNorm2d{eps = 1e-5, ...}: an nn.InstanceNorm2d whose num_features is that of the
--- first input.
+--- nn.LazyInstanceNorm2d{eps = 1e-5, momentum = 0.1, affine = true, track_running_stats = true,
+-- ...}: an nn.InstanceNorm2d whose num_features is that of the first input.
 define_instance_norm("LazyInstanceNorm2d", 2)
---- nn.LazyInstanceNorm3d{eps = 1e-5, ...}: an nn.InstanceNorm3d whose num_features is that of the
--- first input.
+--- nn.LazyInstanceNorm3d{eps = 1e-5, momentum = 0.1, affine = true, track_running_stats = true,
+-- ...}: an nn.InstanceNorm3d whose num_features is that of the first input.
 define_instance_norm("LazyInstanceNorm3d", 3)
 
 return lazies

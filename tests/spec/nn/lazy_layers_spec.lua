@@ -86,6 +86,16 @@ describe("lazy layers", function()
     assert.equal("Conv1d", layer:type_name())
   end)
 
+  it("of instance norm have parameters and statistics by default, as PyTorch's", function()
+    local layer = nn.LazyInstanceNorm1d()
+    layer(lt.randn(2, 3, 4))
+    assert.equal("InstanceNorm1d", layer:type_name())
+    assert.equal("{3}", tostring(layer.weight.shape))
+    assert.equal("{3}", tostring(layer.running_mean.shape))
+    assert.is_nil(nn.InstanceNorm1d(3).weight)
+    assert.is_nil(nn.LazyInstanceNorm2d({affine = false}).weight)
+  end)
+
   it("report what is wrong", function()
     fails({"LazyConv1d", "2 or 3 dimensions", "{2}"},
       function() nn.LazyConv1d(3, 2)(lt.ones(2)) end)
