@@ -282,6 +282,9 @@ end
 
 local function fields_pairs(self) return next, state_of(self).fields, nil end
 
+-- Names of constructors in Python and in other class libraries.
+local OTHER_INITS = {"__init", "__init__"}
+
 local function construct(class, ...)
   local fields = setmetatable({training = true}, class.__fields)
   local state = {class = class, fields = fields, entries = {}, kinds = {}, transient = {},
@@ -292,9 +295,11 @@ local function construct(class, ...)
     __len = class.__len,
   })
   local init = self.init
-  if class.__init ~= nil then
-    fail("%s: expected a method init, got __init\nhint: function %s:init(...)", class.__name,
-      class.__name)
+  for _, name in ipairs(OTHER_INITS) do
+    if class[name] ~= nil then
+      fail("%s: expected a method init, got %s\nhint: function %s:init(...)", class.__name, name,
+        class.__name)
+    end
   end
   args.check(args.is_callable(init), "%s: expected a function for the class's field 'init', got %s",
     class.__name, args.show(init))

@@ -275,6 +275,10 @@ describe("messages of layers", function()
     local Net = nn.Module:extend "Net"
     function Net.__init() end
     rejects({"Net: expected a method init, got __init", "hint: function Net:init(...)"}, Net)
+    local Python = nn.Module:extend "Python"
+    function Python:__init__() self.layer = nn.ReLU() end
+    rejects({"Python: expected a method init, got __init__", "hint: function Python:init(...)"},
+      Python)
     local Other = nn.Module:extend "Other"
     function Other:init() self.layers = {nn.Linear(2, 2)} end
     fails({"at least one tensor", "nn.ModuleList"}, function()
