@@ -57,17 +57,22 @@ static const char *conversion(lt_Dtype d) {
   }
 }
 
+/* Returns whether layers have a parameter or buffer of this name. */
+static bool is_parameter(const char *name) {
+  return !strcmp(name, "weight") || !strcmp(name, "bias") || !strncmp(name, "running_", 8);
+}
+
 /* The hint is to convert the tensor that loses nothing: integers to floats, bool to integers; of
  * two floats the second. For a parameter of a layer it names the input and the module. */
 bool lt_check_same_dtype(const lt_Call *c, int i, int j) {
   lt_Dtype a = lt_in(c, i)->dtype, b = lt_in(c, j)->dtype;
   if (a == b) return true;
   if (lt_dtype_category(a) == LT_FLOATING && lt_dtype_category(b) == LT_FLOATING &&
-      !strcmp(lt_arg_name(c, j), "weight"))
-    return lt_fail("expected the same dtype for arguments '%s' and 'weight', got \"%s\" and "
+      is_parameter(lt_arg_name(c, j)))
+    return lt_fail("expected the same dtype for arguments '%s' and '%s', got \"%s\" and "
                    "\"%s\"\nhint: %s:%s(), or net:%s() for the parameters of a module",
-                   lt_arg_name(c, i), lt_dtype_name(a), lt_dtype_name(b), lt_arg_name(c, i),
-                   conversion(b), conversion(a));
+                   lt_arg_name(c, i), lt_arg_name(c, j), lt_dtype_name(a), lt_dtype_name(b),
+                   lt_arg_name(c, i), conversion(b), conversion(a));
   bool first = lt_dtype_category(a) < lt_dtype_category(b);
   return lt_fail("expected the same dtype for arguments '%s' and '%s', got \"%s\" and "
                  "\"%s\"\nhint: %s:to(\"%s\")",

@@ -116,9 +116,7 @@ static bool check_channels(const lt_Call *c, int i, const lt_Tensor *x) {
   if (t->ndim != 1 || t->shape[0] != x->shape[1])
     return lt_fail("expected shape {%lld}, one number for each channel, for argument '%s', got %s",
                    (long long)x->shape[1], lt_arg_name(c, i), lt_text(t));
-  if (t->dtype == x->dtype || t->dtype == lt_dtype_accumulate(x->dtype)) return true;
-  return lt_fail("expected input's dtype \"%s\" for argument '%s', got \"%s\"",
-                 lt_dtype_name(x->dtype), lt_arg_name(c, i), lt_dtype_name(t->dtype));
+  return t->dtype == lt_dtype_accumulate(x->dtype) || lt_check_same_dtype(c, 0, i);
 }
 
 /* _batch_norm (input, weight?, bias?, running_mean?, running_var?, training, eps): result, mean,

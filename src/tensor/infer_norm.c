@@ -10,9 +10,7 @@ static bool check_affine(const lt_Call *c, int i, const lt_Tensor *self, int n) 
   if (!lt_shape_equal(t->ndim, t->shape, n, tail))
     return lt_fail("expected shape %s, the normalized dimensions, for argument '%s', got %s",
                    lt_shape_text(n, tail), lt_arg_name(c, i), lt_text(t));
-  if (t->dtype == self->dtype) return true;
-  return lt_fail("expected self's dtype \"%s\" for argument '%s', got \"%s\"",
-                 lt_dtype_name(self->dtype), lt_arg_name(c, i), lt_dtype_name(t->dtype));
+  return lt_check_same_dtype(c, 0, i);
 }
 
 /* Checks the number of normalized dimensions. */

@@ -132,7 +132,8 @@ local function check_input(self, x, ndim)
   local dtype = self.weight_ih_l0.dtype
   if x.dtype ~= dtype then
     self:fail("expected dtype \"%s\", that of the weights, for argument 'input', got \"%s\"\n"
-      .. 'hint: x:to "%s"', dtype, x.dtype, dtype)
+      .. 'hint: x:to "%s", or net:to "%s" for the parameters of a module', dtype, x.dtype, dtype,
+      x.dtype)
   end
   if ndim == 3 and x:size(1) == 0 then
     self:fail("expected a sequence of at least 1 element for argument 'input', got %s",

@@ -65,9 +65,7 @@ lt._define{
     args.check(weight.ndim <= 1,
       "prelu: expected at most one dimension for argument 'weight', got shape %s",
       tostring(weight.shape))
-    args.check(weight.dtype == x.dtype,
-      "prelu: expected the dtype \"%s\" of self for argument 'weight', got \"%s\"", x.dtype,
-      weight.dtype)
+    tensors.check_parameter_dtype("prelu", "weight", weight, x)
     if x.ndim ~= 1 or weight.ndim == 0 then
       local shape = {}
       for d = 1, x.ndim do shape[d] = d == 2 and weight:numel() or 1 end

@@ -59,10 +59,14 @@ local function channels(title, x, least)
   return x:size(2)
 end
 
-local function check_channels(title, name, t, count)
-  args.check(t == nil or t.ndim == 1 and t:numel() == count,
-    "%s: expected shape {%d}, one number for each channel, for argument '%s', got %s", title, count,
-    name, t and tostring(t.shape) or "")
+-- Checks an argument that has one number for each channel of x, unless it is nil.
+local function check_channels(title, name, t, x)
+  if not t then return end
+  args.check(t.ndim == 1 and t:numel() == x:size(2),
+    "%s: expected shape {%d}, one number for each channel, for argument '%s', got %s", title,
+    x:size(2), name, tostring(t.shape))
+  if t.dtype == "float32" and tensors.is_half(x.dtype) then return end
+  tensors.check_parameter_dtype(title, name, t, x)
 end
 
 -- Normalizes groups of consecutive elements of {N, C, ...}.
@@ -84,8 +88,8 @@ lt._define{
     args.check(groups > 0 and count % groups == 0,
       "group_norm: expected a divisor of the %d channels for argument 'num_groups', got %d", count,
       groups)
-    check_channels("group_norm", "weight", weight, count)
-    check_channels("group_norm", "bias", bias, count)
+    check_channels("group_norm", "weight", weight, x)
+    check_channels("group_norm", "bias", bias, x)
     local rows = x:size(1) * groups
     local y = by_group(widened(x), rows, rows > 0 and x:numel() // rows or 1, eps)
     return affine(y, weight, bias):to(x.dtype)
@@ -122,10 +126,10 @@ lt._define{
     local title = "instance_norm"
     local count = channels(title, x, 2)
     tensors.check_float(title, "input", x)
-    for name, t in pairs{weight = weight or false, bias = bias or false,
-      running_mean = running_mean or false, running_var = running_var or false} do
-      check_channels(title, name, t or nil, count)
-    end
+    check_channels(title, "weight", weight, x)
+    check_channels(title, "bias", bias, x)
+    check_channels(title, "running_mean", running_mean, x)
+    check_channels(title, "running_var", running_var, x)
     if not use_input then
       args.check(running_mean and running_var, "%s: expected running_mean and running_var without "
         .. "use_input_stats, got nil", title)

@@ -3,6 +3,8 @@
 local lt = require "lutra"
 local F = require "lutra.nn.functional"
 
+local nn = lt.nn
+
 local function message(f, ...)
   local ok, text = pcall(f, ...)
   assert.is_false(ok)
@@ -109,5 +111,34 @@ describe("functions of F", function()
     out:sum():backward()
     assert.same({{{0, 0}, {1, 1}}}, out:totable())
     assert.is_true(q.grad:isfinite():all():item())
+  end)
+end)
+
+describe("layers whose input has another dtype", function()
+  local wide = {
+    {"group_norm", nn.GroupNorm(1, 2), {1, 2, 2}}, {"layer_norm", nn.LayerNorm(2), {1, 2}},
+    {"instance_norm", nn.InstanceNorm1d(2, {affine = true}), {1, 2, 2}},
+    {"batch_norm", nn.BatchNorm1d(2), {2, 2}}, {"prelu", nn.PReLU(), {2}},
+    {"batch_norm", nn.BatchNorm1d(2, {affine = false}), {2, 2}, "running_mean"},
+    {"conv1d", nn.Conv1d(2, 2, 1), {1, 2, 2}}, {"linear", nn.Linear(2, 2), {1, 2}},
+  }
+  for _, case in ipairs(wide) do
+    it(("name both conversions: %s"):format(case[1]), function()
+      local name, layer, sizes, argument = table.unpack(case)
+      assert.equal(('%s: expected the same dtype for arguments \'input\' and \'%s\', got "float64" '
+        .. 'and "float32"\nhint: input:float(), or net:double() for the parameters of a module')
+        :format(name, argument or "weight"), message(layer, lt.ones(sizes, {dtype = "float64"})))
+    end)
+  end
+
+  it("name both conversions: LSTM", function()
+    assert.matches('hint: x:to "float32", or net:to "float64" for the parameters of a module',
+      message(nn.LSTM(2, 2), lt.ones{1, 2, 2, dtype = "float64"}), 1, true)
+  end)
+
+  it("accept 16 bits with statistics and parameters in float32", function()
+    local half = lt.ones{1, 2, 2, dtype = "bfloat16"}
+    assert.equal("bfloat16", nn.GroupNorm(1, 2)(half).dtype)
+    assert.equal("bfloat16", nn.InstanceNorm1d(2, {affine = true})(half).dtype)
   end)
 end)
