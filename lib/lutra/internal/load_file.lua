@@ -32,6 +32,12 @@ local function load_safetensors(path, move, mmap, fail)
   return require("lutra.internal.saved_values").load(description, values, move, fail)
 end
 
+-- Returns whether a file starts with the length of a JSON header, at most 100 MB, and its brace. To
+-- be checked first: the length may look like another format, 0x80 like the start of a pickle.
+local function is_safetensors(start)
+  return #start >= 9 and start:byte(9) == 123 and math.ult(("<i8"):unpack(start), 100000001)
+end
+
 --- Returns the value of the file at `path`; see lt.load.
 return function(path, map_location, mmap)
   local move = require("lutra.internal.locations").mapper("load", path, map_location)
@@ -41,6 +47,7 @@ return function(path, map_location, mmap)
     args.fail('load: cannot read "%s": %s%s', path, args.reason(why),
       why:find "which is code" and HINT or "")
   end
+  if is_safetensors(start) then return load_safetensors(path, move, mmap, fail) end
   local torch_file = require "lutra.internal.torch_file"
   if start:sub(1, 4) == "PK\3\4" or start:sub(1, 4) == "PK\5\6" then
     return torch_file.read_zip(source, move, fail)
@@ -53,9 +60,6 @@ return function(path, map_location, mmap)
   end
   if start:sub(1, 1) == "\x80" then
     fail("it is a pickle, not a file of torch.save" .. HINT)
-  end
-  if #start >= 9 and start:byte(9) == 123 then
-    return load_safetensors(path, move, mmap, fail)
   end
   fail "it is not a file of lt.save or torch.save"
 end

@@ -146,6 +146,18 @@ describe("lt.save", function()
     assert.is_table((json.decode(metadata.lutra)))
   end)
 
+  it("has files that lt.load reads, whatever the length of their header is", function()
+    local lengths = {}
+    for n = 1, 300, 4 do
+      local name = ("k"):rep(n)
+      lt.save({[name] = n}, path)
+      assert.equal(n, lt.load(path)[name])
+      local file <close> = assert(io.open(path, "rb"))
+      lengths[file:read(1)] = true
+    end
+    assert.is_true(lengths["\x80"]) -- as a pickle starts
+  end)
+
   it("gives equal files for equal values", function()
     lt.save({b = 1, a = {lt.ones(2)}, c = true}, path)
     local first = read()
