@@ -3,6 +3,7 @@
 local core = require "lutra.core"
 local args = require "lutra.internal.args"
 local ordered_map = require "lutra.internal.ordered_map"
+local retitle = require "lutra.internal.retitle"
 
 -- ---- slices
 
@@ -56,15 +57,17 @@ function File:get_slice(name)
   return slice
 end
 
+-- Returns the tensors and the metadata of the file, or of the files of an index.
+local function read(path)
+  if path:find "%.index%.json$" then
+    return require("lutra.internal.safetensors_index").load(path, function(x) return x end, true)
+  end
+  local tensors, notes = core._load_safetensors(path, true)
+  return ordered_map.new(tensors), ordered_map.new(notes)
+end
+
 --- Opens the file at `path`; `move` moves a tensor to the device.
 return function(path, move)
-  local tensors, notes
-  if path:find "%.index%.json$" then
-    tensors, notes = require("lutra.internal.safetensors_index").load(path,
-      function(x) return x end, true)
-  else
-    tensors, notes = core._load_safetensors(path, true)
-    tensors, notes = ordered_map.new(tensors), ordered_map.new(notes)
-  end
+  local tensors, notes = retitle("load_safetensors", "safe_open", read, path)
   return setmetatable({_tensors = tensors, _notes = notes, _move = move}, File)
 end

@@ -20,6 +20,7 @@ local core = require "lutra.core"
 local args = require "lutra.internal.args"
 local json = require "lutra.internal.json"
 local ordered_map = require "lutra.internal.ordered_map"
+local retitle = require "lutra.internal.retitle"
 
 local saved_values = {}
 
@@ -229,7 +230,8 @@ function saved_values.save(value, path)
   for i, entry in ipairs(state.tensors) do tensors[i] = entry.text end
   local text = ('{"version":%d,"value":%s,"tables":[%s],"tensors":[%s]}'):format(VERSION, top,
     table.concat(tables, ",\n"), table.concat(tensors, ",\n"))
-  core._save_safetensors(path, state.names_list, state.values, {"lutra"}, {text})
+  retitle("save_safetensors", "save", core._save_safetensors, path, state.names_list, state.values,
+    {"lutra"}, {text})
 end
 
 -- ---- reading

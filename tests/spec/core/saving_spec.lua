@@ -88,6 +88,7 @@ describe("every writer", function()
     for _, writer in pairs(writers) do
       has(session(input_of(writer, "/dev/full")).err, '"/dev/full": No space left on device')
     end
+    has(session(input_of(writers["lt.save"], "/dev/full")).err, 'save: cannot write "/dev/full"')
   end)
 
   it("keeps the old file when the disk is full", function()

@@ -59,7 +59,7 @@ describe("a safetensors file in several parts", function()
     } do
       write_parts(map)
       assert.matches(piece, fails(lt.load_safetensors, path(index)), 1, true)
-      assert.matches("load_safetensors: cannot", fails(lt.safe_open, path(index)), 1, true)
+      assert.matches("safe_open: cannot", fails(lt.safe_open, path(index)), 1, true)
     end
     write(index, "[]")
     assert.matches("no weight_map", fails(lt.load_safetensors, path(index)), 1, true)
@@ -68,6 +68,13 @@ describe("a safetensors file in several parts", function()
 end)
 
 describe("safe_open", function()
+  it("names itself and the file in errors", function()
+    write("x.safetensors", "x")
+    assert.matches(('safe_open: cannot read "%s": it is too short'):format(path "x.safetensors"),
+      fails(lt.safe_open, path "x.safetensors"), 1, true)
+    assert.matches('safe_open: cannot open "', fails(lt.safe_open, path "none"), 1, true)
+  end)
+
   it("reads tensors one at a time", function()
     write_parts(good)
     for _, name in ipairs{"1.safetensors", index} do
