@@ -23,12 +23,8 @@ local MODE = "'UNCHANGED'|'GRAY'|'GRAY_ALPHA'|'RGB'|'RGB_ALPHA'|'RGBA' mode = 'U
 
 -- Returns the bytes of a file as a string. Raises an error when it cannot be read.
 local function read_bytes(title, path)
-  args.path(title, "path", path)
-  local file, why = io.open(path, "rb")
-  if not file then args.fail("%s: cannot open %s", title, why) end
-  local bytes, reason = file:read "a"
-  file:close()
-  return args.check(bytes, "%s: cannot read %s", title, tostring(reason))
+  local source <close> = core._source(title, args.path(title, "path", path), false)
+  return source:bytes(0, source:size())
 end
 
 -- Returns a string or a vector of bytes in the form that the core reads.
@@ -98,7 +94,12 @@ local parse_read = args.signature("read_image",
 function io_library.read_image(...)
   local path, mode, exif = parse_read(...)
   refuse_exif("read_image", exif)
-  return decode("read_image", read_bytes("read_image", path), mode)
+  local bytes = read_bytes("read_image", path)
+  local ok, image = pcall(decode, "read_image", bytes, mode)
+  if ok then return image end
+  local why = tostring(image):match "cannot decode the image: (.*)"
+  if not why then error(image, 0) end
+  return args.fail('read_image: cannot decode "%s": %s', path, why)
 end
 
 local parse_read_file = args.signature("read_file", "string path")

@@ -111,7 +111,19 @@ describe("damaged images are errors:", function()
       "decode_image: cannot decode the image: it is neither PNG nor JPEG")
     contains(message_of(io_library.decode_png, lt.ones(3)),
       "decode_png: expected a uint8 tensor of 1 dimension for argument 'input'")
-    contains(message_of(io_library.read_image, "/nowhere/x.png"), "read_image: cannot open ")
+  end)
+
+  it("files that are no images, with their path", function()
+    contains(message_of(io_library.read_image, "/nowhere/x.png"),
+      'read_image: cannot open "/nowhere/x.png": ')
+    contains(message_of(io_library.read_image, "/tmp"),
+      'read_image: cannot read "/tmp": it is a directory')
+    contains(message_of(io_library.read_file, "/dev/zero"),
+      'read_file: cannot read "/dev/zero": it is not a regular file')
+    local path = os.tmpname()
+    contains(message_of(io_library.read_image, path),
+      ('read_image: cannot decode "%s": it is neither PNG nor JPEG'):format(path))
+    os.remove(path)
   end)
 end)
 
