@@ -77,8 +77,8 @@ static const char usage[] =
     "Environment:\n"
     "  LUTRA_PATH         paths that require searches first: patterns such as dir/?.lua,\n"
     "                     separated by ; where ;; stands for the default path\n"
-    "  LUA_PATH, LUA_CPATH  as in lua; LUA_INIT is not run. The script's own folder is not "
-    "searched\n"
+    "                     The script's folder is searched next\n"
+    "  LUA_PATH, LUA_CPATH  as in lua; LUA_INIT is not run\n"
     "  LUTRA_EMULATE      as --emulate\n"
     "  LUTRA_FALLBACK     1: an op without a kernel on its device runs on the CPU, with a warning\n"
     "  LUTRA_READLINE     the readline library; none for a prompt without line editing\n"
@@ -170,6 +170,11 @@ static void set_arg(lua_State *L, const struct request *r) {
     lua_rawseti(L, -2, i - zero);
   }
   lua_setglobal(L, "arg");
+}
+
+// Returns the name of the script's file, or NULL without one.
+static const char *script_file(const struct request *r) {
+  return r->script < r->argc && !is(r->argv[r->script], "-") ? r->argv[r->script] : NULL;
 }
 
 // Pushes the arguments of the script and returns how many.
@@ -268,17 +273,12 @@ static void remember_source(lua_State *L, const char *name, const char *text, si
   lua_pop(L, 3);
 }
 
-// Returns whether the program is a file.
-static bool runs_file(const struct request *r) {
-  return r->script < r->argc && !is(r->argv[r->script], "-");
-}
-
 // Defines lt, tensor, nn and so on if `names`, and for files or with -W enables the warning about
 // undefined globals. On failure prints the error and returns false.
 static bool prepare_globals(lua_State *L, struct request *r, bool names) {
   bool ok = true;
   if (names) ok = push_function(L, "lutra.repl.globals", "install") && !lua_pcall(L, 0, 0, 0);
-  if (ok && !r->quiet && (r->strict || runs_file(r))) {
+  if (ok && !r->quiet && (r->strict || script_file(r))) {
     ok = push_function(L, "lutra.repl.strict", "install");
     if (ok) lua_pushboolean(L, r->strict);
     ok = ok && !lua_pcall(L, 1, 0, 0);
@@ -406,10 +406,8 @@ static bool run_script(lua_State *L, struct request *r) {
 // codes, no_init, lint, failed, lesson, trace.
 static void push_options(lua_State *L, const struct request *r) {
   lua_newtable(L);
-  if (r->script < r->argc && !is(r->argv[r->script], "-")) {
-    lua_pushstring(L, r->argv[r->script]);
-    lua_setfield(L, -2, "script");
-  }
+  lua_pushstring(L, script_file(r)); // nil without one
+  lua_setfield(L, -2, "script");
   lua_createtable(L, r->argc - r->script, 0);
   for (int i = r->script; i < r->argc; i++) {
     lua_pushstring(L, r->argv[i]);
@@ -467,7 +465,7 @@ static void open_state(lua_State *L, const struct request *r) {
   // available even if the core cannot be loaded
   luaL_requiref(L, "lutra.files", luaopen_lutra_files, 0);
   lua_pop(L, 2);
-  lt_repl_set_path(L, r->argv[0]);
+  lt_repl_set_path(L, r->argv[0], script_file(r));
   lt_repl_interrupt_install(L, false);
   lt_repl_private_globals_open(L);
   set_arg(L, r);

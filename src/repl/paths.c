@@ -85,14 +85,55 @@ static void push_with_user(lua_State *L, const char *path) {
   lua_remove(L, -2);
 }
 
-void lt_repl_set_path(lua_State *L, const char *argv0) {
+// Pushes the path of `first`, then that of `second`.
+static const char *push_joined(lua_State *L, const char *first, const char *second) {
+  return lua_pushfstring(L, "%s%s%s", first, *first && *second ? ";" : "", second);
+}
+
+// Pushes the patterns of a folder: none where its name has a character with a meaning in patterns.
+static const char *push_patterns(lua_State *L, const char *folder) {
+  if (strpbrk(folder, ";?")) return lua_pushliteral(L, "");
+  return lua_pushfstring(L, "%s/?.lua;%s/?/init.lua", folder, folder);
+}
+
+// Returns whether `path` holds a module with the name of the script that is not the script itself.
+static bool is_module(lua_State *L, const char *script, const char *path) {
+  int top = lua_gettop(L);
+  const char *slash = strrchr(script, '/'), *name = slash ? slash + 1 : script;
+  lua_getglobal(L, "package");
+  lua_getfield(L, -1, "searchpath");
+  lua_pushlstring(L, name, strcspn(name, "."));
+  lua_pushstring(L, path);
+  lua_call(L, 2, 1);
+  const char *file = lua_tostring(L, -1);
+  char *found = file ? realpath(file, NULL) : NULL, *own = realpath(script, NULL);
+  bool other = found && !(own && strcmp(found, own) == 0);
+  free(found);
+  free(own);
+  lua_settop(L, top);
+  return other;
+}
+
+// Pushes `path` with the folder of the script in front. A script tests/busted.lua may require the
+// module busted: the folder then comes last.
+static const char *push_with_script(lua_State *L, const char *script, const char *path) {
+  const char *slash = strrchr(script, '/'), *folder = ".";
+  if (slash) folder = lua_pushlstring(L, script, slash > script ? (size_t)(slash - script) : 1);
+  const char *patterns = push_patterns(L, folder);
+  bool last = is_module(L, script, path);
+  return last ? push_joined(L, path, patterns) : push_joined(L, patterns, path);
+}
+
+void lt_repl_set_path(lua_State *L, const char *argv0, const char *script) {
   char *lib = find_library(argv0);
   lua_getglobal(L, "package");
-  lua_getfield(L, -1, "path");
+  int package = lua_gettop(L);
+  lua_getfield(L, package, "path");
   const char *path = luaL_optstring(L, -1, "");
-  if (lib) path = lua_pushfstring(L, "%s/?.lua;%s/?/init.lua;%s", lib, lib, path);
-  push_with_user(L, path);
-  lua_setfield(L, lib ? -4 : -3, "path");
-  lua_pop(L, lib ? 3 : 2);
+  if (lib) path = push_joined(L, push_patterns(L, lib), path);
   free(lib);
+  if (script) path = push_with_script(L, script, path);
+  push_with_user(L, path);
+  lua_setfield(L, package, "path");
+  lua_settop(L, package - 1);
 }

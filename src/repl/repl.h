@@ -21,12 +21,13 @@
 
 // ---- paths.c
 
-// Puts the folder of Lutra's Lua files in front of package.path, and before it the patterns of
-// LUTRA_PATH (where these contain ";;", the rest of the path goes there). The folder is the first
-// that exists of: ../lib beside the program (a build tree), ../share/lua/5.4 (an installed tree),
-// the prefix of the build. Without one, package.path has no such entry and `require` reports what
-// it tried.
-void lt_repl_set_path(lua_State *L, const char *argv0);
+// Puts in front of package.path the folder of Lutra's Lua files, before it the folder of `script`
+// (NULL for none; last where another folder has a module of the script's name), and before that the
+// patterns of LUTRA_PATH (where these contain ";;", the rest of the path goes there). The first
+// folder is the first that exists of: ../lib beside the program (a build tree), ../share/lua/5.4
+// (an installed tree), the prefix of the build. Without one, package.path has no such entry and
+// `require` reports what it tried.
+void lt_repl_set_path(lua_State *L, const char *argv0, const char *script);
 
 // ---- private_globals.c
 

@@ -158,13 +158,43 @@ describe("LUTRA_PATH", function()
     end
   end)
 
-  it("changes nothing when it is empty, and the script's folder is not searched", function()
+  it("changes nothing when it is empty", function()
     local plain = run("-e 'print(package.path)'").out
     assert.equal(plain, support.shell(("LUTRA_PATH= %s -e 'print(package.path)'"):format(
       quote(support.program))).out)
-    local result = with_files({["a.lua"] = "require 'mine'", ["mine.lua"] = "print 'found'"},
-      "cd /; $lutra $dir/a.lua")
+  end)
+end)
+
+describe("require", function()
+  local files = {["a.lua"] = "print((require 'mine'))", ["mine.lua"] = "return 'found'"}
+
+  it("finds the modules beside the script, from any folder", function()
+    for _, line in ipairs{"cd /; $lutra $dir/a.lua", "cd $dir; $lutra a.lua",
+      "cd $dir/..; $lutra \"$(basename \"$dir\")/a.lua\""} do
+      local result = with_files(files, line)
+      assert.same({"found\n", ""}, {result.out, result.err}, line)
+    end
+  end)
+
+  it("searches the script's folder after LUTRA_PATH and before all others", function()
+    local show = {["a.lua"] = "print(package.path)"}
+    local result = with_files(show, "cd /; LUTRA_PATH='/nowhere/?.lua' $lutra $dir/a.lua")
+    has(result.out, ("/nowhere/?.lua;%s/?.lua;%s/?/init.lua;"):format(result.dir, result.dir))
+    assert.equal(1, (result.out:find("/nowhere", 1, true)))
+  end)
+
+  it("finds the module that a script of the same name requires", function()
+    local named = {["lutra.lua"] = "print(require('lutra').pi > 3, (require 'mine'))",
+      ["mine.lua"] = "return 'found'"}
+    local result = with_files(named, "cd $dir; $lutra lutra.lua")
+    assert.same({"true\tfound", ""}, {result.out:match "^[^\n]*", result.err})
+  end)
+
+  it("does not search folders whose names contain ; or ?, nor any for stdin", function()
+    local result = with_files(files, "mkdir \"$dir/a;b\"; cp $dir/*.lua \"$dir/a;b\"; "
+      .. "cd /; $lutra \"$dir/a;b/a.lua\"")
     has(result.err, "module 'mine' not found")
+    has(with_files(files, "cd /; $lutra <$dir/a.lua").err, "module 'mine' not found")
   end)
 end)
 
