@@ -45,15 +45,18 @@ function Dataset.init() end
 function Dataset:get(i)
   local get = self.__getitem__
   if get then return get(self, i) end
-  args.fail("%s: cannot read a sample: the class has no method get", getmetatable(self).__name)
+  local name = getmetatable(self).__name
+  args.fail("%s: cannot read a sample: the class has no method get\nhint: function %s:get(i)", name,
+    name)
 end
 
 --- #dataset: returns the number of samples; every class defines its own.
 function Dataset:__len()
   local length = self.__len__
   if length then return length(self) end
-  args.fail("%s: cannot count the samples: the class has no method __len",
-    getmetatable(self).__name)
+  local name = getmetatable(self).__name
+  args.fail("%s: cannot count the samples: the class has no method __len\n"
+    .. "hint: function %s:__len()", name, name)
 end
 
 --- a + b: returns the data.ConcatDataset of two datasets.

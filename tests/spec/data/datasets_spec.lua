@@ -42,6 +42,16 @@ describe("a dataset with PyTorch's method names", function()
   end)
 end)
 
+describe("a dataset without its methods", function()
+  it("says which methods to define", function()
+    local Bare = data.Dataset:extend "Bare"
+    fails("Bare: cannot read a sample: the class has no method get\nhint: function Bare:get(i)",
+      function() Bare():get(1) end)
+    fails("Bare: cannot count the samples: the class has no method __len\n"
+      .. "hint: function Bare:__len()", function() local _ = #Bare() end)
+  end)
+end)
+
 describe("data.IterableDataset", function()
   it("is a stream of samples", function()
     assert.same({3, 4, 5}, all(Count(3, 5):iter()))
