@@ -42,6 +42,8 @@ print(list:type_name(), list.original)
 print(nn.utils.parametrize.ParametrizationList == getmetatable(list).__state.class)  --> true
 list:right_inverse(lt.eye(2))
 print(nn.utils.parametrize.cached(function() return m.weight == m.weight end))  --> true
+local twin = nn.utils.parametrize.transfer_parametrizations_and_params(m, nn.Linear(2, 2))
+print(twin.parametrizations.weight.original == list.original)  --> true
 nn.utils.parametrize.remove_parametrizations(m, "weight")
 
 -- Pruning by magnitude, at random, by channels, by a mask

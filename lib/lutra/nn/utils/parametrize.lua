@@ -273,6 +273,36 @@ function parametrize.type_before_parametrizations(module)
   return walking.state_of(module).class
 end
 
+local parse_transfer = args.signature("transfer_parametrizations_and_params",
+  "any from_module, any to_module, string? tensor_name = nil")
+
+--- Registers the parametrizations of a module, those of `tensor_name` if given, with another one,
+-- which then has the same original parameters; returns the second module, unchanged when the first
+-- has no parametrizations. Raises an error for other values, and for a tensor that is not
+-- parametrized.
+function parametrize.transfer_parametrizations_and_params(...)
+  local from, to, name = parse_transfer(...)
+  local title = "transfer_parametrizations_and_params"
+  args.expect(Module.is_module(from), title, "a module", "from_module", from)
+  args.expect(Module.is_module(to), title, "a module", "to_module", to)
+  if not parametrize.is_parametrized(from) then return to end
+  args.check(name == nil or parametrize.is_parametrized(from, name), '%s: expected the name of a '
+    .. 'parametrized tensor of %s for argument \'tensor_name\', got "%s"', title,
+    from:type_name(), name)
+  for each, list in from.parametrizations:named_children() do
+    if name == nil or each == name then
+      if to[each] == nil then to[each] = lt.nn.Parameter(from[each]) end
+      for _, parametrization in ipairs(list) do
+        parametrize.register_parametrization(to, each, parametrization, {unsafe = list.unsafe})
+      end
+      for original, value in list:named_parameters{recurse = false} do
+        to.parametrizations[each][original] = value
+      end
+    end
+  end
+  return to
+end
+
 parametrize.ParametrizationList = ParametrizationList
 
 return strict_table.strict(parametrize, "nn.utils.parametrize")
