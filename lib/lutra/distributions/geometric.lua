@@ -2,6 +2,7 @@
 
 local lt = require "lutra"
 local Distribution = require "lutra.distributions.distribution"
+local args = require "lutra.internal.args"
 local probabilities = require "lutra.distributions.probabilities"
 local shapes = require "lutra.distributions.shapes"
 
@@ -15,6 +16,8 @@ probabilities.define(Geometric, true)
 function Geometric:init(...)
   local param, given = self:read_probs(0, ...)
   self:set_shapes(param.shape, {}, given[3])
+  args.check(not self.validate_args or given[1] == nil or param:gt(0):all():item(),
+    "Geometric: expected numbers above 0 for argument 'probs', got 0")
 end
 
 function Geometric.get:mean() return 1 / self.probs - 1 end

@@ -149,4 +149,12 @@ same["Uniform Uniform"] = function(p, q)
   return kl:masked_fill(q.low:gt(p.low) | q.high:lt(p.high), inf)
 end
 
+same["Wishart Wishart"] = function(p, q)
+  local L, M, n = p.scale_tril, q.scale_tril, p.event_shape[1]
+  local trace = matrices.sum_of_squares(matrices.solve_lower(M, L))
+  return (p.df - q.df) / 2 * p:_digamma() + p.df / 2 * (trace - n)
+    + q.df * (matrices.half_log_det(M) - matrices.half_log_det(L))
+    + lt.mvlgamma(q.df / 2, n) - lt.mvlgamma(p.df / 2, n)
+end
+
 return same

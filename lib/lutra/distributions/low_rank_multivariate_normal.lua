@@ -3,9 +3,8 @@
 local lt = require "lutra"
 local Distribution = require "lutra.distributions.distribution"
 local args = require "lutra.internal.args"
-local shapes = require "lutra.distributions.shapes"
-
 local matrices = require "lutra.distributions.matrices"
+local shapes = require "lutra.distributions.shapes"
 
 --- lt.distributions.LowRankMultivariateNormal(loc, cov_factor, cov_diag, {validate_args = nil}):
 -- mean `loc` {..., n} and covariance W W^T + diag(D), with W = cov_factor {..., n, m} and D =

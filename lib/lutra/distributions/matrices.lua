@@ -35,6 +35,16 @@ function matrices.half_log_det(L) return L:diagonal(0, -2, -1):log():sum(-1) end
 --- Returns the sums of the squares of matrices' elements.
 function matrices.sum_of_squares(x) return (x ^ 2):sum(-1):sum(-1) end
 
+--- Defines the fields covariance_matrix and precision_matrix of a class whose instances have the
+-- field scale_tril.
+function matrices.define_forms(class)
+  function class.get:covariance_matrix()
+    return self.scale_tril:matmul(self.scale_tril:transpose(-2, -1))
+  end
+
+  function class.get:precision_matrix() return lt.cholesky_inverse(self.scale_tril) end
+end
+
 local FORMS = {"covariance_matrix", "precision_matrix", "scale_tril"}
 
 --- Returns the name and the value of the one of covariance_matrix, precision_matrix and scale_tril,

@@ -3,9 +3,8 @@
 local lt = require "lutra"
 local Distribution = require "lutra.distributions.distribution"
 local args = require "lutra.internal.args"
-local shapes = require "lutra.distributions.shapes"
-
 local matrices = require "lutra.distributions.matrices"
+local shapes = require "lutra.distributions.shapes"
 
 --- lt.distributions.MultivariateNormal(loc, covariance_matrix, precision_matrix, scale_tril,
 -- {validate_args = nil}): mean `loc`, a tensor of at least one dimension, and one of the other
@@ -15,6 +14,7 @@ local MultivariateNormal = Distribution:extend("MultivariateNormal", {
   params = {{"loc", "real_vector"}, {"covariance_matrix", "positive_definite"},
     {"precision_matrix", "positive_definite"}, {"scale_tril", "lower_cholesky"}},
   support = "real_vector", has_rsample = true})
+matrices.define_forms(MultivariateNormal)
 
 function MultivariateNormal:init(...)
   local given = table.pack(self.parse(...))
@@ -35,12 +35,6 @@ function MultivariateNormal:init(...)
   self.scale_tril = factor:expand(shapes.join(batch, {n, n}))
 end
 
-function MultivariateNormal.get:covariance_matrix()
-  return self.scale_tril:matmul(self.scale_tril:transpose(-2, -1))
-end
-function MultivariateNormal.get:precision_matrix()
-  return lt.cholesky_inverse(self.scale_tril)
-end
 function MultivariateNormal.get:mean() return self.loc end
 function MultivariateNormal.get:mode() return self.loc end
 function MultivariateNormal.get:variance() return (self.scale_tril ^ 2):sum(-1) end

@@ -16,6 +16,7 @@ local Wishart = Distribution:extend("Wishart", {
   params = {{"df", "positive"}, {"covariance_matrix", "positive_definite"},
     {"precision_matrix", "positive_definite"}, {"scale_tril", "lower_cholesky"}},
   support = "positive_definite", has_rsample = true})
+matrices.define_forms(Wishart)
 
 function Wishart:init(...)
   local given = table.pack(self.parse(...))
@@ -38,11 +39,6 @@ function Wishart:init(...)
   local places = lt.arange(0, n - 1, {dtype = self.df.dtype, device = self.df.device})
   self.diagonal = Chi2(self.df:unsqueeze(-1) - places, {validate_args = false})
 end
-
-function Wishart.get:covariance_matrix()
-  return self.scale_tril:matmul(self.scale_tril:transpose(-2, -1))
-end
-function Wishart.get:precision_matrix() return lt.cholesky_inverse(self.scale_tril) end
 
 local function as_matrix(x) return x:unsqueeze(-1):unsqueeze(-1) end
 
@@ -90,12 +86,17 @@ function Wishart:log_prob(value)
     - lt.mvlgamma(nu / 2, n) + (nu - n - 1) / 2 * log_det - trace / 2
 end
 
+-- Returns the multivariate digamma function of df / 2, the derivative of mvlgamma.
+function Wishart:_digamma()
+  local shifts = lt.arange(0, self.event_shape[1] - 1, {dtype = self.df.dtype,
+    device = self.df.device}) / 2
+  return ((self.df / 2):unsqueeze(-1) - shifts):digamma():sum(-1)
+end
+
 function Wishart:entropy()
   local nu, n = self.df, self.event_shape[1]
-  local shifts = lt.arange(0, n - 1, {dtype = nu.dtype, device = nu.device}) / 2
-  local digamma = ((nu / 2):unsqueeze(-1) - shifts):digamma():sum(-1)
   return (n + 1) * (n * math.log(2) / 2 + matrices.half_log_det(self.scale_tril))
-    + lt.mvlgamma(nu / 2, n) - (nu - n - 1) / 2 * digamma + nu * n / 2
+    + lt.mvlgamma(nu / 2, n) - (nu - n - 1) / 2 * self:_digamma() + nu * n / 2
 end
 
 return Wishart

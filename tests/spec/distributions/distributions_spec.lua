@@ -470,6 +470,30 @@ describe("samples", function()
   end)
 end)
 
+describe("the divergence of Wishart distributions", function()
+  local options = {dtype = "float64"}
+  local function wishart(df, covariance)
+    return D.Wishart(lt.tensor(df, options), lt.tensor(covariance, options))
+  end
+
+  it("is that of Gamma distributions for matrices of one number", function()
+    local p, q = wishart(3.0, {{0.5}}), wishart(4.5, {{2.0}})
+    local function gamma(df, v) return D.Gamma(lt.tensor(df / 2, options), 1 / (2 * v)) end
+    assert.is_true(lt.allclose(D.kl_divergence(p, q),
+      D.kl_divergence(gamma(3.0, 0.5), gamma(4.5, 2.0))))
+  end)
+
+  it("is the mean of the difference of the densities' logarithms", function()
+    lt.manual_seed(3)
+    local p = wishart({6.0, 9.0}, {{2.0, 0.5}, {0.5, 1.0}})
+    local q = wishart({8.0, 7.0}, {{1.0, -0.2}, {-0.2, 1.0}})
+    local x = p:sample(20000)
+    local mean = (p:log_prob(x) - q:log_prob(x)):mean(1)
+    assert.is_true(lt.allclose(mean, D.kl_divergence(p, q), {rtol = 0.03}))
+    assert.is_true(lt.allclose(D.kl_divergence(p, p), lt.zeros(2, options)))
+  end)
+end)
+
 describe("a distribution", function()
   it("refuses wrong arguments", function()
     fails("Normal: expected numbers above 0 for argument 'scale', got -1",
@@ -482,6 +506,9 @@ describe("a distribution", function()
       fails(name .. ": expected one of the arguments 'probs' and 'logits', got none",
         function() D[name]() end)
     end
+    fails("Geometric: expected numbers above 0 for argument 'probs', got 0",
+      function() D.Geometric(lt.tensor{0.5, 0}) end)
+    assert.equal(0, D.Geometric(0.0, {validate_args = false}).probs:item())
     fails("Bernoulli: expected one of the arguments 'probs' and 'logits', got both",
       function() D.Bernoulli(0.5, 0.5) end)
     fails("Categorical: expected numbers of at least 0 with sum 1",
