@@ -81,6 +81,7 @@ case("vision.utils.make_grid(x:unsqueeze(2), {normalize = true})",
      lambda x: torchvision.utils.make_grid(x.unsqueeze(1), normalize=True))
 case("vision.utils.make_grid(x:unsqueeze(2), {normalize = true, value_range = {0.1, 0.6}, scale_each = true})",
      lambda x: torchvision.utils.make_grid(x.unsqueeze(1), normalize=True, value_range=(0.1, 0.6), scale_each=True))
+case("F.resize(x, 7, {max_size = 8})", lambda x: V.resize(x, 7, max_size=8))
 
 
 def cases_of(_):

@@ -47,9 +47,9 @@ end
 local function resized_size(h, w, size, most)
   if #size == 2 then return size[1], size[2] end
   local short, long = math.min(h, w), math.max(h, w)
-  local new_short, new_long = size[1], size[1] and size[1] * long // short
+  local new_short, new_long = size[1] or short, size[1] and size[1] * long // short or long
   if not size[1] or most and new_long > most then
-    new_short, new_long = most * short // long, most
+    new_short, new_long = most * new_short // new_long, most
   end
   if w <= h then return new_long, new_short end
   return new_short, new_long
