@@ -28,15 +28,24 @@ function colors.of(i) return palette[(i - 1) % #palette + 1] end
 --- Returns the kind of color i in the terminal.
 function colors.kind(i) return kinds[(i - 1) % #kinds + 1] end
 
+-- Returns whether the value is a list of three integers from 0 to 255.
+local function is_rgb(color)
+  if not args.is_plain(color) or #color ~= 3 then return false end
+  for _, c in ipairs(color) do
+    if math.type(c) ~= "integer" or c < 0 or c > 255 then return false end
+  end
+  return true
+end
+
 --- Returns {r, g, b} of a name, of "#rrggbb" or of {r, g, b}; raises an error for any other value.
 function colors.parse(title, color)
-  if color == nil or args.is_plain(color) and #color == 3 then return color end
+  if color == nil or is_rgb(color) then return color end
   if type(color) == "string" then
     local r, g, b = color:match "^#(%x%x)(%x%x)(%x%x)$"
     if r then return {tonumber(r, 16), tonumber(g, 16), tonumber(b, 16)} end
   end
-  return args.check(named[color], "%s: expected a name of a color, \"#rrggbb\" or {r, g, b} for "
-    .. "argument 'color', got %s", title, args.show(color))
+  return args.check(named[color], "%s: expected a name of a color, \"#rrggbb\" or {r, g, b} from "
+    .. "0 to 255 for argument 'color', got %s", title, args.show(color))
 end
 
 --- Returns the color of a share from 0 to 1 of the color map; white for NaN.

@@ -159,8 +159,10 @@ describe("lt.plot reports", function()
     contains(message_of(plot.line, "x"), "line: expected ")
     contains(message_of(plot.line, {1}, {yscale = "ln"}),
       "plot: expected 'linear' or 'log' for argument 'yscale', got \"ln\"")
-    contains(message_of(plot.line, {1}, {color = "rde"}),
-      "line: expected a name of a color, \"#rrggbb\" or {r, g, b} for argument 'color'")
+    for _, color in ipairs{"rde", {300, 0, 0}, {0.5, 1, 0}, {"a", "b", "c"}, {1, 2}} do
+      contains(message_of(plot.line, {1}, {color = color}), "line: expected a name of a color, "
+        .. "\"#rrggbb\" or {r, g, b} from 0 to 255 for argument 'color'")
+    end
     contains(message_of(plot.line, {1}, {xlim = {2, 1}}), "plot: expected {low, high}")
     contains(message_of(plot.hist, {0 / 0}), "hist: expected a finite value for argument 'x'")
     contains(message_of(plot.bar, {"a"}, {1, 2}), "bar: expected as many x as heights")
