@@ -277,15 +277,52 @@ local function range_of(limits, map, values)
   return {axes.range(lo or 0, hi or 1)}
 end
 
--- Makes points outside of the ranges of the axes gaps, and limits bars to them.
+-- Returns the shares of the segment from p to q at which it enters and leaves the ranges x and y;
+-- nil where it is outside (Liang and Barsky 1984).
+local function inside(p, q, x, y)
+  local first, last = 0.0, 1.0
+  for d, range in ipairs{x, y} do
+    local from, length = p[d], q[d] - p[d]
+    if length == 0 then
+      if from < range[1] or from > range[2] then return nil end
+    else
+      local a, b = (range[1] - from) / length, (range[2] - from) / length
+      first, last = math.max(first, math.min(a, b)), math.min(last, math.max(a, b))
+    end
+  end
+  if first <= last then return first, last end
+end
+
+-- Returns the parts of a curve inside the ranges x and y, with gaps between them.
+local function clipped_line(points, x, y)
+  local list = {}
+  local function put(p, q, share)
+    list[#list + 1] = {p[1] + (q[1] - p[1]) * share, p[2] + (q[2] - p[2]) * share}
+  end
+  for i, p in ipairs(points) do
+    local q = points[i + 1]
+    if p[1] and inside(p, p, x, y) then list[#list + 1] = p end
+    local first, last
+    if p[1] and q and q[1] then first, last = inside(p, q, x, y) end
+    if first and first > 0 and first < last then put(p, q, first) end
+    if not first or last < 1 then
+      if first and first < last then put(p, q, last) end
+      list[#list + 1] = {}
+    end
+  end
+  return list
+end
+
+-- Limits the series to the ranges of the axes: parts of curves, points and bars.
 local function clip(view)
   local x, y = view.x, view.y
-  local function inside(p)
-    return p[1] >= x[1] and p[1] <= x[2] and p[2] >= y[1] and p[2] <= y[2]
-  end
   for _, s in ipairs(view.series) do
-    for i, p in ipairs(s.points or {}) do
-      if p[1] and not inside(p) then s.points[i] = {} end
+    if s.kind == "line" then
+      s.points = clipped_line(s.points, x, y)
+    else
+      for i, p in ipairs(s.points or {}) do
+        if p[1] and not inside(p, p, x, y) then s.points[i] = {} end
+      end
     end
     local bars = {}
     for _, b in ipairs(s.bars or {}) do

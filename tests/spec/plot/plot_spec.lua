@@ -46,6 +46,20 @@ describe("an SVG picture", function()
     contains(svg, 'points="66.00,390.00 344.00,36.00"')
   end)
 
+  it("draws curves up to the limits", function()
+    -- from (1, -10) to (3, 10): inside from (1.5, -5) to (2.5, 5); back to (5, -10): from (3.5, 5)
+    -- to (4.5, -5); the segments from (5, -10) to (6, -10) are outside
+    local svg = plot.line({1, 3, 5, 6}, {-10, 10, -10, -10}, {ylim = {-5, 5}, xlim = {1, 5}}):svg()
+    contains(svg, 'points="135.50,390.00 274.50,36.00"')
+    contains(svg, 'points="413.50,36.00 552.50,390.00"')
+    local _, lines = svg:gsub("<polyline", "")
+    assert.equal(2, lines)
+    lacks(svg, "<circle")
+    -- a segment whose ends are both outside
+    contains(plot.line({0, 10}, {ylim = {2, 4}, xlim = {1, 2}}):svg(),
+      'points="177.20,390.00 288.40,36.00"')
+  end)
+
   it("has several series, each in its color", function()
     local p = plot.line({1, 2}, {label = "one"}):line({2, 1}, {label = "two", color = "#ff0000"})
       :scatter({1}, {1}, {color = {1, 2, 3}})
