@@ -328,7 +328,7 @@ local function clip(view)
     for _, b in ipairs(s.bars or {}) do
       if b[2] > x[1] and b[1] < x[2] then
         bars[#bars + 1] = {math.max(b[1], x[1]), math.min(b[2], x[2]),
-          math.max(math.min(b[3], y[2]), y[1]), name = b.name}
+          math.max(math.min(b[3], y[2]), y[1]), name = b.name, value = b.value}
       end
     end
     if s.bars then s.bars = bars end
@@ -357,11 +357,12 @@ local function view_of(self)
       for _, b in ipairs(s.bars) do
         local x1, x2, y = map_x(b[1]), map_x(b[2]), map_y(b[3])
         if x1 and x2 and y then
-          new.bars[#new.bars + 1] = {x1, x2, y, name = b.name}
+          new.bars[#new.bars + 1] = {x1, x2, y, name = b.name, value = b[3]}
           xs[#xs + 1], xs[#xs + 2], ys[#ys + 1] = x1, x2, y
+          -- The axis of a bar is 0, with logarithms the power of ten below it.
+          ys[#ys + 1] = o.yscale == "linear" and 0 or math.ceil(y) - 1
         end
       end
-      if o.yscale == "linear" then ys[#ys + 1] = 0 end
     end
     view.series[i] = new
   end

@@ -81,6 +81,12 @@ describe("an SVG picture", function()
     contains(svg, 'height="177.00"')
     contains(svg, "rotate(-90")
     assert.equal(plot.hist, plot.histogram)
+    -- logarithms: over the power of ten below the lowest bar
+    svg = plot.bar({2, 20}, {yscale = "log"}):svg()
+    local low, high = svg:match 'height="([%d.]+)" fill="#0072b2".-height="([%d.]+)" fill="#0072b2"'
+    local log2 = math.log(2, 10)
+    assert.is_true(math.abs(low - 354 * log2 / (1 + log2)) < 0.01, low)
+    assert.equal(354, tonumber(high))
   end)
 
   it("draws contour lines where the values are", function()
@@ -158,6 +164,10 @@ describe("a plot's text", function()
     text = tostring(plot.bar({"cat", "dog"}, {1, 2.5}))
     contains(text, "dog")
     contains(text, "2.5")
+    text = tostring(plot.bar({1, 10, 1000}, {yscale = "log"}))
+    local one, ten, thousand = text:match "^1 ([^ ]+) 1\n2 ([^ ]+) 10\n3 ([^ ]+) 1000$"
+    assert.is_truthy(one, text) -- the values; lengths are logarithms, over the axis at 0.1
+    assert.is_true(math.abs(#ten / #one - 2) < 0.1 and math.abs(#thousand / #one - 4) < 0.1, text)
     contains(tostring(plot.heatmap(lt.arange(6.):reshape(2, 3))), "from 1 to 6")
     assert.is_true(#tostring(plot.image(lt.rand(3, 8, 8))) > 8)
     contains(tostring(plot.line{0 / 0}), "(no finite values)")
