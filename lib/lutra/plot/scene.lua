@@ -2,11 +2,18 @@
 
 local axes = require "lutra.internal.plot.axes"
 local colors = require "lutra.plot.colors"
+local texts = require "lutra.internal.text"
 
 local scene = {}
 
 local LEFT, RIGHT, TOP, BOTTOM = 66, 18, 36, 50
-local INK, GRID = {70, 70, 70}, {225, 225, 225}
+local CHARACTER = 7.4 -- the width of a character in pixels, at most
+local INK, GRID, PAPER = {70, 70, 70}, {225, 225, 225}, {255, 255, 255}
+
+local function width_of(text) return CHARACTER * texts.width(text) end
+
+-- Returns the text, cut to a width in pixels.
+local function fitted(text, room) return texts.cut(text, math.max(1, room // CHARACTER)) end
 
 --- Returns a list of ticks {value, text} of an axis of logarithms to the base 10.
 function scene.log_ticks(lo, hi, count)
@@ -22,28 +29,47 @@ function scene.log_ticks(lo, hi, count)
   return list
 end
 
--- Draws the frame, ticks and texts; returns functions from values to pixels.
-local function frame(pen, view)
-  local width, height = pen.width - LEFT - RIGHT, pen.height - TOP - BOTTOM
-  local function to_x(v) return LEFT + axes.share(v, view.x[1], view.x[2]) * width end
-  local function to_y(v) return TOP + (1 - axes.share(v, view.y[1], view.y[2])) * height end
-  local x_ticks = view.categories or view.x_ticks(view.x[1], view.x[2], width // 90)
-  for _, tick in ipairs(x_ticks) do
-    local x = to_x(tick.value)
-    if not view.categories then pen:box(x - 0.5, TOP, 1, height, GRID) end
-    pen:text(x, TOP + height + 12, tick.text, "center")
+-- Returns the ticks whose labels do not touch, of a list from left to right.
+local function spaced(ticks, to_x)
+  local list, filled = {}, -math.huge
+  for _, tick in ipairs(ticks) do
+    local x, half = to_x(tick.value), width_of(tick.text) / 2
+    if x - half >= filled then
+      list[#list + 1], filled = tick, x + half + CHARACTER
+    end
   end
-  for _, tick in ipairs(view.y_ticks(view.y[1], view.y[2], height // 50)) do
-    local y = to_y(tick.value)
-    pen:box(LEFT, y - 0.5, width, 1, GRID)
-    pen:text(LEFT - 6, y, tick.text, "right")
-  end
-  return to_x, to_y, width, height
+  return list
 end
 
-local function border(pen, width, height)
-  pen:box(LEFT, TOP, 1, height, INK)
-  pen:box(LEFT, TOP + height, width + 1, 1, INK)
+-- Draws the grid, ticks and their labels. Returns the area {left, width, height} of the plot, which
+-- leaves room for the labels at its left, and functions from values to pixels.
+local function frame(pen, view)
+  local height = pen.height - TOP - BOTTOM
+  local y_ticks, left = view.y_ticks(view.y[1], view.y[2], height // 50), LEFT
+  for _, tick in ipairs(y_ticks) do
+    left = math.max(left, width_of(tick.text) + (view.ylabel and 26 or 10))
+  end
+  local width = pen.width - left - RIGHT
+  local function to_x(v) return left + axes.share(v, view.x[1], view.x[2]) * width end
+  local function to_y(v) return TOP + (1 - axes.share(v, view.y[1], view.y[2])) * height end
+  local x_ticks = view.categories or view.x_ticks(view.x[1], view.x[2], width // 90)
+  if not view.categories then
+    for _, tick in ipairs(x_ticks) do pen:box(to_x(tick.value) - 0.5, TOP, 1, height, GRID) end
+  end
+  for _, tick in ipairs(spaced(x_ticks, to_x)) do
+    pen:text(to_x(tick.value), TOP + height + 12, tick.text, "center")
+  end
+  for _, tick in ipairs(y_ticks) do
+    local y = to_y(tick.value)
+    pen:box(left, y - 0.5, width, 1, GRID)
+    pen:text(left - 6, y, tick.text, "right")
+  end
+  return {left = left, width = width, height = height}, to_x, to_y
+end
+
+local function border(pen, area)
+  pen:box(area.left, TOP, 1, area.height, INK)
+  pen:box(area.left, TOP + area.height, area.width + 1, 1, INK)
 end
 
 -- Returns the parts of a line between its gaps, clipped to the plot's width and height by leaving
@@ -83,15 +109,53 @@ local function draw_series(pen, s, to_x, to_y)
   end
 end
 
-local function legend(pen, series)
-  local y = TOP + 12
+-- Returns how many points and bars of the series a box covers.
+local function covered(series, x, y, width, height, to_x, to_y)
+  local count = 0
+  local function add(left, right, top, bottom)
+    if right >= x and left <= x + width and bottom >= y and top <= y + height then
+      count = count + 1
+    end
+  end
+  for _, s in ipairs(series) do
+    for _, p in ipairs(s.points or {}) do
+      if p[1] and p[2] then
+        local px, py = to_x(p[1]), to_y(p[2])
+        add(px, px, py, py)
+      end
+    end
+    for _, b in ipairs(s.bars or {}) do
+      local y1, y2 = to_y(b[3]), to_y(s.floor)
+      add(to_x(b[1]), to_x(b[2]), math.min(y1, y2), math.max(y1, y2))
+    end
+  end
+  return count
+end
+
+-- Draws the names of the series on paper, in the corner where they cover the fewest values.
+local function legend(pen, series, area, to_x, to_y)
+  local labels, widest = {}, 0
   for _, s in ipairs(series) do
     if s.label then
-      local x = pen.width - RIGHT - 26 - 7.4 * utf8.len(s.label)
-      pen:box(x, y - 4, 14, 8, s.color)
-      pen:text(x + 19, y, s.label, "left")
-      y = y + 16
+      local text = fitted(s.label, area.width - 40)
+      labels[#labels + 1] = {text = text, color = s.color}
+      widest = math.max(widest, width_of(text))
     end
+  end
+  if #labels == 0 then return end
+  local width, height = widest + 28, 16 * #labels + 4
+  local right, bottom = area.left + area.width - width - 2, TOP + area.height - height - 2
+  local x, y, least = nil, nil, math.huge
+  for _, corner in ipairs{{right, TOP + 2}, {area.left + 3, TOP + 2}, {area.left + 3, bottom},
+    {right, bottom}} do
+    local count = covered(series, corner[1] - 4, corner[2] - 4, width + 8, height + 8, to_x, to_y)
+    if count < least then x, y, least = corner[1], corner[2], count end
+  end
+  pen:box(x, y, width, height, PAPER)
+  for i, label in ipairs(labels) do
+    local middle = y - 6 + 16 * i
+    pen:box(x + 4, middle - 4, 14, 8, label.color)
+    pen:text(x + 23, middle, label.text, "left")
   end
 end
 
@@ -135,14 +199,20 @@ function scene.draw(pen, view)
   if view.image then
     draw_image(pen, view.image)
   else
-    local to_x, to_y, width, height = frame(pen, view)
+    local area, to_x, to_y = frame(pen, view)
     for _, s in ipairs(view.series) do draw_series(pen, s, to_x, to_y) end
-    border(pen, width, height)
-    legend(pen, view.series)
+    border(pen, area)
+    legend(pen, view.series, area, to_x, to_y)
   end
-  if view.title then pen:text(pen.width / 2, 16, view.title, "center") end
-  if view.xlabel then pen:text(pen.width / 2, pen.height - 14, view.xlabel, "center") end
-  if view.ylabel then pen:text(12, (TOP + pen.height - BOTTOM) / 2, view.ylabel, "center", true) end
+  local function across(text, y)
+    if text then pen:text(pen.width / 2, y, fitted(text, pen.width - 8), "center") end
+  end
+  across(view.title, 16)
+  across(view.xlabel, pen.height - 14)
+  if view.ylabel then
+    pen:text(12, (TOP + pen.height - BOTTOM) / 2, fitted(view.ylabel, pen.height - 8), "center",
+      true)
+  end
 end
 
 return scene

@@ -71,6 +71,39 @@ describe("an SVG picture", function()
     contains(svg, ">two</text>")
   end)
 
+  it("keeps texts inside the picture and apart from each other", function()
+    -- labels of the y axis move it to the right
+    local svg = plot.line{1e9 + 1, 1e9 + 2}:svg()
+    local left = tonumber(svg:match 'points="([%d.]+),')
+    assert.is_true(left > 66 + 20, left)
+    contains(svg, ">1000000001.5</text>")
+    -- names of bars that would touch are omitted
+    local names, heights = {}, {}
+    for i = 1, 30 do names[i], heights[i] = ("category %02d"):format(i), i end
+    local places = {}
+    for x in plot.bar(names, heights):svg():gmatch '<text x="([%d.]+)"[^>]*>category' do
+      places[#places + 1] = tonumber(x)
+    end
+    assert.is_true(#places > 3, #places)
+    for i = 2, #places do assert.is_true(places[i] - places[i - 1] > 11 * 7, i) end
+    -- long titles and labels end in ".."
+    svg = plot.line({1, 2}, {title = ("t"):rep(500), label = ("l"):rep(500)}):svg()
+    contains(svg, "tt..</text>")
+    contains(svg, "ll..</text>")
+  end)
+
+  it("has its legend where it covers no curve", function()
+    local function place(y)
+      local svg = plot.line(y, {label = "name"}):svg()
+      local px, py = svg:match '<text x="([%d.]+)" y="([%d.]+)"[^>]*>name<'
+      return (tonumber(px) > 344 and "right" or "left")
+        .. (tonumber(py) < 213 and " top" or " bottom")
+    end
+    assert.equal("right top", place{3, 2, 1})
+    assert.equal("left top", place{1, 2, 3})
+    assert.equal("left bottom", place{3, 2.9, 3})
+  end)
+
   it("draws histograms and bars", function()
     local svg = plot.hist(lt.tensor{0., 0, 0, 1, 2, 4}, 2):svg()
     -- 4 values in 0..2, 2 in 2..4: full and half of the height of 354
