@@ -19,9 +19,11 @@ local COMMON = ", string? title = nil, string? xlabel = nil, string? ylabel = ni
 local STYLE = ", string? label = nil, any? color = nil"
 local IMAGE = 128 -- pixels of the longer side of a heat map that are drawn
 
--- Returns a figure without series.
+-- Returns a figure without series. `extent` are values of x and of y that the axes contain beside
+-- those of the series.
 function Figure.new()
-  return setmetatable({series = {}, options = {xscale = "linear", yscale = "linear"}}, Figure)
+  return setmetatable({series = {}, extent = {{}, {}},
+    options = {xscale = "linear", yscale = "linear"}}, Figure)
 end
 
 -- Stores the common options of a call that are given.
@@ -85,9 +87,9 @@ local parse_line = args.signature("line", XY)
 local parse_scatter = args.signature("scatter", XY)
 
 --- Adds a curve through the points (x, y), vectors or lists of numbers; with one of them it is y,
--- over 1 to n. NaN and infinities are gaps. Returns the figure. Options: label (in the legend),
--- color (a name, "#rrggbb" or {r, g, b}), and those of the figure: title, xlabel, ylabel, xscale
--- and yscale ("linear" or "log"), xlim and ylim ({low, high}).
+-- over 1 to n. NaN and infinities are gaps, on logarithmic axes also numbers up to 0. Returns the
+-- figure. Options: label (in the legend), color (a name, "#rrggbb" or {r, g, b}), and those of the
+-- figure: title, xlabel, ylabel, xscale and yscale ("linear" or "log"), xlim and ylim, {low, high}.
 function Figure:line(...)
   local x, y, label, color, title, xlabel, ylabel, xscale, yscale, xlim, ylim = parse_line(...)
   color = colors.parse("line", color)
@@ -222,8 +224,8 @@ local parse_contour = args.signature("contour", "list|Tensor x, list|Tensor? y =
   .. "list|Tensor? z = nil, int|floats levels = 7" .. COMMON)
 
 --- Adds the contour lines of a matrix z {H, W}, over the vectors x {W} and y {H}; with one argument
--- it is z, over 1 to W and 1 to H. `levels` is their number or a list of values. Options: see
--- Figure:line.
+-- it is z, over 1 to W and 1 to H, which are the ends of the axes. `levels` is their number or a
+-- list of values; a constant matrix has no lines. Options: see Figure:line.
 function Figure:contour(...)
   local x, y, z, levels, title, xlabel, ylabel, xscale, yscale, xlim, ylim = parse_contour(...)
   if z == nil then
@@ -243,8 +245,11 @@ function Figure:contour(...)
     local lo, hi = data.range(m)
     args.check(lo, "contour: expected a finite value for argument 'z', got none")
     local list = {}
-    for i = 1, levels do list[i] = axes.at(lo, hi, i / (levels + 1)) end
+    for i = 1, lo < hi and levels or 0 do list[i] = axes.at(lo, hi, i / (levels + 1)) end
     levels = list
+  end
+  for d, list in ipairs{xs, ys} do
+    for _, v in ipairs(list) do table.insert(self.extent[d], v) end
   end
   local grid = m:totable()
   for i, level in ipairs(levels) do
@@ -343,6 +348,8 @@ local function view_of(self)
   if view.image then return view end
   local map_x, map_y = mapping(o.xscale), mapping(o.yscale)
   local xs, ys = {}, {}
+  for _, v in ipairs(self.extent[1]) do xs[#xs + 1] = map_x(v) end
+  for _, v in ipairs(self.extent[2]) do ys[#ys + 1] = map_y(v) end
   for i, s in ipairs(self.series) do
     local new = setmetatable({}, {__index = s})
     if s.points then

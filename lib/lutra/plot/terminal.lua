@@ -77,6 +77,7 @@ local function body(view, room)
     local rows = reduced(view.image.rows, room, 2 * HEIGHT)
     return blocks.lines(rows, #rows[1], depth())
   end
+  if #view.series == 0 then return {"(nothing to draw)"} end
   local curves, lines = {}, {}
   for _, s in ipairs(view.series) do
     if s.points then curves[#curves + 1] = for_chart(s) end

@@ -128,11 +128,16 @@ describe("an SVG picture", function()
     local seen = 0
     for points in svg:gmatch 'points="([^"]*)"' do
       local x1, x2 = points:match "^([%d.]+),[%d.]+ ([%d.]+),"
-      assert.equal(x1, x2) -- vertical; 2.5 is the left end of the axis, 4.5 the right one
-      assert.is_true(x1 == "66.00" or x1 == "622.00", points)
+      assert.equal(x1, x2) -- vertical, on an axis from 1 to 5
+      assert.is_true(x1 == "274.50" or x1 == "552.50", points)
       seen = seen + 1
     end
     assert.equal(2 * 3, seen)
+    -- a constant matrix
+    local flat = plot.contour(lt.ones(3, 4))
+    lacks(flat:svg(), "<polyline")
+    contains(flat:svg(), ">4.0</text>")
+    contains(tostring(flat), "(nothing to draw)")
     -- a circle of radius 1
     local g = lt.linspace(-2, 2, 81)
     local figure = plot.contour(g, g, g:unsqueeze(2) ^ 2 + g ^ 2, {levels = {1}})
@@ -205,7 +210,19 @@ describe("a plot's text", function()
     assert.is_true(#tostring(plot.image(lt.rand(3, 8, 8))) > 8)
     contains(tostring(plot.line{0 / 0}), "(no finite values)")
     lacks(text, "\27")
-    assert.is_string(tostring(plot.figure()))
+    contains(tostring(plot.figure()), "(nothing to draw)")
+  end)
+
+  it("is not wider than the terminal", function()
+    local figure = plot.line({1, 2}, {title = ("t"):rep(300), xlabel = ("x"):rep(300),
+      ylabel = ("y"):rep(300), label = ("l"):rep(300)})
+    for i = 1, 30 do figure:line({i, 2}, {label = "series " .. i}) end
+    local count = 0
+    for line in tostring(figure):gmatch "[^\n]+" do
+      assert.is_true(utf8.len(line) <= 100, line)
+      for _ in line:gmatch "series %d+" do count = count + 1 end
+    end
+    assert.equal(30, count)
   end)
 end)
 
