@@ -96,25 +96,38 @@ local function body(view, room)
   return lines
 end
 
+-- Returns the names of the series, in lines of at most `room` columns.
+local function legend(series, room)
+  local lines, filled = {}, 0
+  for _, s in ipairs(series) do
+    if s.label then
+      local label = texts.cut(s.label, room - 2)
+      local name = paint(s.kind_of_color, (texts.is_utf8() and "■ " or "* ") .. label)
+      local columns = texts.width(label) + 2
+      if #lines > 0 and filled + 3 + columns <= room then
+        lines[#lines], filled = lines[#lines] .. "   " .. name, filled + 3 + columns
+      else
+        lines[#lines + 1], filled = name, columns
+      end
+    end
+  end
+  return lines
+end
+
 --- Returns a view (lutra.plot.scene) as text.
 function terminal.text(view)
   local room, lines = width(), {}
   if view.title then lines[1] = texts.cut(view.title, room) end
-  if view.ylabel then lines[#lines + 1] = view.ylabel end
+  if view.ylabel then lines[#lines + 1] = texts.cut(view.ylabel, room) end
   for _, line in ipairs(body(view, room)) do lines[#lines + 1] = line end
   if view.xlabel then
-    lines[#lines + 1] = (" "):rep((room - texts.width(view.xlabel)) // 2) .. view.xlabel
+    local label = texts.cut(view.xlabel, room)
+    lines[#lines + 1] = (" "):rep((room - texts.width(label)) // 2) .. label
   end
   if view.image and view.image.range then
     lines[#lines + 1] = ("from %.4g to %.4g"):format(view.image.range[1], view.image.range[2])
   end
-  local names = {}
-  for _, s in ipairs(view.series) do
-    if s.label then
-      names[#names + 1] = paint(s.kind_of_color, (texts.is_utf8() and "■ " or "* ") .. s.label)
-    end
-  end
-  if #names > 0 then lines[#lines + 1] = table.concat(names, "   ") end
+  for _, line in ipairs(legend(view.series, room)) do lines[#lines + 1] = line end
   return table.concat(lines, "\n")
 end
 
