@@ -1,13 +1,15 @@
 --- cli: a parser of command-line options for scripts.
 --
 --     local options = cli.parse(arg, {
---       {"data", nil, "folder with the files"},
---       {"epochs", 10, "passes over the data"},
+--       {"data", nil, "folder with the files", required = true},
+--       {"epochs", 10, "passes over the data", least = 1},
+--       {"model", "mlp", "kind of the model", choices = {"mlp", "lstm"}},
 --     })
 --
 -- reads `--epochs 3` and `--epochs=3`. An option has the type of its default: integer, number,
--- string, or a flag when the default is false. An error prints one line on stderr and exits with
--- status 1; `--help` prints the options and exits with status 0.
+-- string, or a flag when the default is false. A number is at least `least`, a string one of
+-- `choices`. An error prints one line on stderr and exits with status 1; `--help` prints the
+-- options and exits with status 0.
 
 local cli = {}
 
@@ -32,15 +34,57 @@ function cli.try(fn, ...)
   return table.unpack(results, 2, results.n)
 end
 
+--- Returns the full name of a device that computes; any other name exits with status 1.
+function cli.device(name)
+  local device = cli.try(require("lutra").device, name)
+  if device == "meta" then
+    cli.fail '--device: expected "cpu", "cuda" or "mps", got "meta", which computes nothing'
+  end
+  return device
+end
+
+--- Returns the content of the file that an option names; a file that cannot be read exits with
+-- status 1.
+function cli.read_file(option, path)
+  local file, why = io.open(path, "rb")
+  if not file then cli.fail(("--%s: cannot open %s"):format(option, why)) end
+  local text, reason = file:read "a"
+  file:close()
+  if not text then cli.fail(("--%s: cannot read %s: %s"):format(option, path, reason)) end
+  return text
+end
+
 local function help(rows)
   print(("usage: lutra %s [options]"):format(script_name()))
   for _, row in ipairs(rows) do
     local name, default, text = row[1], row[2], row[3]
     local shown = ""
-    if default ~= nil and default ~= false then shown = (" (%s)"):format(tostring(default)) end
+    if default and default ~= "" then shown = (" (%s)"):format(tostring(default)) end
+    if row.required then shown = " (required)" end
     print(("  --%-14s %s%s"):format(name, text, shown))
   end
   os.exit(0, true)
+end
+
+-- Returns words as a list for a sentence: '"a", "b" or "c"'.
+local function listed(words)
+  local quoted = {}
+  for i, word in ipairs(words) do quoted[i] = ('"%s"'):format(word) end
+  local last = table.remove(quoted)
+  return #quoted > 0 and table.concat(quoted, ", ") .. " or " .. last or last
+end
+
+-- Checks the value of an option that was given.
+local function check(row, value)
+  if row.least and value < row.least then
+    cli.fail(("--%s: expected at least %s, got %s"):format(row[1], row.least, value))
+  end
+  for _, choice in ipairs(row.choices or {}) do
+    if value == choice then return end
+  end
+  if row.choices then
+    cli.fail(('--%s: expected %s, got "%s"'):format(row[1], listed(row.choices), value))
+  end
 end
 
 local function convert(name, default, text)
@@ -66,7 +110,8 @@ local function find(rows, name)
 end
 
 --- Returns the options in `words` as a table by name; `rows` is a list of {name, default, help
--- text}. An unknown option or an invalid value exits the program with status 1.
+-- text, required = false, least = nil, choices = nil}. An unknown option, an invalid value and a
+-- missing required option exit the program with status 1.
 function cli.parse(words, rows)
   local options, i = {}, 1
   for _, row in ipairs(rows) do options[row[1]] = row[2] end
@@ -86,8 +131,14 @@ function cli.parse(words, rows)
       end
       if value == nil then cli.fail(("expected a value for option --%s"):format(name)) end
       options[name] = convert(name, row[2], value)
+      check(row, options[name])
     end
     i = i + 1
+  end
+  for _, row in ipairs(rows) do
+    if row.required and options[row[1]] == nil then
+      cli.fail(("--%s: expected the %s (--help lists the options)"):format(row[1], row[3]))
+    end
   end
   return options
 end
