@@ -16,13 +16,13 @@ local nn, optim = lt.nn, lt.optim
 local SOLVED = 475 -- the running length of an episode at which the task is solved
 
 local options = cli.parse(arg, {
-  {"episodes", 1500, "largest number of episodes"},
+  {"episodes", 1500, "largest number of episodes", least = 1},
   {"device", "cpu", "device of the network: cpu, cuda or mps"},
   {"gamma", 0.99, "discount of later rewards"},
   {"lr", 1e-2, "learning rate"},
   {"seed", 1, "seed of the random numbers"},
 })
-local device = cli.try(lt.device, options.device)
+local device = cli.device(options.device)
 lt.manual_seed(options.seed)
 
 -- The environment ---------------------------------------------------------------------------

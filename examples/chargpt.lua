@@ -30,10 +30,7 @@ local options = cli.parse(arg, {
   {"seed", 1, "seed of the random numbers"},
   {"device", "cpu", "device to train on"},
 })
-local device = cli.try(lt.device, options.device)
-if device == "meta" then
-  cli.fail '--device: expected "cpu", "cuda" or "mps", got "meta", which computes nothing'
-end
+local device = cli.device(options.device)
 
 -- The model ---------------------------------------------------------------------------
 
@@ -106,13 +103,6 @@ end
 
 -- The text ------------------------------------------------------------------------------
 
-local function read(path)
-  local file = assert(io.open(path, "rb"))
-  local text = file:read "a"
-  file:close()
-  return text or error(("cannot read %s: is it a folder?"):format(path), 0)
-end
-
 -- Returns Lutra's Lua sources and documents as one string.
 local function own_sources()
   local root = arg[0]:match "^(.*)/[^/]*/[^/]*$" or (arg[0]:find "/" and "." or "..")
@@ -120,7 +110,7 @@ local function own_sources()
   local listing = io.popen(("cd %s && find lib examples docs README.md CONTRIBUTING.md "
     .. "'(' -name '*.lua' -o -name '*.md' ')' -type f 2>/dev/null | LC_ALL=C sort"):format(quoted))
   local texts = {}
-  for path in listing:lines() do texts[#texts + 1] = read(root .. "/" .. path) end
+  for path in listing:lines() do texts[#texts + 1] = cli.read_file("text", root .. "/" .. path) end
   listing:close()
   return table.concat(texts, "\n")
 end
@@ -214,7 +204,7 @@ end
 
 local BATCH, WARMUP, PLAN = 12, 100, 2000
 
-local text = options.text ~= "" and cli.try(read, options.text) or own_sources()
+local text = options.text ~= "" and cli.read_file("text", options.text) or own_sources()
 local tensors, metadata
 if options.resume ~= "" then tensors, metadata = cli.try(load_metadata, options.resume) end
 

@@ -16,18 +16,18 @@ local nn, F, optim, data = lt.nn, lt.F, lt.optim, lt.data
 local CODE = 64 -- random numbers per image
 
 local options = cli.parse(arg, {
-  {"data", nil, "folder with the t10k IDX files of MNIST"},
+  {"data", nil, "folder with MNIST's t10k-images-idx3-ubyte.gz and t10k-labels-idx1-ubyte.gz",
+    required = true},
   {"device", "cpu", "device to train on: cpu, cuda or mps"},
-  {"epochs", 10, "passes over the training images"},
-  {"limit", 10000, "number of training images"},
-  {"width", 32, "channels of the narrowest layer"},
+  {"epochs", 10, "passes over the training images", least = 1},
+  {"limit", 10000, "number of training images", least = 64},
+  {"width", 32, "channels of the narrowest layer", least = 1},
   {"out", "", "PNG file for the sample images"},
   {"seed", 1, "seed of the random numbers"},
 })
-local device = cli.try(lt.device, options.device)
+local device = cli.device(options.device)
 lt.manual_seed(options.seed)
 
-if not options.data then cli.fail("--data: expected the folder with MNIST's t10k files") end
 local images = cli.try(data.mnist, options.data, "t10k")[{{1, options.limit}}]
 images = images:unsqueeze(2):to(device):float() / 127.5 - 1 -- from -1 to 1, as tanh
 local loader = data.DataLoader(data.TensorDataset(images),
@@ -104,7 +104,7 @@ generator:eval()
 local samples = lt.no_grad(generator, fixed):cpu()
 local grid = lt.vision.utils.make_grid((samples + 1) / 2, {nrow = 8})
 print(lt.plot.image(grid[1]))
-if options.out ~= "" then lt.vision.utils.save_image(grid, options.out) end
+if options.out ~= "" then cli.try(lt.vision.utils.save_image, grid, options.out) end
 
 -- Check the result: the drawn images are as bright as digits (13 % of MNIST's light), and differ.
 local brightness, spread = ((samples + 1) / 2):mean():item(), samples:std(1):mean():item()

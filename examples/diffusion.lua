@@ -14,19 +14,19 @@ local cli = require "lutra.cli"
 local nn, F, optim, data = lt.nn, lt.F, lt.optim, lt.data
 
 local options = cli.parse(arg, {
-  {"data", nil, "folder with the t10k IDX files of MNIST"},
+  {"data", nil, "folder with MNIST's t10k-images-idx3-ubyte.gz and t10k-labels-idx1-ubyte.gz",
+    required = true},
   {"device", "cpu", "device to train on: cpu, cuda or mps"},
-  {"epochs", 10, "passes over the training images"},
-  {"limit", 10000, "number of training images"},
-  {"steps", 200, "steps from an image to noise"},
-  {"width", 32, "channels of the widest images"},
+  {"epochs", 10, "passes over the training images", least = 1},
+  {"limit", 10000, "number of training images", least = 64},
+  {"steps", 200, "steps from an image to noise", least = 1},
+  {"width", 32, "channels of the widest images", least = 1},
   {"out", "", "PNG file for the sample images"},
   {"seed", 1, "seed of the random numbers"},
 })
-local device = cli.try(lt.device, options.device)
+local device = cli.device(options.device)
 lt.manual_seed(options.seed)
 
-if not options.data then cli.fail("--data: expected the folder with MNIST's t10k files") end
 local images = cli.try(data.mnist, options.data, "t10k")[{{1, options.limit}}]
 images = images:unsqueeze(2):to(device):float() / 127.5 - 1
 local loader = data.DataLoader(data.TensorDataset(images),
@@ -124,7 +124,7 @@ end
 local samples = (lt.no_grad(draw, 16):cpu() + 1) / 2
 local grid = lt.vision.utils.make_grid(samples, {nrow = 8})
 print(lt.plot.image(grid[1]))
-if options.out ~= "" then lt.vision.utils.save_image(grid, options.out) end
+if options.out ~= "" then cli.try(lt.vision.utils.save_image, grid, options.out) end
 
 -- Check the result: predicting no noise at all has a loss of 1.
 local goal = options.epochs >= 10 and options.limit == 10000 and 0.06

@@ -15,12 +15,12 @@ local nn, F, optim, data = lt.nn, lt.F, lt.optim, lt.data
 local options = cli.parse(arg, {
   {"csv", "", "CSV file; a generated table by default"},
   {"target", "price", "name of the column to predict"},
-  {"steps", 300, "training steps"},
+  {"steps", 300, "training steps", least = 1},
   {"out", "", "SVG or PNG file for the plot"},
   {"device", "cpu", "device to train on: cpu, cuda or mps"},
   {"seed", 1, "seed of the random numbers"},
 })
-local device = cli.try(lt.device, options.device)
+local device = cli.device(options.device)
 lt.manual_seed(options.seed)
 
 -- Writes a table in which the price is known: 50 + 2.5 area - 1.2 age + 12 rooms, and noise of 10.
@@ -86,7 +86,7 @@ print(("deviation of the prediction: %.2f"):format(deviation))
 
 local figure = lt.plot.scatter(y:cpu(), predicted:cpu(), {label = "prediction"})
 print(figure)
-if options.out ~= "" then figure:save(options.out) end
+if options.out ~= "" then cli.try(figure.save, figure, options.out) end
 
 -- Check the result: the model finds the slopes, and what remains is the noise.
 if options.csv == "" and not (deviation < 1.2 * NOISE and math.abs(slopes[1] - 2.5) < 0.2) then

@@ -24,7 +24,7 @@ local options = cli.parse(arg, {
   {"device", "cpu", "device to run on: cpu, cuda or mps"},
   {"seed", 1, "seed of the random numbers"},
 })
-local device = cli.try(lt.device, options.device)
+local device = cli.device(options.device)
 lt.manual_seed(options.seed)
 
 -- The model, with the names of the published checkpoints -------------------------------------

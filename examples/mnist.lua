@@ -17,16 +17,13 @@ local nn, F, optim, data = lt.nn, lt.F, lt.optim, lt.data
 local TRAINED_ON, GOAL, GOAL_EPOCHS = 9000, 0.95, 10
 
 local options = cli.parse(arg, {
-  {"data", nil, "folder with the t10k IDX files of MNIST"},
+  {"data", nil, "folder with MNIST's t10k-images-idx3-ubyte.gz and t10k-labels-idx1-ubyte.gz"},
   {"device", "cpu", "device to train on: cpu, cuda, mps; meta prints only the sizes"},
-  {"epochs", GOAL_EPOCHS, "passes over the training images"},
-  {"batch-size", 64, "images per step"},
+  {"epochs", GOAL_EPOCHS, "passes over the training images", least = 1},
+  {"batch-size", 64, "images per step", least = 1},
   {"lr", 3e-3, "initial learning rate; it decays to 0"},
   {"seed", 1, "seed of the random numbers"},
 })
-if options.epochs < 1 or options["batch-size"] < 1 then
-  cli.fail("--epochs and --batch-size: expected at least 1")
-end
 local device = cli.try(lt.device, options.device)
 lt.manual_seed(options.seed)
 

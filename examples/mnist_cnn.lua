@@ -14,19 +14,19 @@ local nn, F, optim, data = lt.nn, lt.F, lt.optim, lt.data
 local GOALS = {[1] = 0.9, [8] = 0.98} -- epochs -> accuracy that so many epochs reach
 
 local options = cli.parse(arg, {
-  {"data", nil, "folder with the t10k IDX files of MNIST"},
+  {"data", nil, "folder with MNIST's t10k-images-idx3-ubyte.gz and t10k-labels-idx1-ubyte.gz",
+    required = true},
   {"device", "cpu", "device to train on: cpu, cuda or mps"},
-  {"epochs", 8, "passes over the training images"},
-  {"batch-size", 64, "images per step"},
-  {"limit", 9000, "number of training images"},
+  {"epochs", 8, "passes over the training images", least = 1},
+  {"batch-size", 64, "images per step", least = 1},
+  {"limit", 9000, "number of training images", least = 1},
   {"lr", 2e-3, "largest learning rate"},
   {"seed", 1, "seed of the random numbers"},
 })
-local device = cli.try(lt.device, options.device)
+local device = cli.device(options.device)
 lt.manual_seed(options.seed)
 
 -- The data: images as {count, 1 channel, 28, 28}, with a mean of 0 and a deviation of 1.
-if not options.data then cli.fail("--data: expected the folder with MNIST's t10k files") end
 local images, labels = cli.try(data.mnist, options.data, "t10k")
 images = (images:unsqueeze(2):to(device):float() / 255 - 0.1307) / 0.3081
 labels = labels:to(device)

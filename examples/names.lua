@@ -24,27 +24,22 @@ local GOALS = {
 }
 
 local options = cli.parse(arg, {
-  {"names", nil, "file with one name a line"},
-  {"model", "mlp", "bigram, mlp or lstm"},
+  {"names", nil, "file with one name a line", required = true},
+  {"model", "mlp", "bigram, mlp or lstm", choices = {"bigram", "mlp", "lstm"}},
   {"device", "cpu", "device to train on: cpu, cuda or mps"},
-  {"steps", 2000, "training steps"},
-  {"batch-size", 128, "names per step"},
+  {"steps", 2000, "training steps", least = 1},
+  {"batch-size", 128, "names per step", least = 1},
   {"out", "", "SVG or PNG file for the plot"},
   {"seed", 1, "seed of the random numbers"},
 })
-if not GOALS[options.model] then
-  cli.fail(('--model: expected "bigram", "mlp" or "lstm", got "%s"'):format(options.model))
-end
-local device = cli.try(lt.device, options.device)
+local device = cli.device(options.device)
 lt.manual_seed(options.seed)
 
 -- The data: a row per name, {count, longest + 1}. Id 1 is the end of a name; letters follow. Each
 -- name starts from the end of the name before it; what follows its end is ignored (target 0).
-if not options.names then cli.fail("--names: expected a file with one name a line") end
 local END, IGNORE = 1, 0
 local rows, longest = {}, 0
-local file = io.open(options.names) or cli.fail(("--names: cannot open %s"):format(options.names))
-for name in file:lines() do
+for name in cli.read_file("names", options.names):gmatch "[^\r\n]+" do
   local ids = {}
   for letter in name:lower():gmatch "%l" do ids[#ids + 1] = letter:byte() - ("a"):byte() + 2 end
   if #ids > 0 then
@@ -52,7 +47,7 @@ for name in file:lines() do
     longest = math.max(longest, #ids)
   end
 end
-file:close()
+if #rows < 10 then cli.fail(("--names: expected at least 10 names, got %d"):format(#rows)) end
 local input_rows, target_rows = {}, {}
 for i, ids in ipairs(rows) do
   local input, target = {END}, {}
@@ -131,7 +126,7 @@ bar:close()
 local reached = lt.no_grad(loss_of, held_out):item()
 local figure = lt.plot.line(lt.stack(losses):cpu(), {label = "loss"})
 print(figure)
-if options.out ~= "" then figure:save(options.out) end
+if options.out ~= "" then cli.try(figure.save, figure, options.out) end
 print(("loss on held-out names: %.3f"):format(reached))
 
 -- Invent names: draw the next character until the end.

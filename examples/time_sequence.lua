@@ -13,14 +13,14 @@ local cli = require "lutra.cli"
 local nn, F, optim = lt.nn, lt.F, lt.optim
 
 local options = cli.parse(arg, {
-  {"steps", 8, "steps of L-BFGS, each of up to 20 evaluations"},
-  {"waves", 40, "number of waves to train on"},
-  {"length", 200, "points per wave"},
+  {"steps", 8, "steps of L-BFGS, each of up to 20 evaluations", least = 1},
+  {"waves", 40, "number of waves to train on", least = 1},
+  {"length", 200, "points per wave", least = 2},
   {"out", "", "SVG or PNG file for the plot"},
   {"device", "cpu", "device to train on: cpu, cuda or mps"},
   {"seed", 1, "seed of the random numbers"},
 })
-local device = cli.try(lt.device, options.device)
+local device = cli.device(options.device)
 lt.manual_seed(options.seed)
 
 -- Waves of the same length with random phases, {waves, length}. The first three are for testing.
@@ -79,7 +79,7 @@ local truth = ((lt.arange(2, options.length + FUTURE + 1) + phases[{1, 1}]) / PE
 local figure = lt.plot.line(truth, {label = "wave"})
 figure:line(continued, {label = "prediction"})
 print(figure)
-if options.out ~= "" then figure:save(options.out) end
+if options.out ~= "" then cli.try(figure.save, figure, options.out) end
 
 -- Check the result: a wave has a mean square of 0.5.
 local goal = options.steps >= 8 and 0.002 or options.steps >= 2 and 0.05 or 1

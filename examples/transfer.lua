@@ -14,17 +14,17 @@ local cli = require "lutra.cli"
 local nn, F, optim, data = lt.nn, lt.F, lt.optim, lt.data
 
 local options = cli.parse(arg, {
-  {"data", nil, "folder with the t10k IDX files of MNIST"},
+  {"data", nil, "folder with MNIST's t10k-images-idx3-ubyte.gz and t10k-labels-idx1-ubyte.gz",
+    required = true},
   {"weights", "", "checkpoint of torchvision's resnet18, a .pth file"},
-  {"epochs", 3, "passes over the images"},
-  {"limit", 5000, "number of training images"},
+  {"epochs", 3, "passes over the images", least = 1},
+  {"limit", 5000, "number of training images", least = 1},
   {"device", "cpu", "device to train on: cpu, cuda or mps"},
   {"seed", 1, "seed of the random numbers"},
 })
-local device = cli.try(lt.device, options.device)
+local device = cli.device(options.device)
 lt.manual_seed(options.seed)
 
-if not options.data then cli.fail("--data: expected the folder with MNIST's t10k files") end
 local images, labels = cli.try(data.mnist, options.data, "t10k")
 images = (images:unsqueeze(2):float() / 255 - 0.1307) / 0.3081
 

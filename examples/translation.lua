@@ -15,13 +15,13 @@ local cli = require "lutra.cli"
 local nn, F, optim = lt.nn, lt.F, lt.optim
 
 local options = cli.parse(arg, {
-  {"steps", 1000, "training steps"},
-  {"batch-size", 64, "pairs per step"},
-  {"width", 64, "numbers per character"},
+  {"steps", 1000, "training steps", least = 1},
+  {"batch-size", 64, "pairs per step", least = 1},
+  {"width", 64, "numbers per character", least = 4},
   {"device", "cpu", "device to train on: cpu, cuda or mps"},
   {"seed", 1, "seed of the random numbers"},
 })
-local device = cli.try(lt.device, options.device)
+local device = cli.device(options.device)
 lt.manual_seed(options.seed)
 
 -- The task --------------------------------------------------------------------------------------

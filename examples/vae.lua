@@ -20,22 +20,19 @@ local nn, F, optim, data = lt.nn, lt.F, lt.optim, lt.data
 local GOALS = {vae = {[1] = 215, [10] = 125}, autoencoder = {[1] = 190, [10] = 95}}
 
 local options = cli.parse(arg, {
-  {"data", nil, "folder with the t10k IDX files of MNIST"},
-  {"kind", "vae", "autoencoder or vae"},
+  {"data", nil, "folder with MNIST's t10k-images-idx3-ubyte.gz and t10k-labels-idx1-ubyte.gz",
+    required = true},
+  {"kind", "vae", "autoencoder or vae", choices = {"autoencoder", "vae"}},
   {"device", "cpu", "device to train on: cpu, cuda or mps"},
-  {"epochs", 10, "passes over the training images"},
-  {"limit", 9000, "number of training images"},
+  {"epochs", 10, "passes over the training images", least = 1},
+  {"limit", 9000, "number of training images", least = 1},
   {"out", "", "PNG file for the sample images"},
   {"seed", 1, "seed of the random numbers"},
 })
-if not GOALS[options.kind] then
-  cli.fail(('--kind: expected "autoencoder" or "vae", got "%s"'):format(options.kind))
-end
-local device = cli.try(lt.device, options.device)
+local device = cli.device(options.device)
 lt.manual_seed(options.seed)
 local variational = options.kind == "vae"
 
-if not options.data then cli.fail("--data: expected the folder with MNIST's t10k files") end
 local images = cli.try(data.mnist, options.data, "t10k"):reshape(-1, 784):to(device):float() / 255
 local last = math.min(options.limit, 9000)
 local loader = data.DataLoader(data.TensorDataset(images[{{1, last}}]),
@@ -102,7 +99,7 @@ local samples = lt.no_grad(function()
 end)
 local grid = lt.vision.utils.make_grid(samples:cpu():reshape(16, 1, 28, 28), {nrow = 8})
 print(lt.plot.image(grid[1]))
-if options.out ~= "" then lt.vision.utils.save_image(grid, options.out) end
+if options.out ~= "" then cli.try(lt.vision.utils.save_image, grid, options.out) end
 
 -- Check the result.
 local goal = last == 9000 and GOALS[options.kind][options.epochs] or math.huge

@@ -14,13 +14,13 @@ local nn, F, optim = lt.nn, lt.F, lt.optim
 
 local options = cli.parse(arg, {
   {"text", "", "file to train on; sentences of a small grammar by default"},
-  {"steps", 1000, "training steps"},
-  {"width", 16, "numbers per word"},
-  {"words", 2000, "size of the vocabulary: the most frequent words"},
+  {"steps", 1000, "training steps", least = 1},
+  {"width", 16, "numbers per word", least = 2},
+  {"words", 2000, "size of the vocabulary: the most frequent words", least = 2},
   {"device", "cpu", "device to train on: cpu, cuda or mps"},
   {"seed", 1, "seed of the random numbers"},
 })
-local device = cli.try(lt.device, options.device)
+local device = cli.device(options.device)
 lt.manual_seed(options.seed)
 
 -- The text --------------------------------------------------------------------------------------
@@ -45,13 +45,6 @@ local function generated()
   return table.concat(lines, "\n")
 end
 
-local function read(path)
-  local file = io.open(path, "rb") or cli.fail(("--text: cannot open %s"):format(path))
-  local text = file:read "a"
-  file:close()
-  return text
-end
-
 -- Returns the most frequent words, and their numbers in the text, line by line.
 local function count_words(text)
   local counts, list = {}, {}
@@ -74,7 +67,7 @@ local function count_words(text)
   return vocabulary, ids, lines, counts
 end
 
-local text = options.text == "" and generated() or read(options.text)
+local text = options.text == "" and generated() or cli.read_file("text", options.text)
 local vocabulary, ids, lines, counts = count_words(text)
 
 -- Pairs of a word and a word at most two places away.
@@ -86,6 +79,7 @@ for _, line in ipairs(lines) do
     end
   end
 end
+if #centers == 0 then cli.fail(("--text: expected lines of words in %s"):format(options.text)) end
 centers, contexts = lt.tensor(centers):to(device), lt.tensor(contexts):to(device)
 print(("%d words, %d pairs"):format(#vocabulary, #centers))
 
