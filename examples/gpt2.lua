@@ -11,14 +11,15 @@
 
 local lt = require "lutra"
 local cli = require "lutra.cli"
+local generation = require "common.generation"
 local nn, F = lt.nn, lt.F
 
 local options = cli.parse(arg, {
   {"model", "", "folder with model.safetensors and the tokenizer; a tiny random model by default"},
   {"prompt", "Lua is a language that", "text to continue"},
-  {"tokens", 50, "number of tokens to write"},
-  {"temperature", 0.8, "temperature of the sampling; 0 chooses the most likely token"},
-  {"top-k", 40, "number of likely tokens to choose from"},
+  {"tokens", 50, "number of tokens to write", least = 1},
+  {"temperature", 0.8, "temperature of the sampling; 0 chooses the most likely token", least = 0},
+  {"top-k", 40, "number of likely tokens to choose from", least = 1},
   {"device", "cpu", "device to run on: cpu, cuda or mps"},
   {"seed", 1, "seed of the random numbers"},
 })
@@ -135,40 +136,14 @@ end
 
 -- Generation ------------------------------------------------------------------------------------
 
--- Returns the id of a token drawn from scores {vocabulary}.
-local function choose(scores)
-  if options.temperature == 0 then return scores:argmax():item() end
-  local values, tokens = scores:topk(math.min(options["top-k"], #scores))
-  return tokens[lt.multinomial(F.softmax(values / options.temperature, 1), 1)]:item()
-end
-
--- Calls step(id) for each new token. Without a cache each token computes all before it again.
-local function generate(model, ids, count, cached, step)
-  ids = {table.unpack(ids)}
-  local caches = cached and {} or nil
-  local input = ids
-  for _ = 1, count do
-    local scores = lt.no_grad(model, lt.tensor({input}, {device = device}), caches)
-    local id = choose(scores[1])
-    ids[#ids + 1] = id
-    input = cached and {id} or ids
-    if step then step(id) end
-  end
-  return ids
-end
+local how = {device = device, temperature = options.temperature, top_k = options["top-k"]}
 
 if options.model ~= "" then
   local model = load(options.model .. "/model.safetensors")
   local tokenizer = cli.try(lt.tokenizers.from_file, options.model .. "/tokenizer.json")
-  local ids = tokenizer:encode(options.prompt)
-  io.write(options.prompt)
-  local start = os.clock()
-  generate(model, ids, options.tokens, true, function(id)
-    io.write(tokenizer:decode{id})
-    io.flush()
-  end)
-  print(("\n%.1f tokens per second of processor time"):format(
-    options.tokens / (os.clock() - start)))
+  how.context = model.wpe.weight:size(1)
+  how.stop = {[tokenizer:token_to_id "<|endoftext|>" or 0] = true}
+  generation.write(model, tokenizer, options.prompt, options.tokens, how)
   return
 end
 
@@ -179,16 +154,6 @@ nn.init.normal_(tiny.wte.weight, 0, 0.1)
 lt.save_safetensors(path, tiny:state_dict{base = 0})
 local model = load(path)
 os.remove(path)
-local prompt = {5, 17, 42}
-lt.manual_seed(options.seed)
-local with_cache = generate(model, prompt, 20, true)
-lt.manual_seed(options.seed)
-local without = generate(model, prompt, 20, false)
-print("tokens: " .. table.concat(with_cache, " "))
 
 -- Check the result: the cache changes the time, not the tokens.
-for i, id in ipairs(without) do
-  if with_cache[i] ~= id then
-    cli.fail(("token %d: expected %d, as without the cache, got %d"):format(i, id, with_cache[i]))
-  end
-end
+generation.check_cache(model, how, options.seed)

@@ -13,14 +13,15 @@
 
 local lt = require "lutra"
 local cli = require "lutra.cli"
+local generation = require "common.generation"
 local nn, F = lt.nn, lt.F
 
 local options = cli.parse(arg, {
   {"model", "", "folder with the model's files; a tiny random model by default"},
   {"prompt", "Once upon a time", "text to continue"},
-  {"tokens", 100, "number of tokens to write"},
-  {"temperature", 0.8, "temperature of the sampling; 0 chooses the most likely token"},
-  {"top-p", 0.9, "probability of the likely tokens to choose from (nucleus sampling)"},
+  {"tokens", 100, "number of tokens to write", least = 1},
+  {"temperature", 0.8, "temperature of the sampling; 0 chooses the most likely token", least = 0},
+  {"top-p", 0.9, "probability of the likely tokens to choose from (nucleus sampling)", least = 0},
   {"device", "cpu", "device to run on: cpu, cuda or mps"},
   {"seed", 1, "seed of the random numbers"},
 })
@@ -133,14 +134,20 @@ end
 
 -- Loading -------------------------------------------------------------------------------------
 
--- Returns the numbers of a config.json: it is flat as far as this example reads it.
+-- Returns the numbers of a config.json, which is flat as far as this example reads it, and the set
+-- `stop` of the ids that end the generation.
 local function read_config(path)
-  local file = io.open(path, "rb") or cli.fail(("--model: cannot open %s"):format(path))
-  local text = file:read "a"
-  file:close()
-  local config = {}
+  local text = cli.read_file("model", path)
+  local config = {stop = {}}
   for name, value in text:gmatch '"([%w_]+)"%s*:%s*([%d.eE+-]+)' do
     config[name] = math.tointeger(tonumber(value)) or tonumber(value)
+  end
+  if text:find '"rope_scaling"%s*:%s*{' then
+    cli.fail(("--model: expected plain rotary positions, got rope_scaling in %s"):format(path))
+  end
+  -- The ids that end the generation: a number or a list, from 0 on.
+  for id in (text:match '"eos_token_id"%s*:%s*([%d%s,[]+)' or ""):gmatch "%d+" do
+    config.stop[math.tointeger(tonumber(id)) + 1] = true
   end
   config.num_key_value_heads = config.num_key_value_heads or config.num_attention_heads
   config.head_dim = config.head_dim or config.hidden_size // config.num_attention_heads
@@ -163,29 +170,7 @@ end
 
 -- Generation ------------------------------------------------------------------------------------
 
--- Returns the id of a token drawn from scores {vocabulary}: among the likely tokens that have
--- together the probability top-p.
-local function choose(scores)
-  if options.temperature == 0 then return scores:argmax():item() end
-  local p, ids = F.softmax(scores / options.temperature, 1):sort{dim = 1, descending = true}
-  p = lt.where((p:cumsum(1) - p):lt(options["top-p"]), p, lt.zeros_like(p))
-  return ids[lt.multinomial(p, 1)]:item()
-end
-
--- Calls step(id) for each new token. Without a cache each token computes all before it again.
-local function generate(model, ids, count, cached, step)
-  ids = {table.unpack(ids)}
-  local caches = cached and {} or nil
-  local input = ids
-  for _ = 1, count do
-    local scores = lt.no_grad(model, lt.tensor({input}, {device = device}), caches)
-    local id = choose(scores[1])
-    ids[#ids + 1] = id
-    input = cached and {id} or ids
-    if step then step(id) end
-  end
-  return ids
-end
+local how = {device = device, temperature = options.temperature, top_p = options["top-p"]}
 
 if options.model ~= "" then
   local config = read_config(options.model .. "/config.json")
@@ -194,14 +179,8 @@ if options.model ~= "" then
   if file then file:close() else path = path .. ".index.json" end -- a model in several files
   local model = load(config, path)
   local tokenizer = cli.try(lt.tokenizers.from_file, options.model .. "/tokenizer.json")
-  io.write(options.prompt)
-  local start = os.clock()
-  generate(model, tokenizer:encode(options.prompt), options.tokens, true, function(id)
-    io.write(tokenizer:decode{id})
-    io.flush()
-  end)
-  print(("\n%.1f tokens per second of processor time"):format(
-    options.tokens / (os.clock() - start)))
+  how.context, how.stop = config.max_position_embeddings, config.stop
+  generation.write(model, tokenizer, options.prompt, options.tokens, how)
   return
 end
 
@@ -213,16 +192,6 @@ local path = os.tmpname()
 lt.save_safetensors(path, Llama(config):to(device):state_dict{base = 0})
 local model = load(config, path)
 os.remove(path)
-local prompt = {5, 17, 42}
-lt.manual_seed(options.seed)
-local with_cache = generate(model, prompt, 20, true)
-lt.manual_seed(options.seed)
-local without = generate(model, prompt, 20, false)
-print("tokens: " .. table.concat(with_cache, " "))
 
 -- Check the result: the cache changes the time, not the tokens.
-for i, id in ipairs(without) do
-  if with_cache[i] ~= id then
-    cli.fail(("token %d: expected %d, as without the cache, got %d"):format(i, id, with_cache[i]))
-  end
-end
+generation.check_cache(model, how, options.seed)

@@ -141,3 +141,78 @@ describe("examples/chargpt.lua", function()
     complains({"meta"}, "chargpt", "--device", "meta")
   end)
 end)
+
+describe("examples/gpt2.lua and llama.lua", function()
+  local lt = require "lutra"
+  local words = {"▁once", "▁upon", "▁a", "▁time", "▁Müller", "▁cat", "▁sat", "▁on", "▁mat",
+    "</s>", "▁the", "▁dog", "<0xC3>", "<0xBC>", "!"}
+
+  -- Writes a tokenizer.json of whole words, which decodes as Llama's do.
+  local function write_tokenizer()
+    local rows = {}
+    for i, word in ipairs(words) do rows[i] = ('"%s": %d'):format(word, i - 1) end
+    write(folder .. "/tokenizer.json", ('{"added_tokens": [{"id": 9, "content": "</s>", '
+      .. '"special": true}], "normalizer": null, "pre_tokenizer": {"type": "Metaspace", '
+      .. '"replacement": "▁", "prepend_scheme": "always"}, "decoder": {"type": "Sequence", '
+      .. '"decoders": [{"type": "Replace", "pattern": {"String": "▁"}, "content": " "}, '
+      .. '{"type": "ByteFallback"}, {"type": "Fuse"}, {"type": "Strip", "content": " ", '
+      .. '"start": 1, "stop": 0}]}, "model": {"type": "WordLevel", "vocab": {%s}, '
+      .. '"unk_token": "!"}}'):format(table.concat(rows, ", ")))
+  end
+
+  -- Writes a Llama whose most likely token after token i is `follows[i]`: with zero attention and
+  -- MLP, the scores are the embedding of the last token times the output layer.
+  local function write_llama(follows)
+    local n = #words
+    local head = lt.zeros(n, n)
+    for i, next_id in ipairs(follows) do head[{next_id, i}] = 1 end
+    local tensors = {["model.embed_tokens.weight"] = lt.eye(n), ["lm_head.weight"] = head,
+      ["model.norm.weight"] = lt.ones(n)}
+    local layer = "model.layers.0."
+    for name, shape in pairs{["self_attn.q_proj"] = {16, n}, ["self_attn.k_proj"] = {16, n},
+      ["self_attn.v_proj"] = {16, n}, ["self_attn.o_proj"] = {n, 16}, ["mlp.gate_proj"] = {8, n},
+      ["mlp.up_proj"] = {8, n}, ["mlp.down_proj"] = {n, 8}} do
+      tensors[layer .. name .. ".weight"] = lt.zeros(shape)
+    end
+    for _, name in ipairs{"input_layernorm", "post_attention_layernorm"} do
+      tensors[layer .. name .. ".weight"] = lt.ones(n)
+    end
+    lt.save_safetensors(folder .. "/model.safetensors", tensors)
+    write(folder .. "/config.json", ('{"vocab_size": %d, "hidden_size": %d, '
+      .. '"intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1, '
+      .. '"head_dim": 16, "rms_norm_eps": 1e-5, "eos_token_id": 9, '
+      .. '"max_position_embeddings": 12}'):format(n, n))
+  end
+
+  it("write the text with its spaces and whole characters, to the end token", function()
+    write_tokenizer()
+    --           once upon a time Müller cat sat on mat </s> the dog C3  BC  !
+    write_llama{2, 3, 4, 6, 1, 7, 8, 11, 13, 1, 9, 1, 14, 10, 1}
+    local status, out, err = run("llama", "--model", folder, "--prompt", "once upon a",
+      "--temperature", "0")
+    assert.equal(0, status, err)
+    assert.is_truthy(out:find("^once upon a time cat sat on the matü\n8 tokens, [%d.]+ tokens per "
+      .. "second\n$"), out)
+  end)
+
+  it("stop where the model has no positions left", function()
+    write_llama{2, 3, 4, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}
+    local status, out, err = run("llama", "--model", folder, "--prompt", "once", "--temperature",
+      "0")
+    assert.equal(0, status, err)
+    assert.is_truthy(out:find("\n11 tokens", 1, true), out)
+    complains({"--prompt", "fewer than 12 tokens"}, "llama", "--model", folder, "--prompt",
+      ("once "):rep(20))
+    complains({"--prompt", "expected some text"}, "llama", "--model", folder, "--prompt", "")
+  end)
+
+  it("give one line for wrong options and files", function()
+    complains({"--model", "/nowhere/config.json"}, "llama", "--model", "/nowhere")
+    complains({"/nowhere/model.safetensors"}, "gpt2", "--model", "/nowhere")
+    complains({"--temperature", "at least 0"}, "gpt2", "--temperature", "-1")
+    complains({"--top-k", "at least 1"}, "gpt2", "--top-k", "0")
+    complains({"is no GPT-2"}, "gpt2", "--model", folder)
+    write(folder .. "/config.json", '{"rope_scaling": {"factor": 8.0}}')
+    complains({"rope_scaling"}, "llama", "--model", folder)
+  end)
+end)
