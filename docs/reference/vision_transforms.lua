@@ -80,3 +80,18 @@ print(crops(image).shape)  --> {10, 3, 16, 16}
 local some = lt.vision.transforms.RandomApply({lt.vision.transforms.GaussianBlur(3)}, 0.3)
 local one = lt.vision.transforms.RandomChoice({some, lt.vision.transforms.Identity()}, {3, 1})
 print(lt.vision.transforms.RandomOrder{one, lt.vision.transforms.RandomInvert()})
+
+-- Automatic augmentation
+print(lt.vision.transforms.AutoAugment("cifar10")(image).shape)  --> {3, 32, 48}
+print(lt.vision.transforms.AutoAugmentPolicy.IMAGENET)  --> imagenet
+print(lt.vision.transforms.AutoAugmentPolicy.CIFAR10,
+  lt.vision.transforms.AutoAugmentPolicy.SVHN)  --> cifar10	svhn
+print(lt.vision.transforms.RandAugment(2, 9)(image).dtype)  --> uint8
+print(lt.vision.transforms.TrivialAugmentWide()(image).shape)  --> {3, 32, 48}
+print(lt.vision.transforms.AugMix{severity = 2}(image).shape)  --> {3, 32, 48}
+
+-- Mix the images of a batch, and their labels as probabilities for F.cross_entropy
+local batch, labels = lt.rand(4, 3, 8, 8), lt.tensor{1, 2, 3, 1}
+local mixed, targets = lt.vision.transforms.MixUp{alpha = 0.2, num_classes = 3}(batch, labels)
+print(mixed.shape, targets.shape)  --> {4, 3, 8, 8}	{4, 3}
+print(#lt.vision.transforms.CutMix{num_classes = 3}(batch, labels))  --> 4

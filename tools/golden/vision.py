@@ -5,6 +5,7 @@ and a uint8 image, unless torchvision raises an error for it."""
 
 import torch
 import torchvision
+import torchvision.transforms.v2 as T
 import torchvision.transforms.v2.functional as V
 
 import ops
@@ -82,6 +83,20 @@ case("vision.utils.make_grid(x:unsqueeze(2), {normalize = true})",
 case("vision.utils.make_grid(x:unsqueeze(2), {normalize = true, value_range = {0.1, 0.6}, scale_each = true})",
      lambda x: torchvision.utils.make_grid(x.unsqueeze(1), normalize=True, value_range=(0.1, 0.6), scale_each=True))
 case("F.resize(x, 7, {max_size = 8})", lambda x: V.resize(x, 7, max_size=8))
+
+AUGMENT = T.RandAugment()
+for name, magnitude in (("Identity", 0), ("ShearX", 0.2), ("ShearY", -0.25), ("TranslateX", 2.7), ("TranslateY", -1.9),
+                        ("Rotate", -20), ("Brightness", 0.5), ("Color", -0.4), ("Contrast", 0.7), ("Sharpness", 0.9),
+                        ("Posterize", 4), ("Solarize", 0.3), ("AutoContrast", 0), ("Equalize", 0), ("Invert", 0)):
+    case('vision.transforms.RandAugment():_apply_operation(x, "%s", %s)' % (name, magnitude),
+         lambda x, n=name, m=magnitude: AUGMENT._apply_image_or_video_transform(
+             x, n, m, V.InterpolationMode.NEAREST, AUGMENT._fill))
+for name, bins in (("AutoAugment", 10), ("RandAugment", 31), ("TrivialAugmentWide", 31), ("AugMix", 10)):
+    space = {op: f(bins, 5, 7) for op, (f, _) in getattr(T, name)._AUGMENTATION_SPACE.items()}
+    at = [(op, b) for op, values in space.items() if values is not None for b in (0, 3, bins - 1)]
+    codes = ", ".join('t:_magnitude_at("%s", %d, %d, x)' % (op, b, bins) for op, b in at)
+    case('(function(t) return lt.tensor{%s, dtype = "float32"} end)(vision.transforms.%s())' % (codes, name),
+         lambda x, s=space, a=at: torch.tensor([float(s[op][b]) for op, b in a]))
 
 
 def cases_of(_):

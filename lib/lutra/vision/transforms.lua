@@ -6,7 +6,7 @@ local transforms = {
   InterpolationMode = require("lutra.vision.transforms.images").InterpolationMode,
 }
 
-for _, part in ipairs{"containers", "conversions", "crops"} do
+for _, part in ipairs{"containers", "conversions", "crops", "augment", "mixes"} do
   for name, class in pairs(require("lutra.vision.transforms." .. part)) do
     transforms[name] = class
   end
