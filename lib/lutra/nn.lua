@@ -55,8 +55,9 @@ end
 
 local parse_buffer = args.signature("Buffer", "Tensor data, bool persistent = true")
 
---- nn.Buffer(data, {persistent = true}): returns a tensor that shares the memory of `data`. A module
--- registers it as a buffer when it is assigned to one of its fields, as m:register_buffer does.
+--- nn.Buffer(data, {persistent = true}): returns a tensor that shares the memory of `data`. A
+-- module registers it as a buffer when it is assigned to one of its fields, as m:register_buffer
+-- does.
 function nn.Buffer(...)
   local data, persistent = parse_buffer(...)
   return nn.Module._as_buffer(data:detach():requires_grad_(data.requires_grad), persistent)
