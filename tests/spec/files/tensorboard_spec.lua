@@ -102,6 +102,13 @@ describe("event files", function()
     assert.equal(3, #records((read(folder .. "/a/b/run_x_sin"))))
     assert.equal(2, #records((read(folder .. "/a/b/run_x_cos"))))
   end)
+
+  it("get none of several scalars when one is no number", function()
+    local w <close> = SummaryWriter(folder)
+    assert.matches("add_scalars: expected a number or a tensor of one element for argument "
+      .. "'tag_scalar_dict[z]'", fails(w.add_scalars, w, "run", {a = 1, z = "x"}), 1, true)
+    assert.is_nil(files.list(folder .. "/run_a"))
+  end)
 end)
 
 -- ---- TensorBoard's reader

@@ -73,6 +73,11 @@ function event_file:add(content, step, walltime)
   args.check(ok, "SummaryWriter: cannot write %s: %s", self.path, why)
 end
 
+--- Writes an event with one value of a summary.
+function event_file:add_value(value, step, walltime)
+  self:add(protobuf.bytes(5, protobuf.bytes(1, value)), step, walltime)
+end
+
 --- Closes the file.
 function event_file:close()
   if self.file then self.file:close() end

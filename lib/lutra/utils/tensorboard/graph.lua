@@ -59,10 +59,6 @@ end
 --- Returns the serialized GraphDef of `model`, called with the list `inputs`.
 function graph.of(model, inputs)
   local names, nodes, made, calls, hooks = scopes_of(model), {}, {}, {}, {}
-  local function source(x)
-    local name = made[x]
-    return name
-  end
   for i, x in ipairs(tensors_of(inputs, #inputs)) do
     local name = ("input/input_%d"):format(i)
     nodes[#nodes + 1] = node(name, "IO Node", {}, x.device, {x.shape})
@@ -78,7 +74,7 @@ function graph.of(model, inputs)
         local name = names[self] .. (calls[path] > 1 and ("_%d"):format(calls[path]) or "")
         local from, shapes, seen = {}, {}, {}
         for _, x in ipairs(tensors_of(list, #list)) do
-          local input = source(x) or last
+          local input = made[x] or last
           if input and not seen[input] then
             seen[input] = true
             from[#from + 1] = input
@@ -96,7 +92,7 @@ function graph.of(model, inputs)
       local results = table.pack(model(table.unpack(inputs)))
       for i, x in ipairs(tensors_of(results, results.n)) do
         nodes[#nodes + 1] = node(("output/output_%d"):format(i), "IO Node",
-          {source(x) or last}, x.device, {x.shape})
+          {made[x] or last}, x.device, {x.shape})
       end
     end)
   end)

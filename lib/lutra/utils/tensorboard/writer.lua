@@ -34,10 +34,14 @@ end
 
 function SummaryWriter:__tostring() return ("SummaryWriter(%q)"):format(self.log_dir) end
 
+-- Returns the event file; raises an error after close.
+local function file_of(self, title)
+  return args.check(self._file, "%s: cannot write: the SummaryWriter is closed", title)
+end
+
 -- Writes a value of a summary.
 local function put(self, title, value, step, walltime)
-  args.check(self._file, "%s: cannot write: the SummaryWriter is closed", title)
-  self._file:add(protobuf.bytes(5, protobuf.bytes(1, value)), step, walltime)
+  file_of(self, title):add_value(value, step, walltime)
 end
 
 -- Returns a number, also of a tensor of one element.
@@ -80,14 +84,16 @@ function SummaryWriter:add_scalars(...)
   local main_tag, values, step, walltime = parse_names(parse_scalars, ...)
   args.expect(type(values) == "table" and not lt.is_tensor(values), "add_scalars",
     "a table of numbers", "tag_scalar_dict", values)
-  args.check(self._file, "add_scalars: cannot write: the SummaryWriter is closed")
-  for _, tag in ipairs(ordered_map.keys(values)) do
-    local x = number("add_scalars", ("tag_scalar_dict[%s]"):format(tag), values[tag])
+  file_of(self, "add_scalars")
+  local tags, numbers = ordered_map.keys(values), {}
+  for i, tag in ipairs(tags) do
+    numbers[i] = number("add_scalars", ("tag_scalar_dict[%s]"):format(tag), values[tag])
+  end
+  for i, tag in ipairs(tags) do
     local folder = ("%s/%s_%s"):format(self.log_dir, main_tag:gsub("/", "_"),
       (tostring(tag):gsub("/", "_")))
     self._others[folder] = self._others[folder] or event_file.new(folder, self._suffix)
-    self._others[folder]:add(protobuf.bytes(5, protobuf.bytes(1, summaries.scalar(main_tag, x))),
-      step, walltime)
+    self._others[folder]:add_value(summaries.scalar(main_tag, numbers[i]), step, walltime)
   end
 end
 
@@ -159,9 +165,9 @@ function SummaryWriter:add_graph(...)
   args.expect(lt.nn.is_module(model), "add_graph", "a module", "model", model)
   args.expect(inputs ~= nil, "add_graph", "a tensor or a list of arguments", "input_to_model",
     inputs)
-  args.check(self._file, "add_graph: cannot write: the SummaryWriter is closed")
+  local file = file_of(self, "add_graph")
   if lt.is_tensor(inputs) or type(inputs) ~= "table" then inputs = {inputs} end
-  self._file:add(protobuf.bytes(4, require("lutra.utils.tensorboard.graph").of(model, inputs)))
+  file:add(protobuf.bytes(4, require("lutra.utils.tensorboard.graph").of(model, inputs)))
 end
 
 local parse_hparams = args.signature("add_hparams", "any hparam_dict, any metric_dict, "
@@ -187,12 +193,12 @@ function SummaryWriter:add_hparams(...)
   for _, name in ipairs(metric_names) do
     numbers[name] = number("add_hparams", ("metric_dict.%s"):format(tostring(name)), metrics[name])
   end
-  local run = SummaryWriter(self.log_dir .. "/" .. (run_name or ("%.6f"):format(files.now())))
+  run_name = run_name or ("%.6f"):format(files.now())
+  local run <close> = SummaryWriter(self.log_dir .. "/" .. run_name)
   for _, value in ipairs(summaries.hparams(names, plain, metric_names)) do
     put(run, "add_hparams", value, step)
   end
   for _, name in ipairs(metric_names) do run:add_scalar(name, numbers[name], step) end
-  run:close()
 end
 
 --- w:get_logdir(): returns the folder of the event file.
