@@ -22,9 +22,6 @@ print(a[{lt.newaxis, {}}].shape)   --> {1, 2}
 
 -- Dtypes are strings
 print(lt.float64, lt.float32, lt.float16, lt.bfloat16)         --> float64	float32	float16	bfloat16
-print(lt.double, lt.float, lt.half)                            --> float64	float32	float16
-print(lt.long, lt.int, lt.short)                               --> int64	int32	int16
-print(lt.cdouble, lt.cfloat)                                   --> complex128	complex64
 print(lt.int64, lt.int32, lt.int16, lt.int8, lt.uint8, lt.bool) --> int64	int32	int16	int8	uint8	bool
 print(lt.complex64, lt.complex128)                              --> complex64	complex128
 print(lt.finfo("float32").eps, lt.iinfo("int8").max)            --> 1.1920928955078e-07	127

@@ -289,8 +289,6 @@ static int convert(lua_State *L, lt_LuaArgs *a, lt_Arg device, lt_Arg dtype, boo
   return lt_lua_call(L, LT_OP_to, false, a);
 }
 
-// The methods that convert, by PyTorch's other names of the dtypes. lt has these names, too, except
-// char and byte.
 static const struct {
   const char *name;
   lt_Dtype dtype;
@@ -360,15 +358,6 @@ static void set_conversions(lua_State *L) {
   }
 }
 
-// Sets lt.float, lt.long and the others to the names of their dtypes.
-static void set_dtype_names(lua_State *L) {
-  for (size_t i = 0; i < sizeof casts / sizeof *casts; i++) {
-    if (casts[i].dtype == LT_int8 || casts[i].dtype == LT_uint8) continue;
-    lua_pushstring(L, lt_dtype_name(casts[i].dtype));
-    lua_setfield(L, -2, casts[i].name);
-  }
-}
-
 void lt_lua_open_methods(lua_State *L, int functions, int methods) {
   static const char alone[] = "(Tensor self) -> nil",
                     with_dim[] = "(Tensor self, dim? dim = nil) -> nil";
@@ -407,7 +396,6 @@ void lt_lua_open_methods(lua_State *L, int functions, int methods) {
   lua_pushvalue(L, functions);
   lt_lua_set_read(L, module);
   lt_lua_setfuncs(L, others_of_module);
-  set_dtype_names(L);
   lt_lua_set_signature(L, -1, "nonzero", nonzero_signature, false);
   lua_pop(L, 2);
 }

@@ -8,17 +8,6 @@ local function fails(f, ...)
 end
 
 describe("lt.tensor", function()
-  it("has PyTorch's other names of dtypes", function()
-    local names = {float = "float32", double = "float64", half = "float16", short = "int16",
-      int = "int32", long = "int64", cfloat = "complex64", cdouble = "complex128", bool = "bool",
-      bfloat16 = "bfloat16"}
-    for name, dtype in pairs(names) do
-      assert.equal(dtype, lt[name])
-      assert.equal(dtype, lt.zeros(2, {dtype = lt[name]}).dtype)
-    end
-    assert.is_false(pcall(function() return lt.char end)) -- PyTorch has x:char() only
-  end)
-
   it("infers the dtype", function()
     assert.equal("int64", lt.tensor{1, 2}.dtype)
     assert.equal("float32", lt.tensor{1, 2.5}.dtype)
