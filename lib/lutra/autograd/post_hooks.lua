@@ -5,10 +5,11 @@
 
 local core = require "lutra.core"
 local args = require "lutra.internal.args"
+local hook_lists = require "lutra.internal.hook_lists"
 
 local post_hooks = {}
 
--- tensor -> list of functions
+-- tensor -> {hooks}, for lutra.internal.hook_lists
 local registered = setmetatable({}, {__mode = "k"})
 
 -- Returns the present gradients and their versions: tensor -> {grad, version}.
@@ -22,10 +23,10 @@ local function snapshot()
 end
 
 local function run_changed(before)
-  for t, list in pairs(registered) do
+  for t, holder in pairs(registered) do
     local old, g = before[t] or {}, not core._is_freed(t) and t.grad
     if g and (g ~= old[1] or g:_version() ~= old[2]) then
-      for _, hook in ipairs(table.move(list, 1, #list, 1, {})) do hook(t) end
+      for _, hook in ipairs(hook_lists.of(holder, "accumulated")) do hook.fn(t) end
     end
   end
 end
@@ -63,12 +64,7 @@ function post_hooks.register(x, hook)
     .. "tensor that requires grad for argument 'self'\nhint: x:register_hook(hook)")
   install()
   registered[x] = registered[x] or {}
-  table.insert(registered[x], hook)
-  return {remove = function()
-    for i, own in ipairs(registered[x] or {}) do
-      if own == hook then return table.remove(registered[x], i) end
-    end
-  end}
+  return hook_lists.add(registered[x], "accumulated", {fn = hook})
 end
 
 return post_hooks

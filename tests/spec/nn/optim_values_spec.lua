@@ -366,7 +366,7 @@ describe("an optimizer", function()
     optimizer:step()
     optimizer:step(function() end)
     assert.same({"before 01.0", "after 00.0", "before 10.0", "after 1-1.0"}, seen)
-    before.remove()
+    before:remove()
     after:remove()
     local replace = optimizer:register_step_pre_hook(function()
       return {function() return "replaced" end, n = 1}

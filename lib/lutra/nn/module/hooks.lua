@@ -1,11 +1,11 @@
 --- Hooks of modules: functions that run before and after forward, in backward, and when a state
 -- dict is made or loaded.
 --
--- Invariant: a list of hooks is replaced, never changed, so that a hook may add or remove hooks
--- while a list runs. `hooked` of a holder is true while it has a hook that a call of a module must
+-- Invariant: `hooked` of a holder is true while it has a hook that a call of a module must
 -- run; a call without hooks reads only that.
 
 local args = require "lutra.internal.args"
+local hook_lists = require "lutra.internal.hook_lists"
 
 local hooks = {}
 
@@ -18,12 +18,7 @@ local of_calls = {forward_pre = true, forward = true, full_backward_pre = true,
 local everywhere = {hooked = false}
 hooks.everywhere = everywhere
 
-local none = {}
-
-local function list_of(holder, kind)
-  local lists = holder.hooks
-  return lists and lists[kind] or none
-end
+local list_of = hook_lists.of
 
 local function refresh(holder)
   holder.hooked = false
@@ -33,36 +28,12 @@ local function refresh(holder)
   if holder == everywhere then everywhere.refreshed(holder.hooked) end
 end
 
-local function set_list(holder, kind, list)
-  -- A new table, as copies of a module share the old one.
-  local lists = {}
-  for other, value in pairs(holder.hooks or none) do lists[other] = value end
-  lists[kind] = list
-  holder.hooks = lists
-  refresh(holder)
-end
-
-local Handle = {__name = "hook handle"}
-Handle.__index = Handle
-
---- Removes the hook; a second call does nothing.
-function Handle:remove()
-  local rest = {}
-  for _, other in ipairs(list_of(self.holder, self.kind)) do
-    if other ~= self.hook then rest[#rest + 1] = other end
-  end
-  set_list(self.holder, self.kind, rest)
-end
-
 --- Adds the function `fn` to the hooks of a kind of `holder`, the state of a module or
 -- hooks.everywhere; returns a handle with :remove(). With `prepend` it runs first; with `always` it
 -- runs when forward raises an error, too. `tag` is for hooks.tagged.
 function hooks.add(holder, kind, fn, prepend, always, tag)
-  local hook, list = {fn = fn, always = always or false, tag = tag}, {}
-  table.move(list_of(holder, kind), 1, #list_of(holder, kind), 1, list)
-  table.insert(list, prepend and 1 or #list + 1, hook)
-  set_list(holder, kind, list)
-  return setmetatable({holder = holder, kind = kind, hook = hook}, Handle)
+  return hook_lists.add(holder, kind, {fn = fn, always = always or false, tag = tag}, prepend,
+    refresh)
 end
 
 local function state_of(module) return getmetatable(module).__state end
@@ -90,7 +61,7 @@ function hooks.tagged(module, kind, is_it)
   local state = state_of(module)
   for _, hook in ipairs(list_of(state, kind)) do
     if hook.tag and is_it(hook.tag) then
-      local handle = setmetatable({holder = state, kind = kind, hook = hook}, Handle)
+      local handle = hook_lists.handle(state, kind, hook, refresh)
       return hook.tag, function() handle:remove() end
     end
   end

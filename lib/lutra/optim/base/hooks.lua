@@ -2,6 +2,7 @@
 -- load_state_dict.
 
 local args = require "lutra.internal.args"
+local hook_lists = require "lutra.internal.hook_lists"
 
 local hooks = {}
 
@@ -10,27 +11,13 @@ local hooks = {}
 -- `title` is the function that the user called.
 function hooks.add(owner, name, title, fn, prepend)
   args.expect(args.is_callable(fn), title, "a function", "hook", fn)
-  local all = rawget(owner, "hooks") or {}
-  owner.hooks = all
-  local hook = {fn = fn}
-  -- A new list each time, so that a hook may remove itself while hooks run.
-  all[name] = table.move(all[name] or {}, 1, #(all[name] or {}), 1, {})
-  table.insert(all[name], prepend and 1 or #all[name] + 1, hook)
-  return {remove = function()
-    local rest = {}
-    for _, other in ipairs(all[name]) do
-      if other ~= hook then rest[#rest + 1] = other end
-    end
-    all[name] = rest
-  end}
+  return hook_lists.add(owner, name, {fn = fn}, prepend)
 end
 
 --- Calls the callbacks of the list `name` with the object and `value`; a result that is not nil
 -- replaces `value` for the next one. Returns the last value.
 function hooks.run(owner, name, value)
-  local all = rawget(owner, "hooks")
-  if not all or not all[name] then return value end
-  for _, hook in ipairs(all[name]) do
+  for _, hook in ipairs(hook_lists.of(owner, name)) do
     local changed = hook.fn(owner, value)
     if changed ~= nil then value = changed end
   end
