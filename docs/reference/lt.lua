@@ -69,6 +69,7 @@ end)
 local before = lt.set_grad_enabled(false)
 print((w * 2).requires_grad)  --> false
 lt.set_grad_enabled(before)
+print(lt.set_grad_enabled(false, function() return (w * 2).requires_grad end))  --> false
 
 -- Random numbers
 lt.manual_seed(7)

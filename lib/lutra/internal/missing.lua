@@ -19,7 +19,7 @@ local replacements = {
   },
   ["lt.autograd"] = {
     Variable = "the tensor itself", no_grad = "lt.no_grad(f)", enable_grad = "lt.enable_grad(f)",
-    set_grad_enabled = "lt.set_grad_enabled(flag)", inference_mode = "lt.inference_mode(f)",
+    set_grad_enabled = "lt.set_grad_enabled(flag, f)", inference_mode = "lt.inference_mode(f)",
   },
   nn = {SyncBatchNorm = "nn.BatchNorm2d: there is one process"},
 }

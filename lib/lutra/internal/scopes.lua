@@ -52,6 +52,15 @@ function scopes.enable_grad(f, ...)
   return with_grad(true, check_function("enable_grad", f), ...)
 end
 
+--- lt.set_grad_enabled(mode, f, ...): calls f(...) with recording for autograd on or off; returns
+-- what f returns. Without f, turns recording on or off and returns the old value; prefer f, which
+-- restores it.
+function scopes.set_grad_enabled(mode, f, ...)
+  if f == nil then return core.set_grad_enabled(mode) end
+  if type(mode) ~= "boolean" then core.set_grad_enabled(mode) end -- raises the error
+  return with_grad(mode, check_function("set_grad_enabled", f), ...)
+end
+
 --- Calls f(...) without recording; its results can never require grad. Returns what f returns.
 function scopes.inference_mode(f, ...)
   return with_inference(true, check_function("inference_mode", f), ...)

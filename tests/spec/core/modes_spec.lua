@@ -110,6 +110,22 @@ describe("Modes of coroutines", function()
     assert.equal(true, last())
   end)
 
+  it("of set_grad_enabled with a function end with it", function()
+    for _, on in ipairs{true, false} do
+      local seen, more = lt.set_grad_enabled(on, function(a)
+        assert.equal(on, lt.is_grad_enabled())
+        return a, 2
+      end, 1)
+      assert.same({1, 2}, {seen, more})
+      assert.is_true(lt.is_grad_enabled())
+    end
+    assert.has_error(function() lt.set_grad_enabled(false, function() error "stop" end) end)
+    assert.is_true(lt.is_grad_enabled())
+    assert.has_error(function() lt.set_grad_enabled(1, print) end)
+    assert.has_error(function() lt.set_grad_enabled(false, 3) end)
+    assert.is_true(lt.is_grad_enabled())
+  end)
+
   it("of set_grad_enabled end with the coroutine", function()
     local co = coroutine.wrap(function()
       assert.equal(true, lt.set_grad_enabled(false))

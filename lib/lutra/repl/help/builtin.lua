@@ -71,8 +71,8 @@ builtin.functions = {
     "Makes a separate random generator, for the argument `generator` of random ops. "
     .. "Methods: manual_seed(seed), seed(), initial_seed(), get_state(), set_state(state).",
   is_grad_enabled = "Returns whether ops are recorded for autograd.",
-  set_grad_enabled = "Turns recording for autograd on or off; returns the old value. Prefer "
-    .. "lt.no_grad.",
+  set_grad_enabled = "Turns recording for autograd on or off: while a function f runs, or until it "
+    .. "is turned on again.",
   is_inference_mode_enabled = "Returns whether the code runs inside lt.inference_mode.",
   load_idx = "Reads the tensor of an IDX file (MNIST), also if compressed with gzip.",
   load_npy = "Reads the tensor of a NumPy file (.npy).",
