@@ -149,6 +149,15 @@ describe("nn.Module", function()
     assert.is_true(fields.scale and fields.first and fields.rest and fields.training)
   end)
 
+  it("fills gradients with zeros in place", function()
+    local net = nn.Linear(1, 1)
+    net(lt.ones(1, 1)):sum():backward()
+    local before = net.weight.grad
+    net:zero_grad{set_to_none = false}
+    assert.equal(0, before:item())
+    assert.equal(0, net.weight.grad:item())
+  end)
+
   it("forgets gradients and changes requires_grad", function()
     local net = Net()
     net(lt.ones(1, 3)):sum():backward()

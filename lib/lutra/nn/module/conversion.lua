@@ -43,15 +43,15 @@ end
 
 local parse_zero = args.signature("zero_grad", "bool set_to_none = true")
 
---- Sets p.grad of every parameter to nil, which frees the gradients, or with set_to_none = false to
--- zeros; returns the module.
+--- Sets p.grad of every parameter to nil, which frees the gradients, or with set_to_none = false
+-- fills them with zeros; returns the module.
 function Module:zero_grad(...)
   local remove = parse_zero(...)
   for p in self:parameters() do
     if remove then
       p.grad = nil
     elseif p.grad then
-      p.grad = lt.zeros_like(p.grad)
+      p.grad = p.grad:detach():zero_()
     end
   end
   return self
