@@ -66,6 +66,9 @@ bool lt_infer_convolution(lt_Call *c) {
   int64_t groups = c->arg[7].i;
   int n;
   if (!check_operands(c, &n)) return false;
+  if (groups == 1 && x->shape[1] != w->shape[1])
+    return lt_fail("expected %lld channels, those of weight, for argument 'input', got shape %s",
+                   (long long)w->shape[1], lt_text(x));
   if (x->shape[1] % groups != 0 || x->shape[1] / groups != w->shape[1])
     return lt_fail(
         "expected %lld channels (%lld groups of weight's %lld) for argument 'input', got "

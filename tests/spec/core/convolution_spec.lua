@@ -28,7 +28,7 @@ describe("a convolution", function()
       lt.ones(4, 4), w)
     fails("conv2d: expected 4 dimensions for argument 'weight', got 3: {2, 3, 3}", F.conv2d, x,
       lt.ones(2, 3, 3))
-    fails("conv2d: expected 1 channels (1 groups of weight's 1) for argument 'input', got shape "
+    fails("conv2d: expected 1 channels, those of weight, for argument 'input', got shape "
       .. "{1, 2, 4, 4}", F.conv2d, x, lt.ones(3, 1, 3, 3))
     fails("conv2d: expected shape {3}, one number for each output channel, for argument 'bias', "
       .. "got {2}", F.conv2d, x, w, lt.ones(2))
