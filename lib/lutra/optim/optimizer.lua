@@ -29,6 +29,7 @@ local explain = require "lutra.internal.explain"
 local hooks = require "lutra.optim.base.hooks"
 local numbers = require "lutra.internal.numbers"
 local parameters = require "lutra.optim.base.parameters"
+local base_settings = require "lutra.optim.base.settings"
 local state_dict = require "lutra.optim.base.state_dict"
 
 local check = args.check
@@ -105,7 +106,8 @@ function Optimizer:complete(given) return by_name(self, self.read_settings(given
 
 --- optim.X(params, {lr = ...}): `params` is net:parameters(), net:named_parameters(), a list of
 -- tensors, a list of pairs {name, tensor}, or a list of groups {params = ..., lr = ...}; one table,
--- optim.X{net:parameters(), lr = ...}, is accepted too. Raises an error for a tensor that is no
+-- optim.X{net:parameters(), lr = ...}, is accepted too. A setting may be a tensor of one element,
+-- which is kept as a number. Raises an error for a tensor that is no
 -- leaf, for one that is listed twice, and for an empty list.
 function Optimizer:init(...)
   local function read_defaults(params, ...)
@@ -115,7 +117,7 @@ function Optimizer:init(...)
     self.defaults = by_name(self, ...)
     return params
   end
-  local params = read_defaults(self.read(...))
+  local params = read_defaults(self.read(base_settings.arguments(...)))
   if not parameters.are_groups(params) then
     params = {{params = params}}
   end
@@ -131,7 +133,7 @@ function Optimizer:add_param_group(group)
     "%s: expected a group {params = ..., lr = ...}, got %s", title, args.is_plain(group)
       and "a table without params" or args.show(group))
   for key, value in pairs(group) do
-    if key ~= "params" then given[key] = value end
+    if key ~= "params" then given[key] = base_settings.number_of(value) end
   end
   local new = self:complete(given)
   new.params, new.param_names = parameters.list(title, group.params, self.param_groups)

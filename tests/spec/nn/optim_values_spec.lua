@@ -354,6 +354,18 @@ describe("an optimizer", function()
     fails({"zero_grad", "set_to_none"}, function() optimizer:zero_grad(3) end)
   end)
 
+  it("keeps settings that are given as tensors as numbers", function()
+    local function group(...) return optim.SGD(...).param_groups[1] end
+    local w = lt.ones(2, {requires_grad = true})
+    assert.equal(0.5, group({w}, lt.tensor(0.5)).lr)
+    assert.equal(0.5, group({w}, {lr = lt.tensor(0.5)}).lr)
+    assert.equal(0.5, group{w, lr = lt.tensor{0.5}}.lr)
+    assert.equal(0.5, group({{params = {w}, lr = lt.tensor(0.5)}}, {lr = 1}).lr)
+    assert.equal(w, group({w}, {momentum = lt.tensor(0.5)}).params[1])
+    fails("SGD: expected a number of at least 0 for argument 'lr', got a tensor of shape {2}",
+      function() optim.SGD({w}, {lr = lt.ones(2)}) end)
+  end)
+
   it("calls hooks around a step", function()
     local p = two()
     local optimizer, seen = optim.SGD({p}, {lr = 1}), {}

@@ -5,8 +5,9 @@
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
+local settings = require "lutra.optim.base.settings"
 
-local check = args.check
+local check, number_of = args.check, settings.number_of
 
 local state_dict = {}
 
@@ -33,16 +34,6 @@ function state_dict.of(self, base)
   return {state = state, param_groups = groups}
 end
 
--- Returns a tensor of one element as a number, as an integer if it is one; any other value as it
--- is. PyTorch stores `step` and learning rates also as tensors.
-local function number_of(value)
-  if not (lt.is_tensor(value) and value:numel() == 1 and value.device ~= "meta") then
-    return value
-  end
-  local x = value:item()
-  return type(x) == "number" and math.tointeger(x) or x
-end
-
 -- Returns whether the class `self` stores the field `name` of a state as a number.
 local function is_number(self, name)
   if name == "step" then return true end
@@ -54,15 +45,14 @@ end
 
 -- Returns the settings of a saved group, with numbers in place of tensors of one element.
 local function settings_of(self, given)
-  local settings = {}
-  for _, option in ipairs(self.options) do settings[option.name] = number_of(given[option.name]) end
-  return settings
+  local new = {}
+  for _, option in ipairs(self.options) do new[option.name] = number_of(given[option.name]) end
+  return new
 end
 
 -- Returns why the settings of a saved group contradict each other, or nil.
 local function group_conflict(self, given)
-  local settings = self:complete(settings_of(self, given))
-  local ok, message = pcall(self.check_group, self, settings)
+  local ok, message = pcall(self.check_group, self, self:complete(settings_of(self, given)))
   return not ok and tostring(message):gsub("^.-" .. self.__name .. ": ", "", 1) or nil
 end
 
