@@ -52,8 +52,8 @@ static const char usage[] =
     "  -l NAME      require module NAME into the global NAME; -l g=NAME into the global g\n"
     "  -i           start the prompt after the script or CODE, also after an error\n"
     "  -W           warn about undefined globals, as in scripts, also in CODE, stdin and the\n"
-    "               prompt; turn the warnings of Lua on\n"
-    "  -w           do not warn about undefined globals\n"
+    "               prompt\n"
+    "  -w           print no warnings, neither about undefined globals nor those of the library\n"
     "  --check F... check the syntax of files, and warn about comparisons of tensors and calls\n"
     "               that do not do what they seem to do; run nothing; - is stdin\n"
     "  --lint       report avoidable copies and synchronizations in the script, with fixes\n"
@@ -273,8 +273,8 @@ static void remember_source(lua_State *L, const char *name, const char *text, si
   lua_pop(L, 3);
 }
 
-// Defines lt, tensor, nn and so on if `names`, and for files or with -W enables the warning about
-// undefined globals. On failure prints the error and returns false.
+// Defines lt, tensor, nn and so on if `names`; without -w turns warnings on, and for files or with
+// -W the one about undefined globals. On failure prints the error and returns false.
 static bool prepare_globals(lua_State *L, struct request *r, bool names) {
   bool ok = true;
   if (names) ok = push_function(L, "lutra.repl.globals", "install") && !lua_pcall(L, 0, 0, 0);
@@ -283,7 +283,7 @@ static bool prepare_globals(lua_State *L, struct request *r, bool names) {
     if (ok) lua_pushboolean(L, r->strict);
     ok = ok && !lua_pcall(L, 1, 0, 0);
   }
-  if (ok && r->strict) lua_warning(L, "@on", 0);
+  if (ok && !r->quiet) lua_warning(L, "@on", 0);
   if (ok) return true;
   report_error(L);
   r->status = status_failed;

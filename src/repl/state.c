@@ -157,7 +157,8 @@ static void warn(void *on, const char *message, int more) {
     if (strcmp(message, "@off") == 0) *enabled = false;
     return;
   }
-  if (*enabled) fprintf(stderr, "%s%s%s", inside ? "" : "Lua warning: ", message, more ? "" : "\n");
+  if (*enabled)
+    fprintf(stderr, "%s%s%s", inside ? "" : "lutra: warning: ", message, more ? "" : "\n");
   inside = more != 0;
 }
 

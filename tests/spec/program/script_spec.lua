@@ -228,10 +228,14 @@ describe("-W", function()
     assert.equal("nil\n", result.out)
   end)
 
-  it("turns Lua's own warnings on", function()
+  it("does not concern the warnings of the library, which -w switches off", function()
     local code = quote "warn('take ', 'care')"
-    assert.equal("Lua warning: take care\n", run("-W -e " .. code).err)
-    assert.equal("", run("-e " .. code).err)
+    assert.equal("lutra: warning: take care\n", run("-W -e " .. code).err)
+    assert.equal("lutra: warning: take care\n", run("-e " .. code).err)
+    assert.equal("", run("-w -e " .. code).err)
+    local loss = "lt.F.mse_loss(lt.ones(2), lt.ones(3, 2))"
+    has(run("", "local lt = require 'lutra' " .. loss).err, "lutra: warning: mse_loss: the target")
+    has(support.session(loss .. "\n").err, "lutra: warning: mse_loss: the target's shape {3, 2}")
   end)
 
   it("is the default of scripts, which -w switches off, and of nothing else", function()
