@@ -2,7 +2,8 @@
 -- tensors.
 --
 -- The check reads tokens and knows no types: a name holds a tensor when every assignment to it in
--- the file is a call of a function of lt that makes tensors. Invariant: nothing runs.
+-- the file is a call of a function of lt or F that makes tensors, or of methods of tensors.
+-- Invariant: nothing runs.
 
 local lexer = require "lutra.repl.lexer"
 local other_languages = require "lutra.repl.other_languages"
@@ -22,6 +23,21 @@ local masks = {}
 for name in ([[eq ne lt le gt ge isnan isinf isfinite isin logical_and logical_or logical_xor
   logical_not]]):gmatch "%S+" do
   masks[name] = true
+end
+
+-- Methods whose result is a tensor, also where it has one element.
+local results = {}
+for name in ([[sum mean prod std var norm any all argmax argmin cumsum exp log abs sqrt square pow
+  sigmoid tanh relu softmax clone detach contiguous float double half long int bool cuda cpu to view
+  reshape flatten squeeze unsqueeze permute transpose t matmul mm add sub mul div max min clamp]])
+  :gmatch "%S+" do
+  results[name] = true
+end
+
+-- Those of them that objects which are no tensors are unlikely to have.
+local reductions = {}
+for name in ([[sum mean prod std var norm any all argmax argmin]]):gmatch "%S+" do
+  reductions[name] = true
 end
 
 local comparisons = {["=="] = "eq", ["~="] = "ne", ["<"] = "lt", ["<="] = "le", [">"] = "gt",
@@ -55,6 +71,71 @@ local function ends_expression(list, i)
     or token.text == "]" or token.text == "}")
 end
 
+-- Returns the last token of the calls and indices that follow token i, as those of x:eq(1):any(),
+-- and the name of the method that is called last, or nil.
+local function chain(list, i)
+  local method
+  while true do
+    local token = list[i + 1]
+    if not token then return i, method end
+    if (token.text == "." or token.text == ":") and is_name(list, i + 2) then
+      method, i = token.text == ":" and list[i + 2].text or nil, i + 2
+      if method and list[i + 1] and list[i + 1].kind == "string" then i = i + 1 end
+    elseif token.partner and token.partner > i + 1 and token.line == list[i].line then
+      if token.text == "[" then method = nil end
+      i = token.partner
+    else
+      return i, method
+    end
+  end
+end
+
+-- Returns the index of the last token of the expression at token i if it makes a tensor: a call of
+-- lt or F, or a name in `found`, and calls of methods; nil for another one.
+local function tensor_at(list, i, found)
+  local last
+  local space = is(list, i + 1, ".") and is_name(list, i + 2) and list[i].text
+  if space == "F" or space == "lt" and makers[list[i + 2].text] then
+    if not ends_expression(list, (list[i + 3] or {}).partner or 0) then return nil end
+    last = list[i + 3].partner
+  elseif is_name(list, i) and found[list[i].text] and is(list, i + 1, ":") then
+    last = i
+  end
+  while last and is(list, last + 1, ":") do
+    local called = is_name(list, last + 2) and list[last + 3] and list[last + 3].partner
+    if not called or not results[list[last + 2].text] and not masks[list[last + 2].text] then
+      return nil
+    end
+    last = called
+  end
+  return last
+end
+
+-- Returns whether an operator or a field after token i may make something else of a tensor.
+local function goes_on(list, i)
+  local after = list[i + 1]
+  return after and (after.kind == "op" and after.text:find "^[:%.%[<>=~]" or after.text == "and"
+    or after.text == "or")
+end
+
+-- Reads an assignment to several names whose first one is token i: notes which of them hold
+-- tensors. Other lists of names, as those of a loop, hold unknown values.
+local function read_several(list, i, found)
+  local names = {list[i].text}
+  local k = i + 1
+  while is(list, k, ",") and is_name(list, k + 1) do
+    names[#names + 1], k = list[k + 1].text, k + 2
+  end
+  local is_assignment = is(list, k, "=")
+  k = k + 1
+  for place, name in ipairs(names) do
+    local last = is_assignment and k and tensor_at(list, k, found)
+    local makes = last and not goes_on(list, last) and (place == 1 or found[name] ~= false)
+    k = last and is(list, last + 1, ",") and last + 2 or nil
+    found[name] = found[name] ~= false and makes or false
+  end
+end
+
 -- Marks the parameters of the function at token i as names of unknown values.
 local function mark_parameters(list, i, found)
   local k = i + 1
@@ -71,15 +152,12 @@ local function tensors_of(list)
     if is(list, i, "function") then mark_parameters(list, i, found) end
     if is_name(list, i) and not is_member(list, i) and is(list, i + 1, "=")
         and not is(list, i - 1, ",") and not is(list, i + 2, "=") then
+      local last = tensor_at(list, i + 2, found)
       local name = list[i].text
-      local makes = is(list, i + 2, "lt") and is(list, i + 3, ".") and is_name(list, i + 4)
-        and makers[list[i + 4].text] and ends_expression(list, (list[i + 5] or {}).partner or 0)
-      local last = makes and list[i + 5].partner
-      -- A method or an operator after the call may return something else.
-      local alone = last and not (list[last + 1] and list[last + 1].kind == "op"
-        and list[last + 1].text:find "^[:%.%[<>=~]")
-      if found[name] == nil then found[name] = alone or false end
-      found[name] = found[name] and alone or false
+      found[name] = found[name] ~= false and last and not goes_on(list, last) or false
+    elseif is_name(list, i) and is(list, i + 1, ",") and not is_member(list, i)
+        and not (list[i - 1] and list[i - 1].text:find "^[,{(%[]$") then
+      read_several(list, i, found)
     elseif is_name(list, i) and not is_member(list, i) and (is(list, i - 1, ",")
         or is(list, i + 1, ",") or is(list, i + 1, "in")) then
       found[list[i].text] = found[list[i].text] or false -- one of several names
@@ -89,6 +167,22 @@ local function tensors_of(list)
 end
 
 local rules = {}
+
+-- Returns what the call that ends with token i is, "x:sum(...)", if it gives a tensor; else nil.
+local function call_of_tensor(list, i, tensors)
+  local open = list[i] and list[i].text == ")" and list[i].partner
+  if not open or not is_name(list, open - 1) then return nil end
+  local name = list[open - 1].text
+  if is(list, open - 2, ".") then
+    local makes = is(list, open - 3, "lt") and makers[name] or is(list, open - 3, "F")
+    return makes and not is_member(list, open - 3) and list[open - 3].text .. "." .. name .. "(...)"
+  end
+  if not is(list, open - 2, ":") then return nil end
+  local known = is_name(list, open - 3) and not is_member(list, open - 3)
+    and tensors[list[open - 3].text]
+  if not reductions[name] and not (known and (results[name] or masks[name])) then return nil end
+  return (is_name(list, open - 3) and list[open - 3].text or "...") .. ":" .. name .. "(...)"
+end
 
 -- x[x == 0]: the key is one boolean.
 function rules.index(list, i, tensors, warn)
@@ -122,6 +216,13 @@ function rules.comparison(list, i, tensors, warn)
   local op = list[i].text
   if op ~= "==" and op ~= "~=" or list[i].kind ~= "op" or list[i].known then return end
   local left = is_name(list, i - 1) and not is_member(list, i - 1) and tensors[list[i - 1].text]
+  local call = call_of_tensor(list, i - 1, tensors)
+  if call and list[i + 1] and list[i + 1].kind == "number" then
+    local value = list[i + 1].text
+    return warn(list[i].line, ("%s gives a tensor, which never equals a number in Lua; compare "
+      .. "each element: :%s(%s), or one: :item() %s %s"):format(call, comparisons[op], value, op,
+      value))
+  end
   local right = is_name(list, i + 1) and tensors[list[i + 1].text]
     and not (list[i + 2] and list[i + 2].text:find "^[%.:%[%({]")
   local number = left and list[i + 1] and list[i + 1].kind == "number" and i - 1
@@ -141,11 +242,15 @@ function rules.negation(list, i, tensors, warn)
     return warn(list[i].line, ("%s is a tensor, so that not %s is false; invert each element: "
       .. "%s:logical_not()"):format(list[i + 1].text, list[i + 1].text, list[i + 1].text))
   end
-  local method = after == ":" and is_name(list, i + 3) and list[i + 3].text
-  local last = method and masks[method] and list[i + 4] and list[i + 4].partner
-  if not last or list[last + 1] and list[last + 1].text:find "^[%.:%[]" then return end
-  warn(list[i].line, ("not is false for a tensor; invert each element: %s:%s(...):logical_not()")
-    :format(list[i + 1].text, method))
+  local last, method = chain(list, i + 1)
+  if not method or comparisons[(list[last + 1] or {}).text] then return end
+  if method == "any" or method == "all" then
+    warn(list[i].line, ("not is false for a tensor; read its element: not ...:%s():item()")
+      :format(method))
+  elseif masks[method] then
+    warn(list[i].line, ("not is false for a tensor; invert each element: %s:%s(...):logical_not()")
+      :format(list[i + 1].text, method))
+  end
 end
 
 -- A bracket at the start of a line that calls the value before it.

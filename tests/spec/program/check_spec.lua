@@ -36,16 +36,27 @@ describe("--check warns of", function()
     warns("local x = lt.zeros(3)\nif x == 0 then end", "2: x is a tensor", "x:eq(0)",
       "x:item() == 0")
     warns("local x = lt.zeros{3, 4}\nreturn 1 ~= x", "x:ne(1)")
+    warns("local x, y = lt.zeros(3), lt.ones(3)\nif y == 0 then end", "2: y is a tensor")
+    warns("local x = lt.zeros(3)\nlocal y = x:sum()\nif y == 0 then end", "3: y is a tensor")
+    warns("local loss = F.mse_loss(a, b)\nif loss ~= 0 then end", "2: loss is a tensor")
+    warns("if x:sum() == 0 then end", "x:sum(...) gives a tensor", ":eq(0), or one: :item() == 0")
+    warns("if lt.zeros(1) == 1 then end", "lt.zeros(...) gives a tensor")
+    warns("local x = lt.zeros(3)\nif x:abs() == 1 then end", "2: x:abs(...) gives a tensor")
+    silent "if x:sum():item() == 0 or x:size(1) == 3 or x:abs() == 1 then end"
+    silent "local x, y = lt.zeros(3):numel(), f(lt.ones(3))\nif x == 0 or y == 0 then end"
+    silent "local x = lt.zeros(3)\nx, y = f()\nif x == 0 then end"
+    silent "local x = lt.zeros(3)\nlocal n = x:sum() and 3\nif n == 0 then end"
     silent "local x = lt.zeros(3):sum():item()\nif x == 0 then end"
     silent "local x = 3\nx = lt.zeros(3)\nif x == 0 then end"
     silent "local x = lt.zeros(3)\nlocal function f(x) return x == 0 end"
     silent "local x = lt.zeros(3)\nif x.ndim == 0 or x == nil then end"
-    silent "local x = lt.zeros(3) == 3\nif x == 0 then end"
+    silent "local x = lt.zeros(3) == y\nif x == 0 then end"
   end)
 
   it("not of a tensor", function()
     warns("local mask = lt.ones(3)\nprint(not mask)", "2: mask is a tensor", "mask:logical_not()")
     warns("print(not x:eq(1))", "x:eq(...):logical_not()")
+    warns("if not x:eq(1):any() then end", "not ...:any():item()")
     silent "print(not x:eq(1):any():item())"
     silent "local x = lt.ones(3)\nprint(not x.is_leaf, not x:is_contiguous())"
   end)
