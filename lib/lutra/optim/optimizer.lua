@@ -176,8 +176,17 @@ local function update_each(self, group)
   end
 end
 
+-- Makes the learning rate of a group, which programs change, a number again.
+local function read_lr(self, group)
+  local lr = base_settings.number_of(group.lr)
+  check(type(lr) == "number", "%s: step: expected a number for lr of a group, got %s", self.__name,
+    args.show(group.lr))
+  group.lr = lr
+end
+
 local function update_all(self)
   for _, group in ipairs(self.param_groups) do
+    if group.lr ~= nil and type(group.lr) ~= "number" then read_lr(self, group) end
     (self.update and update_each or batches.apply)(self, group)
   end
 end

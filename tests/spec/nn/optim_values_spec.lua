@@ -366,6 +366,23 @@ describe("an optimizer", function()
       function() optim.SGD({w}, {lr = lt.ones(2)}) end)
   end)
 
+  it("reads the lr of a group that was changed to a tensor", function()
+    local w = lt.ones(1, {requires_grad = true})
+    local optimizer = optim.SGD({w}, {lr = 1})
+    w.grad = lt.ones(1)
+    optimizer.param_groups[1].lr = lt.tensor(0.5)
+    optimizer:step()
+    assert.equal(0.5, w:item())
+    optimizer.param_groups[1].lr = "0.5"
+    fails('SGD: step: expected a number for lr of a group, got the string "0.5"',
+      function() optimizer:step() end)
+    assert.equal(0.5, w:item())
+    local Shrink = optim.Optimizer:extend("Shrink", "float factor = 0.5")
+    function Shrink.update(_, p, _, _, group) p:mul_(group.factor) end
+    Shrink({w}):step() -- a class without lr
+    assert.equal(0.25, w:item())
+  end)
+
   it("calls hooks around a step", function()
     local p = two()
     local optimizer, seen = optim.SGD({p}, {lr = 1}), {}
