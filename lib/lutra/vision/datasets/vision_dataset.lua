@@ -49,8 +49,8 @@ function VisionDataset:_find(name, folders, source)
       if files.kind(path) == "file" then return path end
     end
   end
-  return args.fail("%s: cannot find the file %s in %q\nhint: get it from %s",
-    getmetatable(self).__name, name, folders[1], source)
+  return args.fail('%s: cannot find the file %s in "%s"\nhint: get it from %s',
+    getmetatable(self).__name, name, table.concat(folders, '" or "'), source)
 end
 
 --- Returns the bytes of a file. Raises an error when it cannot be read.
