@@ -17,10 +17,13 @@ local nn, F, optim = lt.nn, lt.F, lt.optim
 local options = cli.parse(arg, {
   {"steps", 1000, "training steps", least = 1},
   {"batch-size", 64, "pairs per step", least = 1},
-  {"width", 64, "numbers per character", least = 4},
+  {"width", 64, "numbers per character, a multiple of 4", least = 4},
   {"device", "cpu", "device to train on: cpu, cuda or mps"},
   {"seed", 1, "seed of the random numbers"},
 })
+if options.width % 4 ~= 0 then
+  cli.fail(("--width: expected a multiple of 4, got %d"):format(options.width))
+end
 local device = cli.device(options.device)
 lt.manual_seed(options.seed)
 
