@@ -213,6 +213,17 @@ describe("a plot's text", function()
     contains(tostring(plot.figure()), "(nothing to draw)")
   end)
 
+  it("has at least two numbers at an axis", function()
+    local axes = require "lutra.internal.plot.axes"
+    for _, range in ipairs{{1, 30}, {0.3, 2.9}, {-7, 12}, {11, 19}, {1e6 + 1, 1e6 + 30}} do
+      for count = 2, 8 do
+        local ticks = axes.ticks(range[1], range[2], count)
+        assert.is_true(#ticks >= 2 and #ticks <= 2 * math.max(count, 4), #ticks)
+      end
+    end
+    assert.equal(1, #axes.ticks(2, 2.5, 3, true)) -- integers
+  end)
+
   it("is not wider than the terminal", function()
     local figure = plot.line({1, 2}, {title = ("t"):rep(300), xlabel = ("x"):rep(300),
       ylabel = ("y"):rep(300), label = ("l"):rep(300)})

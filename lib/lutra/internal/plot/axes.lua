@@ -42,7 +42,7 @@ local function label(value, step)
 end
 
 --- Returns a list of ticks {value, text}: round numbers in lo..hi, about `count`, at most twice as
--- many; with `whole`, integers only.
+-- many, and at least two where `count` is 2 and more; with `whole`, integers only.
 function axes.ticks(lo, hi, count, whole)
   local raw = half(lo, hi) / math.max(count, 1) * 2
   if whole then raw = math.max(raw, 1) end
@@ -56,6 +56,10 @@ function axes.ticks(lo, hi, count, whole)
     if value > hi + half(lo, hi) * 1e-9 then break end
     if value == 0 then value = 0.0 end -- not -0
     list[#list + 1] = {value = value, text = label(value, step)}
+  end
+  local is_finest = whole and step <= 1
+  if #list < 2 and count >= 2 and count < 8 and not is_finest then
+    return axes.ticks(lo, hi, count + 1, whole)
   end
   return list
 end
