@@ -48,21 +48,24 @@ local function reduced(rows, columns, lines)
   return out
 end
 
+local function value_of(bar) return ("%.6g"):format(bar.value) end
+
 -- Returns the lines of bars: a row for each, with its name and its value. Lengths are distances
 -- from the axis, s.floor.
 local function bar_lines(s, room)
-  local label_width, most = 0, 0
+  local label_width, value_width, most = 0, 0, 0
   for _, b in ipairs(s.bars) do
     label_width = math.max(label_width, texts.width(b.name))
+    value_width = math.max(value_width, #value_of(b))
     most = math.max(most, math.abs(b[3] - s.floor))
   end
   local lines = {}
   for i, b in ipairs(s.bars) do
     local length = most > 0 and math.floor(math.abs(b[3] - s.floor) / most
-      * math.max(room - label_width - 14, 4) + 0.5) or 0
+      * math.max(room - label_width - value_width - 2, 4) + 0.5) or 0
     local mark = texts.is_utf8() and "█" or "#"
     lines[i] = ("%s %s %s"):format(texts.pad(b.name, label_width, true),
-      paint(s.kind_of_color, mark:rep(length)), ("%.6g"):format(b.value))
+      paint(s.kind_of_color, mark:rep(length)), value_of(b))
   end
   return lines
 end

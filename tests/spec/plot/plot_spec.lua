@@ -224,6 +224,14 @@ describe("a plot's text", function()
     assert.equal(1, #axes.ticks(2, 2.5, 3, true)) -- integers
   end)
 
+  it("has bars as long as there is room", function()
+    local text = tostring(plot.bar({"a", "b"}, {1, 2}, {title = ("t"):rep(300)}))
+    local room = #text:match "^[^\n]+" -- the title is cut to it
+    local first, second = text:match "\na ([^ ]+) 1\nb ([^ ]+) 2$"
+    assert.is_true(math.abs(utf8.len(second) - (room - #"b " - #" 2")) <= 1, text)
+    assert.is_true(math.abs(#second - 2 * #first) <= 3)
+  end)
+
   it("is not wider than the terminal", function()
     local figure = plot.line({1, 2}, {title = ("t"):rep(300), xlabel = ("x"):rep(300),
       ylabel = ("y"):rep(300), label = ("l"):rep(300)})
