@@ -45,7 +45,9 @@ for name, p in net:named_parameters() do print(name, p.shape) end
 --> inner.weight	{3, 3}
 --> inner.bias	{3}
 print(net:num_parameters(), net:parameters()().device)  --> 15	cpu
-for name, b in net:named_buffers() do print(name, b.shape) end  --> count	{1}
+for name, b in net:named_buffers() do print(name, b.shape) end
+--> count	{1}
+--> mean	{3}
 for b in net:buffers() do assert(b) end
 
 -- Modules, parameters and buffers at a path
