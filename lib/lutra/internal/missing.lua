@@ -17,10 +17,7 @@ local replacements = {
     is_nonzero = "x:item() ~= 0", new = "x:new_empty(sizes), or x:new_tensor(data)",
     is_same_size = "x.shape == y.shape",
   },
-  ["lt.autograd"] = {
-    Variable = "the tensor itself", no_grad = "lt.no_grad(f)", enable_grad = "lt.enable_grad(f)",
-    set_grad_enabled = "lt.set_grad_enabled(flag, f)", inference_mode = "lt.inference_mode(f)",
-  },
+  ["lt.autograd"] = {Variable = "the tensor itself"},
   nn = {SyncBatchNorm = "nn.BatchNorm2d: there is one process"},
 }
 for prefix, dtype in pairs {Float = "float32", Double = "float64", Half = "float16", Long = "int64",
@@ -41,12 +38,21 @@ local function names_of(space)
   return sets[space]
 end
 
+-- Returns whether lt has a public function of this name.
+local function is_function(name)
+  if name:find "^_" then return false end
+  local found, value = pcall(function() return require("lutra")[name] end)
+  return found and type(value) == "function"
+end
+
 --- Returns "PyTorch has lt.foo; Lutra does not have it yet", or what to write instead, for a name
 -- in a namespace ("lt", "nn", "lt.linalg"; "x" for methods of tensors, "m" for those of modules);
--- nil for another name. Is called for names that do not exist.
+-- nil for another name. A function of lt that is no method is named for a tensor. Is called for
+-- names that do not exist.
 function missing.hint(space, name)
   local instead = replacements[space] and replacements[space][name]
   if instead then return "write " .. instead end
+  if space == "x" and is_function(name) then return ("write lt.%s(x, ...)"):format(name) end
   if not names_of(space)[name] then return nil end
   local is_method = space == "x" or space == "m"
   local code = space .. (is_method and ":" or ".") .. name .. (is_method and "()" or "")

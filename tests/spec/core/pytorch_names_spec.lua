@@ -26,6 +26,8 @@ describe("a name that only PyTorch has", function()
     fails('write lt.tensor(data, {dtype = "int64"})', function() return lt.LongTensor end)
     fails("write x.ndim, or x:dim()", function() return lt.zeros(2):ndimension() end)
     fails("write the tensor itself", function() return lt.autograd.Variable end)
+    local message = fails("write lt.isin(x, ...)", function() return lt.zeros(2).isin end)
+    assert.is_nil(message:find "did you mean")
   end)
 
   it("is recognized in each namespace", function()
