@@ -50,13 +50,18 @@ end
 --- Initializes an instance; the class calls it with the arguments of the constructor.
 function Transform.init() end
 
---- Returns the transform of a tensor; every class defines its own.
-function Transform:forward()
+--- Returns the transform of a tensor; every class defines its own, or _call, PyTorch's name of it.
+function Transform:forward(x)
+  if self._call then return self:_call(x) end
   args.fail("%s: cannot compute: the class has no method forward", self.__name)
 end
 
---- Returns the tensor whose transform is y; every class that is bijective defines its own.
-function Transform:inverse() args.fail("%s: cannot compute the inverse", self.__name) end
+--- Returns the tensor whose transform is y; every class that is bijective defines its own, or
+-- _inverse, PyTorch's name of it.
+function Transform:inverse(y)
+  if self._inverse then return self:_inverse(y) end
+  args.fail("%s: cannot compute the inverse", self.__name)
+end
 
 --- Returns log |det(dy / dx)| for y = t(x); every class that is bijective defines its own.
 function Transform:log_abs_det_jacobian()

@@ -311,6 +311,11 @@ describe("transforms of PyTorch " .. golden.version, function()
     function Cube.forward(_, x) return x ^ 3 end
     assert.equal(8, Cube()(lt.tensor(2.0)):item())
     fails("Cube: cannot compute the inverse", function() local _ = Cube().inv(lt.tensor(2.0)) end)
+    local Twice = T.Transform:extend "Twice" -- by PyTorch's names of the methods
+    function Twice._call(_, x) return x * 2 end
+    function Twice._inverse(_, y) return y / 2 end
+    assert.equal(6, Twice()(lt.tensor(3.0)):item())
+    assert.equal(3, Twice().inv(lt.tensor(6.0)):item())
   end)
 end)
 
