@@ -3,7 +3,8 @@
 --
 -- Invariant: element i is registered under the name tostring(i), unless it was given a name, and is
 -- also the value of the integer field i, so that list[i], #list and ipairs(list) work as on a Lua
--- list. list[-1] is the last element, list[-2] the one before it.
+-- list. list[-1] is the last element, list[-2] the one before it; list[{{1, 2}}] is a container of
+-- the first two.
 
 local args = require "lutra.internal.args"
 local Module = require "lutra.nn.module"
@@ -43,9 +44,39 @@ function List:__len()
   return count
 end
 
--- Reads list[i] when the integer field i is not set. Returns nil after the last module, as in a
+-- Returns the indices of list[{{first, last}}], both from 1 to n; first > last when it is empty.
+local function ends_of(class, key, n)
+  local range = key[1]
+  local valid = #key == 1 and args.is_plain(range) and #range <= 2
+  for _, i in ipairs(valid and range or {}) do valid = valid and math.type(i) == "integer" end
+  args.check(valid and range[1] ~= 0,
+    "%s: expected an index or a range {{first, last}} of integers, got %s", class.__name,
+    args.show(key))
+  local first, last = range[1] or 1, range[2] or range[1] or n
+  return math.max(from_end(first, n), 1), math.min(from_end(last, n), n)
+end
+
+-- Returns the name that an element was given, nil when it has only its number.
+local function name_in(fields, value)
+  for name, other in pairs(fields) do
+    if rawequal(value, other) and type(name) == "string" and not name:find "^%d+$" then
+      return name
+    end
+  end
+end
+
+-- Returns a container of the same class with the elements of a range, which it shares.
+local function slice(class, fields, key)
+  local first, last = ends_of(class, key, #fields)
+  local part = class()
+  for i = first, last do part:_add(name_in(fields, fields[i]), fields[i]) end
+  return part
+end
+
+-- Reads list[{{first, last}}], and list[i] when the integer field i is not set. Returns nil after the last module, as in a
 -- Lua list, so that ipairs ends; raises an error for an index below -n.
 function List.__get_item(class, fields, i)
+  if type(i) == "table" then return slice(class, fields, i) end
   local n = #fields
   if i >= 0 then return nil end
   args.check(i >= -n, "%s: expected an index from %d to %d, got %d", class.__name, -n, n, i)

@@ -123,11 +123,16 @@ local function set_field(self, name, value)
   end
 end
 
--- Implements `self.name = value` (__newindex). A container then updates its order (__changed).
+-- Lets a container update its order.
+local function changed(self)
+  local update = state_of(self).class.__changed
+  if update then update(self) end
+end
+
+-- Implements `self.name = value` (__newindex).
 local function assign(self, name, value)
   set_field(self, name, value)
-  local changed = state_of(self).class.__changed
-  if changed then changed(self) end
+  changed(self)
 end
 
 -- Removes a name, of a container's element; does nothing for a name that is not registered.
@@ -168,6 +173,7 @@ function Module:register_module(name, module)
     fail("register_module: expected a module for argument 'module', got %s", args.show(module))
   end
   register(self, name, module, "module")
+  changed(self)
 end
 Module.add_module = Module.register_module
 
@@ -271,11 +277,13 @@ end
 
 -- Returns the metatable of an instance's fields. A field that is not set is looked up in the
 -- class; where a parent class has a function __get_item(class, fields, i), that reads integer
--- fields. __names is the class, for completion and help, which call no functions.
+-- fields, and ranges such as {{1, 2}}. __names is the class, for completion and help, which call no functions.
 local function metatable_of_fields(class, get_item)
   if not get_item then return {__index = class} end
   return {__names = class, __index = function(fields, key)
-    if math.type(key) == "integer" then return get_item(class, fields, key) end
+    if math.type(key) == "integer" or args.is_plain(key) then
+      return get_item(class, fields, key)
+    end
     return class[key]
   end}
 end

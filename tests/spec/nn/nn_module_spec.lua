@@ -427,6 +427,39 @@ describe("containers", function()
     end
   end)
 
+  it("append the modules that add_module names", function()
+    local net = nn.Sequential(nn.Linear(2, 3))
+    net:add_module("relu", nn.ReLU())
+    net:add_module("out", nn.Linear(3, 4))
+    assert.equal(3, #net)
+    identical({net.relu, net.out}, {net[2], net[3]})
+    assert.same({5, 4}, {table.unpack(net(lt.ones(5, 2)).shape)})
+    net:add_module("relu", nn.Tanh())
+    assert.equal(3, #net)
+    assert.equal("Tanh", net[2]:type_name())
+  end)
+
+  it("give a container of a range", function()
+    local net = nn.Sequential({"a", nn.Linear(2, 3)}, nn.ReLU(), nn.Linear(3, 4), nn.Tanh())
+    local part = net[{{1, 3}}]
+    assert.equal(3, #part)
+    assert.is_true(part:isinstance(nn.Sequential))
+    assert.equal(net.a, part.a)
+    identical({net[1], net[2], net[3]}, {part[1], part[2], part[3]})
+    assert.equal("a.weight a.bias 3.weight 3.bias", names(part:named_parameters()))
+    assert.same({2, 4}, {table.unpack(part(lt.ones(2, 2)).shape)})
+    assert.equal("1.weight 1.bias", names(net[{{3, -1}}]:named_parameters()))
+    for range, count in pairs{[{}] = 4, [{2}] = 1, [{-2}] = 1, [{3, 9}] = 2, [{3, 2}] = 0} do
+      assert.equal(count, #net[{range}])
+    end
+    assert.equal(2, #nn.ModuleList{nn.ReLU(), nn.ReLU(), nn.ReLU()}[{{2, 3}}])
+    for _, key in ipairs{{}, {1, 2}, {{0, 1}}, {{1.5}}, {{1, 2, 3}}} do
+      fails("Sequential: expected an index or a range {{first, last}}", function()
+        return net[key]
+      end)
+    end
+  end)
+
   it("count from the end with negative indices", function()
     local a, b, c = nn.ReLU(), nn.Tanh(), nn.GELU()
     local Mlp = nn.Sequential:extend "Mlp"
