@@ -66,7 +66,9 @@ function strict_table.lazy(t, name, libraries)
         return value
       end
       local names = {}
-      for library in pairs(libraries) do names[#names + 1] = library end
+      for library in pairs(libraries) do
+        if rawget(self, library) == nil then names[#names + 1] = library end
+      end
       return strict_table.fail(self, name, key, names)
     end,
   })

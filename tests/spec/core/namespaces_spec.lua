@@ -142,4 +142,11 @@ x
       "total_: cannot write a result of shape {} into self, a tensor of shape {2}",
       "tensor{4., 6.}")
   end)
+
+  it("lists each of its few fields once, also those that were loaded", function()
+    local _ = lt.utils.checkpoint
+    local ok, message = pcall(function() return lt.utils.zzz end)
+    assert.is_false(ok)
+    has(message, "hint: its fields are checkpoint, data, tensorboard")
+  end)
 end)
