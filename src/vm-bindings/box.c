@@ -160,6 +160,7 @@ static int shape_index(lua_State *L) {
   if (lua_isinteger(L, 2)) {
     lua_Integer i = lua_tointeger(L, 2);
     if (i >= 0) return 0;
+    luaL_checktype(L, 1, LUA_TTABLE);
     lua_rawgeti(L, 1, (lua_Integer)lua_rawlen(L, 1) + 1 + i);
     return 1;
   }
