@@ -60,6 +60,11 @@ def main():
         torch.save(v, path("values_protocol%d.pt" % protocol), pickle_protocol=protocol)
     torch.save(torch.arange(3), path("tensor.pt"))
     torch.save(None, path("none.pt"))
+    z = torch.tensor([1 + 2j, 3 - 4j])
+    neg = z.clone().conj().imag
+    for name, zipped in (("lazy.pt", True), ("lazy_old.pt", False)):
+        torch.save({"z": z, "conj": z.conj(), "neg": neg, "part": neg[1:]}, path(name),
+                   _use_new_zipfile_serialization=zipped)
     torch.save(module(), path("module.pt"))
     torch.jit.save(torch.jit.script(module()), path("script.pt"))
     np.savez(path("arrays.npz"), a=np.asfortranarray(np.arange(6.0).reshape(2, 3)), b=np.arange(3, dtype=">i2"))

@@ -55,28 +55,35 @@ local function check_geometry(m, numel, offset, size, stride)
   end
 end
 
--- Returns the tensor of a geometry on a storage; under a dry run, true.
-local function rebuild(m, storage, offset, size, stride, requires_grad, dtype)
+-- Returns the tensor of a geometry on a storage; under a dry run, true. `metadata` tells whether
+-- its elements are still to be conjugated or negated; then the result is a copy.
+local function rebuild(m, storage, offset, size, stride, requires_grad, metadata, dtype)
   if pickle.kind(storage) ~= "storage" then m:fail "it has a tensor without a storage" end
   local flat = storage.tensor
   if not flat then return true end
   if dtype and dtype ~= flat.dtype then flat = flat:view(dtype) end
   check_geometry(m, flat:numel(), offset, size, stride)
-  local t = lt.no_grad(function() return lt.as_strided(flat, size, stride, offset):detach() end)
+  local t = lt.no_grad(function()
+    local view = lt.as_strided(flat, size, stride, offset):detach()
+    if type(metadata) ~= "table" then return view end
+    if metadata.conj == true then view = view:conj():resolve_conj() end
+    return metadata.neg == true and -view or view
+  end)
   return requires_grad == true and t:requires_grad_(true) or t
 end
 
 local functions = {}
 
-functions["torch._utils._rebuild_tensor_v2"] = function(m, storage, offset, size, stride, grad)
-  return rebuild(m, storage, offset, size, stride, grad)
+functions["torch._utils._rebuild_tensor_v2"] = function(m, storage, offset, size, stride, grad, _,
+  metadata)
+  return rebuild(m, storage, offset, size, stride, grad, metadata)
 end
 functions["torch._utils._rebuild_tensor"] = functions["torch._utils._rebuild_tensor_v2"]
 
 functions["torch._utils._rebuild_tensor_v3"] = function(m, storage, offset, size, stride, grad, _,
-  dtype)
+  dtype, metadata)
   local name = pickle.kind(dtype) == "global" and dtype.name or "?"
-  return rebuild(m, storage, offset, size, stride, grad, dtype_of(name) or m:refuse(name))
+  return rebuild(m, storage, offset, size, stride, grad, metadata, dtype_of(name) or m:refuse(name))
 end
 
 functions["torch._utils._rebuild_parameter"] = function(m, data, requires_grad)

@@ -102,6 +102,16 @@ for _, name in ipairs{"values.pt", "values_protocol3.pt", "values_protocol5.pt",
 end
 
 describe("lt.load of PyTorch's files", function()
+  it("has the elements of conjugated and negated tensors", function()
+    for _, name in ipairs{"lazy.pt", "lazy_old.pt"} do
+      local v = lt.load(folder .. name)
+      assert.is_true(lt.equal(lt.tensor{lt.complex(1, 2), lt.complex(3, -4)}, v.z))
+      assert.is_true(lt.equal(lt.tensor{lt.complex(1, -2), lt.complex(3, 4)}, v.conj))
+      assert.same({-2, 4}, v.neg:totable())
+      assert.same({4}, v.part:totable())
+    end
+  end)
+
   it("returns values that are no table", function()
     assert.same({0, 1, 2}, lt.load(folder .. "tensor.pt"):totable())
     assert.is_nil(lt.load(folder .. "none.pt"))
