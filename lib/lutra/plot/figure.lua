@@ -235,7 +235,7 @@ function Figure:contour(...)
   local m = matrix_of("contour", "z", z)
   local h, w = m:size(1), m:size(2)
   local function places(name, value, n)
-    if value == nil then return lt.arange(n):totable() end
+    if value == nil then return lt.arange(n, {device = "cpu"}):totable() end
     local list = numbers_of("contour", name, value)
     args.check(#list == n, "contour: expected %d numbers for argument '%s', got %d", n, name, #list)
     return list

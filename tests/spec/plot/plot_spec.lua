@@ -232,6 +232,15 @@ describe("a plot's text", function()
     assert.is_true(math.abs(#second - 2 * #first) <= 3)
   end)
 
+  it("does not depend on the default device", function()
+    local z = lt.arange(6.):reshape(2, 3)
+    for _, draw in ipairs{function() return plot.line{1, 2, 3} end,
+      function() return plot.hist{1, 2, 2} end, function() return plot.contour(z) end} do
+      assert.equal(tostring(draw()), tostring(lt.with_device("meta", draw)))
+      assert.equal(draw():svg(), lt.with_device("meta", draw):svg())
+    end
+  end)
+
   it("is not wider than the terminal", function()
     local figure = plot.line({1, 2}, {title = ("t"):rep(300), xlabel = ("x"):rep(300),
       ylabel = ("y"):rep(300), label = ("l"):rep(300)})

@@ -21,7 +21,7 @@ local function from_table(list, name)
       numbers[i] = lt.is_tensor(t) and t:numel() == 1 and t:item() or t
     end
   end
-  local ok, made = pcall(lt.tensor, numbers, {dtype = "float64"})
+  local ok, made = pcall(lt.tensor, numbers, {dtype = "float64", device = "cpu"})
   if not ok then fail("%s: cannot read the table as a list of numbers: %s", name, made) end
   return made
 end
