@@ -180,3 +180,27 @@ describe("transforms report", function()
     contains(message_of(F.to_dtype, image:float(), "int64", true), "to_dtype: cannot scale float32")
   end)
 end)
+
+describe("random transforms", function()
+  it("draw on the CPU, whatever the default device", function()
+    local corners = {{0, 0}, {7, 0}, {7, 5}, {0, 5}}
+    local calls = {
+      function() return T.RandomHorizontalFlip()(image) end,
+      function() return T.RandomOrder{T.RandomVerticalFlip(), T.RandomInvert()}(image) end,
+      function() return T.ColorJitter(0.5, 0.5, 0.5, 0.1)(image) end,
+      function() return T.RandomCrop(3)(image) end,
+      function() return T.AutoAugment()(image) end,
+      function() return (T.CutMix()(image:unsqueeze(1), lt.ones{1, 2, device = "cpu"})) end,
+      function() return T.functional.perspective(image, corners, corners) end,
+      function() return lt.vision.datasets.FakeData(2, {3, 4, 4})[1][1] end,
+    }
+    for i, call in ipairs(calls) do
+      lt.manual_seed(3)
+      local expected = call()
+      lt.manual_seed(3)
+      local out = lt.with_device("meta", call)
+      assert.equal("cpu", out.device, i)
+      assert.is_true(lt.equal(expected, out), i)
+    end
+  end)
+end)

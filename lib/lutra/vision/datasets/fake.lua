@@ -27,8 +27,9 @@ function FakeData:__len() return self.size end
 function FakeData:get(i)
   i = self:check_position(i)
   local generator = lt.Generator():manual_seed(self.random_offset + i)
-  local img = lt.randint(0, 255, self.image_size, {generator = generator, dtype = "uint8"})
-  local label = lt.randint(1, self.num_classes, {1}, {generator = generator}):item()
+  local img = lt.randint(0, 255, self.image_size, {generator = generator, dtype = "uint8",
+    device = "cpu"})
+  local label = lt.randint(1, self.num_classes, {1}, {generator = generator, device = "cpu"}):item()
   return self:_transformed(img, label)
 end
 

@@ -205,7 +205,7 @@ end
 augment.AutoAugment = define("AutoAugment", "'imagenet'|'cifar10'|'svhn' policy = 'imagenet', ",
   "nearest", space(usual, MOVES .. COLORS .. VALUES .. "Invert"), function(self, img)
     for _, step in ipairs(any_of(self.policies[self.policy])) do
-      if lt.rand(1):item() <= step[2] then
+      if transform.uniform(0, 1) <= step[2] then
         img = apply(self, img, self.space[step[1]], step[3], 10)
       end
     end

@@ -1,6 +1,5 @@
 --- Transforms that call other transforms: in order, at random, one of them.
 
-local lt = require "lutra"
 local args = require "lutra.internal.args"
 local transform = require "lutra.vision.transforms.transform"
 
@@ -75,7 +74,7 @@ containers.RandomChoice = print_list(transform.define("RandomChoice",
 --- transforms.RandomOrder{a, b, ...}: calls all transforms in random order.
 containers.RandomOrder = print_list(transform.define("RandomOrder", "list transforms",
   function(self, img)
-    for _, k in ipairs(lt.randperm(#self.transforms):totable()) do
+    for _, k in ipairs(transform.order(#self.transforms)) do
       img = self.transforms[k](img)
     end
     return img

@@ -70,7 +70,7 @@ local jitters = {{"brightness", 1.0}, {"contrast", 1.0}, {"saturation", 1.0}, {"
 -- each of them by a random factor, in random order. A number r is the range from 1 - r (at least 0)
 -- to 1 + r, for the hue from -r to r (at most 0.5); {low, high} are its ends.
 conversions.ColorJitter = define("ColorJitter", JITTER, function(self, img)
-  for _, k in ipairs(lt.randperm(4):totable()) do
+  for _, k in ipairs(transform.order(4)) do
     local name = jitters[k][1]
     local range = self[name]
     if range then img = F["adjust_" .. name](img, transform.uniform(range[1], range[2])) end

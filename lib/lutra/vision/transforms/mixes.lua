@@ -38,7 +38,8 @@ local function define(name, mix)
 
   function class:forward(x, labels)
     local rows = rows_of(self, x, labels)
-    local share = lt.distributions.Beta(self.alpha, self.alpha):sample():item()
+    local alpha = lt.tensor(self.alpha, {dtype = "float64", device = "cpu"})
+    local share = lt.distributions.Beta(alpha, alpha):sample():item()
     local images
     images, share = mix(x, share)
     return images, mixed(rows, share)

@@ -65,7 +65,7 @@ end
 --- Returns the class of a transform that calls apply(self, img) with probability self.p.
 function transform.define_random(name, signature, apply, check)
   return transform.define(name, signature, function(self, img)
-    if lt.rand(1):item() >= self.p then return img end
+    if transform.uniform(0, 1) >= self.p then return img end
     return apply(self, img)
   end, function(self)
     args.check(self.p >= 0 and self.p <= 1,
@@ -75,12 +75,17 @@ function transform.define_random(name, signature, apply, check)
 end
 
 --- Returns a random number from low to high.
-function transform.uniform(low, high) return low + (high - low) * lt.rand(1):item() end
+function transform.uniform(low, high)
+  return low + (high - low) * lt.rand(1, {device = "cpu"}):item()
+end
 
 --- Returns a random integer from 0 to last.
 function transform.offset(last)
-  return last > 0 and lt.randint(0, last, {1}):item() or 0
+  return last > 0 and lt.randint(0, last, {1}, {device = "cpu"}):item() or 0
 end
+
+--- Returns the list of the integers from 1 to n in random order.
+function transform.order(n) return lt.randperm(n, {device = "cpu"}):totable() end
 
 --- Returns x rounded to an integer.
 function transform.round(x) return math.tointeger((x + 0.5) // 1) end

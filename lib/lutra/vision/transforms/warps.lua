@@ -148,8 +148,8 @@ local function coefficients(starts, ends)
     a[2 * i] = {0, 0, 0, x, y, 1, -v * x, -v * y}
     b[2 * i - 1], b[2 * i] = u, v
   end
-  return lt.linalg.solve(lt.tensor(a, {dtype = "float64"}), lt.tensor(b, {dtype = "float64"}))
-    :totable()
+  local options = {dtype = "float64", device = "cpu"}
+  return lt.linalg.solve(lt.tensor(a, options), lt.tensor(b, options)):totable()
 end
 
 local function check_points(name, points)
