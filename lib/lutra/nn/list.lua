@@ -73,8 +73,8 @@ local function slice(class, fields, key)
   return part
 end
 
--- Reads list[{{first, last}}], and list[i] when the integer field i is not set. Returns nil after the last module, as in a
--- Lua list, so that ipairs ends; raises an error for an index below -n.
+-- Reads list[{{first, last}}], and list[i] when the integer field i is not set. Returns nil after
+-- the last module, as in a Lua list, so that ipairs ends; raises an error for an index below -n.
 function List.__get_item(class, fields, i)
   if type(i) == "table" then return slice(class, fields, i) end
   local n = #fields

@@ -277,7 +277,8 @@ end
 
 -- Returns the metatable of an instance's fields. A field that is not set is looked up in the
 -- class; where a parent class has a function __get_item(class, fields, i), that reads integer
--- fields, and ranges such as {{1, 2}}. __names is the class, for completion and help, which call no functions.
+-- fields, and ranges such as {{1, 2}}. __names is the class, for completion and help, which call no
+-- functions.
 local function metatable_of_fields(class, get_item)
   if not get_item then return {__index = class} end
   return {__names = class, __index = function(fields, key)
