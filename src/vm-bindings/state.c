@@ -93,7 +93,7 @@ void lt_lua_end_state(lt_Lua *S) {
   th->inference_on = th->own_inference_on;
   th->autocast = (lt_Autocast){0};
   lt_autocast_clear_cache();
-  (void)lt_autograd_pack_by(NULL, NULL);
+  free(lt_autograd_pack_by(NULL, NULL)); /* hooks.c: an EntryRef of this state */
   lt_memory_on_pressure(NULL, NULL);
   lt_memory_on_where(NULL, NULL);
 }

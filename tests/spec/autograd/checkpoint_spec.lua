@@ -1,6 +1,7 @@
 -- Saved tensors: hooks, checkpoints, anomaly detection, once_differentiable.
 local lt = require "lutra"
 local nn = lt.nn
+local programs = require "program_support"
 local graph = lt.autograd.graph
 local checkpoint = lt.utils.checkpoint
 
@@ -56,6 +57,20 @@ describe("saved_tensors_hooks", function()
     x:exp()
     assert.equal(2, outer)
     assert.equal(1, inner)
+  end)
+
+  it("may be active when the program ends", function()
+    -- The debug build fails here when the functions are not freed.
+    local file = programs.file([[
+      local lt = require "lutra"
+      local function same(t) return t end
+      local scope = coroutine.wrap(function()
+        lt.autograd.graph.saved_tensors_hooks(same, same, coroutine.yield)
+      end)
+      scope()
+      print(#lt.ones{2, requires_grad = true}:exp())]], ".lua")
+    local result = programs.run(programs.quote(file))
+    assert.are.same({0, "2\n", ""}, {result.status, result.out, result.err})
   end)
 
   it("reports errors of the hooks", function()
