@@ -15,7 +15,7 @@
 /* The tensors at one index of the lists. */
 typedef struct Job {
   int64_t first; /* number of its first element among those of all jobs */
-  bool dense;    /* no tensor needs blocks */
+  bool dense;    /* no tensor needs blocks, and all lists or no optional ones are given */
   lt_Dtype compute;
   char *data[LT_MAP_TENSORS]; /* NULL: this list is not given */
 } Job;
@@ -24,6 +24,7 @@ typedef struct Plan {
   const lt_Call *call;
   int id, lists, jobs;
   unsigned written;
+  bool uniform;  /* all of the optional lists are given, or none */
   int64_t numel; /* elements of all jobs */
   Job *job;
   double numbers[LT_MAP_NUMBERS];
@@ -89,7 +90,7 @@ static void run_block(const Plan *p, int i, int64_t from, int64_t n,
 static void run_dense(const Plan *p, const Job *job, int64_t from, int64_t n) {
   char *memory[LT_MAP_TENSORS];
   int64_t size = (int64_t)lt_dtype_size(job->compute);
-  for (int k = 0; k < p->lists; k++) memory[k] = job->data[k] + from * size;
+  for (int k = 0; k < p->lists; k++) memory[k] = job->data[k] ? job->data[k] + from * size : NULL;
   vectors_of(job)->map[p->id](n, memory, p->written, p->numbers);
 }
 
@@ -132,11 +133,11 @@ static void open_jobs(Plan *p) {
     Job *job = &p->job[i];
     job->first = p->numel;
     job->compute = lt_dtype_compute(lt_map_tensor(p->call, 0, i)->dtype);
-    job->dense = true;
+    job->dense = p->uniform;
     for (int k = 0; k < p->lists; k++) {
       lt_Tensor *t = lt_map_tensor(p->call, k, i);
       job->data[k] = t ? lt_tensor_data(t) : NULL;
-      job->dense &= t && t->dtype == job->compute && lt_tensor_is_contiguous(t);
+      job->dense &= !t || (t->dtype == job->compute && lt_tensor_is_contiguous(t));
     }
     p->numel += lt_map_tensor(p->call, 0, i)->numel;
   }
@@ -147,6 +148,7 @@ bool lt_cpu_map(lt_Call *c) {
   Plan p = {.call = c, .id = lt_map_id(c->op), .jobs = lt_map_count(c)};
   p.lists = lt_map_info(p.id)->tensors;
   p.written = lt_map_written(c);
+  p.uniform = lt_map_uniform(c);
   p.job = p.jobs <= FEW ? few : malloc((size_t)p.jobs * sizeof *p.job);
   if (!p.job) return lt_fail_memory();
   lt_map_numbers(c, p.numbers);

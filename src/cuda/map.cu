@@ -23,6 +23,7 @@
 #define WRITES(x)                                                                                  \
   T &x = values_[offsetof(Tensors, x) / sizeof(void *)][j_];                                       \
   (void)x;
+#define WRITES_OPTIONAL WRITES
 #define LET(x, ...) const T x = (T)(__VA_ARGS__);
 #define SET(x, ...) x = (T)(__VA_ARGS__);
 #define LT_MAP(name, tensors, numbers, text, ...)                                                  \
@@ -42,6 +43,7 @@ namespace {
 #undef ONCE
 #undef READS
 #undef WRITES
+#undef WRITES_OPTIONAL
 #undef LET
 #undef SET
 

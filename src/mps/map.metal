@@ -18,6 +18,7 @@
 /* The numbers of a row's tensors and numbers, by name. */
 #define READS(x)     x,
 #define WRITES(x)    x,
+#define WRITES_OPTIONAL WRITES
 #define GIVEN(x)     x,
 #define ONCE(x, ...) x,
 #define LT_MAP(name, tensors, numbers, ...)                                                        \
@@ -30,6 +31,7 @@
 #include "ops.def"
 #undef READS
 #undef WRITES
+#undef WRITES_OPTIONAL
 #undef GIVEN
 #undef ONCE
 
@@ -44,6 +46,7 @@
 #define WRITES(x)                                                                                  \
   thread T &x = values_[Tensors::x];                                                               \
   (void)x;
+#define WRITES_OPTIONAL WRITES
 #define LET(x, ...) const T x = (T)(__VA_ARGS__);
 #define SET(x, ...) x = (T)(__VA_ARGS__);
 #define LT_MAP(name, tensors, numbers, text, ...)                                                  \
@@ -57,6 +60,7 @@
 #undef ONCE
 #undef READS
 #undef WRITES
+#undef WRITES_OPTIONAL
 #undef LET
 #undef SET
 

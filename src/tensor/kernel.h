@@ -158,6 +158,8 @@ static inline lt_Tensor *lt_map_tensor(const lt_Call *c, int k, int i) {
 }
 /* Returns the lists that the map writes: a bit for each. */
 unsigned lt_map_written(const lt_Call *c);
+/* Returns whether all of the optional lists are given, or none. */
+bool lt_map_uniform(const lt_Call *c);
 /* Returns the number of tensors in each list. */
 static inline int lt_map_count(const lt_Call *c) { return c->arg[0].count; }
 

@@ -33,12 +33,14 @@
 
 #define READS(x)                            "READS " #x ", "
 #define WRITES(x)                           "WRITES " #x ", "
+#define WRITES_OPTIONAL(x)                  "WRITES_OPTIONAL " #x ", "
 #define GIVEN(x)                            "GIVEN " #x ", "
 #define ONCE(x, ...)                        ""
 #define LT_MAP(name, tensors, numbers, ...) static const char names_##name[] = tensors numbers;
 #include "ops.def"
 #undef READS
 #undef WRITES
+#undef WRITES_OPTIONAL
 #undef GIVEN
 #undef ONCE
 
@@ -60,6 +62,18 @@ int lt_map_id(lt_OpId op) {
 const lt_MapInfo *lt_map_info(int id) { return &maps[id]; }
 
 unsigned lt_map_written(const lt_Call *c) { return c->signature->written; }
+
+bool lt_map_uniform(const lt_Call *c) {
+  bool given = false, absent = false;
+  for (int k = 0; k < maps[lt_map_id(c->op)].tensors; k++) {
+    if (!c->signature->param[k].optional) continue;
+    if (c->arg[k].kind == LT_ARG_TENSORS)
+      given = true;
+    else
+      absent = true;
+  }
+  return !(given && absent);
+}
 
 /* Returns a number argument as a double. */
 static double number_of(const lt_Arg *a) {

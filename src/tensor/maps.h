@@ -9,10 +9,11 @@ enum {
   LT_MAP_COUNT
 };
 
-#define READS(x)     const void *x;
-#define WRITES(x)    void *x;
-#define GIVEN(x)     double x;
-#define ONCE(x, ...) double x;
+#define READS(x)        const void *x;
+#define WRITES(x)       void *x;
+#define WRITES_OPTIONAL WRITES
+#define GIVEN(x)        double x;
+#define ONCE(x, ...)    double x;
 #define LT_MAP(name, tensors, numbers, ...)                                                        \
   typedef struct lt_MapTensors_##name {                                                            \
     tensors                                                                                        \
@@ -23,6 +24,7 @@ enum {
 #include "ops.def"
 #undef READS
 #undef WRITES
+#undef WRITES_OPTIONAL
 #undef GIVEN
 #undef ONCE
 

@@ -59,7 +59,8 @@ static void maps_fit_their_signatures(void) {
       bool tensor = i < m->tensors;
       snprintf(names, sizeof names, "GIVEN %s", g->param[i].name);
       if (tensor)
-        CHECK((strncmp(s, "WRITES", 6) == 0) == g->param[i].written);
+        CHECK((strncmp(s, "WRITES", 6) == 0) == g->param[i].written &&
+              (strncmp(s, "WRITES_OPTIONAL", 15) == 0) == g->param[i].optional);
       else
         CHECK(strlen(names) == (size_t)(end - s) && strncmp(s, names, strlen(names)) == 0);
       lt_ParamType type = g->param[i].type;

@@ -234,7 +234,8 @@ static inline __attribute__((always_inline, unused)) void fill_up(int64_t n, T *
 /* ---- maps ------------------------------------------------------------------------------------ */
 
 /* A map: its numbers, then for each element its values and the expressions. The remaining n % LANES
- * elements are processed in a padded group. */
+ * elements are processed in a padded group. Two loops: groups_of_NAME with all lists, plain_NAME
+ * without the optional ones. */
 #ifdef LT_IS_FLOAT
 #define GIVEN(x)                                                                                   \
   const T x = (T)k_->x;                                                                            \
@@ -243,20 +244,28 @@ static inline __attribute__((always_inline, unused)) void fill_up(int64_t n, T *
 #define READS(x)                                                                                   \
   const T x = ((const T *)at_.x)[i_];                                                              \
   (void)x;
-#define WRITES(x)                                                                                  \
-  T x = ((T *)at_.x)[i_];                                                                          \
+#define WRITES_IF(x, given)                                                                        \
+  enum { HAS_##x = given };                                                                        \
+  T x = HAS_##x ? ((T *)at_.x)[i_] : (T)0;                                                         \
   (void)x;
-#define LET(x, ...) const T x = (T)(__VA_ARGS__);
-#define SET(x, ...) ((T *)at_.x)[i_] = x = (T)(__VA_ARGS__);
-#define LT_MAP(name, tensors, numbers, text, ...)                                                  \
-  static __attribute__((noinline)) void groups_of_##name(int64_t n_, lt_MapTensors_##name at_,     \
-                                                         const lt_MapNumbers_##name *k_) {         \
-    enum { LT_NEAR = false };                                                                      \
+#define WRITES(x)          WRITES_IF(x, true)
+#define WRITES_OPTIONAL(x) WRITES_IF(x, ALL)
+#define LET(x, ...)        const T x = (T)(__VA_ARGS__);
+#define SET(x, ...)                                                                                \
+  x = (T)(__VA_ARGS__);                                                                            \
+  if (HAS_##x) ((T *)at_.x)[i_] = x;
+#define MAP_LOOP(loop, all, name, tensors, numbers, text)                                          \
+  static __attribute__((noinline)) void loop##_##name(int64_t n_, lt_MapTensors_##name at_,        \
+                                                      const lt_MapNumbers_##name *k_) {            \
+    enum { LT_NEAR = false, ALL = all };                                                           \
     numbers _Pragma("omp simd")                                                                    \
     for (int64_t i_ = 0; i_ < n_; i_++) {                                                          \
       tensors text                                                                                 \
     }                                                                                              \
-  }                                                                                                \
+  }
+#define LT_MAP(name, tensors, numbers, text, ...)                                                  \
+  MAP_LOOP(groups_of, true, name, tensors, numbers, text)                                          \
+  MAP_LOOP(plain, false, name, tensors, numbers, text)                                             \
   static void map_##name(int64_t n, char *const *memory, unsigned written,                         \
                          const double *numbers_) {                                                 \
     enum { COUNT = sizeof(lt_MapTensors_##name) / sizeof(void *) };                                \
@@ -264,20 +273,26 @@ static inline __attribute__((always_inline, unused)) void fill_up(int64_t n, T *
     const int64_t whole = n / LANES * LANES, left = n - whole;                                     \
     T rest[COUNT][LANES];                                                                          \
     void *tail[COUNT];                                                                             \
+    bool all = true;                                                                               \
+    for (int j = 0; j < COUNT; j++) all &= memory[j] != NULL;                                      \
     lt_MapTensors_##name at;                                                                       \
     memcpy(&at, memory, sizeof at);                                                                \
-    groups_of_##name(whole, at, k);                                                                \
+    (all ? groups_of_##name : plain_##name)(whole, at, k);                                         \
     if (left == 0) return;                                                                         \
     for (int j = 0; j < COUNT; j++) {                                                              \
-      fill_up(left, rest[j], (const T *)memory[j] + whole);                                        \
+      if (memory[j]) fill_up(left, rest[j], (const T *)memory[j] + whole);                         \
       tail[j] = rest[j];                                                                           \
     }                                                                                              \
     memcpy(&at, tail, sizeof at);                                                                  \
-    groups_of_##name(LANES, at, k);                                                                \
+    (all ? groups_of_##name : plain_##name)(LANES, at, k);                                         \
     for (int j = 0; j < COUNT; j++)                                                                \
-      if (written >> j & 1) memcpy((T *)memory[j] + whole, rest[j], (size_t)left * sizeof(T));     \
+      if (memory[j] && written >> j & 1)                                                           \
+        memcpy((T *)memory[j] + whole, rest[j], (size_t)left * sizeof(T));                         \
   }
 #include "ops.def"
+#undef MAP_LOOP
+#undef WRITES_IF
+#undef WRITES_OPTIONAL
 #undef GIVEN
 #undef ONCE
 #undef READS
