@@ -73,6 +73,13 @@ local function list_names(what, names)
   return ("\n  %s: %s"):format(what, table.concat(names, ", "))
 end
 
+-- The metatable of what load_state_dict returns: it prints PyTorch's sentence, or the names.
+local keys_meta = {__tostring = function(keys)
+  local text = list_names("missing", keys.missing_keys)
+    .. list_names("unexpected", keys.unexpected_keys)
+  return text == "" and "<All keys matched successfully>" or "keys that did not match:" .. text
+end}
+
 -- Returns why `given` cannot become the value of `own_value`, or nil when it can. The parameters
 -- that a lazy module does not have yet, `lazy`, take any shape.
 local function mismatch(own_value, given, assigning, lazy)
@@ -211,7 +218,7 @@ function Module:load_state_dict(given, ...)
       strict and prefix_hint(missing, unexpected) or "")
   end
   store(tensors, extra, lazy, state, assigning)
-  local keys = {missing_keys = missing, unexpected_keys = unexpected}
+  local keys = setmetatable({missing_keys = missing, unexpected_keys = unexpected}, keys_meta)
   for module in self:modules() do hooks.run(module, "load_state_dict_post", keys) end
   return keys
 end
