@@ -62,14 +62,23 @@ local function batched_grad(run, grad_outputs, retain)
   return result, count
 end
 
+-- Returns what an iterator such as m:parameters() gives, as a list.
+local function list_of(iterator)
+  local list = {}
+  for x in iterator do list[#list + 1] = x end
+  return list
+end
+
 --- lt.autograd.grad(outputs, inputs, {grad_outputs, retain_graph = create_graph, create_graph =
 -- false, allow_unused = false, is_grads_batched = false, materialize_grads = false}): returns the
 -- gradients of sum(outputs * grad_outputs) with respect to `inputs`, without changing any `.grad`:
--- a tensor for a tensor, a list for a list. The gradient of an input that the outputs do not depend
--- on is an error, nil with allow_unused, or zeros with materialize_grads. With is_grads_batched the
--- gradients are computed for each entry of grad_outputs along their first dimension, and stacked.
+-- a tensor for a tensor, a list for a list or an iterator such as net:parameters(). The gradient
+-- of an input that the outputs do not depend on is an error, nil with allow_unused, or zeros with
+-- materialize_grads. With is_grads_batched the gradients are computed for each entry of
+-- grad_outputs along their first dimension, and stacked.
 function autograd.grad(...)
   local outputs, inputs, grads, retain, create, unused, batched, materialize = parse_grad(...)
+  if args.is_callable(inputs) then inputs = list_of(inputs) end
   args.check(not materialize or unused ~= false,
     "grad: cannot materialize gradients of unused inputs with allow_unused = false")
   local function run(given, keep)

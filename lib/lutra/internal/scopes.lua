@@ -79,14 +79,21 @@ end
 local autocast_options -- its parser
 
 --- autocast(device_type, {dtype, enabled = true, cache_enabled = true}, f, ...), or
--- autocast(device_type, dtype, f, ...): calls f(...) with ops on this device type, "cpu", "cuda" or
--- "mps", in mixed precision; returns what f returns. Ops of PyTorch's list for it, such as linear
--- and conv2d, run in `dtype` (bfloat16 on the CPU, float16 on GPUs; "bfloat16" or "float16"), ops
--- that need it in float32, others in the dtypes that their tensors have. Casts are differentiable;
--- those of weights are cached until the outermost scope ends. With enabled = false ops run as they
--- are, for a part of an outer scope. The table of options may be omitted.
+-- autocast(device_type, dtype, f, ...), or autocast({device_type = , dtype = }, f, ...): calls
+-- f(...) with ops on this device type, "cpu", "cuda" or "mps", in mixed precision; returns what f
+-- returns. Ops of PyTorch's list for it, such as linear and conv2d, run in `dtype` (bfloat16 on
+-- the CPU, float16 on GPUs; "bfloat16" or "float16"), ops that need it in float32, others in the
+-- dtypes that their tensors have. Casts are differentiable; those of weights are cached until the
+-- outermost scope ends. With enabled = false ops run as they are, for a part of an outer scope.
+-- The table of options may be omitted.
 function scopes.autocast(device_type, options, f, ...)
   local args = require "lutra.internal.args"
+  if args.is_plain(device_type) then
+    local given = {}
+    for name, value in pairs(device_type) do given[name] = value end
+    given.device_type, given[1] = nil, nil
+    return scopes.autocast(device_type.device_type or device_type[1], given, options, f, ...)
+  end
   if args.is_callable(options) and not args.is_plain(options) then
     return scopes.autocast(device_type, {}, options, f, ...)
   end

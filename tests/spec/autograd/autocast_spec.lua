@@ -198,6 +198,7 @@ describe("autocast", function()
 
   it("states what it expects", function()
     assert.matches("'device_type'", fails(lt.autocast, "tpu", {}, print), 1, true)
+    assert.matches("'device_type'", fails(lt.autocast, {dtype = "bfloat16"}, print), 1, true)
     assert.matches('"bfloat16" or "float16"', fails(lt.autocast, "cpu", {dtype = "float64"}, print),
       1, true)
     assert.matches("expected a function for argument 'f'", fails(lt.autocast, "cpu", {}), 1, true)
@@ -275,5 +276,16 @@ describe("layers under autocast", function()
     function SelfAttention:forward(t) return (self.inner(t, t, t)) end
     assert.equal("bfloat16", run(SelfAttention():to(on), x))
     assert.equal("float32", run(nn.TransformerEncoderLayer(4, 2, 8):to(on), x))
+  end)
+end)
+
+describe("lt.autocast with its device type in the table", function()
+  it("calls the function with its arguments", function()
+    local net, x = nn.Linear(2, 2):to(on), lt.ones{1, 2, device = on}
+    local options = {device_type = kind, dtype = "bfloat16"}
+    assert.equal("bfloat16", lt.autocast(options, net, x).dtype)
+    assert.same({device_type = kind, dtype = "bfloat16"}, options)
+    assert.equal("bfloat16", lt.autocast({kind, dtype = "bfloat16"}, net, x).dtype)
+    assert.equal("float32", lt.autocast({device_type = kind, enabled = false}, net, x).dtype)
   end)
 end)

@@ -37,6 +37,17 @@ describe("backward", function()
 end)
 
 describe("autograd.grad", function()
+  it("takes the iterator of a module's parameters", function()
+    local net, x = lt.nn.Linear(2, 1), lt.ones(3, 2)
+    local grads = lt.autograd.grad(net(x):sum(), net:parameters())
+    assert.same({{{3, 3}}, {3}}, {grads[1]:totable(), grads[2]:totable()})
+    grads = lt.autograd.grad(net.bias:sum(), net:parameters(), {materialize_grads = true})
+    assert.same({{{0, 0}}, {1}}, {grads[1]:totable(), grads[2]:totable()})
+    local ok, message = pcall(lt.autograd.grad, net(x):sum(), function() return nil end)
+    assert.is_false(ok)
+    assert.matches("^.*grad: ", message)
+  end)
+
   it("materializes gradients that are missing as zeros", function()
     local x, w = lt.ones{2, requires_grad = true}, lt.ones{3, requires_grad = true}
     local list = lt.autograd.grad((x * 3):sum(), {x, w}, {materialize_grads = true})
