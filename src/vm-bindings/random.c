@@ -77,10 +77,15 @@ static int set_rng_state(lua_State *L) {
 
 /* ---- generators ------------------------------------------------------------------------------ */
 
-static const char generator_signature[] = "(int? seed = nil) -> nil";
+static const char generator_signature[] = "(int? seed = nil, device? device = nil) -> nil";
 
+/* The device, PyTorch's only argument, is checked; a generator serves tensors on all devices. */
 static int generator_new(lua_State *L) {
   lt_LuaArgs a;
+  if (lua_type(L, 1) == LUA_TSTRING) { /* Generator("cuda") */
+    lua_pushnil(L);
+    lua_insert(L, 1);
+  }
   lt_lua_arguments(L, &a, "Generator", lt_lua_signature(L, generator_signature), false);
   uint64_t first = a.arg[0].kind == LT_ARG_INT ? (uint64_t)a.arg[0].i : lt_random_seed() >> 1;
   lt_Generator **g = lua_newuserdatauv(L, sizeof *g, 0);

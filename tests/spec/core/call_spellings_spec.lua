@@ -153,8 +153,11 @@ describe("a setting", function()
     assert.equal(6, g:initial_seed())
     g:set_state{state = state}
     assert.equal(5, g:initial_seed())
+    assert.equal(5, lt.Generator{seed = 5, device = "cpu"}:initial_seed())
+    assert.equal(6, lt.Generator("cpu"):manual_seed(6):initial_seed())
     fails("Generator: expected an integer for argument 'seed', got the string \"x\"", lt.Generator,
-      "x")
+      {seed = "x"})
+    fails("Generator: expected an available device, got \"x\"", lt.Generator, "x")
     fails("manual_seed: expected an integer for argument 'seed', got 0.5", g.manual_seed, g, 0.5)
     fails("seed: expected at most 1 argument (self), got 2", g.seed, g, 1)
     fails("abs: expected at most 1 argument (self), got 2", lt.complex(1, 2).abs,
