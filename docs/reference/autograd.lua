@@ -9,6 +9,14 @@ print(lt.autograd.grad((x ^ 3):sum(), x))  --> tensor{ 3., 12., 27.}
 local g = lt.autograd.grad((x ^ 3):sum(), x, {create_graph = true})
 print(lt.autograd.grad(g:sum(), x))  --> tensor{ 6., 12., 18.}
 
+-- Each row of a Jacobian
+local y = x ^ 2
+print(lt.autograd.grad(y, x, {grad_outputs = lt.eye(3), is_grads_batched = true})[2])
+--> tensor{0., 4., 0.}
+
+-- The scopes of lt under their names in PyTorch
+print(lt.autograd.set_grad_enabled(false, function() return (x * 2).requires_grad end))  --> false
+
 -- The backward pass of several tensors
 lt.autograd.backward{(x * 2):sum(), (x * 3):sum()}
 print(x.grad)  --> tensor{5., 5., 5.}

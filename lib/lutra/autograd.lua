@@ -404,10 +404,9 @@ autograd.Function = Function
 --- lt.autograd.gradcheck and gradgradcheck: see lutra.autograd.gradcheck.
 for name, f in pairs(require "lutra.autograd.gradcheck") do autograd[name] = f end
 for name, f in pairs(require "lutra.autograd.anomaly") do autograd[name] = f end
-for _, name in ipairs {"no_grad", "enable_grad", "inference_mode"} do
+for _, name in ipairs {"no_grad", "enable_grad", "set_grad_enabled", "inference_mode"} do
   autograd[name] = scopes[name]
 end
-autograd.set_grad_enabled = core.set_grad_enabled
 autograd.functional = require "lutra.autograd.functional"
 autograd.graph = require "lutra.autograd.graph"
 
