@@ -64,16 +64,20 @@ explain.add(function(a, b)
 end)
 
 --- Returns a subclass. `settings` is the signature of its settings, each with a default, as
--- args.signature takes it: "float(>=0) lr = 0.001, bool maximize = false".
+-- args.signature takes it: "float(>=0) lr = 0.001, bool maximize = false". Without it a class has
+-- the settings of its parent; one that extends optim.Optimizer itself gives the defaults as PyTorch
+-- does, optim.Optimizer.init(self, params, defaults), in its init.
 function Optimizer:extend(name, settings)
   args.expect(type(name) == "string", "extend", "a string", "name", name)
-  args.expect(type(settings) == "string", "extend", 'a signature such as "float lr = 0.1"',
-    "settings", settings)
-  local class = {__name = name, __tostring = self.__tostring,
-    read = args.signature(name, "data? params = nil, " .. settings),
-    read_settings = args.signature(name, settings)}
+  args.expect(settings == nil or type(settings) == "string", "extend",
+    'a signature such as "float lr = 0.1"', "settings", settings)
+  local class = {__name = name, __tostring = self.__tostring}
+  if settings then
+    class.read = args.signature(name, "data? params = nil, " .. settings)
+    class.read_settings = args.signature(name, settings)
+    class.options = args.describe(class.read_settings)
+  end
   class.__index = class
-  class.options = args.describe(class.read_settings)
   return setmetatable(class, {
     __index = self, __name = "class " .. name,
     __tostring = function() return "class optim." .. name end,
@@ -102,7 +106,26 @@ local function by_name(self, ...)
 end
 
 --- Returns all settings of a group from a table of some of them. Raises an error for a wrong one.
-function Optimizer:complete(given) return by_name(self, self.read_settings(given)) end
+function Optimizer:complete(given)
+  if not self.read_settings then return given end -- a class without a signature
+  return by_name(self, self.read_settings(given))
+end
+
+-- A state where a parameter that has none gets an empty table.
+local new_states = {__index = function(state, p)
+  state[p] = {}
+  return state[p]
+end}
+
+-- Keeps the defaults of a class without a signature of its settings.
+local function take_defaults(self, params, defaults)
+  args.expect(defaults == nil or type(defaults) == "table", self.__name, "a table of defaults",
+    "defaults", defaults)
+  self.defaults, self.state, self.options = copy(defaults or {}), setmetatable({}, new_states), {}
+  for name in pairs(self.defaults) do table.insert(self.options, {name = name}) end
+  table.sort(self.options, function(a, b) return a.name < b.name end)
+  return params
+end
 
 --- optim.X(params, {lr = ...}): `params` is net:parameters(), net:named_parameters(), a list of
 -- tensors, a list of pairs {name, tensor}, or a list of groups {params = ..., lr = ...}; one table,
@@ -114,10 +137,13 @@ function Optimizer:init(...)
     check(params ~= nil, "%s: expected tensors for argument 'params', got nil\n"
       .. "hint: net:parameters(), a list of tensors, or a list of groups {params = ...}",
       self.__name)
+    if not self.read then return take_defaults(self, params, ...) end
     self.defaults = by_name(self, ...)
     return params
   end
-  local params = read_defaults(self.read(base_settings.arguments(...)))
+  local params
+  if self.read then params = read_defaults(self.read(base_settings.arguments(...)))
+  else params = read_defaults(...) end
   if not parameters.are_groups(params) then
     params = {{params = params}}
   end

@@ -142,3 +142,29 @@ describe("LBFGS", function()
     assert.is_true(lt.equal(lt.ones(3), q:detach()))
   end)
 end)
+
+describe("a class that extends optim.Optimizer", function()
+  it("takes its defaults from init, as in PyTorch", function()
+    local Plain = optim.Optimizer:extend "Plain"
+    function Plain:init(params, lr) optim.Optimizer.init(self, params, {lr = lr, decay = 0}) end
+    function Plain:step()
+      lt.no_grad(function()
+        for _, group in ipairs(self.param_groups) do
+          for _, p in ipairs(group.params) do
+            self.state[p].steps = (self.state[p].steps or 0) + 1
+            p:sub_(group.lr * p.grad)
+          end
+        end
+      end)
+    end
+    local p = nn.Parameter(lt.ones(2))
+    local opt = Plain({{params = {p}}}, 0.5)
+    p:sum():backward()
+    opt:step()
+    assert.same({0.5, 0.5}, p:tolist())
+    assert.equal(1, opt.state[p].steps)
+    assert.equal(0.5, opt.param_groups[1].lr)
+    assert.truthy(tostring(opt):find("decay=0, lr=0.5", 1, true))
+    assert.has_error(function() optim.Optimizer.init(Plain({p}, 1), {p}, 3) end)
+  end)
+end)
