@@ -24,8 +24,8 @@
   T &x = values_[offsetof(Tensors, x) / sizeof(void *)][j_];                                       \
   (void)x;
 #define WRITES_OPTIONAL WRITES
-#define LET(x, ...) const T x = (T)(__VA_ARGS__);
-#define SET(x, ...) x = (T)(__VA_ARGS__);
+#define LET(x, ...)     const T x = (T)(__VA_ARGS__);
+#define SET(x, ...)     x = (T)(__VA_ARGS__);
 #define LT_MAP(name, tensors, numbers, text, ...)                                                  \
   struct Map_##name {                                                                              \
     typedef lt_MapTensors_##name Tensors;                                                          \
