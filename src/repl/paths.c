@@ -96,31 +96,37 @@ static const char *push_patterns(lua_State *L, const char *folder) {
   return lua_pushfstring(L, "%s/?.lua;%s/?/init.lua", folder, folder);
 }
 
-// Returns whether `path` holds a module with the name of the script that is not the script itself.
-static bool is_module(lua_State *L, const char *script, const char *path) {
-  int top = lua_gettop(L);
-  const char *slash = strrchr(script, '/'), *name = slash ? slash + 1 : script;
+// Pushes the file of the module of that name in `path`, or nil; returns it.
+static const char *push_module(lua_State *L, const char *name, size_t length, const char *path) {
   lua_getglobal(L, "package");
   lua_getfield(L, -1, "searchpath");
-  lua_pushlstring(L, name, strcspn(name, "."));
+  lua_pushlstring(L, name, length);
   lua_pushstring(L, path);
   lua_call(L, 2, 1);
-  const char *file = lua_tostring(L, -1);
+  lua_remove(L, -2);
+  return lua_tostring(L, -1);
+}
+
+// Returns whether `path` holds a module with the name of the script that is not the script itself.
+static bool is_module(lua_State *L, const char *script, const char *path) {
+  const char *slash = strrchr(script, '/'), *name = slash ? slash + 1 : script;
+  const char *file = push_module(L, name, strcspn(name, "."), path);
   char *found = file ? realpath(file, NULL) : NULL, *own = realpath(script, NULL);
   bool other = found && !(own && strcmp(found, own) == 0);
   free(found);
   free(own);
-  lua_settop(L, top);
+  lua_pop(L, 1);
   return other;
 }
 
-// Pushes `path` with the folder of the script in front. A script tests/busted.lua may require the
-// module busted: the folder then comes last.
+// Pushes `path` with the folder of the script in front. The folder comes last where it would hide a
+// module: a script tests/busted.lua may require the module busted, and one beside a file lutra.lua
+// the library.
 static const char *push_with_script(lua_State *L, const char *script, const char *path) {
   const char *slash = strrchr(script, '/'), *folder = ".";
   if (slash) folder = lua_pushlstring(L, script, slash > script ? (size_t)(slash - script) : 1);
   const char *patterns = push_patterns(L, folder);
-  bool last = is_module(L, script, path);
+  bool last = is_module(L, script, path) || push_module(L, "lutra", 5, patterns);
   return last ? push_joined(L, path, patterns) : push_joined(L, patterns, path);
 }
 

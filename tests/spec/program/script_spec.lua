@@ -190,6 +190,13 @@ describe("require", function()
     assert.same({"true\tfound", ""}, {result.out:match "^[^\n]*", result.err})
   end)
 
+  it("finds the library beside a file lutra.lua, and what is in the folder", function()
+    local beside = {["a.lua"] = "print(require('lutra').pi > 3, (require 'mine'))",
+      ["mine.lua"] = "return 'found'", ["lutra.lua"] = "error 'not the library'"}
+    local result = with_files(beside, "cd /; $lutra $dir/a.lua")
+    assert.same({"true\tfound\n", ""}, {result.out, result.err})
+  end)
+
   it("does not search folders whose names contain ; or ?, nor any for stdin", function()
     local result = with_files(files, "mkdir \"$dir/a;b\"; cp $dir/*.lua \"$dir/a;b\"; "
       .. "cd /; $lutra \"$dir/a;b/a.lua\"")
