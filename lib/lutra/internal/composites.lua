@@ -116,8 +116,12 @@ local function publish(row, namespace, name)
   if row.variants.method then core._methods[name] = caller((reader(name, row.signature, true))) end
   if row.variants.in_place then
     local own = reader(name .. "_", row.signature, true)
+    -- Calls fn with a copy of self where autograd may save it.
+    local function result(self, ...)
+      return fn(self.requires_grad and self:clone() or self, ...)
+    end
     core._methods[name .. "_"] = function(self, ...)
-      return write(name .. "_", self, fn(own(self, ...)))
+      return write(name .. "_", self, result(own(self, ...)))
     end
   end
   return call

@@ -40,7 +40,7 @@ end
 
 -- Returns whether lt has a public function of this name.
 local function is_function(name)
-  if name:find "^_" then return false end
+  if type(name) ~= "string" or name:find "^_" then return false end
   local found, value = pcall(function() return package.loaded.lutra[name] end)
   return found and type(value) == "function"
 end

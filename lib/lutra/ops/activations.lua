@@ -86,14 +86,12 @@ lt._define{
   fn = function(x, lower, upper, training, inplace)
     args.check(lower <= upper, "rrelu: expected a number up to %s for argument 'lower', got %s",
       tostring(upper), tostring(lower))
-    local y
-    if training then
-      local slope = lt.rand_like(x) * (upper - lower) + lower
-      y = lt.where(x:gt(0), x, x * slope)
-    else
-      y = lt.F.leaky_relu(x, (lower + upper) / 2)
+    if not training then
+      return lt.F[inplace and "leaky_relu_" or "leaky_relu"](x, (lower + upper) / 2)
     end
-    return inplace and x:copy_(y) or y
+    local slope = lt.rand_like(x) * (upper - lower) + lower
+    local factor = lt.where(x:detach():gt(0), lt.ones_like(slope), slope)
+    return inplace and x:mul_(factor) or x * factor
   end,
 }
 

@@ -620,6 +620,7 @@ local samples = {
 }
 -- Composites that make new tensors, indices or yes and no; copy_ and zero_ are _copy and fill.
 -- The gradient of ctc_loss is that of the scores, not of log_probs: below.
+-- The functions in place of F: gradients_spec checks them beside those that make a new tensor.
 -- Composites that give no gradient; those of recurrent layers have one in nn/recurrent_layers_spec.
 -- Fourier transforms with complex results:
 -- core/transforms_spec.lua.
@@ -634,6 +635,7 @@ for name in ([[
   triu_indices asarray resize_ resize_as_ argwhere nonzero_static unravel_index broadcast_shapes
   fill_diagonal_ apply_ map_ _lstm_run _lstm_run_backward _gru_run _gru_run_backward
   t_ transpose_ swapdims_ swapaxes_ squeeze_ unsqueeze_ as_strided_
+  relu_ leaky_relu_ elu_ selu_ celu_ hardtanh_ threshold_ rrelu_
   segment_reduce
   fft fft2 fftn ifft ifft2 ifftn rfft rfft2 rfftn ihfft ihfft2 ihfftn stft istft
   _fft_c2c _fft_r2c _fft_c2r fftfreq rfftfreq
