@@ -100,10 +100,10 @@ assert(bytes >= parameters * (count - 1))
 
 -- Fewer rows than devices: the other devices are idle.
 assert(wrapped(lt.randn(1, 10)):size(1) == 1)
--- A loss inside the model is one number per device: take their mean.
+-- A loss inside the model is one number per device, here a vector of one element: take their mean.
 local Loss = nn.Module:extend "Loss"
 function Loss:init(inner) self.inner = inner end
-function Loss:forward(input, labels) return F.cross_entropy(self.inner(input), labels) end
+function Loss:forward(input, labels) return F.cross_entropy(self.inner(input), labels):view(1) end
 local each = nn.DataParallel(Loss(make_model()))(lt.randn(64, 10), lt.randint(3, {64}))
 assert(each:numel() == count and each:mean().ndim == 0)
 -- Fields that a replica sets are lost, because it is a copy. Return such values instead.

@@ -110,6 +110,7 @@ builtin.methods = {
   set_data = "Replaces values, shape and memory of x by those of another tensor; x stays the same "
     .. "object.",
   new_tensor = "lt.tensor(data) with the dtype and device of x.",
+  type = {"(dtype = nil)", "The dtype of x; with a dtype x in it, as x:to(dtype)."},
   type_as = "x in the dtype and on the device of other.",
   float = "x in float32.", double = "x in float64.", half = "x in float16.",
   bfloat16 = "x in bfloat16.", int = "x in int32.", long = "x in int64.",
