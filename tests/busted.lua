@@ -4,13 +4,12 @@
 
 local root = arg[0]:match("^(.*)/tests/[^/]*$") or "."
 local build = os.getenv "LUTRA_BUILD" or root .. "/build"
-package.path = root .. "/lib/?.lua;" .. root .. "/lib/?/init.lua;"
-  .. root .. "/tests/spec/support/?.lua;" .. package.path
-package.cpath = build .. "/lib/?.so;" .. package.cpath
--- In a bundle (tools/build/bundle) busted is there.
+-- In a bundle (tools/build/bundle) busted is there: before this folder, whose busted.lua is this.
 local bundled = build .. "/bundle/lua/?"
-package.path = ("%s;%s.lua;%s/init.lua"):format(package.path, bundled, bundled)
-package.cpath = ("%s;%s.so"):format(package.cpath, bundled)
+package.path = root .. "/lib/?.lua;" .. root .. "/lib/?/init.lua;"
+  .. root .. "/tests/spec/support/?.lua;"
+  .. ("%s.lua;%s/init.lua;"):format(bundled, bundled) .. package.path
+package.cpath = ("%s/lib/?.so;%s;%s.so"):format(build, package.cpath, bundled)
 
 -- busted gives each spec file the packages that were loaded before it: one Lutra for all of them,
 -- with its libraries, or lt.nn and require "lutra.nn" would differ in the second file.
