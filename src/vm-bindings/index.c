@@ -71,6 +71,36 @@ static void check_range(lua_State *L, const Item *item) {
         (long long)item->step);
 }
 
+/* Warns, once for each line of a program, about a range whose step skips all but its first element:
+ * {1, 3, 5} may be meant as a list of indices. Ends counted from the last element are not
+ * examined, nor are ranges of the library, which depend on its arguments. */
+static void warn_step(lua_State *L, const Item *item) {
+  char where[256] = "";
+  lt_Lua *S = lt_lua_state(L);
+  if (item->first < 1 || item->last <= item->first || item->step <= item->last - item->first)
+    return;
+  lt_lua_enter(L, S);
+  if (lt_lua_called_from(S, "/")) return;
+  lt_lua_where(S, where, sizeof where);
+  if (!where[0]) return;
+  luaL_checkstack(L, 6, "index");
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, "lutra.step_warnings");
+  if (lua_getfield(L, -1, where) == LUA_TNIL) {
+    lua_pushboolean(L, true);
+    lua_setfield(L, -3, where);
+    lua_warning(L,
+                lua_pushfstring(L,
+                                "%s: the range {%I, %I, %I} is its first element: the step skips "
+                                "the others; x[lt.tensor{%I, %I, %I}] indexes by a list",
+                                where, (LUAI_UACINT)item->first, (LUAI_UACINT)item->last,
+                                (LUAI_UACINT)item->step, (LUAI_UACINT)item->first,
+                                (LUAI_UACINT)item->last, (LUAI_UACINT)item->step),
+                0);
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 2);
+}
+
 /* Adds a range: {}, {k}, {first, last} or {first, last, step}. */
 static void read_range(lua_State *L, Key *key, int t) {
   Item *item = add_item(L, key, ITEM_RANGE);
@@ -94,6 +124,7 @@ static void read_range(lua_State *L, Key *key, int t) {
   }
   if (n == 1) item->last = item->first;
   check_range(L, item);
+  warn_step(L, item);
 }
 
 /* Adds an index tensor or a mask. uint8 is refused because PyTorch treats it as a mask, NumPy as

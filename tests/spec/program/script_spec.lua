@@ -245,6 +245,22 @@ describe("-W", function()
     has(support.session(loss .. "\n").err, "lutra: warning: mse_loss: the target's shape {3, 2}")
   end)
 
+  it("comes with a warning about a range that its step reduces to one element", function()
+    local function warnings(line, options)
+      return with_files({["a.lua"] = "local lt = require 'lutra'\nlocal x = lt.arange(9)\n"
+        .. "for i = 1, 2 do\n" .. line .. "\nend\n"}, "cd $dir; $lutra " .. options
+        .. " a.lua").err
+    end
+    local expected = "lutra: warning: a.lua:4: the range {1, 3, 5} is its first element: the step "
+      .. "skips the others; x[lt.tensor{1, 3, 5}] indexes by a list\n"
+    assert.equal(expected, warnings("local y = x[{{1, 3, 5}}]", "-W"))
+    assert.equal(expected, warnings("x[{{1, 3, 5}}] = 0", "-W"))
+    assert.equal("", warnings("local y = x[{{1, 3, 5}}]", "-w"))
+    for _, range in ipairs{"{1, 3, 2}", "{3, 3, 5}", "{3, 1, 5}", "{1, -1, 20}", "{1, 3}", "{}"} do
+      assert.equal("", warnings("local y = x[{" .. range .. "}]", "-W"), range)
+    end
+  end)
+
   it("is the default of scripts, which -w switches off, and of nothing else", function()
     local files = {["a.lua"] = "print(cuont)"}
     assert.equal("lutra: warning: a.lua:1: undefined global 'cuont'\n",
