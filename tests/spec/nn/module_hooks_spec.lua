@@ -34,6 +34,29 @@ describe("forward hooks", function()
     assert.equal(1, layer(lt.tensor(1.0)):item())
   end)
 
+  it("may return a plain list of values in the place of inputs or several outputs", function()
+    local Net = nn.Module:extend "Net"
+    function Net.forward(_, ...) return ... end
+    local function outputs(kind, result, ...)
+      local net = Net()
+      net["register_" .. kind](net, function() return result end)
+      return table.pack(net(...))
+    end
+    local x, y = lt.ones(2), lt.zeros(2)
+    assert.same({x, n = 1}, outputs("forward_pre_hook", {x}, y))
+    assert.same({x, 3, n = 2}, outputs("forward_pre_hook", {x, 3}, y))
+    assert.same({x, nil, y, n = 3}, outputs("forward_pre_hook", table.pack(x, nil, y), y))
+    assert.same({x, y, n = 2}, outputs("forward_hook", {x, y}, y, x))
+    -- tables that the module takes or gives
+    for _, kind in ipairs{"forward_pre_hook", "forward_hook"} do
+      local list, options = {x}, {x, scale = 2}
+      assert.equal(list, outputs(kind, list, {y})[1])
+      assert.equal(options, outputs(kind, options, y, y)[1])
+    end
+    local list = {x, y}
+    assert.equal(list, outputs("forward_hook", list, y)[1])
+  end)
+
   it("with always_call run after an error, too", function()
     local layer, calls = nn.Linear(2, 2), 0
     layer:register_forward_hook(function() calls = calls + 10 end)

@@ -86,10 +86,25 @@ local function both(state, kind)
   return table.move(second, 1, #second, #first + 1, table.move(first, 1, #first, 1, {}))
 end
 
--- Returns the values of a call changed by what a hook returned: nothing (or nil) keeps them.
-local function changed_by(values, ...)
+-- Returns whether a value is a plain list, as a result of table.pack, that is not empty.
+local function is_list(value)
+  if not args.is_plain(value) or value[1] == nil then return false end
+  for key in next, value do
+    if math.type(key) ~= "integer" and key ~= "n" then return false end
+  end
+  return true
+end
+
+-- Returns the values of a call changed by what a hook returned: nothing (or nil) keeps them, a
+-- plain list in the place of several values, or of inputs (`unpacks`), is the list of them unless
+-- the first of them was a plain table itself.
+local function changed_by(values, unpacks, ...)
   local first = ...
   if first == nil or rawequal(first, values) then return values end
+  local lists = unpacks or values.n > 1
+  if lists and select("#", ...) == 1 and is_list(first) and not args.is_plain(values[1]) then
+    return table.pack(table.unpack(first, 1, first.n or #first))
+  end
   return table.pack(...)
 end
 
@@ -110,7 +125,8 @@ local function forward(self, list, inputs)
   local outputs = table.pack(self:forward(table.unpack(inputs, 1, inputs.n)))
   for _, hook in ipairs(list) do
     always.done[hook] = true
-    outputs = changed_by(outputs, hook.fn(self, inputs, table.unpack(outputs, 1, outputs.n)))
+    outputs = changed_by(outputs, false,
+      hook.fn(self, inputs, table.unpack(outputs, 1, outputs.n)))
   end
   return outputs
 end
@@ -119,7 +135,7 @@ end
 function hooks.call(self, state, ...)
   local inputs = table.pack(...)
   for _, hook in ipairs(both(state, "forward_pre")) do
-    inputs = changed_by(inputs, hook.fn(self, inputs))
+    inputs = changed_by(inputs, true, hook.fn(self, inputs))
   end
   local before, after = both(state, "full_backward_pre"), both(state, "full_backward")
   if #before + #after == 0 then
@@ -148,19 +164,21 @@ local parse_forward = args.signature("register_forward_hook",
 local parse_pre = args.signature("register_forward_pre_hook",
   "any hook, bool prepend = false, bool with_kwargs = false")
 
---- Calls hook(module, inputs, output...) after each forward; a non-nil result replaces the output.
--- `inputs` is a packed list of the arguments, options in a trailing table included (with_kwargs has
--- no effect). With `prepend` it runs before the hooks that exist; with `always_call` also when
--- forward raises an error, then without an output. Returns a handle with :remove().
+--- Calls hook(module, inputs, output...) after each forward; non-nil results replace the outputs.
+-- In the place of several outputs, a plain list {a, b} is the list of them, unless the first
+-- output is a plain table itself. `inputs` is a packed list of the arguments, options in a
+-- trailing table included (with_kwargs has no effect). With `prepend` it runs before the hooks
+-- that exist; with `always_call` also when forward raises an error, then without an output.
+-- Returns a handle with :remove().
 function Module:register_forward_hook(...)
   local fn, prepend, _, always = parse_forward(...)
   check("register_forward_hook", fn)
   return hooks.add(state_of(self), "forward", fn, prepend, always)
 end
 
---- Calls hook(module, inputs) before each forward; non-nil results replace the inputs. With
--- `prepend` it runs before the hooks that exist; with_kwargs has no effect. Returns a handle with
--- :remove().
+--- Calls hook(module, inputs) before each forward; non-nil results replace the inputs: return a, b,
+-- or a plain list {a, b}, unless the first input is a plain table itself. With `prepend` it runs
+-- before the hooks that exist; with_kwargs has no effect. Returns a handle with :remove().
 function Module:register_forward_pre_hook(...)
   local fn, prepend = parse_pre(...)
   check("register_forward_pre_hook", fn)
