@@ -143,7 +143,9 @@ other_languages.lines = {
   {"%?[^:]*:", "Lua writes c and a or b for c ? a : b"},
 }
 
---- Messages of Lua: {a pattern of the message, advice}.
+local comparison = "== is one boolean; a:eq(b) compares the elements of tensors"
+
+--- Messages of Lua, and of the library: {a pattern of the message, advice}.
 other_languages.messages = {
   {'lt has no field "from_numpy"',
     "lt.load_npy(path) reads a .npy file, lt.tensor(t) copies a table"},
@@ -174,8 +176,9 @@ other_languages.messages = {
   {"attempt to call a table value %(for iterator",
     "Lua writes for key, value in pairs(t) do, of lists ipairs(t)"},
   {"attempt to call a plot value", "lt.plot is a table of functions: lt.plot.line(losses)"},
-  {"attempt to index a boolean value$",
-    "== is one boolean; a:eq(b) compares the elements of tensors"},
+  {"attempt to index a boolean value$", comparison},
+  {"expected a tensor for argument '[%w_]+', got true$", comparison},
+  {"expected a tensor for argument '[%w_]+', got false$", comparison},
   {"attempt to call a tensor value %(for iterator", "Lua writes for i = 1, #x do ... x[i] ... end"},
   {"attempt to call a .- value %(method '",
     "read a field with a dot, x.shape; call a method with a colon, x:sum()"},
