@@ -23,12 +23,13 @@ end
 local CONVERSIONS = {float64 = "double", float32 = "float", float16 = "half"}
 
 --- Raises an error of the function `title` unless t, its argument `name` and a parameter of a
--- layer, has the dtype of the input x.
-function tensors.check_parameter_dtype(title, name, t, x)
+-- layer, has the dtype of the input x, its argument `input`, by default "input".
+function tensors.check_parameter_dtype(title, name, t, x, input)
   if t.dtype == x.dtype then return end
-  args.fail("%s: expected the same dtype for arguments 'input' and '%s', got \"%s\" and "
-    .. "\"%s\"\nhint: input:%s(), or net:%s() for the parameters of a module", title, name, x.dtype,
-    t.dtype, CONVERSIONS[t.dtype] or t.dtype, CONVERSIONS[x.dtype] or x.dtype)
+  input = input or "input"
+  args.fail("%s: expected the same dtype for arguments '%s' and '%s', got \"%s\" and \"%s\"\n"
+    .. "hint: %s:%s(), or net:%s() for the parameters of a module", title, input, name, x.dtype,
+    t.dtype, input, CONVERSIONS[t.dtype] or t.dtype, CONVERSIONS[x.dtype] or x.dtype)
 end
 
 --- Returns the broadcast shape of two lists of sizes; nil when there is none.

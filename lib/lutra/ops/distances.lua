@@ -44,6 +44,8 @@ lt._define{
       a:size(-1))
     args.check(b:size(-1) == m, "bilinear: expected last size %d for argument 'input2', got %d", m,
       b:size(-1))
+    tensors.check_parameter_dtype("bilinear", "weight", weight, a, "input1")
+    tensors.check_parameter_dtype("bilinear", "weight", weight, b, "input2")
     sizes[#sizes + 1] = out
     local half = a:reshape(rows, n):matmul(weight:permute(2, 1, 3):reshape(n, out * m))
     local y = half:reshape(rows, out, m):bmm(b:reshape(rows, m, 1)):reshape(sizes)

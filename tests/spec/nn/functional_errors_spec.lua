@@ -131,6 +131,15 @@ describe("layers whose input has another dtype", function()
     end)
   end
 
+  it("name both conversions: bilinear", function()
+    local layer, a, b = nn.Bilinear(2, 2, 2), lt.ones(1, 2), lt.ones(1, 2, {dtype = "float64"})
+    for i, inputs in ipairs{{b, a}, {a, b}} do
+      assert.matches(("bilinear: expected the same dtype for arguments 'input%d' and 'weight', "
+        .. 'got "float64" and "float32"\nhint: input%d:float(), or net:double() for the parameters '
+        .. "of a module"):format(i, i), message(layer, table.unpack(inputs)), 1, true)
+    end
+  end)
+
   it("name both conversions: LSTM", function()
     assert.matches('hint: x:to "float32", or net:to "float64" for the parameters of a module',
       message(nn.LSTM(2, 2), lt.ones{1, 2, 2, dtype = "float64"}), 1, true)
