@@ -3,7 +3,7 @@
 
 local missing = {}
 
--- What to write instead, by namespace and name.
+-- What to write instead of names of PyTorch, and of names that nobody has, by namespace and name.
 local replacements = {
   lt = {
     Tensor = "lt.tensor(data), or lt.empty(sizes)", Size = "x.shape, or a table of sizes",
@@ -16,6 +16,13 @@ local replacements = {
     to_dense = "x itself: all tensors are dense", ndimension = "x.ndim, or x:dim()",
     is_nonzero = "x:item() ~= 0", new = "x:new_empty(sizes), or x:new_tensor(data)",
     is_same_size = "x.shape == y.shape",
+  },
+  F = {
+    bce = "F.binary_cross_entropy(input, target)",
+    bce_loss = "F.binary_cross_entropy(input, target)",
+    bce_with_logits = "F.binary_cross_entropy_with_logits(input, target)",
+    bce_with_logits_loss = "F.binary_cross_entropy_with_logits(input, target)",
+    cross_entropy_loss = "F.cross_entropy(input, target)", mae_loss = "F.l1_loss(input, target)",
   },
   ["lt.autograd"] = {Variable = "the tensor itself"},
   nn = {SyncBatchNorm = "nn.BatchNorm2d: there is one process"},

@@ -59,6 +59,8 @@ describe("a name that only PyTorch has", function()
     assert.is_nil(missing.hint("lt", "from_numpy"))
     assert.is_nil(missing.hint("lt", "softmacks"))
     assert.is_nil(missing.hint("nothing", "relu"))
+    fails("hint: write F.binary_cross_entropy(input, target)",
+      function() local _ = lt.F.bce_loss end)
     assert.equal("PyTorch has m:xpu(); Lutra does not have it yet", missing.hint("m", "xpu"))
     fails("did you mean 'F.softmax'?", function() local _ = lt.F.softmux end)
   end)
