@@ -327,6 +327,29 @@ local function is_class(class)
   return false
 end
 
+local MOST_INITS = 10 -- an init that calls those of its parents, and functions that set fields
+
+-- Raises an error when an init that is running was called with the class itself as self, as
+-- nn.Linear:init(3, 4) is.
+local function check_no_init(class)
+  for level = 3, 2 + MOST_INITS do
+    local info = debug.getinfo(level, "f")
+    if not info then return end
+    local _, first = debug.getlocal(level, 1)
+    if rawequal(first, class) and info.func == class.init then
+      fail("init: expected a module for argument 'self', got %s\nhint: %s(...) makes a module; in "
+        .. "the init of a subclass write Parent.init(self, ...), with a dot", args.show(class),
+        class.__name)
+    end
+  end
+end
+
+-- Implements the first assignment of a method or a field of a class.
+local function assign_to_class(class, name, value)
+  if type(value) ~= "function" then check_no_init(class) end
+  rawset(class, name, value)
+end
+
 --- Returns a subclass: `local Net = nn.Module:extend "Net"`. Define Net:init(...) and
 -- Net:forward(...); Net(...) then makes an instance. An init that overrides that of another layer
 -- calls it by name: `nn.Linear.init(self, 3, 4)`. Raises an error unless `name` is a string.
@@ -339,7 +362,7 @@ function Module:extend(name)
   local class = {__name = name}
   class.__fields = metatable_of_fields(class, self.__get_item)
   return setmetatable(class, {
-    __index = self, __call = construct, __name = "class " .. name,
+    __index = self, __newindex = assign_to_class, __call = construct, __name = "class " .. name,
     __tostring = function() return ("class nn.%s"):format(name) end,
   })
 end

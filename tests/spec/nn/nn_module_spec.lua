@@ -24,6 +24,48 @@ end
 
 local function names(iterator) return table.concat(list(1, iterator), " ") end
 
+describe("an init that is called with the class as self", function()
+  local function keys(class)
+    local found = {}
+    for name in next, class do found[#found + 1] = name end
+    table.sort(found)
+    return found
+  end
+
+  it("is an error, which leaves the class unchanged", function()
+    local Child = nn.Linear:extend "Child"
+    function Child.init() nn.Linear:init(3, 4) end
+    local Counted = nn.Module:extend "Counted"
+    function Counted:init()
+      self.count = 0
+      self.layer = nn.Linear(2, 2)
+    end
+    local cases = {
+      {nn.Linear, Child}, {nn.Linear, function() nn.Linear:init(3, 4) end},
+      {nn.Conv2d, function() nn.Conv2d:init(3, 4, 2) end},
+      {nn.LSTM, function() nn.LSTM:init(3, 4) end}, {Counted, function() Counted:init() end},
+      {nn.Dropout, function() nn.Dropout:init() end},
+    }
+    for _, case in ipairs(cases) do
+      local class, before = case[1], keys(case[1])
+      fails({"init: expected a module for argument 'self', got the class " .. class.__name,
+        "hint: " .. class.__name .. "(...) makes a module; in the init of a subclass write "
+          .. "Parent.init(self, ...), with a dot"}, case[2])
+      assert.same(before, keys(class))
+    end
+  end)
+
+  it("does not concern fields of the class that an init sets for a module", function()
+    local Numbered = nn.Module:extend "Numbered"
+    function Numbered:init()
+      Numbered.count = (Numbered.count or 0) + 1
+      self.number = Numbered.count
+    end
+    assert.equal(1, Numbered().number)
+    assert.equal(2, Numbered().number)
+  end)
+end)
+
 describe("nn.Module", function()
   it("registers parameters, buffers and modules in order of assignment", function()
     local net = Net()
