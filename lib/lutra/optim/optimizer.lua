@@ -71,7 +71,7 @@ function Optimizer:extend(name, settings)
   args.expect(type(name) == "string", "extend", "a string", "name", name)
   args.expect(settings == nil or type(settings) == "string", "extend",
     'a signature such as "float lr = 0.1"', "settings", settings)
-  local class = {__name = name, __tostring = self.__tostring}
+  local class = {__name = name, __tostring = self.__tostring, __newindex = self.__newindex}
   if settings then
     class.read = args.signature(name, "data? params = nil, " .. settings)
     class.read_settings = args.signature(name, settings)
@@ -296,6 +296,19 @@ function Optimizer:load_state_dict(saved, ...)
   parse_load(...)
   state_dict.load(self, hooks.run(self, "load_pre", saved))
   hooks.run(self, "load_post")
+end
+
+-- Refuses to set a field of an optimizer that has the name of a setting, which the groups hold:
+-- opt.lr = 0.1 would change nothing. The init of a class may set such a field for itself before
+-- there are groups, and that of a class without a signature of its settings at any time.
+function Optimizer:__newindex(name, value)
+  local complete = #self.param_groups > 0 and rawget(self, "options") == nil
+  for _, option in ipairs(complete and self.options or {}) do
+    check(option.name ~= name, "%s: cannot set '%s': each group of parameters has its own\n"
+      .. "hint: for _, group in ipairs(opt.param_groups) do group.%s = %s end", self.__name, name,
+      name, type(value) == "number" and numbers.text(value) or "...")
+  end
+  rawset(self, name, value)
 end
 
 --- Returns the class and each group with its settings, one line each.

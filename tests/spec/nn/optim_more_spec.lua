@@ -67,6 +67,42 @@ describe("trajectories of PyTorch " .. golden.version, function()
   end
 end)
 
+describe("an optimizer", function()
+  it("refuses a setting as a field, which would have no effect", function()
+    local p = nn.Parameter(lt.ones(2))
+    local opt = optim.SGD({p}, {lr = 0.5})
+    fails({"SGD: cannot set 'lr': each group of parameters has its own",
+      "hint: for _, group in ipairs(opt.param_groups) do group.lr = 0.1 end"},
+      function() opt.lr = 0.1 end)
+    fails("AdamW: cannot set 'betas'", function() optim.AdamW({p}).betas = {0.5, 0.5} end)
+    assert.is_nil(opt.lr)
+    assert.equal(0.5, opt.param_groups[1].lr)
+    opt.note = "field"
+    assert.equal("field", opt.note)
+  end)
+
+  it("may have such a field when its class sets it before there are groups", function()
+    local Slow = optim.SGD:extend "Slow"
+    function Slow:init(params, lr)
+      self.lr = lr
+      optim.SGD.init(self, params, {lr = lr / 2})
+    end
+    local opt = Slow({nn.Parameter(lt.ones(2))}, 0.5)
+    opt.lr = 0.25
+    assert.same({0.25, 0.25}, {opt.lr, opt.param_groups[1].lr})
+  end)
+
+  it("of a class without a signature may have such a field", function()
+    local Plain = optim.Optimizer:extend "Plain"
+    function Plain:init(params, lr)
+      self.lr = lr
+      optim.Optimizer.init(self, params, {lr = lr})
+      self.lr = 2 * lr
+    end
+    assert.equal(1, Plain({nn.Parameter(lt.ones(2))}, 0.5).lr)
+  end)
+end)
+
 describe("Muon", function()
   it("accepts only matrices", function()
     fails("Muon: expected matrices in argument 'params', got a tensor of shape {3}",
