@@ -87,6 +87,38 @@ describe("event files", function()
       fails(w.add_scalar, w, "a", 1), 1, true)
   end)
 
+  it("continue in another file after a record that was cut off", function()
+    local w = SummaryWriter(folder)
+    local path = w._file.path
+    local file = w._file.file
+    w:add_scalar("loss", 0.5, 1)
+    w._file.file = { -- as on a full disk, which takes 5 bytes
+      close = function() return file:close() end,
+      write = function(_, record)
+        file:write(record:sub(1, 5))
+        return nil, "No space left on device"
+      end,
+    }
+    assert.matches("SummaryWriter: cannot write " .. path .. ": No space left on device",
+      fails(w.add_scalar, w, "loss", 0.25, 2), 1, true)
+    w._file.folder = folder .. "/missing"
+    assert.matches("SummaryWriter: cannot write " .. folder .. "/missing/",
+      fails(w.add_scalar, w, "loss", 0.25, 2), 1, true)
+    w._file.folder = folder
+    w:add_scalar("loss", 0.125, 3)
+    w:add_scalar("loss", 1, 4)
+    w:close()
+    local later = {}
+    for _, name in ipairs(assert(files.list(folder))) do
+      if folder .. "/" .. name ~= path then later[#later + 1] = folder .. "/" .. name end
+    end
+    assert.equal(1, #later)
+    local cut <close> = assert(io.open(path, "rb"))
+    local whole <close> = assert(io.open(later[1], "rb"))
+    assert.equal(2, #records(cut:read "a":sub(1, -6)))
+    assert.equal(3, #records(whole:read "a"))
+  end)
+
   it("are in runs/ by default", function()
     local result = support.shell(("cd %s && %s -e %s 2>&1; ls runs"):format(support.quote(folder),
       support.quote(support.program), support.quote(
