@@ -24,6 +24,7 @@
 local lt = require "lutra"
 local args = require "lutra.internal.args"
 local batches = require "lutra.optim.base.batches"
+local copy = require "lutra.internal.shallow_copy"
 local core = require "lutra.core"
 local explain = require "lutra.internal.explain"
 local hooks = require "lutra.optim.base.hooks"
@@ -36,12 +37,6 @@ local check = args.check
 
 local Optimizer = {__name = "Optimizer"}
 Optimizer.__index = Optimizer
-
-local function copy(t)
-  local new = {}
-  for key, value in pairs(t) do new[key] = value end
-  return new
-end
 
 -- The set of all optimizers that have not been collected.
 local optimizers = setmetatable({}, {__mode = "k"})

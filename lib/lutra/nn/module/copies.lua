@@ -4,6 +4,7 @@ local lt = require "lutra"
 local args = require "lutra.internal.args"
 local hooks = require "lutra.nn.module.hooks"
 local ordered_map = require "lutra.internal.ordered_map"
+local shallow_copy = require "lutra.internal.shallow_copy"
 local walking = require "lutra.nn.module.walking"
 
 -- The methods of nn.Module that are defined here.
@@ -37,19 +38,13 @@ function Copy:fields(t, new, path)
   return new
 end
 
-local function copy_map(map)
-  local new = {}
-  for key, value in next, map do new[key] = value end
-  return new
-end
-
 function Copy:module(module, path)
   local old = getmetatable(module)
-  local meta, state = copy_map(old), copy_map(old.__state)
+  local meta, state = shallow_copy(old), shallow_copy(old.__state)
   local new = setmetatable({}, meta)
   self.done[module] = new
-  state.entries, state.kinds = copy_map(state.entries), copy_map(state.kinds)
-  state.transient = copy_map(state.transient)
+  state.entries, state.kinds = shallow_copy(state.entries), shallow_copy(state.kinds)
+  state.transient = shallow_copy(state.transient)
   if not self.hooks then state.hooks, state.hooked = nil, false end
   state.fields = setmetatable({}, getmetatable(state.fields))
   meta.__state, meta.__index = state, state.fields

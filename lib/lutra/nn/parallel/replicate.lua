@@ -12,6 +12,7 @@
 local lt = require "lutra"
 local args = require "lutra.internal.args"
 local apply = require "lutra.nn.parallel.apply"
+local copy = require "lutra.internal.shallow_copy"
 local scatter = require "lutra.nn.parallel.scatter"
 
 local replicate = {}
@@ -57,12 +58,6 @@ local function broadcast_all(network, devices, detach)
     copies[buffer] = send(buffer:detach(), devices)
   end
   return copies
-end
-
-local function copy(t)
-  local new = {}
-  for key, value in next, t do new[key] = value end
-  return new
 end
 
 -- Returns a copy of `module` without its children's copies (its fields are those of `module`), and

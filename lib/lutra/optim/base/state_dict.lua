@@ -5,17 +5,12 @@
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
+local copy = require "lutra.internal.shallow_copy"
 local settings = require "lutra.optim.base.settings"
 
 local check, number_of = args.check, settings.number_of
 
 local state_dict = {}
-
-local function copy(t)
-  local new = {}
-  for key, value in pairs(t) do new[key] = value end
-  return new
-end
 
 --- Returns the state dict of an optimizer. Parameters are numbered from `base` over all groups. The
 -- tensors are shared with the optimizer.
