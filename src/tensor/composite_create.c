@@ -252,8 +252,8 @@ bool lt_composite__normal(lt_Call *c) {
 /* randint (low, high?, size?, generator?): random_ reads one end as 1..low */
 bool lt_composite_randint(lt_Call *c) {
   if (!lt_given(c, 2))
-    return lt_fail(
-        "expected sizes (integers) for argument 'size', got no value\nhint: lt.randint(6, {100})");
+    return lt_fail("expected sizes (integers) for argument 'size', got no value\nhint: "
+                   "lt.randint(6, {100}), or lt.randint(6, {size = {}}) for a tensor of 0 dims");
   return random_integers(c, c->arg[2], c->arg[0], c->arg[1], c->arg[3], LT_int64);
 }
 

@@ -88,6 +88,14 @@ describe("the three spellings", function()
     assert.equal("{2, 3}", shape(lt.randint{6, {2, 3}}))
     assert.equal("{2, 3}", shape(lt.randint{1, 6, {2, 3}, dtype = "int32"}))
     assert.equal("{4}", shape(lt.randint(1, 6, 4)))
+    assert.equal("{}", shape(lt.randint(6, {size = {}})))
+    assert.equal("{}", shape(lt.randint(1, 6, {}, {})))
+    for _, sizes in ipairs{{6, {}}, {1, 6, {}}} do -- an empty trailing table holds no options
+      local ok, message = pcall(lt.randint, table.unpack(sizes))
+      assert.is_false(ok)
+      assert.matches("hint: lt.randint(6, {100}), or lt.randint(6, {size = {}}) for a tensor of 0 "
+        .. "dims", message, 1, true)
+    end
   end)
 
   it("count dims from 1", function()
