@@ -21,6 +21,7 @@ import torch
 
 import autocast
 import autograd_programs
+import benchmark
 import complex_values
 import convolution  # noqa: F401: its families join those of ops
 import distributions
@@ -57,6 +58,7 @@ FAMILIES.update(kinks=("kinks", kinks.cases_of), autograd_programs=("programs", 
                 function_transforms=("transforms", function_transforms.cases_of))
 FAMILIES.update({name: ("recurrent", recurrent.cases_of) for name in recurrent.FAMILIES})
 FAMILIES["distributions"] = ("distributions", distributions.cases_of)
+FAMILIES["benchmark"] = ("benchmark", benchmark.cases_of)
 FAMILIES["schedulers"] = ("schedulers", schedulers.cases_of)
 FAMILIES.update(vision=("vision", vision.cases_of), image_files=("image_files", image_files.cases_of),
                 vision_models=("vision_models", vision_models.cases_of))

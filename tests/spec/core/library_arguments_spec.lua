@@ -160,6 +160,14 @@ local OBJECTS = {
   Profile = function() return (lt.profiler.profile(function() return lt.ones(2) + 1 end)) end,
   Trace = function() return lt.placement.trace(function() return lt.ones(2) + 1 end) end,
   Findings = function() return lt.placement.lint(function() return lt.ones(2) + 1 end) end,
+  Timer = function()
+    local now = 0
+    return lt.utils.benchmark.Timer{timer = function() now = now + 1 return now end}
+  end,
+  Measurement = function() return lt.utils.benchmark.Measurement(1, {1, 2}) end,
+  Compare = function()
+    return lt.utils.benchmark.Compare{lt.utils.benchmark.Measurement(1, {1, 2})}
+  end,
   elementwise = function() return lt.elementwise "x + y" end,
   hook = function() return parameter():register_hook(function() end) end,
 }

@@ -147,6 +147,6 @@ x
     local _ = lt.utils.checkpoint
     local ok, message = pcall(function() return lt.utils.zzz end)
     assert.is_false(ok)
-    has(message, "hint: its fields are checkpoint, data, tensorboard")
+    has(message, "hint: its fields are benchmark, checkpoint, data, tensorboard")
   end)
 end)
