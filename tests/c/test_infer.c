@@ -148,7 +148,7 @@ static void factories_refuse(void) {
   SAYS("randperm: cannot store 300 in \"uint8\": it holds 0 to 255", randperm, LT_ARG(300), LT_NIL,
        D(uint8), META);
   SAYS("randint: expected sizes (integers) for argument 'size', got no value\nhint: lt.randint(6, "
-       "{100})",
+       "{100}), or lt.randint(6, {size = {}}) for a tensor of 0 dims",
        randint, LT_ARG(6));
   SAYS("randint: expected from <= to, got from 7 to 3", randint, LT_ARG(7), LT_ARG(3), L(2), LT_NIL,
        LT_NIL, META);
