@@ -1,6 +1,5 @@
-/* blas.c: matrix products by OpenBLAS and, where it is found, larger ones of float32 by oneDNN,
- * which copies less. OpenBLAS is loaded at its first use: programs without matrix products do not
- * pay for it, and its core type can be chosen before it detects the CPU. Older releases mistake
+/* blas.c: matrix products by OpenBLAS, loaded at its first use: programs without matrix products do
+ * not pay for it, and its core type can be chosen before it detects the CPU. Older releases mistake
  * AMD's AVX-512 CPUs for CPUs without it, and are then half as fast.
  *
  * Everything here is row-major. Without the library, plain loops in cache-sized blocks compute the
@@ -11,7 +10,6 @@
 #include "capability.h"
 #include "dynamic_library.h"
 #include "kernel_support.h"
-#include "onednn_library.h"
 #include "worker.h"
 
 #include <dlfcn.h>
@@ -367,41 +365,7 @@ static void gemv(lt_Dtype dtype, int64_t r, int64_t c, double alpha, lt_Matrix a
                (int)y_step);
 }
 
-/* ---- oneDNN ---------------------------------------------------------------------------------- */
-
-#define ONEDNN_FROM 0x1p18              /* multiplications; smaller ones are not faster */
-#define ONEDNN_ROOM ((size_t)128 << 20) /* memory for its kernels, compiled at the first product */
-
-/* Returns the library; NULL when it is missing, switched off, or there is no memory for its
- * kernels, whose lack it might not survive. */
-static const lt_Onednn *onednn(void) {
-  static atomic_bool ready;
-  const lt_Onednn *lib = lt_onednn_in_use();
-  if (!lib || atomic_load_explicit(&ready, memory_order_acquire)) return lib;
-  pthread_mutex_lock(&lock);
-  bool done = atomic_load(&ready);
-  if (!done && (done = can_map(1, ONEDNN_ROOM))) {
-    float a[16] = {0}, c[16];
-    done = lib->sgemm('N', 'N', 4, 4, 4, 1, a, 4, a, 4, 0, c, 4) == LT_ONEDNN_OK;
-    atomic_store_explicit(&ready, done, memory_order_release);
-  }
-  pthread_mutex_unlock(&lock);
-  return done ? lib : NULL;
-}
-
-/* Multiplies with oneDNN; returns false if that is not possible or not worth it. */
-static bool by_onednn(int64_t m, int64_t n, int64_t k, double alpha, lt_Matrix a, int64_t lda,
-                      int ta, lt_Matrix b, int64_t ldb, int tb, double beta, lt_Matrix c,
-                      int64_t ldc) {
-  if ((double)m * (double)n * (double)k < ONEDNN_FROM) return false;
-  const lt_Onednn *lib = onednn();
-  return lib && lib->sgemm(ta == TRANS ? 'T' : 'N', tb == TRANS ? 'T' : 'N', m, n, k, (float)alpha,
-                           a.data, lda, b.data, ldb, (float)beta, c.data, ldc) == LT_ONEDNN_OK;
-}
-
-/* ---- one product ----------------------------------------------------------------------------- */
-
-/* Multiplies with a library; returns false if it is missing or does not accept the matrices. */
+/* Multiplies with the library; returns false if it is missing or does not accept the matrices. */
 static bool by_library(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, lt_Matrix a,
                        lt_Matrix b, double beta, lt_Matrix c) {
   int64_t lda, ldb, ldc = c.row > n ? c.row : n > 1 ? n : 1;
@@ -409,8 +373,6 @@ static bool by_library(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double a
   if (!blas.sgemm || !leading_dimension(a, m, k, &lda, &ta) ||
       !leading_dimension(b, k, n, &ldb, &tb) || ldc > INT32_MAX)
     return false;
-  if (dtype == LT_float32 && by_onednn(m, n, k, alpha, a, lda, ta, b, ldb, tb, beta, c, ldc))
-    return true;
   if (n == 1 && m > 1 && b.row >= 1 && b.row <= INT32_MAX) {
     gemv(dtype, m, k, alpha, a, lda, ta, b.data, k == 1 ? 1 : b.row, beta, c.data, ldc);
   } else if (m == 1 && n > 1 && a.column >= 1 && a.column <= INT32_MAX) {

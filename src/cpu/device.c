@@ -2,7 +2,7 @@
 #include "cpu.h"
 #include "capability.h"
 #include "fftw.h"
-#include "onednn_library.h"
+#include "onednn.h"
 #include "vector.h"
 
 #include <unistd.h>

@@ -48,6 +48,8 @@ static struct {
   int count;
 } cache = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+static atomic_bool switched_off;
+
 /* ---- making primitives ----------------------------------------------------------------------- */
 
 /* The layouts and lists of one geometry, in the library's terms. */
@@ -390,8 +392,10 @@ bool lt_onednn_convolution(const lt_ConvolutionCall *k, bool *done) {
   *done = false;
   if (g->groups == 1 && g->inputs <= TOO_FEW && k->form != LT_CONVOLUTION_OUT) return true;
   bool large = g->kernel[1] > 3 && g->kernel[2] > 3;
-  if (k->work != LT_float32 || work <= (large ? SMALL_OF_LARGE_KERNEL : SMALL)) return true;
-  const lt_Onednn *lib = lt_onednn_in_use();
+  if (k->work != LT_float32 || work <= (large ? SMALL_OF_LARGE_KERNEL : SMALL) ||
+      atomic_load(&switched_off))
+    return true;
+  const lt_Onednn *lib = lt_onednn();
   if (!lib) return true;
   if (g->groups == 1 && g->inputs < FEW && k->form != LT_CONVOLUTION_OUT)
     return with_more_channels(k, done);
@@ -411,4 +415,15 @@ bool lt_onednn_convolution(const lt_ConvolutionCall *k, bool *done) {
   if (before != threads) omp_set_num_threads(before);
   if (*done && k->bias && k->form == LT_CONVOLUTION_IN) share_bias(k);
   return true;
+}
+
+const char *lt_cpu_onednn_name(void) {
+  const lt_Onednn *lib = lt_onednn();
+  return lib ? lib->name : NULL;
+}
+
+int lt_cpu_onednn_enabled(int value) {
+  int before = !atomic_load(&switched_off);
+  if (value >= 0) atomic_store(&switched_off, value == 0);
+  return before;
 }

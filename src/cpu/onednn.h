@@ -9,5 +9,9 @@
  * switched off or does not support the call. Returns false with the error set on failure. Thread
  * safe. */
 bool lt_onednn_convolution(const lt_ConvolutionCall *k, bool *done);
+/* Returns the library's name and version; NULL when it was not found. Loads it. */
+const char *lt_cpu_onednn_name(void);
+/* Reads (value -1) or sets (0 or 1) whether the library is used; returns the previous value. */
+int lt_cpu_onednn_enabled(int value);
 
 #endif

@@ -3,7 +3,6 @@
 #include "dynamic_library.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -46,23 +45,6 @@ static void load(void) {
 const lt_Onednn *lt_onednn(void) {
   pthread_once(&once, load);
   return found ? &library : NULL;
-}
-
-static atomic_bool switched_off;
-
-const lt_Onednn *lt_onednn_in_use(void) {
-  return atomic_load_explicit(&switched_off, memory_order_relaxed) ? NULL : lt_onednn();
-}
-
-int lt_cpu_onednn_enabled(int value) {
-  int before = !atomic_load(&switched_off);
-  if (value >= 0) atomic_store(&switched_off, value == 0);
-  return before;
-}
-
-const char *lt_cpu_onednn_name(void) {
-  const lt_Onednn *lib = lt_onednn();
-  return lib ? lib->name : NULL;
 }
 
 bool lt_onednn_layout(lt_OnednnLayout *layout, int ndim, const int64_t *dims, bool any) {

@@ -62,9 +62,6 @@ typedef struct lt_OnednnVersion {
   F(primitive_execute, int,                                                                        \
     (const void *primitive, void *stream, int count, const lt_OnednnArgument *arguments))          \
   F(primitive_destroy, int, (void *primitive))                                                     \
-  F(sgemm, int,                                                                                    \
-    (char transa, char transb, int64_t m, int64_t n, int64_t k, float alpha, const float *a,       \
-     int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc))                 \
   F(reorder_primitive_desc_create, int,                                                            \
     (void **description, const void *from, void *from_engine, const void *to, void *to_engine,     \
      const void *attributes))
@@ -123,13 +120,6 @@ typedef struct lt_Onednn {
 
 /* Returns the library, which is loaded at the first call; NULL when it is missing. */
 const lt_Onednn *lt_onednn(void);
-/* The same, but NULL also when it is switched off (lt_cpu_onednn_enabled). */
-const lt_Onednn *lt_onednn_in_use(void);
-
-/* Returns the library's name and version; NULL when it was not found. Loads it. */
-const char *lt_cpu_onednn_name(void);
-/* Reads (value -1) or sets (0 or 1) whether the library is used; returns the previous value. */
-int lt_cpu_onednn_enabled(int value);
 
 /* A layout of version 2 or 3. */
 typedef struct lt_OnednnLayout {
