@@ -153,7 +153,7 @@ describe("the library", function()
     "internal/transfer/reader", "lessons/03_count_the_transfers", "repl/cell", "repl/check",
     "repl/commands/time", "repl/debugger", "repl/error_span", "repl/help/ops",
     "repl/lesson/catalog", "repl/locals", "repl/reload", "repl/script", "repl/session",
-      "repl/startup",
+    "repl/startup", "utils/benchmark/timer",
   }
 
   local compiles = {load = true, loadfile = true, loadstring = true, dofile = true}
