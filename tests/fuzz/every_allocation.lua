@@ -366,11 +366,14 @@ local function library_steps()
     step("optim." .. name, function()
       return function(p)
         local optimizer = lt.optim[name]({p}, {lr = 0.1})
-        p:sum():backward()
-        optimizer:step()
-        optimizer:zero_grad()
+        optimizer:step(function()
+          optimizer:zero_grad()
+          local loss = p:sum()
+          loss:backward()
+          return loss
+        end)
         return optimizer:state_dict()
-      end, {lt.randn{3, requires_grad = true}, n = 1, changes = true}
+      end, {lt.randn{2, 3, requires_grad = true}, n = 1, changes = true}
     end)
   end
   simple("state_dict", function()
