@@ -1,5 +1,6 @@
 -- The child process of bench/pairs.py. Reads commands from standard input, one a line:
 --
+--   info           prints the version and the instruction set
 --   prepare TEXT   compiles TEXT, Lua code that returns the function to measure; "\n" is a newline
 --   run SECONDS    calls it for about so many seconds and prints the seconds of one call
 --
@@ -14,6 +15,10 @@ local env = setmetatable({lt = lt, nn = lt.nn, F = lt.nn.functional, optim = lt.
 local f
 
 local commands = {}
+
+function commands.info()
+  return ("Lutra %s (%s)"):format(core._VERSION, lt.backends.cpu.get_cpu_capability())
+end
 
 function commands.prepare(text)
   f = nil

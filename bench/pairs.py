@@ -1,23 +1,32 @@
 """Rows that compare Lutra with PyTorch on the CPU, and the program that measures them in turns."""
 
 import argparse
+import collections
+import datetime
+import math
 import os
 import re
 import subprocess
+import sys
 
 from timing import seconds_of_call
 
-# (name, set-up in Lua, expression in Lua, set-up in Python, expression in Python)
+# `moved`: the bytes that the work reads and writes at least; `flops`: its operations. Both are 0
+# where the limits of the machine say nothing about the row.
+Row = collections.namedtuple("Row", "name setup lua python_setup python moved flops")
 ROWS = []
 
 
-def row(name, lua, python, setup="", python_setup=""):
-    ROWS.append((name, setup, lua, python_setup, python))
+def row(name, lua, python, setup="", python_setup="", moved=0, flops=0):
+    ROWS.append(Row(name, setup, lua, python_setup, python, moved, flops))
 
 
 def step(name, setup, python_setup):
     """A row of a training step: both set-ups define a function `step`."""
     row(name, "step()", "step()", setup.strip().replace("\n", "\\n"), python_setup)
+
+
+# ---- the sides --------------------------------------------------------------------------------
 
 
 class Lutra:
@@ -27,6 +36,7 @@ class Lutra:
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pairs.lua")
         self.process = subprocess.Popen([program, script, str(threads)], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True)
+        self.name = self.ask("info ")
 
     def ask(self, line):
         self.process.stdin.write(line + "\n")
@@ -36,9 +46,9 @@ class Lutra:
             raise RuntimeError("Lutra: " + answer)
         return answer
 
-    def prepare(self, setup, expression):
-        f = "return function() %s%s end" % ("" if expression == "step()" else "return ", expression)
-        self.ask("prepare %s\\n%s" % (setup, f))
+    def prepare(self, row):
+        returns = "" if row.lua == "step()" else "return "
+        self.ask("prepare %s\\nreturn function() %s%s end" % (row.setup, returns, row.lua))
 
     def run(self, seconds):
         return float(self.ask("run %g" % seconds))
@@ -51,44 +61,145 @@ class Torch:
         self.names = {"torch": torch, "nn": torch.nn, "F": torch.nn.functional,
                       "optim": torch.optim}
         self.torch = torch
+        self.name = "PyTorch %s (%s)" % (torch.__version__, torch.backends.cpu.get_cpu_capability())
 
-    def prepare(self, setup, expression):
+    def prepare(self, row):
         self.torch.manual_seed(1)
         names = dict(self.names)
-        exec(setup, names)
-        self.f = eval("lambda: " + expression, names)
+        exec(row.python_setup, names)
+        self.f = eval("lambda: " + row.python, names)
         self.f()
 
     def run(self, seconds):
         return seconds_of_call(self.f, seconds)
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--only", default="")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--lutra", default="build/lutra")
-    options = parser.parse_args()
+# What restricts both sides to AVX2, on a CPU that has more.
+AVX2 = {"LUTRA_CPU_CAPABILITY": "avx2", "LUTRA_OPENBLAS_CORETYPE": "Haswell",
+        "ATEN_CPU_CAPABILITY": "avx2", "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+        "ONEDNN_MAX_CPU_ISA": "AVX2"}
+
+
+def open_sides(options):
+    """Returns Lutra, and PyTorch where it is installed."""
+    os.environ.pop("OPENBLAS_CORETYPE", None)  # chosen for another program than these
+    if options.isa == "avx2":
+        os.environ.update(AVX2)
     sides = [Lutra(options.lutra, options.threads)]
     try:
         sides.append(Torch(options.threads))
     except ImportError:
-        print("PyTorch is not installed: python3 -m pip install torch")
-    print("%d threads: microseconds%s" % (options.threads, ", and Lutra's time over PyTorch's"
-                                          if len(sides) > 1 else ""))
-    for name, setup, lua, python_setup, python in ROWS:
-        if not re.search(options.only, name):
+        print("PyTorch is not installed: python3 -m pip install torch", file=sys.stderr)
+    return sides
+
+
+def measure(sides, row, rounds):
+    """Returns the least time of each side, which run in turns."""
+    for side in sides:
+        side.prepare(row)
+    return [min(times) for times in zip(*([side.run(0.02) for side in sides]
+                                          for _ in range(rounds)))]
+
+
+# ---- the limits of the machine ----------------------------------------------------------------
+
+
+class Limits:
+    """The best rates of the sides for a copy of 10^6 and of 10^7 float32, in place, and for a matrix
+    product. A row cannot take less time than its bytes at the copy's bandwidth, or its operations
+    at the product's rate; what fits into the caches of a core has no such limit."""
+
+    def __init__(self, sides, rounds):
+        self.copy = {}
+        for n in (10**6, 10**7):
+            sizes = (n, n)
+            copy = Row("", "local x, y = lt.zeros(%d), lt.ones(%d)" % sizes, "x:copy_(y)",
+                       "x, y = torch.zeros(%d), torch.ones(%d)" % sizes, "x.copy_(y)", 0, 0)
+            self.copy[n] = 8 * n / min(measure(sides, copy, rounds))
+        n = 2048
+        sizes = (n,) * 4
+        product = Row("", "local x, y = lt.randn(%d, %d), lt.randn(%d, %d)" % sizes, "x:mm(y)",
+                      "x, y = torch.randn(%d, %d), torch.randn(%d, %d)" % sizes, "x.mm(y)", 0, 0)
+        self.rates = [2 * n**3 / t for t in measure(sides, product, min(rounds, 3))]
+
+    def describe(self):
+        return ("copy of 4 MB %.1f GB/s, of 40 MB %.1f GB/s; product of 2048 x 2048 %s GFLOP/s"
+                % (self.copy[10**6] / 1e9, self.copy[10**7] / 1e9,
+                   " and ".join("%.0f" % (rate / 1e9) for rate in self.rates)))
+
+    def seconds(self, row):
+        """Returns the least time of a row; 0 when it has no limit."""
+        bandwidth = self.copy[10**6 if row.moved < 4 * 10**7 else 10**7]
+        moving = row.moved / bandwidth if row.moved >= 2**22 else 0
+        return max(moving, row.flops / max(self.rates))
+
+
+# ---- the table --------------------------------------------------------------------------------
+
+
+def processor():
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            return re.search(r"model name\s*: *(.*)", file.read()).group(1)
+    except (OSError, AttributeError):
+        return "unknown processor"
+
+
+class Table:
+    """Prints lines, and writes them to a file if one is given."""
+
+    def __init__(self, path):
+        self.file = open(path, "w", encoding="utf-8") if path else None
+
+    def line(self, text):
+        print(text, flush=True)
+        if self.file:
+            self.file.write(text + "\n")
+            self.file.flush()
+
+
+def summary(ratios):
+    """Returns the lines about the ratios of all rows."""
+    slower = sorted((r, name) for name, r in ratios.items() if r > 1)
+    mean = math.exp(sum(math.log(r) for r in ratios.values()) / len(ratios))
+    lines = ["", "%d rows: %d at 0.7 or less, %d slower than PyTorch, geometric mean %.2f"
+             % (len(ratios), sum(r <= 0.7 for r in ratios.values()), len(slower), mean)]
+    return lines + ["  %5.2f  %s" % pair for pair in reversed(slower)]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--only", default="", metavar="PATTERN")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--lutra", default="build/lutra", metavar="PROGRAM")
+    parser.add_argument("--isa", choices=["avx2"], help="restrict both to AVX2")
+    parser.add_argument("file", nargs="?", help="receives the table, too")
+    options = parser.parse_args()
+    table, sides, ratios = Table(options.file), open_sides(options), {}
+    limits = Limits(sides, options.rounds) if any(r.moved or r.flops for r in ROWS) else None
+    table.line("%s; %d threads; %s" % ("; ".join(side.name for side in sides), options.threads,
+                                       datetime.date.today()))
+    table.line(processor())
+    if limits:
+        table.line("Limits: " + limits.describe())
+    table.line("Microseconds, the least of %d rounds%s%s\n" % (
+        options.rounds, "; Lutra's time over PyTorch's" if len(sides) > 1 else "",
+        "; the limit over Lutra's time" if limits else ""))
+    for row in ROWS:
+        if not re.search(options.only, row.name):
             continue
         try:
-            sides[0].prepare(setup, lua)
+            times = measure(sides, row, options.rounds)
         except RuntimeError as error:
-            print("%-52s %s" % (name, error), flush=True)
+            table.line("%-52s %s" % (row.name, error))
             continue
-        if len(sides) > 1:
-            sides[1].prepare(python_setup, python)
-        best = [min(times) for times in zip(*([side.run(0.02) for side in sides]
-                                              for _ in range(options.rounds)))]
-        ratio = "  %5.2f" % (best[0] / best[1]) if len(best) > 1 else ""
-        print("%-52s %s%s" % (name, " ".join("%11.2f" % (t * 1e6) for t in best), ratio),
-              flush=True)
+        text = "%-52s %s" % (row.name, " ".join("%11.2f" % (t * 1e6) for t in times))
+        if len(times) > 1:
+            ratios[row.name] = times[0] / times[1]
+            text += "  %5.2f" % ratios[row.name]
+        if limits and limits.seconds(row):
+            text += "  %3.0f %%" % (100 * limits.seconds(row) / times[0])
+        table.line(text)
+    for line in summary(ratios) if ratios else []:
+        table.line(line)
