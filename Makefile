@@ -559,7 +559,7 @@ help:
 	@echo "make bench-cuda   measure a GPU, beside PyTorch and cuBLAS"
 	@echo "make test-mps     run the op tests on Apple's GPU"
 	@echo "make bench-mps    measure Apple's GPU, beside PyTorch"
-	@echo "make bench        measure the CPU, beside PyTorch and NumPy if they are installed"
+	@echo "make bench        measure the CPU, beside PyTorch if it is installed: ISA=avx2 ROUNDS=7"
 	@echo "make bundle       build a portable archive for machines without compiler, Lua or network"
 	@echo "make fuzz         fuzz the readers of files, a minute each (needs clang)"
 	@echo "make fuzz-api     fuzz the whole API in both builds: SECONDS=60 SEED="

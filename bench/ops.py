@@ -5,41 +5,41 @@ microseconds (the least of the rounds) and Lutra's time over PyTorch's.
     python3 bench/ops.py [--only PATTERN] [--threads 2] [--rounds 7] [--lutra PROGRAM]
 """
 
+import math
+
 from pairs import main, row, step
 
 
-def both(name, setup, python_setup, lua, python=None):
-    """A row whose expression may be the same in both languages."""
-    row(name, lua, python or lua.replace("x:", "x."), setup, python_setup)
-
-
-def vectors(name, lua, python, sizes=(1, 100, 10**4, 10**6, 10**7), kind="randn"):
+def vectors(name, lua, python, sizes=(1, 100, 10**4, 10**6, 10**7), kind="randn", tensors=0):
+    """Rows for vectors x and y; `tensors`: how many of n elements are read and written at least."""
     for n in sizes:
         label = "%s, %s" % (name, n if n <= 100 else "10^%d" % (len(str(n)) - 1))
         row(label, lua, python, "local x, y = lt.%s(%d), lt.%s(%d)" % (kind, n, kind, n),
-            "x, y = torch.%s(%d), torch.%s(%d)" % (kind, n, kind, n))
+            "x, y = torch.%s(%d), torch.%s(%d)" % (kind, n, kind, n), moved=4 * n * tensors)
 
 
-def matrices(name, lua, python, shape=(4096, 1024)):
+def matrices(name, lua, python, shape=(4096, 1024), tensors=0):
+    """A row for a tensor x; `tensors`: how many of its size are read and written at least."""
     size = ", ".join(map(str, shape))
     row("%s, %s" % (name, " x ".join(map(str, shape))), lua, python,
-        "local x = lt.randn(%s)" % size, "x = torch.randn(%s)" % size)
+        "local x = lt.randn(%s)" % size, "x = torch.randn(%s)" % size,
+        moved=4 * math.prod(shape) * tensors)
 
 
 # elementwise
-vectors("add", "x + y", "x + y")
-vectors("relu", "x:relu()", "x.relu()", (100, 10**4, 10**6, 10**7))
-vectors("abs", "x:abs()", "x.abs()", (10**4, 10**6))
-vectors("reciprocal", "x:reciprocal()", "x.reciprocal()", (10**4, 10**6))
-vectors("exp", "x:exp()", "x.exp()", (10**4, 10**6, 10**7))
-vectors("tanh", "x:tanh()", "x.tanh()", (10**4, 10**6))
-vectors("sigmoid", "x:sigmoid()", "x.sigmoid()", (10**4, 10**6))
-vectors("gelu", "F.gelu(x)", "F.gelu(x)", (10**4, 10**6))
-vectors("x * x + 7 * y", "x * x + 7 * y", "x * x + 7 * y", (1, 10**4, 10**6, 10**7))
-vectors("in place x:add_(y)", "x:add_(y)", "x.add_(y)", (10**4, 10**6))
-vectors("clone", "x:clone()", "x.clone()", (10**4, 10**6, 10**7))
+vectors("add", "x + y", "x + y", tensors=3)
+vectors("relu", "x:relu()", "x.relu()", (100, 10**4, 10**6, 10**7), tensors=2)
+vectors("abs", "x:abs()", "x.abs()", (10**4, 10**6), tensors=2)
+vectors("reciprocal", "x:reciprocal()", "x.reciprocal()", (10**4, 10**6), tensors=2)
+vectors("exp", "x:exp()", "x.exp()", (10**4, 10**6, 10**7), tensors=2)
+vectors("tanh", "x:tanh()", "x.tanh()", (10**4, 10**6), tensors=2)
+vectors("sigmoid", "x:sigmoid()", "x.sigmoid()", (10**4, 10**6), tensors=2)
+vectors("gelu", "F.gelu(x)", "F.gelu(x)", (10**4, 10**6), tensors=2)
+vectors("x * x + 7 * y", "x * x + 7 * y", "x * x + 7 * y", (1, 10**4, 10**6, 10**7), tensors=3)
+vectors("in place x:add_(y)", "x:add_(y)", "x.add_(y)", (10**4, 10**6), tensors=3)
+vectors("clone", "x:clone()", "x.clone()", (10**4, 10**6, 10**7), tensors=2)
 vectors("to bfloat16", "x:bfloat16()", "x.bfloat16()", (10**6,))
-vectors("sqrt", "x:sqrt()", "x.sqrt()", (10**6,), "rand")
+vectors("sqrt", "x:sqrt()", "x.sqrt()", (10**6,), "rand", tensors=2)
 vectors("where", "lt.where(x:gt(0), x, y)", "torch.where(x > 0, x, y)", (10**6,))
 row("add float64, 10^6", "x + y", "x + y",
     "local x, y = lt.randn{1000000, dtype = 'float64'}, lt.randn{1000000, dtype = 'float64'}",
@@ -60,34 +60,34 @@ row("gelu by hand, 10^6", "0.5 * x * (1 + ((x + 0.044715 * x ^ 3) * 0.79788456):
     "local x = lt.randn(1000000)", "x = torch.randn(1000000)")
 
 # reductions
-vectors("sum", "x:sum()", "x.sum()", (1, 100, 10**4, 10**6, 10**7))
-vectors("max", "x:max()", "x.max()", (100, 10**4, 10**6, 10**7))
-vectors("mean", "x:mean()", "x.mean()", (10**6,))
-vectors("norm", "x:norm()", "x.norm()", (10**4, 10**6))
-vectors("var", "x:var()", "x.var()", (10**6,))
-vectors("argmax", "x:argmax()", "x.argmax()", (10**6,))
+vectors("sum", "x:sum()", "x.sum()", (1, 100, 10**4, 10**6, 10**7), tensors=1)
+vectors("max", "x:max()", "x.max()", (100, 10**4, 10**6, 10**7), tensors=1)
+vectors("mean", "x:mean()", "x.mean()", (10**6,), tensors=1)
+vectors("norm", "x:norm()", "x.norm()", (10**4, 10**6), tensors=1)
+vectors("var", "x:var()", "x.var()", (10**6,), tensors=1)
+vectors("argmax", "x:argmax()", "x.argmax()", (10**6,), tensors=1)
 vectors("any", "x:isnan():any()", "x.isnan().any()", (10**6,))
-matrices("sum of rows", "x:sum(-1)", "x.sum(-1)")
-matrices("sum of columns", "x:sum(1)", "x.sum(0)")
-matrices("max of rows with indices", "x:max(-1)", "x.max(-1)")
-matrices("max of columns with indices", "x:max(1)", "x.max(0)")
-matrices("argmax of rows", "x:argmax(-1)", "x.argmax(-1)")
-matrices("var of rows", "x:var(-1)", "x.var(-1)")
-matrices("logsumexp of rows", "x:logsumexp(-1)", "x.logsumexp(-1)")
-matrices("norm of rows", "x:norm(2, -1)", "x.norm(2, -1)")
-matrices("sum of rows", "x:sum(-1)", "x.sum(-1)", (10**5, 10))
-matrices("sum of columns", "x:sum(1)", "x.sum(0)", (10**5, 10))
-matrices("sum of rows", "x:sum(-1)", "x.sum(-1)", (64, 10))
-matrices("sum of rows", "x:sum(-1)", "x.sum(-1)", (16384, 49))
-matrices("mean over N, H, W", "x:mean{1, 3, 4}", "x.mean((0, 2, 3))", (32, 64, 28, 28))
-matrices("cumsum of rows", "x:cumsum(-1)", "x.cumsum(-1)", (1000, 1000))
-matrices("cumsum of columns", "x:cumsum(1)", "x.cumsum(0)", (1000, 1000))
+matrices("sum of rows", "x:sum(-1)", "x.sum(-1)", tensors=1)
+matrices("sum of columns", "x:sum(1)", "x.sum(0)", tensors=1)
+matrices("max of rows with indices", "x:max(-1)", "x.max(-1)", tensors=1)
+matrices("max of columns with indices", "x:max(1)", "x.max(0)", tensors=1)
+matrices("argmax of rows", "x:argmax(-1)", "x.argmax(-1)", tensors=1)
+matrices("var of rows", "x:var(-1)", "x.var(-1)", tensors=1)
+matrices("logsumexp of rows", "x:logsumexp(-1)", "x.logsumexp(-1)", tensors=1)
+matrices("norm of rows", "x:norm(2, -1)", "x.norm(2, -1)", tensors=1)
+matrices("sum of rows", "x:sum(-1)", "x.sum(-1)", (10**5, 10), tensors=1)
+matrices("sum of columns", "x:sum(1)", "x.sum(0)", (10**5, 10), tensors=1)
+matrices("sum of rows", "x:sum(-1)", "x.sum(-1)", (64, 10), tensors=1)
+matrices("sum of rows", "x:sum(-1)", "x.sum(-1)", (16384, 49), tensors=1)
+matrices("mean over N, H, W", "x:mean{1, 3, 4}", "x.mean((0, 2, 3))", (32, 64, 28, 28), tensors=1)
+matrices("cumsum of rows", "x:cumsum(-1)", "x.cumsum(-1)", (1000, 1000), tensors=2)
+matrices("cumsum of columns", "x:cumsum(1)", "x.cumsum(0)", (1000, 1000), tensors=2)
 
 # rows
 for shape in ((4096, 1024), (64, 10), (1000, 1000)):
-    matrices("softmax", "x:softmax(-1)", "x.softmax(-1)", shape)
-    matrices("log_softmax", "x:log_softmax(-1)", "x.log_softmax(-1)", shape)
-matrices("layer norm", "F.layer_norm(x, {1024})", "F.layer_norm(x, (1024,))")
+    matrices("softmax", "x:softmax(-1)", "x.softmax(-1)", shape, tensors=2)
+    matrices("log_softmax", "x:log_softmax(-1)", "x.log_softmax(-1)", shape, tensors=2)
+matrices("layer norm", "F.layer_norm(x, {1024})", "F.layer_norm(x, (1024,))", tensors=2)
 row("layer norm with weights, 768 x 128", "F.layer_norm(x, {128}, w, b)",
     "F.layer_norm(x, (128,), w, b)",
     "local x, w, b = lt.randn(768, 128), lt.ones(128), lt.zeros(128)",
@@ -102,8 +102,8 @@ for n, c in ((64, 10), (768, 65), (4096, 1000)):
         "x, t = torch.randn(%d, %d), torch.randint(0, %d, (%d,))" % (n, c, c, n))
 
 # layout and indices
-matrices("transposed copy", "x:t():contiguous()", "x.t().contiguous()", (1000, 1000))
-matrices("transposed copy", "x:t():contiguous()", "x.t().contiguous()", (4096, 1024))
+matrices("transposed copy", "x:t():contiguous()", "x.t().contiguous()", (1000, 1000), tensors=2)
+matrices("transposed copy", "x:t():contiguous()", "x.t().contiguous()", (4096, 1024), tensors=2)
 matrices("add the transpose", "x + x:t()", "x + x.t()", (1000, 1000))
 matrices("permuted copy", "x:permute(1, 3, 2, 4):contiguous()",
          "x.permute(0, 2, 1, 3).contiguous()", (16, 128, 8, 64))
@@ -142,7 +142,7 @@ row("arange 10^6", "lt.arange(1000000)", "torch.arange(1000000)")
 for n in (32, 128, 512, 1024):
     row("matmul %d" % n, "x:mm(y)", "x.mm(y)",
         "local x, y = lt.randn(%d, %d), lt.randn(%d, %d)" % (n, n, n, n),
-        "x, y = torch.randn(%d, %d), torch.randn(%d, %d)" % (n, n, n, n))
+        "x, y = torch.randn(%d, %d), torch.randn(%d, %d)" % (n, n, n, n), flops=2 * n**3)
 for n in (128, 1024, 4096):
     row("linear of one token, %d" % n, "F.linear(x, w, b)", "F.linear(x, w, b)",
         "local x, w, b = lt.randn(1, %d), lt.randn(%d, %d), lt.randn(%d)" % (n, n, n, n),

@@ -84,7 +84,11 @@ def open_sides(options):
     """Returns Lutra, and PyTorch where it is installed."""
     os.environ.pop("OPENBLAS_CORETYPE", None)  # chosen for another program than these
     if options.isa == "avx2":
-        os.environ.update(AVX2)
+        if subprocess.run([options.lutra, "-e", ""], env={**os.environ, **AVX2}, check=False,
+                          stderr=subprocess.DEVNULL).returncode:
+            print("this CPU lacks AVX2: measuring without it", file=sys.stderr)
+        else:
+            os.environ.update(AVX2)
     sides = [Lutra(options.lutra, options.threads)]
     try:
         sides.append(Torch(options.threads))
@@ -104,33 +108,33 @@ def measure(sides, row, rounds):
 # ---- the limits of the machine ----------------------------------------------------------------
 
 
+PRODUCT = 2048  # the size of the matrices
+
+
 class Limits:
     """The best rates of the sides for a copy of 10^6 and of 10^7 float32, in place, and for a matrix
     product. A row cannot take less time than its bytes at the copy's bandwidth, or its operations
-    at the product's rate; what fits into the caches of a core has no such limit."""
+    at the product's rate. What moves less than 8 MB has no such limit, because caches hold it."""
 
     def __init__(self, sides, rounds):
-        self.copy = {}
-        for n in (10**6, 10**7):
-            sizes = (n, n)
-            copy = Row("", "local x, y = lt.zeros(%d), lt.ones(%d)" % sizes, "x:copy_(y)",
-                       "x, y = torch.zeros(%d), torch.ones(%d)" % sizes, "x.copy_(y)", 0, 0)
-            self.copy[n] = 8 * n / min(measure(sides, copy, rounds))
-        n = 2048
-        sizes = (n,) * 4
-        product = Row("", "local x, y = lt.randn(%d, %d), lt.randn(%d, %d)" % sizes, "x:mm(y)",
-                      "x, y = torch.randn(%d, %d), torch.randn(%d, %d)" % sizes, "x.mm(y)", 0, 0)
-        self.rates = [2 * n**3 / t for t in measure(sides, product, min(rounds, 3))]
+        def times(of, lua, python, rounds):
+            pair = "local x, y = %s" % of, lua, "x, y = %s" % of.replace("lt.", "torch."), python
+            return measure(sides, Row("", *pair, 0, 0), rounds)
+
+        self.copy = {n: 8 * n / min(times("lt.zeros(%d), lt.ones(%d)" % (n, n), "x:copy_(y)",
+                                          "x.copy_(y)", rounds)) for n in (10**6, 10**7)}
+        product = "lt.randn(%d, %d), lt.randn(%d, %d)" % ((PRODUCT,) * 4)
+        self.rates = [2 * PRODUCT**3 / t for t in times(product, "x:mm(y)", "x.mm(y)", min(rounds, 3))]
 
     def describe(self):
-        return ("copy of 4 MB %.1f GB/s, of 40 MB %.1f GB/s; product of 2048 x 2048 %s GFLOP/s"
-                % (self.copy[10**6] / 1e9, self.copy[10**7] / 1e9,
+        return ("copy of 4 MB %.1f GB/s, of 40 MB %.1f GB/s; product of %d x %d %s GFLOP/s"
+                % (self.copy[10**6] / 1e9, self.copy[10**7] / 1e9, PRODUCT, PRODUCT,
                    " and ".join("%.0f" % (rate / 1e9) for rate in self.rates)))
 
     def seconds(self, row):
         """Returns the least time of a row; 0 when it has no limit."""
         bandwidth = self.copy[10**6 if row.moved < 4 * 10**7 else 10**7]
-        moving = row.moved / bandwidth if row.moved >= 2**22 else 0
+        moving = row.moved / bandwidth if row.moved >= 8 * 10**6 else 0
         return max(moving, row.flops / max(self.rates))
 
 
