@@ -1,4 +1,4 @@
--- Tests the table of bench/ops.py. A small module replaces PyTorch; the measurements are not tested.
+-- Tests the table of bench/ops.py. A small module replaces PyTorch; no measurement is tested.
 
 local program = require "program_support"
 local root = debug.getinfo(1, "S").source:match "^@(.*)tests/spec/" or "./"
