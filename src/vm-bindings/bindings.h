@@ -57,6 +57,19 @@ typedef struct lt_Modes {
 } lt_Modes;
 
 /* The module's data of one Lua state. A `_ref` is a reference in Lua's registry. */
+/* How many boxes are created between two steps of the collector (memory.c). */
+typedef struct lt_Pace {
+  uint32_t gap;       /* least number of boxes between two steps */
+  uint32_t stepped;   /* `created` at the last step */
+  uint32_t completed; /* `created` at the last complete collection */
+  int steps;          /* since the window began */
+  int64_t begin;      /* weight when the window began */
+  int64_t grown;      /* sum of the growth before each step of the window */
+  int wait;           /* windows until a smaller gap is tried */
+  int patience;       /* the next value of `wait` */
+  bool trying;        /* the window is the first one with a smaller gap */
+} lt_Pace;
+
 typedef struct lt_Lua {
   lua_State *L;          /* coroutine that called the core last (see running_ref); NULL: none */
   lua_State *main;       /* the main coroutine, which outlives all others */
@@ -91,9 +104,11 @@ typedef struct lt_Lua {
   int pending_ref;        /* error object of a Lua callback that failed, or LUA_NOREF */
   int ipairs_ref;         /* the iterator of ipairs, which may read one past the end */
   int64_t boxes;          /* boxes not yet finalized */
-  int64_t mark;           /* weight at the last step of the collector (memory.c), or less */
+  uint32_t created;       /* boxes created, modulo 2^32 */
+  lt_Pace pace;           /* of the collector's steps */
+  int64_t mark;           /* weight at the last step, or less */
   int64_t batch;          /* growth of the weight that triggers the next step */
-  int64_t step_end;       /* time of the last step, of lt_trace_now */
+  int64_t step_end;       /* time of the last step */
   int64_t cycles;         /* cycles of the collector that have ended */
   int64_t base;           /* weight after the last complete collection */
   int64_t budget;         /* growth of the weight that triggers the next complete collection */

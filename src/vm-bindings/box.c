@@ -16,6 +16,7 @@ lt_Box *lt_lua_box(lua_State *L) {
   lua_pushvalue(L, lua_upvalueindex(LT_UP_META));
   lua_setmetatable(L, -2);
   S->boxes++;
+  S->created++;
   return box;
 }
 

@@ -9,6 +9,13 @@
  * processor's caches. The batch is as small as the measured time of the steps allows. In the
  * incremental mode the batch is charged as if Lua had allocated it.
  *
+ * A tensor that two steps find in use is old: dropped later, it stays until a complete collection.
+ * With a step after each op, the first operand of `x * x + 7 * y` would become old, since the
+ * registers of a Lua function are in use until they are written again. So the weight after each step
+ * is watched: while it grows, the gap between two steps becomes wider, until results are dropped
+ * before the second step. `x + y` in a loop then works with 2 blocks of memory, `x * x + 7 * y`
+ * with some 6.
+ *
  * When the weight has grown by a budget since the last complete collection, there is another one.
  * The budget grows with the memory that stays alive and with Lua's own heap, as the pause of Lua's
  * collector does, so collecting stays a small part of the cost of allocating.
@@ -23,6 +30,9 @@
 enum {
   SMALLEST_BUDGET = 64 << 20,
   SMALLEST_BATCH = 1 << 19, /* fits into the caches of a core */
+  WINDOW = 32,              /* steps after which the gap may change */
+  MOST_GAP = 32,            /* boxes */
+  MOST_PATIENCE = 16,       /* windows */
   FINALIZER_TIME = 150,     /* nanoseconds to finalize a box, whenever that is */
 };
 
@@ -67,18 +77,66 @@ static void step(lua_State *L, lt_Lua *S, int64_t grown) {
   set_batch(S, begin, boxes - S->boxes);
 }
 
+/* Starts a new window at this weight. */
+static void begin_window(lt_Pace *p, int64_t weight) {
+  p->steps = 0;
+  p->grown = 0;
+  p->begin = weight;
+}
+
+/* Doubles the gap after a window in which dropped results became old. When that was the try of a
+ * smaller gap, the next try is put off. */
+static void widen(lt_Pace *p) {
+  if (p->gap < MOST_GAP) p->gap *= 2;
+  if (p->trying && p->patience < MOST_PATIENCE) p->patience *= 2;
+  p->trying = false;
+  p->wait = p->patience;
+}
+
+/* Counts a step that left this weight, after the weight had grown by `grown`. The gap becomes wider
+ * after a window in which more than a sixteenth of all growth was left; otherwise a smaller gap is
+ * tried from time to time. */
+static void end_step(lt_Pace *p, int64_t weight, int64_t grown) {
+  p->grown += grown;
+  if (++p->steps < WINDOW) return;
+  if (16 * (weight - p->begin) > p->grown) {
+    widen(p);
+  } else {
+    if (p->trying) p->patience = 1;
+    p->trying = p->gap > 1 && --p->wait <= 0;
+    if (p->trying) {
+      p->gap /= 2;
+      p->wait = p->patience;
+    }
+  }
+  begin_window(p, weight);
+}
+
+/* Runs a complete collection. When it frees most of the growth of many boxes, they were old: the gap
+ * becomes wider. */
+static void collect_all(lua_State *L, lt_Lua *S) {
+  lt_Pace *p = &S->pace;
+  int64_t before = lt_lua_weight(S) - S->base;
+  lua_gc(L, LUA_GCCOLLECT);
+  int64_t weight = lt_lua_weight(S);
+  if (2 * (weight - S->base) < before && S->created - p->completed >= 8 * p->gap) widen(p);
+  p->completed = S->created;
+  begin_window(p, weight);
+  set_base(L, S, weight);
+}
+
 void lt_lua_collect(lua_State *L, lt_Lua *S, int64_t weight) {
   if (S->collecting) return; /* called again by a finalizer that creates a tensor */
-  S->collecting = true;
   if (weight < S->base) set_base(L, S, weight);
-  int64_t grown = weight - S->base;
-  if (grown > S->budget) {
-    lua_gc(L, LUA_GCCOLLECT);
-    set_base(L, S, lt_lua_weight(S));
-  } else {
-    step(L, S, weight - S->mark);
-  }
+  bool spent = weight - S->base > S->budget;
+  if (!spent && S->created - S->pace.stepped < S->pace.gap) return;
+  S->collecting = true;
+  int64_t grown = weight - S->mark;
+  step(L, S, grown);
+  end_step(&S->pace, lt_lua_weight(S), grown);
+  if (lt_lua_weight(S) - S->base > S->budget) collect_all(L, S);
   S->mark = lt_lua_weight(S);
+  S->pace.stepped = S->created;
   S->collecting = false;
 }
 
@@ -140,6 +198,7 @@ static void watch_cycles(lua_State *L, lt_Lua *S) {
 void lt_lua_open_memory(lua_State *L, lt_Lua *S) {
   S->trim_least = TRIM_LEAST;
   S->batch = SMALLEST_BATCH;
+  S->pace = (lt_Pace){.gap = 1, .patience = 1};
   S->step_end = lt_trace_now();
   lua_gc(L, LUA_GCGEN, 0, 0);
   watch_cycles(L, S);
