@@ -38,6 +38,11 @@ print(lt.accelerator.max_memory_allocated() > 0, lt.accelerator.max_memory_reser
 print(lt.accelerator.memory_stats()["allocated_bytes.all.current"] > 0)  --> true
 print(#lt.accelerator.memory_summary() > 100, #lt.accelerator.memory_snapshot() > 0)  --> true	true
 
+-- Host memory: tensors on the CPU, and the cache of freed ones
+local host = lt.ones(100000)
+print(lt.accelerator.memory_allocated "cpu" >= host.nbytes)  --> true
+lt.accelerator.empty_cache "cpu"
+
 -- Free memory, cached memory, a limit
 local free, total = lt.accelerator.get_memory_info()
 print(free <= total)  --> true

@@ -4,7 +4,8 @@
 -- The accelerator is the first available of "cuda" and "mps". lt.cuda and lt.mps are these
 -- functions restricted to their devices. A `device` argument is a number (from 0), a full name
 -- ("cuda:1"), a tensor on that device, or nil for the current device; a device that does not exist
--- raises an error. Invariant: the core always gets the full name of a device that exists.
+-- raises an error. The counters of memory also accept "cpu". Invariant: the core always gets the full
+-- name of a device that exists.
 
 local core = require "lutra.core"
 local args = require "lutra.internal.args"
@@ -28,10 +29,15 @@ end
 
 local function on(device, name) return named(nil, device, "accelerator." .. name) end
 
+-- Returns the full name of a device with an allocator: an accelerator, or "cpu".
+local function with_memory(device, name)
+  return device == "cpu" and device or on(device, name)
+end
+
 -- Returns a counter of the allocator, or its peak; 0 without an accelerator.
 local function stat(device, name, quantity, peak)
   if device == nil and not c.kind() then return 0 end
-  return (select(peak and 2 or 1, c.memory_stat(on(device, name), quantity)))
+  return (select(peak and 2 or 1, c.memory_stat(with_memory(device, name), quantity)))
 end
 
 -- Devices ---------------------------------------------------------------------
@@ -185,16 +191,17 @@ local parse_memory_stats = args.signature("accelerator.memory_stats", "data? dev
 
 --- Returns a table of all counters of a device's allocator, under PyTorch's names:
 -- "allocated_bytes.all.current", "segment.large_pool.peak", ..., num_alloc_retries, num_ooms,
--- num_device_alloc, num_device_free.
+-- num_device_alloc, num_device_free. Those of "cpu" count blocks of at least 32 KiB, and what is
+-- cached of them.
 function accelerator.memory_stats(...)
   local device = parse_memory_stats(...)
-  return c.memory_stats(on(device, "memory_stats"))
+  return c.memory_stats(with_memory(device, "memory_stats"))
 end
 
 --- lt.accelerator.memory_summary(device, abbreviated = false): returns the counters of memory_stats
 -- as a readable string; with `abbreviated`, without the sections per pool.
 function accelerator.memory_summary(device, abbreviated)
-  local name = on(device, "memory_summary")
+  local name = with_memory(device, "memory_summary")
   return summary(name, core.device_properties(name), c.memory_stats(name), abbreviated == true)
 end
 
@@ -215,7 +222,7 @@ local parse_reset_peak_memory_stats = args.signature("accelerator.reset_peak_mem
 --- Sets the peaks to the current values.
 function accelerator.reset_peak_memory_stats(...)
   local device = parse_reset_peak_memory_stats(...)
-  c.memory_reset_peak(on(device, "reset_peak_memory_stats"))
+  c.memory_reset_peak(with_memory(device, "reset_peak_memory_stats"))
 end
 
 local parse_get_memory_info = args.signature("accelerator.get_memory_info", "data? device")
@@ -223,13 +230,14 @@ local parse_get_memory_info = args.signature("accelerator.get_memory_info", "dat
 --- Returns the free and the total bytes of a device, as its driver reports them.
 function accelerator.get_memory_info(...)
   local device = parse_get_memory_info(...)
-  return c.memory_info(on(device, "get_memory_info"))
+  return c.memory_info(with_memory(device, "get_memory_info"))
 end
 
 --- Releases cached segments without a live tensor to the driver, on every device of the
--- accelerator. Memory of live tensors is not affected. Does nothing before the first use of a
--- device.
-function accelerator.empty_cache()
+-- accelerator; with "cpu", cached host memory to the system. Memory of live tensors is not affected.
+-- Does nothing before the first use of a device.
+function accelerator.empty_cache(device)
+  if device == "cpu" then return c.memory_release(device) end
   local kind = c.kind()
   if not kind or not c.is_ready(kind) then return end
   for i = 0, core._device_count(kind) - 1 do c.memory_release(c.device(kind, i, "empty_cache")) end

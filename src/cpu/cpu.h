@@ -38,5 +38,11 @@ size_t lt_cpu_memory_available(void);
  * NULL with the reason; free takes the size that was allocated. */
 void *lt_cpu_alloc(const lt_Backend *self, int index, size_t nbytes, lt_Stream *stream);
 void lt_cpu_free(const lt_Backend *self, int index, void *memory, size_t nbytes, lt_Stream *stream);
+/* The backend's release, info, stats and reset_peak. They count blocks of at least 32 KiB, all in
+ * the large pool; smaller ones are malloc's. */
+bool lt_cpu_memory_release(const lt_Backend *self, int index);
+bool lt_cpu_memory_info(const lt_Backend *self, int index, int64_t *available, int64_t *total);
+bool lt_cpu_memory_stats(const lt_Backend *self, int index, lt_MemoryStats *out);
+bool lt_cpu_memory_reset_peak(const lt_Backend *self, int index);
 
 #endif

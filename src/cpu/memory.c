@@ -1,28 +1,35 @@
 /* memory.c: allocation of CPU memory, with a cache of freed blocks.
  *
- * Training requests the same sizes again and again, and a large block fresh from the system costs a
- * page fault for each of its pages; so freed blocks above a size are cached for the next request of
- * exactly that size. The cache is bounded, and is released to the system before an allocation
- * fails. */
+ * Training requests similar sizes again and again, and a large block fresh from the system costs a
+ * page fault for each of its pages. So sizes from 32 KiB on are rounded up to classes, eight for
+ * each power of two, and freed blocks are cached for the next request of their class. The block
+ * freed last is used first: it may still be in the processor's caches.
+ *
+ * Classes from 2 MiB on are mapped at huge pages, where the system has them: touching a new block
+ * then costs a sixth, and freeing it a tenth.
+ *
+ * The cache holds what the program needed at its peak, as far as requests of the last time show it,
+ * and at least CACHE_LEAST. Blocks that no request needed for some thousand requests are freed, and
+ * all of them before an allocation fails. */
 #include "cpu.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #ifndef LT_DEBUG
 #define LT_DEBUG 0
 #endif
 
-#define ALIGNMENT   64
-#define HUGE_PAGE   ((size_t)2 << 20)
-#define LARGE       ((size_t)1 << 30)  /* from here on, the available memory is checked first */
-#define WITH_PAGES  ((size_t)4 << 20)  /* from here on, huge pages are requested */
-#define CACHED_FROM ((size_t)32 << 10) /* smaller blocks are left to malloc's own caches */
-#define CACHE_LIMIT                                                                                \
-  (LT_DEBUG ? 0 : (size_t)128 << 20) /* limit of cached bytes; none under sanitizers */
-#define STACK_BITS 8
-#define STACKS     (1 << STACK_BITS)
+#define ALIGNMENT    64
+#define HUGE_PAGE    ((size_t)2 << 20)
+#define LARGE        ((size_t)1 << 30) /* from here on, the available memory is checked first */
+#define CLASSES_FROM 15                /* the binary logarithm of the smallest class, 32 KiB */
+#define CACHED_FROM  ((size_t)1 << CLASSES_FROM) /* smaller blocks are left to malloc's own caches */
+#define CLASSES      (8 * (64 - CLASSES_FROM))
+#define CACHE_LEAST  (LT_DEBUG ? 0 : (int64_t)128 << 20) /* no block is cached under sanitizers */
+#define EPOCH        4096 /* requests after which unused blocks are freed */
 
 /* ---- the system's memory --------------------------------------------------------------------- */
 
@@ -46,25 +53,75 @@ size_t lt_cpu_memory_available(void) {
   return kb * 1024;
 }
 
-/* Allocates an aligned block with malloc, whose fast path serves small sizes without alignment. The
- * pointer that malloc returned is stored before the block. */
-static void *block_new(size_t nbytes) {
-  char *whole = malloc(nbytes + ALIGNMENT);
+/* ---- classes of sizes ------------------------------------------------------------------------ */
+
+/* Returns the class of a size of at least CACHED_FROM: the exponent of its leading bit and the three
+ * bits behind it, rounded up. */
+static int class_of(size_t nbytes) {
+  int e = 63 - __builtin_clzll((unsigned long long)nbytes);
+  size_t step = (size_t)1 << (e - 3);
+  return 8 * (e - CLASSES_FROM) + (int)((nbytes - ((size_t)1 << e) + step - 1) >> (e - 3));
+}
+
+/* Returns the size of a class, which is at most an eighth larger than any size in it. */
+static size_t class_size(int k) { return (size_t)(8 + k % 8) << (k / 8 + CLASSES_FROM - 3); }
+
+/* Returns the bytes of the block for a request; without classes (under sanitizers) exactly
+ * those. */
+static size_t block_size(size_t nbytes) {
+  return LT_DEBUG || nbytes < CACHED_FROM ? nbytes : class_size(class_of(nbytes));
+}
+
+/* ---- blocks of the system -------------------------------------------------------------------- */
+
+/* Returns true when blocks of this size are mapped, not allocated by malloc. */
+static bool is_mapped(size_t size) {
+#ifdef MADV_HUGEPAGE
+  return !LT_DEBUG && size >= HUGE_PAGE;
+#else
+  (void)size;
+  return false;
+#endif
+}
+
+/* Maps a block at the start of a huge page. Its last part is in small pages where a huge page would
+ * exceed it by more than an eighth of the size. */
+static void *map(size_t size) {
+#ifdef MADV_HUGEPAGE
+  char *whole =
+      mmap(NULL, size + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (whole == MAP_FAILED) return NULL;
+  size_t before = -(uintptr_t)whole & (HUGE_PAGE - 1);
+  char *memory = whole + before;
+  size_t end = (size + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+  if (before) munmap(whole, before);
+  if (end - size > size / 8) end -= HUGE_PAGE;
+  madvise(memory, end < size ? end : size, MADV_HUGEPAGE);
+  munmap(memory + size, HUGE_PAGE - before);
+  return memory;
+#else
+  (void)size;
+  return NULL;
+#endif
+}
+
+/* Allocates an aligned block. malloc's fast path serves small sizes without alignment, so the
+ * pointer that it returned is stored before the block. */
+static void *block_new(size_t size) {
+  if (is_mapped(size)) return map(size);
+  char *whole = malloc(size + ALIGNMENT);
   if (!whole) return NULL;
   char *memory = (char *)(((uintptr_t)whole + ALIGNMENT) & ~(uintptr_t)(ALIGNMENT - 1));
   memcpy(memory - sizeof whole, &whole, sizeof whole);
-#ifdef MADV_HUGEPAGE
-  if (nbytes >= WITH_PAGES) {
-    uintptr_t first = ((uintptr_t)memory + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1);
-    uintptr_t end = ((uintptr_t)memory + nbytes) & ~(uintptr_t)(HUGE_PAGE - 1);
-    if (end > first) madvise((void *)first, end - first, MADV_HUGEPAGE);
-  }
-#endif
   return memory;
 }
 
-static void block_free(void *memory) {
+static void block_free(void *memory, size_t size) {
   char *whole;
+  if (is_mapped(size)) {
+    munmap(memory, size);
+    return;
+  }
   memcpy(&whole, (char *)memory - sizeof whole, sizeof whole);
   free(whole);
 }
@@ -74,52 +131,135 @@ static void block_free(void *memory) {
 /* A cached block; this header is in its memory. */
 typedef struct Cached {
   struct Cached *next;
-  size_t nbytes;
 } Cached;
 
-/* Stacks of cached blocks by a hash of their size: the block freed last may still be in the
- * processor's caches. */
+/* The cached blocks of a class, the one freed last first. */
+typedef struct Stack {
+  Cached *first;
+  int count;
+  int least; /* lowest count since the epoch began: so many blocks were not needed */
+} Stack;
+
 static struct {
   pthread_mutex_t lock;
-  size_t bytes;
-  int next_stack; /* stack from which shrink takes the next block */
-  Cached *stack[STACKS];
+  int next_class;   /* class from which shrink takes the next block */
+  int requests;     /* since the epoch began */
+  int64_t peaks[2]; /* largest allocated bytes: in this epoch, in the one before */
+  Stack stack[CLASSES];
+  lt_MemoryStats stats; /* of LT_POOL_ALL only; `active` is equal to `allocated` */
 } cache = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static Cached **stack_of(size_t nbytes) {
-  return &cache.stack[(nbytes >> 6) * 0x9e3779b97f4a7c15u >> (64 - STACK_BITS)];
+/* Adds `change` to a statistic of all blocks. */
+static void count(lt_Stat *s, int64_t change) {
+  s->current += change;
+  if (s->current > s->peak) s->peak = s->current;
+  if (change > 0)
+    s->allocated += change;
+  else
+    s->freed -= change;
 }
 
-static void *pop(Cached **from) {
-  Cached *k = *from;
-  *from = k->next;
-  cache.bytes -= k->nbytes;
-  return k;
+#define STAT(name) (&cache.stats.name[LT_POOL_ALL])
+
+static int64_t cached_bytes(void) {
+  return STAT(reserved_bytes)->current - STAT(allocated_bytes)->current;
 }
 
+/* Counts a block that begins (sign 1) or ends (-1) to be held by a tensor. */
+static void count_held(int64_t sign, size_t size, size_t nbytes) {
+  count(STAT(allocation), sign);
+  count(STAT(allocated_bytes), sign * (int64_t)size);
+  count(STAT(requested_bytes), sign * (int64_t)nbytes);
+  if (STAT(allocated_bytes)->current > cache.peaks[0])
+    cache.peaks[0] = STAT(allocated_bytes)->current;
+}
+
+/* Counts a block that was requested from the system (sign 1) or returned to it (-1). */
+static void count_reserved(int64_t sign, size_t size) {
+  count(STAT(segment), sign);
+  count(STAT(reserved_bytes), sign * (int64_t)size);
+  if (sign > 0)
+    cache.stats.num_device_alloc++;
+  else
+    cache.stats.num_device_free++;
+}
+
+static Cached *pop(Stack *s) {
+  Cached *block = s->first;
+  s->first = block->next;
+  if (--s->count < s->least) s->least = s->count;
+  return block;
+}
+
+static void release(void *memory, size_t size) {
+  block_free(memory, size);
+  count_reserved(-1, size);
+}
+
+/* Frees cached blocks, from each class in turn, until at most `limit` bytes are cached. */
+static void shrink(int64_t limit) {
+  for (; cached_bytes() > limit; cache.next_class = (cache.next_class + 1) % CLASSES) {
+    Stack *s = &cache.stack[cache.next_class];
+    if (s->first) release(pop(s), class_size(cache.next_class));
+  }
+}
+
+/* Frees the blocks that were not needed since the last call. They are the last of each stack. */
+static void end_epoch(void) {
+  for (int k = 0; k < CLASSES; k++) {
+    Stack *s = &cache.stack[k];
+    Cached **end = &s->first;
+    for (int keep = s->count - s->least; keep > 0; keep--) end = &(*end)->next;
+    Cached *unused = *end;
+    *end = NULL;
+    for (Cached *next; unused; unused = next) {
+      next = unused->next;
+      release(unused, class_size(k));
+    }
+    s->least = s->count -= s->least;
+  }
+  cache.requests = 0;
+  cache.peaks[1] = cache.peaks[0];
+  cache.peaks[0] = STAT(allocated_bytes)->current;
+}
+
+/* Returns the limit of cached bytes: together with the allocated ones they may reach the recent
+ * peak. */
+static int64_t cache_limit(void) {
+  int64_t peak = cache.peaks[cache.peaks[1] > cache.peaks[0]];
+  int64_t more = peak - STAT(allocated_bytes)->current;
+  return LT_DEBUG || more < CACHE_LEAST ? CACHE_LEAST : more;
+}
+
+/* Returns a cached block for a request of nbytes; NULL without one. */
 static void *take_cached(size_t nbytes) {
+  int k = class_of(nbytes);
+  Stack *s = &cache.stack[k];
   void *memory = NULL;
   pthread_mutex_lock(&cache.lock);
-  Cached **k = stack_of(nbytes);
-  while (*k && (*k)->nbytes != nbytes) k = &(*k)->next;
-  if (*k) memory = pop(k);
+  if (++cache.requests == EPOCH) end_epoch();
+  if (s->first) {
+    memory = pop(s);
+    count_held(1, class_size(k), nbytes);
+  }
   pthread_mutex_unlock(&cache.lock);
   return memory;
 }
 
-/* Frees cached blocks, from each stack in turn, until at most `limit` bytes are cached. */
-static void shrink(size_t limit) {
-  for (; cache.bytes > limit; cache.next_stack = (cache.next_stack + 1) % STACKS)
-    if (cache.stack[cache.next_stack]) block_free(pop(&cache.stack[cache.next_stack]));
-}
-
 static void add_to_cache(void *memory, size_t nbytes) {
+  Cached *block = memory;
   pthread_mutex_lock(&cache.lock);
-  shrink(CACHE_LIMIT - nbytes);
-  Cached **stack = stack_of(nbytes), *k = memory;
-  *k = (Cached){*stack, nbytes};
-  *stack = k;
-  cache.bytes += nbytes;
+  size_t size = block_size(nbytes);
+  count_held(-1, size, nbytes);
+  if (LT_DEBUG) {
+    release(memory, size);
+  } else {
+    Stack *s = &cache.stack[class_of(nbytes)];
+    block->next = s->first;
+    s->first = block;
+    s->count++;
+    shrink(cache_limit());
+  }
   pthread_mutex_unlock(&cache.lock);
 }
 
@@ -134,29 +274,96 @@ __attribute__((destructor)) static void empty_at_exit(void) { empty_cache(); }
 
 /* ---- the device's functions ------------------------------------------------------------------ */
 
+/* Requests a block from the system; once more when the cache is empty. */
+static void *from_system(size_t size) {
+  void *memory = block_new(size);
+  if (memory) return memory;
+  pthread_mutex_lock(&cache.lock);
+  shrink(0);
+  cache.stats.num_alloc_retries++;
+  pthread_mutex_unlock(&cache.lock);
+  return block_new(size);
+}
+
+/* Sets the error of an allocation. */
+static void *refuse(const char *why) {
+  pthread_mutex_lock(&cache.lock);
+  cache.stats.num_ooms++;
+  pthread_mutex_unlock(&cache.lock);
+  return lt_error_set("%s", why);
+}
+
+/* Allocates a block of a class. */
+static void *alloc_cached(size_t nbytes) {
+  void *memory = take_cached(nbytes);
+  if (memory) return memory;
+  size_t size = block_size(nbytes), available = size >= LARGE ? lt_cpu_memory_available() : 0;
+  if (available && nbytes > available) {
+    char why[80];
+    snprintf(why, sizeof why, "the system has %.2f MiB available", (double)available / 1048576.0);
+    empty_cache();
+    return refuse(why);
+  }
+  memory = from_system(size);
+  if (!memory) return refuse("the system is out of memory");
+  pthread_mutex_lock(&cache.lock);
+  count_reserved(1, size);
+  count_held(1, size, nbytes);
+  pthread_mutex_unlock(&cache.lock);
+  return memory;
+}
+
 void *lt_cpu_alloc(const lt_Backend *self, int index, size_t nbytes, lt_Stream *stream) {
   (void)self, (void)index, (void)stream;
   if (nbytes > SIZE_MAX / 2) return lt_error_set("the size is larger than the address space");
-  bool cacheable = nbytes >= CACHED_FROM && nbytes <= CACHE_LIMIT;
-  void *memory = cacheable ? take_cached(nbytes) : NULL;
-  if (memory) return memory;
-  size_t available = nbytes >= LARGE ? lt_cpu_memory_available() : 0;
-  if (available && nbytes > available) {
-    empty_cache();
-    return lt_error_set("the system has %.2f MiB available", (double)available / 1048576.0);
-  }
-  memory = block_new(nbytes);
-  if (memory) return memory;
-  empty_cache();
-  memory = block_new(nbytes);
+  if (nbytes >= CACHED_FROM) return alloc_cached(nbytes);
+  void *memory = from_system(nbytes);
   return memory ? memory : lt_error_set("the system is out of memory");
 }
 
 void lt_cpu_free(const lt_Backend *self, int index, void *memory, size_t nbytes,
                  lt_Stream *stream) {
   (void)self, (void)index, (void)stream;
-  if (nbytes >= CACHED_FROM && nbytes <= CACHE_LIMIT)
+  if (nbytes >= CACHED_FROM)
     add_to_cache(memory, nbytes);
   else
-    block_free(memory);
+    block_free(memory, nbytes);
+}
+
+bool lt_cpu_memory_release(const lt_Backend *self, int index) {
+  (void)self, (void)index;
+  empty_cache();
+  return true;
+}
+
+bool lt_cpu_memory_info(const lt_Backend *self, int index, int64_t *available, int64_t *total) {
+  (void)self, (void)index;
+  *available = (int64_t)lt_cpu_memory_available();
+  *total = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+  return true;
+}
+
+bool lt_cpu_memory_stats(const lt_Backend *self, int index, lt_MemoryStats *out) {
+  (void)self, (void)index;
+  pthread_mutex_lock(&cache.lock);
+  *out = cache.stats;
+  for (int k = 0; k < CLASSES; k++)
+    if (cache.stack[k].first) out->largest_free_block = (int64_t)class_size(k);
+  pthread_mutex_unlock(&cache.lock);
+  out->active[LT_POOL_ALL] = out->allocation[LT_POOL_ALL];
+  out->active_bytes[LT_POOL_ALL] = out->allocated_bytes[LT_POOL_ALL];
+#define ROW(name) out->name[LT_LARGE_POOL] = out->name[LT_POOL_ALL];
+  LT_MEMORY_STATS(ROW)
+#undef ROW
+  return true;
+}
+
+bool lt_cpu_memory_reset_peak(const lt_Backend *self, int index) {
+  (void)self, (void)index;
+  pthread_mutex_lock(&cache.lock);
+#define ROW(name) STAT(name)->peak = STAT(name)->current;
+  LT_MEMORY_STATS(ROW)
+#undef ROW
+  pthread_mutex_unlock(&cache.lock);
+  return true;
 }

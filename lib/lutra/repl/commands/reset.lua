@@ -7,6 +7,7 @@ local function free_devices()
   collectgarbage()
   collectgarbage() -- frees what finalizers of the first run released
   local core = package.loaded["lutra.core"]
+  if core then core._accelerator.memory_release "cpu" end
   local kind = core and core._accelerator.kind()
   if kind and core._accelerator.is_ready(kind) then
     require("lutra.accelerator").empty_cache()
