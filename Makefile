@@ -49,8 +49,8 @@ sources = $(patsubst %.c,$(BUILD)/obj/%.o,$(sort $(shell find $(1) -name '*.c' 2
 
 kernels  := $(sort $(wildcard src/cpu/kernels/*.c))
 kernel_objects := $(foreach isa,$(ISAS),$(kernels:%.c=$(BUILD)/obj/%.$(isa).o))
-core     := $(filter-out $(kernels:%.c=$(BUILD)/obj/%.o),$(call sources,src/tensor src/cpu src/meta)) \
-  $(kernel_objects)
+core     := $(filter-out $(kernels:%.c=$(BUILD)/obj/%.o) $(if $(OPENMP_LIBS),$(BUILD)/obj/src/tensor/openmp.o),\
+  $(call sources,src/tensor src/cpu src/meta)) $(kernel_objects)
 bindings := $(call sources,src/vm-bindings)
 repl     := $(call sources,src/repl)
 ctests   := $(patsubst tests/c/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/c/test_*.c)))

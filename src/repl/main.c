@@ -540,28 +540,7 @@ static int refuse(const char *arg) {
   return status_usage;
 }
 
-// Limits how long OpenMP's threads spin while they wait. GNU's spin for about 10 ms by default: if
-// another program uses one of the cores, every parallel loop then costs that much (a training step
-// measured 18 times longer). A spin of some 0.1 ms still bridges the gaps between loops. libgomp
-// reads its environment before main runs, so the program re-executes itself once with the variable
-// set, and then removes it from the environment of its children. Nothing is changed if that fails
-// (no /proc), if the user has set a policy, or if a tool runs the program (valgrind and others use
-// LD_PRELOAD).
-static void limit_spinning(char **argv) {
-  const char *count = "GOMP_SPINCOUNT", *mark = "LUTRA_STARTED_AGAIN";
-  if (getenv(mark)) {
-    unsetenv(mark);
-    unsetenv(count);
-    return;
-  }
-  if (getenv("OMP_WAIT_POLICY") || getenv(count) || getenv("LD_PRELOAD")) return;
-  if (setenv(count, "2000", 1) == 0 && setenv(mark, "1", 1) == 0) execv("/proc/self/exe", argv);
-  unsetenv(mark);
-  unsetenv(count);
-}
-
 int main(int argc, char **argv) {
-  limit_spinning(argv);
   signal(SIGXFSZ, SIG_IGN); // exceeding the file size limit is a write error, not a signal
   struct request r = {.argc = argc, .argv = argv, .lesson = -1, .status = status_ok};
   const char *wrong = parse(&r);

@@ -344,7 +344,7 @@ describe("memory", function()
     assert.same({free, total}, {accelerator.get_memory_info()})
     assert.equal(total, cuda.get_device_properties().total_memory)
     fails("cuda.mem_get_info", cuda.mem_get_info, 9)
-    fails("get_memory_info", accelerator.get_memory_info, "cpu")
+    fails("get_memory_info", accelerator.get_memory_info, "meta")
   end)
 
   it("is returned to the driver when it is not needed", function()
