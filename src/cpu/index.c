@@ -44,38 +44,97 @@ bool lt_cpu_index_select(lt_Call *c) {
   return ok;
 }
 
+/* A gather: an index along dim for each element of `to`, whose last dim has n elements. Steps and
+ * the odometer's strides, of the other dims, are in bytes. */
+typedef struct Gather {
+  const char *from;
+  char *to;
+  const int64_t *at;
+  size_t size;
+  int64_t n, across, along; /* `across`: along the last dim; `along`: from one index to the next */
+  lt_Odometer rows;
+  int64_t indices;      /* the largest index that is allowed */
+  atomic_bool *outside; /* set when another one was found */
+} Gather;
+
+#define GATHER(T)                                                                                  \
+  for (int64_t j = first; j < last; j++)                                                           \
+  ((T *)(void *)to)[j] =                                                                           \
+      *(const T *)(const void *)(from + j * across + (at[j] - LT_INDEX_BASE) * along)
+
+/* Gathers elements first .. last - 1 of a row. */
+static void gather_row(const Gather *g, const char *from, char *to, const int64_t *at,
+                       int64_t first, int64_t last) {
+  int64_t across = g->across, along = g->along;
+  if (!lt_index_inside(at + first, last - first, g->indices)) {
+    atomic_store(g->outside, true);
+    return;
+  }
+  switch (g->size) {
+  case 1:
+    GATHER(uint8_t);
+    break;
+  case 2:
+    GATHER(uint16_t);
+    break;
+  case 4:
+    GATHER(uint32_t);
+    break;
+  case 8:
+    GATHER(uint64_t);
+    break;
+  default:
+    GATHER(lt_complex128);
+    break;
+  }
+}
+
+/* Gathers elements first .. last - 1 of the result: parts of rows, or whole ones. */
+static void gather_range(void *context, int64_t first, int64_t last) {
+  const Gather *g = context;
+  lt_Odometer o = g->rows;
+  int64_t row = first / g->n, start = row * g->n;
+  lt_odometer_seek(&o, row);
+  for (; start < last; start += g->n) {
+    int64_t end = last - start < g->n ? last - start : g->n;
+    gather_row(g, g->from + o.offset[0], g->to + (size_t)start * g->size, g->at + start,
+               first > start ? first - start : 0, end);
+    lt_odometer_step(&o);
+  }
+}
+
 /* An index along dim for each element: index has the shape of the result; self may be larger in the
  * other dims. */
 bool lt_cpu_gather(lt_Call *c) {
   lt_Tensor *self = lt_in(c, 0), *out = c->out[0];
   int dim = lt_arg_dim(c, 1, self);
   if (dim < 0) return false;
-  lt_Tensor *index = lt_index_open(lt_in(c, 2), self->ndim ? self->shape[dim] : 1, false, "index");
+  int64_t n = self->ndim ? self->shape[dim] : 1, size = (int64_t)lt_dtype_size(self->dtype);
+  lt_Tensor *index = lt_writes_new(c) ? lt_as_contiguous(lt_in(c, 2), LT_int64)
+                                      : lt_index_open(lt_in(c, 2), n, false, "index");
   if (!index) return false;
+  atomic_bool outside = false;
   if (out->numel > 0) {
-    int ndim = out->ndim;
-    int64_t size = (int64_t)lt_dtype_size(self->dtype), n = ndim ? out->shape[ndim - 1] : 1;
-    /* bytes from one index to the next */
-    int64_t along = self->ndim ? self->strides[dim] * size : 0;
-    int64_t across = ndim && self->ndim && dim != ndim - 1 ? self->strides[ndim - 1] * size : 0;
-    lt_Odometer o = {.ndim = ndim > 0 ? ndim - 1 : 0};
-    for (int d = 0; d < o.ndim; d++) {
-      o.shape[d] = out->shape[d];
-      o.strides[0][d] = d == dim ? 0 : self->strides[d] * size;
+    int last = out->ndim - 1;
+    Gather g = {.from = lt_tensor_data(self),
+                .to = lt_tensor_data(out),
+                .at = lt_tensor_data(index),
+                .size = (size_t)size,
+                .n = last >= 0 ? out->shape[last] : 1,
+                .across = last >= 0 && self->ndim && dim != last ? self->strides[last] * size : 0,
+                .along = self->ndim ? self->strides[dim] * size : 0,
+                .rows = {.ndim = last > 0 ? last : 0},
+                .indices = n,
+                .outside = &outside};
+    for (int d = 0; d < g.rows.ndim; d++) {
+      g.rows.shape[d] = out->shape[d];
+      g.rows.strides[0][d] = d == dim ? 0 : self->strides[d] * size;
     }
-    const int64_t *at = lt_tensor_data(index);
-    const char *from = lt_tensor_data(self);
-    char *to = lt_tensor_data(out);
-    for (int64_t r = 0; r < out->numel / n && !lt_stopped(); r++) {
-      for (int64_t j = 0, end; (end = lt_next_chunk(j, n)) > j;)
-        for (; j < end; j++, at++, to += size)
-          lt_move_one(to, from + o.offset[0] + j * across + (*at - LT_INDEX_BASE) * along,
-                      (size_t)size);
-      lt_odometer_step(&o);
-    }
+    lt_share(4 * out->numel, out->numel, gather_range, &g);
   }
+  bool ok = !outside || lt_index_check(index, lt_in(c, 2), n, false, "index");
   lt_release(index);
-  return true;
+  return ok;
 }
 
 /* ---- several index tensors (NumPy's rules) --------------------------------------------------- */
@@ -154,6 +213,31 @@ typedef struct Read {
   size_t size;
 } Read;
 
+#define READ_ONE(T)                                                                                \
+  for (int64_t i = from; i < to; i++) ((T *)(void *)r->to)[i] = ((const T *)(const void *)x)[at[i]]
+
+/* Copies elements, or blocks, whose offsets in elements are at[from..to). */
+typedef struct Pick {
+  Read read;
+  const int64_t *offset;
+  int64_t block;
+} Pick;
+
+static void pick(void *context, int64_t from, int64_t to) {
+  const Pick *p = context;
+  const Read *r = &p->read;
+  const int64_t *at = p->offset;
+  const char *x = r->from;
+  size_t bytes = (size_t)p->block * r->size;
+  if (p->block == 1 && r->size == 4)
+    READ_ONE(uint32_t);
+  else if (p->block == 1 && r->size == 8)
+    READ_ONE(uint64_t);
+  else
+    for (int64_t i = from; i < to; i++)
+      memcpy(r->to + (size_t)i * bytes, x + (size_t)at[i] * r->size, bytes);
+}
+
 static void read_block(void *context, int64_t place, int64_t at, int64_t n) {
   const Read *r = context;
   memcpy(r->to + (size_t)at * r->size, r->from + (size_t)place * r->size, (size_t)n * r->size);
@@ -179,7 +263,11 @@ bool lt_cpu__index(lt_Call *c) {
   bool ok = x && lt_index_blocks_open(&p, x, &c->arg[1], dims);
   if (ok) {
     Read r = {lt_tensor_data(x), lt_tensor_data(out), lt_dtype_size(x->dtype)};
-    if (out->numel > 0) lt_index_blocks_each(&p, read_block, &r);
+    Pick all = {r, lt_tensor_data(p.offsets), p.block};
+    if (out->numel > 0 && p.lead == 1 && p.mid == 1)
+      lt_share(4 * out->numel, p.offsets->numel, pick, &all);
+    else if (out->numel > 0)
+      lt_index_blocks_each(&p, read_block, &r);
     lt_release(p.offsets);
   }
   lt_release(x);

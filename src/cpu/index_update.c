@@ -9,7 +9,7 @@
 #include "index.h"
 
 /* Computes to[i] += scale * from[i] for n dense elements of a working dtype. */
-static void add_run(lt_Dtype work, void *to, const void *from, int64_t n, lt_Scalar scale) {
+static inline void add_run(lt_Dtype work, void *to, const void *from, int64_t n, lt_Scalar scale) {
   if (work == LT_float32) {
     float *restrict t = to, s = (float)lt_scalar_to_double(scale);
     const float *restrict f = from;
@@ -34,56 +34,138 @@ static void add_run(lt_Dtype work, void *to, const void *from, int64_t n, lt_Sca
  * replaces it if it is larger or smaller (NaN is both). */
 typedef enum Change { PUT, ADD, MULTIPLY, LARGEST, SMALLEST } Change;
 
-#define CHANGE_ONE(T, product)                                                                     \
+/* A scatter. Steps are in bytes: along the last dim of `to` (0 if that is the dim of the index) and
+ * of src, and from one index to the next. The odometer holds the other dims' strides of both. */
+typedef struct Scatter {
+  const int64_t *at;
+  char *to;
+  const char *src;
+  int64_t n, across, along, step;
+  lt_Odometer rows;
+  lt_Dtype work;
+  Change how;
+  int64_t block;        /* rows that may change the same elements */
+  int64_t indices;      /* the largest index that is allowed */
+  atomic_bool *outside; /* set when another one was found */
+} Scatter;
+
+#define EACH(T, CHANGE)                                                                            \
+  for (int64_t j = first; j < last; j++) {                                                         \
+    T *t = (T *)(void *)(to + j * across + (at[j] - LT_INDEX_BASE) * along);                       \
+    T f = *(const T *)(const void *)(src + j * step);                                              \
+    CHANGE;                                                                                        \
+  }
+#define CHANGE_ROW(T, sum, product)                                                                \
   do {                                                                                             \
-    T *t = to, f = *(const T *)from;                                                               \
-    if (how == MULTIPLY)                                                                           \
-      *t = product;                                                                                \
-    else if (how == LARGEST ? f > *t || f != f : f < *t || f != f)                                 \
-      *t = f;                                                                                      \
+    if (s->how == ADD && dense)                                                                    \
+      for (int64_t j = first; j < last; j++) {                                                     \
+        T *t = (T *)(void *)to + at[j] - LT_INDEX_BASE, f = ((const T *)(const void *)src)[j];     \
+        *t = sum;                                                                                  \
+      }                                                                                            \
+    else if (s->how == ADD)                                                                        \
+      EACH(T, *t = sum)                                                                            \
+    else if (s->how == MULTIPLY)                                                                   \
+      EACH(T, *t = product)                                                                        \
+    else if (s->how == LARGEST)                                                                    \
+      EACH(T, if (f > *t || f != f) *t = f)                                                        \
+    else                                                                                           \
+      EACH(T, if (f < *t || f != f) *t = f)                                                        \
   } while (0)
 
-/* Changes one element of a working dtype. */
-static void change_one(lt_Dtype work, Change how, void *to, const void *from) {
-  if (how == ADD)
-    add_run(work, to, from, 1, lt_scalar_int(1));
-  else if (work == LT_float32)
-    CHANGE_ONE(float, *t *f);
-  else if (work == LT_float64)
-    CHANGE_ONE(double, *t *f);
-  else
-    CHANGE_ONE(int64_t, (int64_t)((uint64_t)*t * (uint64_t)f));
+/* Puts values first .. last - 1 of a row into elements of this size. */
+static void put_row(const Scatter *s, char *to, const char *src, const int64_t *at, int64_t first,
+                    int64_t last) {
+  int64_t across = s->across, along = s->along, step = s->step;
+  switch (lt_dtype_size(s->work)) {
+  case 1:
+    EACH(uint8_t, *t = f)
+    break;
+  case 2:
+    EACH(uint16_t, *t = f)
+    break;
+  case 4:
+    EACH(uint32_t, *t = f)
+    break;
+  case 8:
+    EACH(uint64_t, *t = f)
+    break;
+  default:
+    EACH(lt_complex128, *t = f)
+    break;
+  }
 }
 
-/* Changes the elements of `to` by src, both of this working dtype (for PUT: of any). Strides in
- * bytes. */
-static void scatter_all(const lt_Tensor *index, char *to, const int64_t *to_strides,
-                        const char *src, const int64_t *src_strides, int dim, lt_Dtype work,
-                        Change how) {
-  size_t size = lt_dtype_size(work);
-  int ndim = index->ndim;
-  int64_t n = ndim ? index->shape[ndim - 1] : 1, along = to_strides[dim];
-  int64_t across = ndim && dim != ndim - 1 ? to_strides[ndim - 1] : 0,
-          step = ndim ? src_strides[ndim - 1] : 0;
-  lt_Odometer o = {.ndim = ndim > 0 ? ndim - 1 : 0};
-  for (int d = 0; d < o.ndim; d++) {
-    o.shape[d] = index->shape[d];
-    o.strides[0][d] = d == dim ? 0 : to_strides[d];
-    o.strides[1][d] = src_strides[d];
-  }
-  const int64_t *at = lt_tensor_data(index);
-  for (int64_t r = 0; r < index->numel / n; r++) {
-    for (int64_t j = 0; j < n; j++, at++) {
-      if (lt_stopped_at(j)) return;
-      char *place = to + o.offset[0] + j * across + (*at - LT_INDEX_BASE) * along;
-      const char *value = src + o.offset[1] + j * step;
-      if (how == PUT)
-        lt_move_one(place, value, size);
-      else
-        change_one(work, how, place, value);
+/* Changes elements by values first .. last - 1 of a row, in this order. */
+static void change_row(const Scatter *s, char *to, const char *src, const int64_t *at,
+                       int64_t first, int64_t last) {
+  int64_t across = s->across, along = s->along, step = s->step,
+          size = (int64_t)lt_dtype_size(s->work);
+  bool dense = across == 0 && along == size && step == size;
+  if (s->work == LT_float32)
+    CHANGE_ROW(float, *t + f, *t * f);
+  else if (s->work == LT_float64)
+    CHANGE_ROW(double, *t + f, *t * f);
+  else
+    CHANGE_ROW(int64_t, (int64_t)((uint64_t)*t + (uint64_t)f),
+               (int64_t)((uint64_t)*t * (uint64_t)f));
+}
+
+/* Scatters values first .. last - 1 of the rows first_row .. last_row - 1. */
+static void scatter_rows(const Scatter *s, int64_t first_row, int64_t last_row, int64_t first,
+                         int64_t last) {
+  lt_Odometer o = s->rows;
+  lt_odometer_seek(&o, first_row);
+  for (int64_t r = first_row; r < last_row && !lt_stopped(); r++) {
+    char *to = s->to + o.offset[0];
+    const char *src = s->src + o.offset[1];
+    for (int64_t j = first; j < last && !lt_stopped(); j += LT_CHUNK) {
+      int64_t end = last - j < LT_CHUNK ? last : j + LT_CHUNK;
+      if (!lt_index_inside(s->at + r * s->n + j, end - j, s->indices)) {
+        atomic_store(s->outside, true);
+        return;
+      }
+      (s->how == PUT ? put_row : change_row)(s, to, src, s->at + r * s->n, j, end);
     }
     lt_odometer_step(&o);
   }
+}
+
+/* Scatters all rows. Threads share blocks of rows, or columns, that change different elements. */
+static void scatter_all(const Scatter *s, int64_t numel) {
+  int64_t rows = numel / s->n, blocks = rows / s->block, n = s->n;
+  int team = lt_team(4 * numel, blocks);
+  if (team == 1 && s->across) {
+    LT_IN_TEAM(lt_team(4 * numel, n), n, scatter_rows(s, 0, rows, first, last));
+  } else {
+    LT_IN_TEAM(team, blocks, scatter_rows(s, first * s->block, last * s->block, 0, n));
+  }
+}
+
+/* Describes the scatter of values (NULL: of one number) by the index into `to`, both of the dtype
+ * `work` (for PUT: of any). */
+static Scatter scatter_of(const lt_Tensor *index, lt_Tensor *to, lt_Tensor *values, char *number,
+                          int dim, lt_Dtype work, Change how) {
+  int64_t size = (int64_t)lt_dtype_size(work);
+  int last = index->ndim - 1;
+  Scatter s = {.at = lt_tensor_data(index),
+               .to = lt_tensor_data(to),
+               .src = values ? lt_tensor_data(values) : number,
+               .n = last >= 0 ? index->shape[last] : 1,
+               .along = to->ndim ? to->strides[dim] * size : 0,
+               .across = last >= 0 && to->ndim && dim != last ? to->strides[last] * size : 0,
+               .step = last >= 0 && values && values->ndim ? values->strides[last] * size : 0,
+               .rows = {.ndim = last > 0 ? last : 0},
+               .work = work,
+               .how = how,
+               .block = 1,
+               .indices = to->ndim ? to->shape[dim] : 1};
+  for (int d = 0; d < s.rows.ndim; d++) {
+    s.rows.shape[d] = index->shape[d];
+    s.rows.strides[0][d] = d == dim ? 0 : to->strides[d] * size;
+    s.rows.strides[1][d] = values ? values->strides[d] * size : 0;
+    if (d >= dim) s.block *= index->shape[d];
+  }
+  return s;
 }
 
 /* Runs _scatter, scatter_add or _scatter_fold; argument 3 is a tensor or a number. */
@@ -93,7 +175,9 @@ static bool scatter(lt_Call *c, Change how) {
   if (dim < 0) return false;
   _Alignas(LT_MAX_ELEMENT) char number[LT_MAX_ELEMENT];
   if (!src && !lt_scalar_store(c->arg[3].scalar, out->dtype, number)) return false;
-  lt_Tensor *index = lt_index_open(lt_in(c, 2), out->ndim ? out->shape[dim] : 1, false, "index");
+  int64_t n = out->ndim ? out->shape[dim] : 1;
+  lt_Tensor *index = lt_writes_new(c) ? lt_as_contiguous(lt_in(c, 2), LT_int64)
+                                      : lt_index_open(lt_in(c, 2), n, false, "index");
   if (!index) return false;
   if (index->numel == 0) {
     lt_release(index);
@@ -103,12 +187,11 @@ static bool scatter(lt_Call *c, Change how) {
   lt_Tensor *to = lt_update_open(out, work), *from = src && to ? lt_as_contiguous(src, work) : NULL;
   bool ok = to && (from || !src);
   if (ok) {
-    int64_t size = (int64_t)lt_dtype_size(work), to_strides[LT_MAX_DIMS] = {0},
-            src_strides[LT_MAX_DIMS] = {0};
-    for (int d = 0; d < to->ndim; d++) to_strides[d] = to->strides[d] * size;
-    for (int d = 0; from && d < from->ndim; d++) src_strides[d] = from->strides[d] * size;
-    scatter_all(index, lt_tensor_data(to), to_strides, from ? lt_tensor_data(from) : number,
-                src_strides, dim, work, how);
+    Scatter s = scatter_of(index, to, from, number, dim, work, how);
+    atomic_bool outside = false;
+    s.outside = &outside;
+    scatter_all(&s, index->numel);
+    if (outside) ok = lt_index_check(index, lt_in(c, 2), n, false, "index");
   }
   lt_release(index);
   lt_release(from);
@@ -126,6 +209,40 @@ bool lt_cpu__scatter_fold(lt_Call *c) {
 
 /* ---- index_add, index_copy, index_fill: indices along one dimension -------------------------- */
 
+/* Adds to rows selected by index; sizes count elements of the working dtype. */
+typedef struct RowSums {
+  lt_Dtype work;
+  lt_Lines to;   /* the result's shape */
+  int64_t count; /* number of indices */
+  const int64_t *at;
+  char *out;
+  const char *from;
+  lt_Scalar scale;
+} RowSums;
+
+/* Adds columns first .. last - 1 of all rows of the blocks first_block .. last_block - 1. */
+static void add_rows(const RowSums *s, int64_t first_block, int64_t last_block, int64_t first,
+                     int64_t last) {
+  int64_t size = (int64_t)lt_dtype_size(s->work), inner = s->to.inner;
+  for (int64_t i = first_block; i < last_block; i++)
+    for (int64_t j = 0; j < s->count && !lt_stopped_at(j); j++) {
+      int64_t row = i * s->to.n + s->at[j] - LT_INDEX_BASE;
+      add_run(s->work, s->out + (row * inner + first) * size,
+              s->from + ((i * s->count + j) * inner + first) * size, last - first, s->scale);
+    }
+}
+
+/* Adds all rows. Threads share blocks, or columns, as no two may add to one element. */
+static void add_all_rows(const RowSums *s, int64_t numel) {
+  int team = lt_team(numel, s->to.outer);
+  if (team == 1 && s->to.inner >= 32) {
+    LT_IN_TEAM(lt_team(numel, s->to.inner / 16), s->to.inner,
+               add_rows(s, 0, s->to.outer, first, last));
+  } else {
+    LT_IN_TEAM(team, s->to.outer, add_rows(s, first, last, 0, s->to.inner));
+  }
+}
+
 bool lt_cpu_index_add(lt_Call *c) {
   lt_Tensor *out = c->out[0];
   int dim = lt_arg_dim(c, 1, out);
@@ -136,15 +253,14 @@ bool lt_cpu_index_add(lt_Call *c) {
   lt_Tensor *from = index ? lt_as_contiguous(lt_in(c, 3), work) : NULL,
             *to = from ? lt_update_open(out, work) : NULL;
   if (to && from->numel > 0) {
-    int64_t k = index->numel;
-    size_t block = (size_t)l.inner * lt_dtype_size(work);
-    const int64_t *at = lt_tensor_data(index);
-    for (int64_t i = 0; i < l.outer; i++)
-      for (int64_t j = 0; j < k && !lt_stopped_at(j); j++)
-        add_run(work,
-                (char *)lt_tensor_data(to) + (size_t)(i * l.n + at[j] - LT_INDEX_BASE) * block,
-                (const char *)lt_tensor_data(from) + (size_t)(i * k + j) * block, l.inner,
-                c->arg[4].scalar);
+    RowSums s = {work,
+                 l,
+                 index->numel,
+                 lt_tensor_data(index),
+                 lt_tensor_data(to),
+                 lt_tensor_data(from),
+                 c->arg[4].scalar};
+    add_all_rows(&s, from->numel);
   }
   lt_release(index);
   lt_release(from);
@@ -211,9 +327,11 @@ static void write_block(void *context, int64_t place, int64_t at, int64_t n) {
   const char *from = w->from + at * step;
   if (w->sum == LT_DTYPE_NONE)
     lt_move(to, (int64_t)w->size, from, step, n, w->size);
-  else
+  else if (w->one)
     for (int64_t i = 0; i < n; i++)
-      add_run(w->sum, to + (size_t)i * w->size, from + i * step, 1, lt_scalar_int(1));
+      add_run(w->sum, to + (size_t)i * w->size, from, 1, lt_scalar_int(1));
+  else
+    add_run(w->sum, to, from, n, lt_scalar_int(1));
 }
 
 /* Computes the shape to which values are broadcast: lead dims, those of the index, mid dims, and

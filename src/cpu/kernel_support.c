@@ -39,34 +39,41 @@ bool lt_output_close(lt_Tensor *out, lt_Tensor *written) {
 
 lt_Tensor *lt_update_open(lt_Tensor *out, lt_Dtype work) { return lt_as_contiguous(out, work); }
 
+/* Index values, and whether one of them is outside of 1..n. */
+typedef struct Range {
+  const int64_t *values;
+  int64_t n;
+  atomic_bool outside;
+} Range;
+
+static void check_range(void *context, int64_t from, int64_t to) {
+  Range *r = context;
+  if (!lt_index_inside(r->values + from, to - from, r->n)) atomic_store(&r->outside, true);
+}
+
+bool lt_index_check(const lt_Tensor *t, const lt_Tensor *index, int64_t n, bool negative,
+                    const char *name) {
+  const int64_t *v = lt_tensor_data(t);
+  for (int64_t i = 0, end; (end = lt_next_chunk(i, t->numel)) > i;)
+    for (; i < end; i++)
+      if (!(v[i] >= 1 && v[i] <= n) && !(negative && v[i] < 0 && v[i] >= -n))
+        return lt_bad_index(name, index->ndim, index->shape, i, v[i], n, negative);
+  return true;
+}
+
 lt_Tensor *lt_index_open(lt_Tensor *index, int64_t n, bool negative, const char *name) {
   lt_Tensor *t = lt_as_contiguous(index, LT_int64);
   if (!t) return NULL;
-  const int64_t *v = lt_tensor_data(t);
-  bool below = false;
-  for (int64_t i = 0, end; (end = lt_next_chunk(i, t->numel)) > i;)
-    for (; i < end; i++) {
-      if (v[i] >= 1 && v[i] <= n) continue;
-      if (negative && v[i] < 0 && v[i] >= -n) {
-        below = true;
-        continue;
-      }
-      int64_t value = v[i];
-      lt_release(t);
-      lt_bad_index(name, index->ndim, index->shape, i, value, n, negative);
-      return NULL;
-    }
-  if (lt_stopped()) { /* the remaining indices were not checked */
-    lt_release(t);
-    lt_fail("interrupted");
-    return NULL;
-  }
-  if (!below) return t;
-  lt_Tensor *u = lt_empty(LT_int64, lt_tensor_device(t), t->ndim, t->shape);
+  Range r = {.values = lt_tensor_data(t), .n = n};
+  lt_share(t->numel, t->numel, check_range, &r);
+  bool outside = r.outside, ok = !outside || lt_index_check(t, index, n, negative, name);
+  if (ok) ok = lt_check_interrupt(); /* the remaining indices were not checked */
+  if (ok && !outside) return t;
+  lt_Tensor *u = ok ? lt_empty(LT_int64, lt_tensor_device(t), t->ndim, t->shape) : NULL;
   if (u) {
+    const int64_t *v = lt_tensor_data(t);
     int64_t *w = lt_tensor_data(u);
-    for (int64_t i = 0, end; (end = lt_next_chunk(i, t->numel)) > i;)
-      for (; i < end; i++) w[i] = v[i] < 0 ? v[i] + n + 1 : v[i];
+    for (int64_t i = 0; i < t->numel; i++) w[i] = v[i] < 0 ? v[i] + n + 1 : v[i];
   }
   lt_release(t);
   return u;

@@ -89,6 +89,23 @@ static inline lt_Dtype lt_work_dtype(lt_Dtype d) { return lt_dtype_accumulate(d)
  * with an error that names the first invalid value and its coordinates. */
 lt_Tensor *lt_index_open(lt_Tensor *index, int64_t n, bool negative, const char *name);
 
+/* Returns whether n index values are in 1..size. A value is inside when neither v - 1 nor size - v
+ * is negative; one sign bit collects all of them. */
+static inline bool lt_index_inside(const int64_t *values, int64_t n, int64_t size) {
+  uint64_t any = 0;
+#pragma omp simd reduction(| : any)
+  for (int64_t i = 0; i < n; i++)
+    any |= ((uint64_t)values[i] - 1) | ((uint64_t)size - (uint64_t)values[i]);
+  return any >> 63 == 0;
+}
+/* Checks the contiguous int64 values of `index`, one by one: fails with an error that names the
+ * first that is not in 1..n, or, if `negative`, in -n..-1. */
+bool lt_index_check(const lt_Tensor *values, const lt_Tensor *index, int64_t n, bool negative,
+                    const char *name);
+/* Returns whether the results of a call are new tensors, which are dropped when it fails: then a
+ * kernel may check indices while it writes. */
+static inline bool lt_writes_new(const lt_Call *c) { return !c->in_place && c->ngiven == 0; }
+
 /* Copies one element. */
 static inline void lt_move_one(char *to, const char *from, size_t size) {
   switch (size) {
@@ -127,6 +144,14 @@ static inline void lt_odometer_step(lt_Odometer *o) {
     if (++o->at[d] < o->shape[d]) return;
     for (int k = 0; k < 3; k++) o->offset[k] -= o->strides[k][d] * o->shape[d];
     o->at[d] = 0;
+  }
+}
+/* Moves a new odometer to the coordinates of element `index`. */
+static inline void lt_odometer_seek(lt_Odometer *o, int64_t index) {
+  for (int d = o->ndim - 1; d >= 0; d--) {
+    o->at[d] = index % o->shape[d];
+    index /= o->shape[d];
+    for (int k = 0; k < 3; k++) o->offset[k] += o->strides[k][d] * o->at[d];
   }
 }
 

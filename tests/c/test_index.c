@@ -412,6 +412,111 @@ static void factories_count(void) {
   CHECK_INT(y[0]->numel, 0);
 }
 
+/* ---- sizes that several threads share -------------------------------------------------------- */
+
+/* Writes into `expected`, the elements of {30, 40, 50}, what a scatter with this index does. */
+static void scatter_slowly(double *expected, const lt_Tensor *x, int dim, const lt_Tensor *index,
+                           const lt_Tensor *src, int how) {
+  for (int64_t i = 0; i < x->numel; i++) expected[i] = number(x, i);
+  for (int64_t i = 0; i < index->numel; i++) {
+    int64_t p[LT_MAX_DIMS], q[LT_MAX_DIMS];
+    unflat(index, i, p);
+    memcpy(q, p, sizeof q);
+    q[dim] = (int64_t)number(index, i) - 1;
+    double v = number(src, flat(src, p)), *to = &expected[flat(x, q)];
+    *to = how == 0 ? v : how == 1 ? *to + v : how == 2 ? fmax(*to, v) : fmin(*to, v);
+  }
+}
+
+static void threads_share_scatters(void) {
+  static double expected[30 * 40 * 50];
+  static const int64_t shapes[][3] = {{30, 40, 50}, {30, 40, 50}, {1, 40, 700}};
+  for (int d = 0; d < 2; d++)
+    for (int dim = 0; dim < 3; dim++)
+      for (int how = 0; how < 4; how++) {
+        lt_Dtype dtype = next_dtype(d ? LT_int32 : LT_float32);
+        lt_Tensor *x = noise(dtype, SHAPE(30, 40, 50), 5), *y[LT_MAX_OUT];
+        const int64_t *s = shapes[dim]; /* the index is longer than x along the last dim */
+        lt_Tensor *index = random_indices(x->shape[dim], 3, s, 6), *src = noise(dtype, 3, s, 7);
+        lt_Arg arg[] = {LT_ARG(x), LT_ARG(dim), LT_ARG(index), LT_ARG(src),
+                        S(how == 2 ? "amax" : "amin")};
+        lt_OpId op = how == 0 ? LT_OP__scatter : how == 1 ? LT_OP_scatter_add : LT_OP__scatter_fold;
+        if (!run_op(__FILE__, __LINE__, op, false, arg, how < 2 ? 4 : 5, y)) return;
+        scatter_slowly(expected, x, dim, index, src, how);
+        for (int64_t i = 0; i < x->numel; i++) CHECK_NEAR(number(y[0], i), expected[i], 1e-4);
+      }
+}
+
+static void threads_share_reads(void) {
+  for (int d = next_dtype(0); d < LT_DTYPE_COUNT; d = next_dtype(d + 1))
+    for (int dim = 0; dim < 3; dim++) {
+      lt_Tensor *x = laid_out(noise((lt_Dtype)d, SHAPE(30, 40, 50), 3), dim), *y[LT_MAX_OUT];
+      lt_Tensor *index = random_indices(x->shape[dim], SHAPE(29, 40, 50), 4);
+      if (!RUN_OP(y, gather, false, LT_ARG(x), LT_ARG(dim), LT_ARG(index))) return;
+      for (int64_t i = 0; i < y[0]->numel; i++) {
+        int64_t p[LT_MAX_DIMS];
+        unflat(y[0], i, p);
+        p[dim] = (int64_t)number(index, i) - 1;
+        CHECK(same(element(y[0], i), element(x, flat(x, p))));
+      }
+      lt_Tensor *line = noise((lt_Dtype)d, SHAPE(700), 3),
+                *at = random_indices(700, SHAPE(60000), 9);
+      if (!RUN_OP(y, _index, false, LT_ARG(line), TL(at), L(0))) return;
+      for (int64_t i = 0; i < 60000; i++)
+        CHECK(same(element(y[0], i), element(line, (int64_t)number(at, i) - 1)));
+    }
+}
+
+static void threads_share_sums_of_rows(void) {
+  static const int64_t shapes[][3] = {{1, 300, 100}, {64, 50, 7}, {1, 20000, 1}};
+  for (int s = 0; s < 3; s++) {
+    const int64_t *shape = shapes[s], k = 2 * shape[1];
+    lt_Tensor *x = noise(LT_float32, 3, shape, 1), *index = random_indices(shape[1], SHAPE(k), 2);
+    lt_Tensor *from = noise(LT_float32, SHAPE(shape[0], k, shape[2]), 3), *y[LT_MAX_OUT];
+    double *expected = calloc((size_t)x->numel, sizeof *expected);
+    REQUIRE(expected);
+    for (int64_t i = 0; i < x->numel; i++) expected[i] = number(x, i);
+    for (int64_t i = 0; i < from->numel; i++) {
+      int64_t p[LT_MAX_DIMS];
+      unflat(from, i, p);
+      p[1] = (int64_t)number(index, p[1]) - 1;
+      expected[flat(x, p)] += 2 * number(from, i);
+    }
+    if (RUN_OP(y, index_add, false, LT_ARG(x), LT_ARG(1), LT_ARG(index), LT_ARG(from), LT_ARG(2)))
+      for (int64_t i = 0; i < x->numel; i++) CHECK_NEAR(number(y[0], i), expected[i], 1e-5);
+    free(expected);
+  }
+}
+
+/* The first bad index is named, wherever it is. In place, nothing is written. */
+static void threads_share_checks(void) {
+  lt_Tensor *x = noise(LT_float32, SHAPE(300, 200), 5),
+            *index = random_indices(200, SHAPE(300, 200), 6);
+  lt_Tensor *src = noise(LT_float32, SHAPE(300, 200), 7);
+  ((int64_t *)lt_tensor_data(index))[150 * 200 + 19] = 201;
+  ((int64_t *)lt_tensor_data(index))[299 * 200 + 199] = INT64_MIN;
+  const char *message = "got 201 at index {151, 20}";
+  CHECK_FAILS(message, scatter_add, false, LT_ARG(x), LT_ARG(1), LT_ARG(index), LT_ARG(src));
+  CHECK_FAILS(message, scatter_add, true, LT_ARG(x), LT_ARG(1), LT_ARG(index), LT_ARG(src));
+  CHECK_FAILS(message, gather, false, LT_ARG(x), LT_ARG(1), LT_ARG(index));
+  lt_Tensor *again = noise(LT_float32, SHAPE(300, 200), 5);
+  for (int64_t i = 0; i < x->numel; i++) CHECK(number(x, i) == number(again, i));
+  ((int64_t *)lt_tensor_data(index))[150 * 200 + 19] = 200;
+  CHECK_FAILS("at index {300, 200}", gather, false, LT_ARG(x), LT_ARG(1), LT_ARG(index));
+}
+
+static void threads_share(void) {
+  int threads = lt_num_threads();
+  for (int n = 1; n <= 3; n += 2) {
+    lt_set_num_threads(n);
+    threads_share_scatters();
+    threads_share_reads();
+    threads_share_sums_of_rows();
+    threads_share_checks();
+  }
+  lt_set_num_threads(threads);
+}
+
 int main(void) {
   RUN_SCOPED(index_select_reads_by_index);
   RUN_SCOPED(gather_has_an_index_for_each_element);
@@ -427,5 +532,6 @@ int main(void) {
   RUN_SCOPED(triangles_keep_their_part);
   RUN_SCOPED(flip_and_roll);
   RUN_SCOPED(factories_count);
+  RUN_SCOPED(threads_share);
   return check_end();
 }
