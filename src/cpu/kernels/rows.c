@@ -1,8 +1,8 @@
 /* rows.c: the table of row loops (rows.h) of one instruction set. */
 #include "cpu/rows.h"
-#include "philox.h"
 #include "cpu/kernels/lanes.h"
 #include "cpu/kernels/maths.h"
+#include "cpu/kernels/philox_blocks.h"
 
 #define GROUP 16 /* a multiple of every vector's length */
 
@@ -50,18 +50,6 @@ enum { LT_NEAR = false }; /* see maths_float32.h: arguments are not limited to a
 #define LANES_JOIN D8_JOIN
 #define LOAD       D8_LOAD
 #include "rows_body.h"
-
-static void philox(uint64_t seed, uint64_t position, int64_t blocks, uint32_t *words) {
-#pragma omp simd
-  for (int64_t i = 0; i < blocks; i++) {
-    uint64_t at = position + (uint64_t)i;
-    uint32_t c0 = (uint32_t)at, c1 = (uint32_t)(at >> 32), c2 = 0, c3 = 0;
-    uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
-    LT_PHILOX_5(c0, c1, c2, c3, k0, k1);
-    LT_PHILOX_5(c0, c1, c2, c3, k0, k1);
-    words[4 * i] = c0, words[4 * i + 1] = c1, words[4 * i + 2] = c2, words[4 * i + 3] = c3;
-  }
-}
 
 #define BLOCK 1024 /* elements searched together before the first 0 is located */
 #define FIND_ZERO(bits)                                                                            \
