@@ -5,6 +5,7 @@
  * float16 and bfloat16 are drawn as float32, with no more bits than they can hold, and rounded. */
 #include "kernel_support.h"
 #include "opids.h"
+#include "permutation.h"
 #include "philox.h"
 #include "random_range.h"
 #include "rows.h"
@@ -239,25 +240,14 @@ bool lt_cpu__bernoulli_of(lt_Call *c) { return bernoulli_of_tensor(c, 1, lt_in(c
 
 /* ---- permutations and draws ------------------------------------------------------------------ */
 
-/* Sorts 1..n by random keys of 64 bits, which any device can do in parallel. Equal keys stay in
- * order; a million keys have an equal pair in one of 10^7 runs. */
 bool lt_cpu_randperm(lt_Call *c) {
-  int64_t n = c->out[0]->numel;
-  lt_Philox p = reserve(c, 1, n, true);
-  if (n == 0) return true;
-  lt_Keyed *items = malloc((size_t)n * 2 * sizeof *items);
-  lt_Tensor *t = items ? lt_output_open(c->out[0], LT_int64) : NULL;
-  if (t) {
-    int64_t *x = lt_tensor_data(t);
-    for (int64_t i = 0, end; (end = lt_next_chunk(i, n)) > i;)
-      for (; i < end; i++) items[i] = (lt_Keyed){lt_philox_wide(p, i), i};
-    lt_keyed_sort(items, items + n, n);
-    for (int64_t i = 0, end; (end = lt_next_chunk(i, n)) > i;)
-      for (; i < end; i++) x[i] = items[i].at + LT_INDEX_BASE;
-  }
-  free(items);
-  if (!items) return lt_fail_memory();
-  return lt_output_close(c->out[0], t);
+  lt_Tensor *out = c->out[0];
+  lt_Philox p = reserve(c, 1, out->numel, true);
+  if (out->numel == 0) return true;
+  lt_Tensor *t = lt_output_open(out, LT_int64);
+  if (t && lt_permutation(p, out->numel, lt_tensor_data(t))) return lt_output_close(out, t);
+  lt_release(t);
+  return false;
 }
 
 /* Returns whether a row of weights is valid: finite, not negative, and at least `least` positive

@@ -3,6 +3,7 @@
  * distributions against their moments, ranges and frequencies. */
 #include "tensors.h"
 #include "philox.h"
+#include "cpu/permutation.h"
 #include "cpu/rows.h"
 
 /* kat_vectors of Random123 (Salmon et al. 2011), philox4x32 with 10 rounds. */
@@ -240,6 +241,37 @@ static void bernoulli_takes_probabilities(void) {
               false, LT_ARG(V(float32, NAN)));
 }
 
+/* Checks that lt_permutation sorts 1..n by their random numbers; equal numbers stay in order. */
+static void check_permutation(uint64_t seed, int64_t n) {
+  lt_Philox p = {seed, 7};
+  int64_t *x = calloc((size_t)n, sizeof *x);
+  bool *seen = calloc((size_t)n + 1, 1);
+  REQUIRE(x && seen && lt_permutation(p, n, x));
+  uint64_t before = 0;
+  for (int64_t i = 0; i < n; i++) {
+    REQUIRE(x[i] >= 1 && x[i] <= n && !seen[x[i]]);
+    seen[x[i]] = true;
+    uint64_t key = lt_philox_wide(p, x[i] - 1);
+    REQUIRE(i == 0 || before < key || (before == key && x[i - 1] < x[i]));
+    before = key;
+  }
+  free(x);
+  free(seen);
+}
+
+/* Sizes around those of parts and buckets, and many items, of which some share the highest bits. */
+static void permutations_are_sorted_by_random_numbers(void) {
+  static const int64_t sizes[] = {1,    2,    3,    511,  512,   513,   1023,   1024,   1025,
+                                  2047, 2048, 4099, 8191, 20000, 65537, 300000, 1 << 21};
+  int threads = lt_num_threads();
+  for (int t = 1; t <= 3; t += 2) {
+    lt_set_num_threads(t);
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) check_permutation(s, sizes[s]);
+    check_permutation(4, 1 << 21); /* two numbers differ in bits below the highest 44 only */
+  }
+  lt_set_num_threads(threads);
+}
+
 static void randperm_is_a_permutation(void) {
   static const int64_t sizes[] = {0, 1, 2, 10, 1000};
   lt_Generator *g = lt_generator_new(1);
@@ -328,6 +360,7 @@ int main(void) {
   RUN_SCOPED(moments_match_the_distribution);
   RUN_SCOPED(results_stay_in_range);
   RUN_SCOPED(bernoulli_takes_probabilities);
+  RUN_SCOPED(permutations_are_sorted_by_random_numbers);
   RUN_SCOPED(randperm_is_a_permutation);
   RUN_SCOPED(multinomial_draws_by_weight);
   return check_end();
