@@ -1,6 +1,7 @@
-/* rows.c: returns the tables of loops over rows and planes, folds and Fourier transforms for this
+/* rows.c: returns the tables of loops over rows, planes and keys, folds and Fourier transforms for this
  * CPU, as selected by isa.c. */
 #include "fft.h"
+#include "order.h"
 #include "planes.h"
 #include "rows.h"
 #include "vector.h"
@@ -10,6 +11,7 @@
   extern const lt_Centered *const lt_centereds_##isa[LT_STATE_COUNT];                              \
   extern const lt_Best *const lt_bests_##isa[LT_STATE_COUNT];                                      \
   extern const lt_RowKernels lt_row_kernels_##isa;                                                 \
+  extern const lt_OrderKernels lt_order_kernels_##isa;                                             \
   extern const lt_PlaneKernels lt_plane_kernels_##isa;                                             \
   extern const lt_FftLoops lt_fft_loops_##isa;
 
@@ -57,6 +59,8 @@ const lt_Best *lt_best(lt_ReductionId id, lt_Dtype work) {
 }
 
 const lt_RowKernels *lt_rows(void) { return BY_ISA(&lt_row_kernels); }
+
+const lt_OrderKernels *lt_order(void) { return BY_ISA(&lt_order_kernels); }
 
 const lt_PlaneKernels *lt_planes(void) { return BY_ISA(&lt_plane_kernels); }
 

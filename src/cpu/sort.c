@@ -3,6 +3,7 @@
  * more by radix, digit by digit from the lowest, which is stable; digits that all keys share are
  * skipped. The values are copied by index, so all their bits are kept. */
 #include "kernel_support.h"
+#include "order.h"
 #include "sort.h"
 
 #define FEW 48
@@ -65,24 +66,35 @@ static void sift(lt_Keyed *heap, int64_t i, int64_t n) {
   heap[i] = e;
 }
 
+/* Makes a heap of k items, and returns its largest key. */
+static uint64_t heapify(lt_Keyed *heap, int64_t k) {
+  for (int64_t i = k / 2 - 1; i >= 0 && !lt_stopped_at(i); i--) sift(heap, i, k);
+  return k ? heap[0].key : 0;
+}
+
+/* Sorts the k items of a heap. */
+static void sort_heap(lt_Keyed *heap, int64_t k) {
+  for (int64_t m = k - 1; m > 0 && !lt_stopped_at(m); m--) {
+    lt_Keyed e = heap[0];
+    heap[0] = heap[m];
+    heap[m] = e;
+    sift(heap, 0, m);
+  }
+}
+
 /* A heap of the k smallest is faster than sorting all for small k. */
 void lt_keyed_first(lt_Keyed *items, lt_Keyed *scratch, int64_t n, int64_t k) {
   if (k > n / 8) {
     lt_keyed_sort(items, scratch, n);
     return;
   }
-  for (int64_t i = k / 2 - 1; i >= 0 && !lt_stopped_at(i); i--) sift(items, i, k);
+  heapify(items, k);
   for (int64_t i = k; i < n && k > 0 && !lt_stopped_at(i); i++)
     if (before(&items[i], &items[0])) {
       items[0] = items[i];
       sift(items, 0, k);
     }
-  for (int64_t m = k - 1; m > 0 && !lt_stopped_at(m); m--) {
-    lt_Keyed e = items[0];
-    items[0] = items[m];
-    items[m] = e;
-    sift(items, 0, m);
-  }
+  sort_heap(items, k);
 }
 
 /* ---- keys ------------------------------------------------------------------------------------ */
@@ -95,59 +107,126 @@ static uint64_t float_key(double d) {
   return u >> 63 ? ~u : u | (uint64_t)1 << 63;
 }
 
-/* Returns a key of 32 bits, which has half as many digits to sort by. */
-static uint64_t float32_key(float f) {
-  uint32_t u;
-  if (f != f) return UINT32_MAX;
-  f += 0.0f;
-  memcpy(&u, &f, sizeof u);
-  return u >> 31 ? ~u : u | (uint32_t)1 << 31;
+/* Returns the key of an element of float64 or int64. */
+static uint64_t wide_key(lt_Dtype work, const void *x, int64_t i, uint64_t flip) {
+  uint64_t key = work == LT_float64 ? float_key(((const double *)x)[i])
+                                    : (uint64_t)((const int64_t *)x)[i] ^ (uint64_t)1 << 63;
+  return key ^ flip;
 }
 
-/* Computes the keys of n elements of the working dtype, `stride` elements apart; descending order
- * complements them. */
+/* Computes the keys of n elements of the working dtype, `stride` elements apart: uint32_t for
+ * float32, which has half as many digits to sort by, else uint64_t. Descending order complements
+ * them. */
 static void make_keys(lt_Dtype work, const void *x, int64_t n, int64_t stride, bool descending,
-                      lt_Keyed *items) {
+                      void *keys) {
+  const lt_OrderKernels *loops = lt_order();
+  uint64_t flip = descending ? UINT64_MAX : 0;
   for (int64_t i = 0, end; (end = lt_next_chunk(i, n)) > i;)
-    for (; i < end; i++) {
-      uint64_t key;
-      if (work == LT_float32) {
-        key = float32_key(((const float *)x)[i * stride]);
-        if (descending) key ^= UINT32_MAX;
-      } else {
-        key = work == LT_float64 ? float_key(((const double *)x)[i * stride])
-                                 : (uint64_t)((const int64_t *)x)[i * stride] ^ (uint64_t)1 << 63;
-        if (descending) key = ~key;
-      }
-      items[i] = (lt_Keyed){key, i};
+    if (work == LT_float32 && stride == 1) {
+      loops->keys_f32((const float *)x + i, end - i, (uint32_t)flip, (uint32_t *)keys + i);
+      i = end;
+    } else if (work == LT_float32) {
+      for (; i < end; i++)
+        loops->keys_f32((const float *)x + i * stride, 1, (uint32_t)flip, (uint32_t *)keys + i);
+    } else {
+      for (; i < end; i++) ((uint64_t *)keys)[i] = wide_key(work, x, i * stride, flip);
     }
 }
+
+/* ---- the first few --------------------------------------------------------------------------- */
+
+/* Finds the k smallest of n keys, k <= n / 8. The k-th smallest of the least keys of many lanes is
+ * an upper limit for them, which few other keys are below; then a heap's largest key is. */
+#define FIRST(T, F)                                                                                \
+  static T limit_##F(const T *keys, int64_t n, int64_t k) {                                        \
+    T least[LT_ORDER_LANES];                                                                       \
+    if (k > LT_ORDER_LANES / 2 || n < 4 * LT_ORDER_LANES) return 0;                                \
+    lt_order()->least_##F(keys, n, least);                                                         \
+    for (int64_t i = 1; i < LT_ORDER_LANES; i++) { /* sorts the first k */                         \
+      T e = least[i];                                                                              \
+      int64_t j = i < k ? i : k - 1;                                                               \
+      if (i >= k && e >= least[j]) continue;                                                       \
+      for (; j > 0 && least[j - 1] > e; j--) least[j] = least[j - 1];                              \
+      least[j] = e;                                                                                \
+    }                                                                                              \
+    return (T)(least[k - 1] + 1); /* 0: no limit */                                                \
+  }                                                                                                \
+  static void first_##F(const T *keys, int64_t n, int64_t k, lt_Keyed *heap) {                     \
+    T limit = limit_##F(keys, n, k);                                                               \
+    int64_t count = 0, i = 0;                                                                      \
+    for (; limit == 0 && count < k; count++, i++) heap[count] = (lt_Keyed){keys[i], i};            \
+    if (count == k) limit = (T)heapify(heap, k);                                                   \
+    while (i < n && !lt_stopped()) {                                                               \
+      int64_t end = n - i < LT_CHUNK ? n : i + LT_CHUNK;                                           \
+      i += lt_order()->below_##F(keys + i, end - i, limit);                                        \
+      if (i == end) continue;                                                                      \
+      lt_Keyed item = {keys[i], i};                                                                \
+      i++;                                                                                         \
+      if (count < k) {                                                                             \
+        heap[count++] = item;                                                                      \
+        if (count == k) limit = (T)heapify(heap, k);                                               \
+      } else {                                                                                     \
+        heap[0] = item;                                                                            \
+        sift(heap, 0, k);                                                                          \
+        limit = (T)heap[0].key;                                                                    \
+      }                                                                                            \
+    }                                                                                              \
+    sort_heap(heap, k);                                                                            \
+  }
+FIRST(uint32_t, u32)
+FIRST(uint64_t, u64)
 
 /* ---- kernels --------------------------------------------------------------------------------- */
 
-/* Writes the first k elements of each line in order, values and indices. The elements of `self` are
- * copied as bytes; x has them in the working dtype. Both are contiguous. */
-static bool order_lines(lt_Tensor *self, lt_Tensor *x, lt_Lines l, int64_t k, bool descending,
-                        lt_Tensor *values, lt_Tensor *positions) {
-  lt_Keyed *items = malloc((size_t)(l.n > 0 ? l.n : 1) * 2 * sizeof *items);
-  if (!items) return lt_fail_memory();
-  size_t size = lt_dtype_size(self->dtype), work = lt_dtype_size(x->dtype);
-  const char *from = lt_tensor_data(self), *keys = lt_tensor_data(x);
-  char *to = lt_tensor_data(values);
-  int64_t *at = lt_tensor_data(positions);
-  for (int64_t t = 0; t < l.outer * l.inner && !lt_stopped(); t++) {
-    int64_t i = t / l.inner, j = t % l.inner, first = i * l.n * l.inner + j,
-            target = i * k * l.inner + j;
-    make_keys(x->dtype, keys + (size_t)first * work, l.n, l.inner, descending, items);
-    lt_keyed_first(items, items + l.n, l.n, k);
+/* Lines to order: the first k elements of each. The elements of `from` are copied as bytes; `keys`
+ * has them in the working dtype. Both are contiguous. */
+typedef struct Order {
+  const char *from, *keys;
+  lt_Dtype work;
+  size_t size;
+  lt_Lines l;
+  int64_t k;
+  bool descending;
+  char *values;
+  int64_t *positions;
+} Order;
+
+/* Writes the first k elements of lines first .. last - 1 in order, and their indices. `items` is
+ * scratch memory for 2 n items. */
+static void order_lines(const Order *o, lt_Keyed *items, int64_t first, int64_t last) {
+  int64_t n = o->l.n, inner = o->l.inner, k = o->k;
+  bool narrow = o->work == LT_float32, few = k <= n / 8;
+  void *keys = items + n; /* few items are followed by the keys; of many, they are replaced */
+  for (int64_t t = first; t < last && !lt_stopped(); t++) {
+    int64_t i = t / inner, j = t % inner, start = i * n * inner + j, target = i * k * inner + j;
+    const char *from = o->from + (size_t)start * o->size;
+    make_keys(o->work, o->keys + (size_t)start * lt_dtype_size(o->work), n, inner, o->descending,
+              keys);
+    if (few) {
+      narrow ? first_u32(keys, n, k, items) : first_u64(keys, n, k, items);
+    } else {
+      for (int64_t m = 0; m < n; m++)
+        items[m] = (lt_Keyed){narrow ? ((uint32_t *)keys)[m] : ((uint64_t *)keys)[m], m};
+      lt_keyed_sort(items, items + n, n);
+    }
     for (int64_t m = 0; m < k; m++) {
       if (lt_stopped_at(m)) break; /* after an interrupt the indices are undefined */
-      int64_t place = target + m * l.inner;
-      memcpy(to + (size_t)place * size, from + (size_t)(first + items[m].at * l.inner) * size,
-             size);
-      at[place] = items[m].at + LT_INDEX_BASE;
+      int64_t place = target + m * inner;
+      lt_move_one(o->values + (size_t)place * o->size,
+                  from + (size_t)(items[m].at * inner) * o->size, o->size);
+      o->positions[place] = items[m].at + LT_INDEX_BASE;
     }
   }
+}
+
+/* Orders all lines, with scratch memory for each thread. */
+static bool order_all(const Order *o) {
+  int64_t lines = o->l.outer * o->l.inner, n = o->l.n;
+  int team = lt_team((o->k > n / 8 ? 16 : 1) * lines * n, lines);
+  lt_Keyed *items = malloc((size_t)team * (size_t)n * 2 * sizeof *items);
+  if (!items) return lt_fail_memory();
+  LT_IN_TEAM(team, team,
+             order_lines(o, items + 2 * n * first, lines * first / team, lines * last / team));
   free(items);
   return true;
 }
@@ -160,8 +239,19 @@ static bool order(lt_Call *c, int dim, int64_t k, bool descending) {
   if (self->ndim == 0) k = 1; /* a 0-d tensor has one element, for any k */
   lt_Tensor *dense = lt_as_contiguous(self, self->dtype),
             *x = lt_as_contiguous(dense, lt_work_dtype(self->dtype));
-  bool ok = x && order_lines(dense, x, lt_lines(self->ndim, self->shape, dim), k, descending,
-                             c->out[0], c->out[1]);
+  bool ok = x != NULL;
+  if (ok) {
+    Order o = {lt_tensor_data(dense),
+               lt_tensor_data(x),
+               x->dtype,
+               lt_dtype_size(self->dtype),
+               lt_lines(self->ndim, self->shape, dim),
+               k,
+               descending,
+               lt_tensor_data(c->out[0]),
+               lt_tensor_data(c->out[1])};
+    ok = order_all(&o);
+  }
   lt_release(dense);
   lt_release(x);
   return ok;

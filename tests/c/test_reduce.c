@@ -523,6 +523,38 @@ static void topk_returns_the_first_of_the_order(void) {
   CHECK_INT(y[1]->ndim, 0);
 }
 
+/* Ties, NaN and zeros of both signs in lines that are long enough for limits by lanes. */
+static void topk_of_long_lines(void) {
+  static const int64_t sizes[] = {255, 256, 257, 700}, ks[] = {1, 2, 5, 31, 32, 33, 64};
+  for (int d = LT_int8; d <= (int)widest_float(); d++)
+    for (int s = 0; s < 4; s++)
+      for (int i = 0; i < 7; i++) {
+        int dim = i % 2;
+        bool largest_ = (i + s) % 3 != 0;
+        int64_t k = ks[i] <= sizes[s] ? ks[i] : sizes[s];
+        int64_t shape[2] = {dim ? 3 : sizes[s], dim ? sizes[s] : 3};
+        lt_Tensor *x = noise((lt_Dtype)d, 2, shape, (unsigned)(s + i)), *y[LT_MAX_OUT];
+        size_t size = lt_dtype_size((lt_Dtype)d);
+        for (int64_t j = 0; lt_dtype_is_float((lt_Dtype)d) && j < x->numel; j += i + 2)
+          lt_scalar_store(lt_scalar_float(j % 3   ? NAN
+                                          : j % 2 ? -0.0
+                                                  : 0.0),
+                          (lt_Dtype)d, (char *)lt_tensor_data(x) + (size_t)j * size);
+        if (!RUN_OP(y, topk, false, LT_ARG(x), LT_ARG(k), LT_ARG(dim), LT_ARG(largest_))) return;
+        check_sorted(x, dim, largest_, k, y[0], y[1]);
+      }
+  int threads = lt_num_threads();
+  for (int n = 1; n <= 3; n += 2) {
+    lt_set_num_threads(n);
+    lt_Tensor *x = noise(LT_float32, SHAPE(301, 260), 4), *y[LT_MAX_OUT];
+    if (!RUN_OP(y, topk, false, LT_ARG(x), LT_ARG(5), LT_ARG(1))) return;
+    check_sorted(x, 1, true, 5, y[0], y[1]);
+    if (!RUN_OP(y, sort, false, LT_ARG(x), LT_ARG(1))) return;
+    check_sorted(x, 1, false, 260, y[0], y[1]);
+  }
+  lt_set_num_threads(threads);
+}
+
 static void interruption_stops_with_an_error(void) {
   if (test_device().type != LT_DEVICE_cpu) return; /* a running kernel is not stopped */
   lt_Tensor *x = noise(LT_float32, SHAPE(50, 50), 3);
@@ -566,6 +598,7 @@ int main(void) {
   RUN_SCOPED(sort_orders_stably);
   RUN_SCOPED(sort_orders_nan_zeros_and_infinities);
   RUN_SCOPED(topk_returns_the_first_of_the_order);
+  RUN_SCOPED(topk_of_long_lines);
   RUN_SCOPED(interruption_stops_with_an_error);
   return check_end();
 }

@@ -1,0 +1,28 @@
+/* order.h: the inner loops of topk, compiled once for each instruction set (src/cpu/kernels/order.c):
+ * they find the few keys among many that can belong to the result. Keys are unsigned integers whose
+ * order is the order of the numbers. */
+#ifndef LT_CPU_ORDER_H
+#define LT_CPU_ORDER_H
+
+#include <stdint.h>
+
+#define LT_ORDER_LANES 64
+
+/* Loops for keys of type T. */
+#define LT_ORDER(T, F)                                                                             \
+  /* Returns the first of n keys that is below `limit`; n if there is none. */                     \
+  int64_t (*below_##F)(const T *keys, int64_t n, T limit);                                         \
+  /* Sets least[j] to the smallest of the keys j, j + LT_ORDER_LANES ... (n >= LT_ORDER_LANES). */ \
+  void (*least_##F)(const T *keys, int64_t n, T *least);
+
+typedef struct lt_OrderKernels {
+  LT_ORDER(uint32_t, u32)
+  LT_ORDER(uint64_t, u64)
+  /* Computes the keys of n floats, exclusive-or `flip`: NaN is the largest, -0 equals 0. */
+  void (*keys_f32)(const float *x, int64_t n, uint32_t flip, uint32_t *keys);
+} lt_OrderKernels;
+
+/* Returns the loops for this CPU. */
+const lt_OrderKernels *lt_order(void);
+
+#endif
