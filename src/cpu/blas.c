@@ -10,6 +10,7 @@
 #include "capability.h"
 #include "dynamic_library.h"
 #include "kernel_support.h"
+#include "product.h"
 #include "worker.h"
 
 #include <dlfcn.h>
@@ -428,6 +429,9 @@ static lt_Matrix part(lt_Dtype dtype, lt_Matrix m, int64_t row, int64_t column) 
 void lt_gemm(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, lt_Matrix a,
              lt_Matrix b, double beta, lt_Matrix c) {
   if (m == 0 || n == 0) return;
+  static int use = -1;
+  if (use < 0) use = getenv("NOOWN") ? 0 : 1;
+  if (use && k > 0 && lt_product(dtype, m, n, k, alpha, a, b, beta, c)) return;
   if (m < LEAST_ROWS || n < 64 || (double)m * (double)n * (double)k <= LARGE) {
     multiply(dtype, m, n, k, alpha, a, b, beta, c);
     return;

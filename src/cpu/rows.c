@@ -3,6 +3,7 @@
 #include "fft.h"
 #include "order.h"
 #include "planes.h"
+#include "product.h"
 #include "rows.h"
 #include "vector.h"
 
@@ -13,6 +14,7 @@
   extern const lt_RowKernels lt_row_kernels_##isa;                                                 \
   extern const lt_OrderKernels lt_order_kernels_##isa;                                             \
   extern const lt_PlaneKernels lt_plane_kernels_##isa;                                             \
+  extern const lt_ProductLoops lt_product_loops_##isa[2];                                          \
   extern const lt_FftLoops lt_fft_loops_##isa;
 
 TABLES(base)
@@ -63,5 +65,10 @@ const lt_RowKernels *lt_rows(void) { return BY_ISA(&lt_row_kernels); }
 const lt_OrderKernels *lt_order(void) { return BY_ISA(&lt_order_kernels); }
 
 const lt_PlaneKernels *lt_planes(void) { return BY_ISA(&lt_plane_kernels); }
+
+const lt_ProductLoops *lt_product_loops(lt_Dtype dtype) {
+  if (is("base")) return NULL;
+  return &BY_ISA(lt_product_loops)[dtype == LT_float64];
+}
 
 const lt_FftLoops *lt_fft_loops(void) { return BY_ISA(&lt_fft_loops); }

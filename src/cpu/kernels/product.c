@@ -1,0 +1,59 @@
+/* product.c: the loops of matrix products (product.h) of one instruction set.
+ *
+ * The sums of a tile of c stay in registers: a row of b is loaded as two vectors, and each of some
+ * elements of a column of a is multiplied with them. */
+#include "cpu/product.h"
+#include "cpu/rows.h"
+#include "cpu/kernels/lanes.h"
+
+#if defined __FMA__ && (defined __AVX512F__ || defined __AVX2__)
+#include <immintrin.h>
+#endif
+
+/* A fused multiply and add of vectors, where the instruction set has one. */
+#if defined __AVX512F__
+#define LT_PRODUCT_ROWS 14
+#define FV_FMA(x, y, z) ((FV)_mm512_fmadd_ps((__m512)(x), (__m512)(y), (__m512)(z)))
+#define DV_FMA(x, y, z) ((DV)_mm512_fmadd_pd((__m512d)(x), (__m512d)(y), (__m512d)(z)))
+#elif defined __AVX2__ && defined __FMA__
+#define LT_PRODUCT_ROWS 6
+#define FV_FMA(x, y, z) ((FV)_mm256_fmadd_ps((__m256)(x), (__m256)(y), (__m256)(z)))
+#define DV_FMA(x, y, z) ((DV)_mm256_fmadd_pd((__m256d)(x), (__m256d)(y), (__m256d)(z)))
+#else
+#define LT_PRODUCT_ROWS 6
+#define FV_FMA(x, y, z) ((x) * (y) + (z))
+#define DV_FMA(x, y, z) ((x) * (y) + (z))
+#endif
+
+#define UNROLL _Pragma("GCC unroll 14")
+
+#define T      float
+#define F      f32
+#define V      FV
+#define V_N    FV_N
+#define V_LOAD FV_LOAD
+#define V_ALL(e) ((float)(e) - (FV){0})
+#define V_FMA  FV_FMA
+#include "product_body.h"
+#undef T
+#undef F
+#undef V
+#undef V_N
+#undef V_LOAD
+#undef V_ALL
+#undef V_FMA
+
+#define T      double
+#define F      f64
+#define V      DV
+#define V_N    DV_N
+#define V_LOAD DV_LOAD
+#define V_ALL(e) ((double)(e) - (DV){0})
+#define V_FMA  DV_FMA
+#include "product_body.h"
+
+extern const lt_ProductLoops LT_FOR_ISA(lt_product_loops)[2];
+const lt_ProductLoops LT_FOR_ISA(lt_product_loops)[2] = {
+    {LT_PRODUCT_ROWS, 2 * FV_N, panel_f32, pack_f32, dots_f32, sums_f32},
+    {LT_PRODUCT_ROWS, 2 * DV_N, panel_f64, pack_f64, dots_f64, sums_f64},
+};

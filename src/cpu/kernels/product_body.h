@@ -1,0 +1,197 @@
+/* product_body.h: loops of matrix products for one type; see product.c. */
+#define FN_(a, b) a##_##b
+#define FN(a, b)  FN_(a, b)
+#define NAME(x)   FN(x, F)
+
+/* Computes a tile: c = alpha * a @ b + beta * c, for `rows` rows and `vectors` vectors of columns;
+ * `n` columns of c are written. Both counts are constants where it is inlined, so that the sums are
+ * in registers. */
+LT_LANES void NAME(tile)(const int rows, const int vectors, const lt_Panel *p, const T *a,
+                         const T *b, T *c, int64_t n) {
+  V sum[LT_PRODUCT_ROWS][2];
+  const int64_t ar = p->a_row, ac = p->a_column, ar2 = 2 * ar, bk = p->b_row;
+  const T *group[(LT_PRODUCT_ROWS + 2) / 3]; /* each third row of a */
+  UNROLL for (int i = 0; i < rows; i++) {
+    if (i % 3 == 0) group[i / 3] = a + i * ar;
+    UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = (V){0};
+  }
+  for (int64_t k = p->k; k > 0; k--) {
+    V x[2];
+    UNROLL for (int j = 0; j < vectors; j++) x[j] = V_LOAD(b + j * V_N);
+    UNROLL for (int i = 0; i < rows; i++) {
+      V y = V_ALL(group[i / 3][i % 3 == 0 ? 0 : i % 3 == 1 ? ar : ar2]);
+      UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = V_FMA(y, x[j], sum[i][j]);
+    }
+    UNROLL for (int g = 0; g < (rows + 2) / 3; g++) group[g] += ac;
+    b += bk;
+  }
+  const T alpha = (T)p->alpha, beta = (T)p->beta;
+  if (p->c_column == 1 && n == vectors * V_N) {
+    UNROLL for (int i = 0; i < rows; i++)
+      UNROLL for (int j = 0; j < vectors; j++) {
+        T *to = c + i * p->c_row + j * V_N;
+        V v = alpha * sum[i][j];
+        if (beta != 0) v += beta * V_LOAD(to);
+        memcpy(to, &v, sizeof v);
+      }
+    return;
+  }
+  T room[LT_PRODUCT_ROWS * 2 * V_N];
+  if (n > vectors * V_N) __builtin_unreachable();
+  UNROLL for (int i = 0; i < rows; i++)
+    UNROLL for (int j = 0; j < vectors; j++)
+      memcpy(room + (i * vectors + j) * V_N, &sum[i][j], sizeof(V));
+  for (int64_t j = 0; j < n; j++)
+    for (int i = 0; i < rows; i++) {
+      T *to = c + i * p->c_row + j * p->c_column, v = alpha * room[i * vectors * V_N + j];
+      *to = beta != 0 ? v + beta * *to : v;
+    }
+}
+
+#define TILE(r)                                                                                    \
+  static void NAME(tile_##r)(const lt_Panel *p, const void *a, const void *b, void *c, int64_t n,  \
+                             bool wide) {                                                          \
+    if (wide)                                                                                      \
+      NAME(tile)(r, 2, p, a, b, c, n);                                                             \
+    else                                                                                           \
+      NAME(tile)(r, 1, p, a, b, c, n);                                                             \
+  }
+TILE(1)
+TILE(2)
+TILE(3)
+TILE(4)
+TILE(5)
+TILE(6)
+#if LT_PRODUCT_ROWS > 6
+TILE(7)
+TILE(8)
+TILE(9)
+TILE(10)
+TILE(11)
+TILE(12)
+TILE(13)
+TILE(14)
+#endif
+#undef TILE
+
+/* Computes a panel of c: all rows, and n columns. The rows are divided into tiles of nearly equal
+ * heights. */
+static void NAME(panel)(const lt_Panel *p, int64_t m, int64_t n, const void *a, const void *b,
+                        void *c) {
+  typedef void (*Tile)(const lt_Panel *, const void *, const void *, void *, int64_t, bool);
+  static const Tile tiles[] = {NAME(tile_1),  NAME(tile_2),  NAME(tile_3), NAME(tile_4),
+                               NAME(tile_5),  NAME(tile_6),
+#if LT_PRODUCT_ROWS > 6
+                               NAME(tile_7),  NAME(tile_8),  NAME(tile_9), NAME(tile_10),
+                               NAME(tile_11), NAME(tile_12), NAME(tile_13), NAME(tile_14)
+#endif
+  };
+  int64_t count = (m + LT_PRODUCT_ROWS - 1) / LT_PRODUCT_ROWS;
+  for (int64_t t = 0; t < count; t++) {
+    int64_t first = m * t / count, rows = m * (t + 1) / count - first;
+    tiles[rows - 1](p, (const T *)a + first * p->a_row, b, (T *)c + first * p->c_row, n, n > V_N);
+  }
+}
+
+/* Copies n columns of k rows of b to rows of `columns` elements, padded with zeros. */
+static void NAME(pack)(int64_t k, int64_t n, const void *from, int64_t row, int64_t column,
+                       void *to) {
+  enum { COLUMNS = 2 * V_N, BLOCK = 16 };
+  const T *b = from;
+  T *out = to;
+  if (column == 1) {
+    for (int64_t p = 0; p < k; p++)
+      if (n == COLUMNS) {
+        memcpy(out + p * COLUMNS, b + p * row, COLUMNS * sizeof *out);
+      } else {
+        for (int64_t j = 0; j < COLUMNS; j++) out[p * COLUMNS + j] = j < n ? b[p * row + j] : 0;
+      }
+    return;
+  }
+  for (int64_t p = 0; p < k; p += BLOCK) {
+    int64_t count = k - p < BLOCK ? k - p : BLOCK;
+    for (int64_t j = 0; j < n; j++) {
+      const T *in = b + p * row + j * column;
+      if (row == 1 && count == BLOCK)
+        for (int64_t i = 0; i < BLOCK; i++) out[(p + i) * COLUMNS + j] = in[i];
+      else
+        for (int64_t i = 0; i < count; i++) out[(p + i) * COLUMNS + j] = in[i * row];
+    }
+    for (int64_t i = 0; n < COLUMNS && i < count; i++)
+      memset(out + (p + i) * COLUMNS + n, 0, (size_t)(COLUMNS - n) * sizeof *out);
+  }
+}
+
+/* ---- products with one row or column --------------------------------------------------------- */
+
+/* Computes y = alpha * A x + beta * y for `rows` rows (at most 4, a constant) of A: dot
+ * products. */
+LT_LANES void NAME(dot_rows)(const int rows, const lt_Panel *p, const T *a, const T *x, T *y) {
+  V sum[4][4];
+  T total[4];
+  int64_t k = 0, ar = p->a_row;
+  UNROLL for (int i = 0; i < rows; i++) {
+    total[i] = 0;
+    UNROLL for (int j = 0; j < 4; j++) sum[i][j] = (V){0};
+  }
+  for (; k + 4 * V_N <= p->k; k += 4 * V_N)
+    UNROLL for (int j = 0; j < 4; j++) {
+      V f = V_LOAD(x + k + j * V_N);
+      UNROLL for (int i = 0; i < rows; i++)
+        sum[i][j] = V_FMA(V_LOAD(a + i * ar + k + j * V_N), f, sum[i][j]);
+    }
+  for (; k + V_N <= p->k; k += V_N)
+    UNROLL for (int i = 0; i < rows; i++)
+      sum[i][0] = V_FMA(V_LOAD(a + i * ar + k), V_LOAD(x + k), sum[i][0]);
+  for (; k < p->k; k++)
+    UNROLL for (int i = 0; i < rows; i++) total[i] += a[i * ar + k] * x[k];
+  UNROLL for (int i = 0; i < rows; i++) {
+    V all = (sum[i][0] + sum[i][1]) + (sum[i][2] + sum[i][3]);
+    for (int j = 0; j < V_N; j++) total[i] += all[j];
+    T *to = y + i * p->c_row, v = (T)p->alpha * total[i];
+    *to = p->beta != 0 ? v + (T)p->beta * *to : v;
+  }
+}
+
+static void NAME(dots)(const lt_Panel *p, int64_t m, const void *from, const void *x, void *to) {
+  const T *a = from;
+  T *y = to;
+  int64_t i = 0;
+  for (; i + 4 <= m; i += 4) NAME(dot_rows)(4, p, a + i * p->a_row, x, y + i * p->c_row);
+  for (; i < m; i++) NAME(dot_rows)(1, p, a + i * p->a_row, x, y + i * p->c_row);
+}
+
+/* Computes `vectors` vectors (a constant) of y = alpha * x B + beta * y: sums of rows of B. */
+LT_LANES void NAME(sum_rows)(const int vectors, const lt_Panel *p, const T *x, const T *b, T *y) {
+  V sum[8];
+  UNROLL for (int j = 0; j < vectors; j++) sum[j] = (V){0};
+  for (int64_t k = 0; k < p->k; k++, b += p->b_row) {
+    V f = V_ALL(x[k]);
+    UNROLL for (int j = 0; j < vectors; j++) sum[j] = V_FMA(f, V_LOAD(b + j * V_N), sum[j]);
+  }
+  UNROLL for (int j = 0; j < vectors; j++) {
+    V v = (T)p->alpha * sum[j];
+    if (p->beta != 0) v += (T)p->beta * V_LOAD(y + j * V_N);
+    memcpy(y + j * V_N, &v, sizeof v);
+  }
+}
+
+static void NAME(sums)(const lt_Panel *p, int64_t n, const void *x, const void *from, void *to) {
+  const T *b = from;
+  T *y = to;
+  int64_t j = 0;
+  for (; j + 8 * V_N <= n; j += 8 * V_N) NAME(sum_rows)(8, p, x, b + j, y + j);
+  for (; j + 2 * V_N <= n; j += 2 * V_N) NAME(sum_rows)(2, p, x, b + j, y + j);
+  for (; j + V_N <= n; j += V_N) NAME(sum_rows)(1, p, x, b + j, y + j);
+  T sum[V_N] = {0};
+  for (int64_t k = 0; k < p->k && j < n; k++)
+    for (int64_t i = 0; i < n - j; i++) sum[i] += ((const T *)x)[k] * b[k * p->b_row + j + i];
+  for (int64_t i = 0; i < n - j; i++) {
+    T v = (T)p->alpha * sum[i];
+    y[j + i] = p->beta != 0 ? v + (T)p->beta * y[j + i] : v;
+  }
+}
+
+#undef NAME
+#undef FN
+#undef FN_

@@ -1,0 +1,220 @@
+/* product.c: divides a matrix product into the panels that the loops of kernels/product.c compute.
+ *
+ * Each thread computes a block of c. Columns of b are read in place where their memory suits, else
+ * copied to dense panels, once; so are rows of a whose distance would put them into the same lines
+ * of a cache.
+ *
+ * Invariant: a sum is divided by its length alone, so every element has the same bits for any
+ * number of threads. */
+#include "product.h"
+#include "kernel_support.h"
+
+enum {
+  DEPTH = 256,  /* most terms of a sum that are computed at once: a panel of b fits the first cache */
+  HEIGHT = 512, /* most rows of a at once: they fit the second cache */
+  WIDTH = 1024, /* most columns of b that are copied at once */
+  PAD = 16      /* elements between copied rows of a, so that they use all lines of a cache */
+};
+
+typedef struct Product {
+  const lt_ProductLoops *loops;
+  int64_t size; /* of an element, in bytes */
+  int64_t m, n, k, depth;
+  double alpha, beta;
+  lt_Matrix a, b, c;
+  bool copy_a, copy_b;
+  int64_t packed; /* columns of b for which there is scratch memory */
+  char *room;     /* scratch memory, `each` bytes for a thread */
+  int64_t each;
+  int across, down; /* blocks of c along n and along m */
+} Product;
+
+static char *at(const Product *g, lt_Matrix x, int64_t row, int64_t column) {
+  return (char *)x.data + (row * x.row + column * x.column) * g->size;
+}
+
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* Returns n rounded up to a multiple of `step`. */
+static int64_t rounded(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
+
+/* Copies rows i .. i + m - 1 and columns p .. p + k - 1 of a, in its own order; returns the copy. */
+static lt_Matrix copy_of_a(const Product *g, int64_t i, int64_t m, int64_t p, int64_t k, char *to) {
+  bool rows = g->a.column == 1;
+  int64_t count = rows ? m : k, n = rows ? k : m, step = n + PAD;
+  for (int64_t r = 0; r < count; r++)
+    memcpy(to + r * step * g->size, rows ? at(g, g->a, i + r, p) : at(g, g->a, i, p + r),
+           (size_t)(n * g->size));
+  return (lt_Matrix){to, rows ? step : 1, rows ? 1 : step};
+}
+
+/* Returns whether n columns of b are copied: a part of a vector always is, as the memory may end
+ * behind it. */
+static bool is_copied(const Product *g, int64_t n) {
+  return g->copy_b || n % (g->loops->columns / 2) != 0;
+}
+
+/* Computes the panels of m rows from row i on, and of the columns j .. last - 1, with k terms of the
+ * sums from p on. `packed` holds the copied panels. */
+static void run_panels(const Product *g, int64_t i, int64_t m, int64_t j, int64_t last, int64_t p,
+                       int64_t k, const char *packed, char *rows) {
+  int64_t columns = g->loops->columns;
+  lt_Matrix a = {at(g, g->a, i, p), g->a.row, g->a.column};
+  if (g->copy_a) a = copy_of_a(g, i, m, p, k, rows);
+  lt_Panel panel = {k, a.row, a.column, 0, g->c.row, g->c.column, g->alpha, p ? 1 : g->beta};
+  for (; j < last && !lt_stopped(); j += columns) {
+    int64_t n = least(columns, last - j);
+    bool copied = is_copied(g, n);
+    panel.b_row = copied ? columns : g->b.row;
+    g->loops->panel(&panel, m, n, a.data, copied ? packed : at(g, g->b, p, j), at(g, g->c, i, j));
+    if (g->copy_b) packed += columns * k * g->size;
+  }
+}
+
+/* Copies the panels of the columns j .. last - 1 of b that are not read in place. */
+static void pack_panels(const Product *g, int64_t j, int64_t last, int64_t p, int64_t k, char *to) {
+  int64_t columns = g->loops->columns;
+  for (; j < last && !lt_stopped(); j += columns) {
+    int64_t n = least(columns, last - j);
+    if (is_copied(g, n)) g->loops->pack(k, n, at(g, g->b, p, j), g->b.row, g->b.column, to);
+    if (g->copy_b) to += columns * k * g->size;
+  }
+}
+
+/* Computes rows i .. i_last - 1 and columns j .. j_last - 1 of c. */
+static void run_block(const Product *g, int64_t i, int64_t i_last, int64_t j, int64_t j_last,
+                      char *room) {
+  char *rows = room + g->packed * g->depth * g->size;
+  for (; j < j_last; j += WIDTH)
+    for (int64_t p = 0; p < g->k; p += g->depth) {
+      int64_t k = least(g->depth, g->k - p), end = least(j + WIDTH, j_last);
+      pack_panels(g, j, end, p, k, room);
+      for (int64_t r = i; r < i_last && !lt_stopped(); r += HEIGHT)
+        run_panels(g, r, least(HEIGHT, i_last - r), j, end, p, k, room, rows);
+    }
+}
+
+/* Computes block number `t` of across * down. */
+static void run_part(const Product *g, int64_t t) {
+  int64_t x = t % g->across, y = t / g->across, unit = g->loops->columns / 2,
+          units = (g->n + unit - 1) / unit;
+  int64_t first = units * x / g->across * unit,
+          last = least(units * (x + 1) / g->across * unit, g->n);
+  if (first < last)
+    run_block(g, g->m * y / g->down, g->m * (y + 1) / g->down, first, last, g->room + t * g->each);
+}
+
+/* Divides c among the threads, so that the largest block takes the least time to copy and
+ * compute. */
+static void divide(Product *g, int team) {
+  double best = 0;
+  int64_t unit = g->loops->columns / 2;
+  for (int across = 1; across <= team; across++) {
+    if (team % across) continue;
+    int down = team / across;
+    int64_t m = (g->m + down - 1) / down, units = (g->n + unit - 1) / unit;
+    int64_t n = (units + across - 1) / across * unit;
+    double cost = (double)m * (double)n + 8 * (double)m + 16 * (double)n;
+    if (best > 0 && cost >= best) continue;
+    best = cost;
+    g->across = across;
+    g->down = down;
+  }
+}
+
+/* Makes b the factor with dense columns, or the smaller one: transposes the product. */
+static void turn(Product *g) {
+  if (g->b.column == 1 || g->n == 1 || !(g->a.row == 1 || g->m < g->n)) return;
+  lt_Matrix a = g->a, b = g->b;
+  g->a = (lt_Matrix){b.data, b.column, b.row};
+  g->b = (lt_Matrix){a.data, a.column, a.row};
+  g->c = (lt_Matrix){g->c.data, g->c.column, g->c.row};
+  int64_t m = g->m;
+  g->m = g->n;
+  g->n = m;
+}
+
+/* Returns whether steps of `bytes` use few lines of a cache, or too many pages. */
+static bool far_apart(int64_t bytes) { return bytes >= 2048; }
+
+/* Products of a matrix and a vector. */
+typedef struct Line {
+  const Product *g;
+  lt_Panel panel;
+  const void *x;
+  bool dots;
+} Line;
+
+static void run_line(const Line *l, int64_t first, int64_t last) {
+  const Product *g = l->g;
+  for (int64_t i = first, end; i < last && !lt_stopped(); i = end) {
+    end = least(i + 4096, last);
+    if (l->dots)
+      g->loops->dots(&l->panel, end - i, at(g, g->a, i, 0), l->x, at(g, g->c, i, 0));
+    else
+      g->loops->sums(&l->panel, end - i, l->x, (char *)g->a.data + i * g->size,
+                     (char *)g->c.data + i * g->size);
+  }
+}
+
+/* Computes c = alpha * a @ b + beta * c for one column b and dense rows or columns of a. */
+static bool run_column(Product *g) {
+  bool dots = g->a.column == 1;
+  if (!dots && (g->a.row != 1 || g->c.row != 1)) return false;
+  Line l = {g, {g->k, g->a.row, 1, g->a.column, g->c.row, 1, g->alpha, g->beta}, g->b.data, dots};
+  char *x = NULL;
+  if (g->b.row != 1 && g->k > 1) {
+    x = malloc((size_t)(g->k * g->size));
+    if (!x) return false;
+    lt_move(x, g->size, g->b.data, g->b.row * g->size, g->k, (size_t)g->size);
+    l.x = x;
+  }
+  int64_t unit = dots ? 4 : 64, units = (g->m + unit - 1) / unit;
+  LT_IN_TEAM(lt_team(g->m * g->k, units), units,
+             run_line(&l, first * unit, least(last * unit, g->m)));
+  free(x);
+  return true;
+}
+
+/* Allocates the scratch memory of `team` threads; returns the block to free, or NULL. */
+static char *open_room(Product *g, int team) {
+  int64_t height = least(g->m, HEIGHT), columns = g->loops->columns;
+  bool rows = g->a.column == 1;
+  g->packed = g->copy_b ? least(rounded(g->n, columns), WIDTH) : columns;
+  g->each = g->packed * g->depth * g->size;
+  if (g->copy_a)
+    g->each += (rows ? height : g->depth) * ((rows ? g->depth : height) + PAD) * g->size;
+  g->each = rounded(g->each, 64);
+  char *room = malloc((size_t)(team * g->each) + 64);
+  if (room) g->room = room + 64 - (uintptr_t)room % 64;
+  return room;
+}
+
+bool lt_product(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, lt_Matrix a,
+                lt_Matrix b, double beta, lt_Matrix c) {
+  Product g = {lt_product_loops(dtype), (int64_t)lt_dtype_size(dtype), m, n, k, 0, alpha, beta,
+               a, b, c, false, false, 0, NULL, 0, 1, 1};
+  if (!g.loops) return false;
+  if (n == 1) return run_column(&g);
+  if (m == 1) {
+    g.a = (lt_Matrix){b.data, b.column, b.row};
+    g.b = (lt_Matrix){a.data, a.column, a.row};
+    g.c = (lt_Matrix){c.data, 1, c.row};
+    g.m = n, g.n = 1;
+    return run_column(&g);
+  }
+  turn(&g);
+  if (g.a.column != 1 && g.a.row != 1) return false;
+  int64_t parts = (k + DEPTH - 1) / DEPTH;
+  g.depth = (k + parts - 1) / parts;
+  g.copy_b = (g.b.column != 1 && g.n > 1) || (far_apart(g.b.row * g.size) && g.m >= 64);
+  g.copy_a = far_apart((g.a.column == 1 ? g.a.row : g.a.column) * g.size) && g.n >= 128;
+  double work = (double)m * (double)n * (double)k / 8;
+  divide(&g, lt_team(work < 1e15 ? (int64_t)work : (int64_t)1e15, LT_MAX_THREADS));
+  int team = g.across * g.down;
+  char *room = open_room(&g, team);
+  if (!room) return false;
+  LT_IN_TEAM(team, team, for (int64_t t = first; t < last; t++) run_part(&g, t));
+  free(room);
+  return true;
+}
