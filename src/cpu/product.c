@@ -1,8 +1,8 @@
 /* product.c: divides a matrix product into the panels that the loops of kernels/product.c compute.
  *
- * Each thread computes a block of c. Columns of b are read in place where their memory suits, else
- * copied to dense panels, once; so are rows of a whose distance would put them into the same lines
- * of a cache.
+ * Each thread computes a block of c. Columns of b are read in place where they are dense and their
+ * rows near to one another, else copied to dense panels, once; a is read in place where its rows are
+ * dense.
  *
  * Invariant: a sum is divided by its length alone, so every element has the same bits for any
  * number of threads. */
@@ -10,10 +10,12 @@
 #include "kernel_support.h"
 
 enum {
-  DEPTH = 256,  /* most terms of a sum that are computed at once: a panel of b fits the first cache */
-  HEIGHT = 512, /* most rows of a at once: they fit the second cache */
+  DEPTH =
+      256, /* most terms of a sum that are computed at once: a panel of b fits the first cache */
+  HEIGHT = 128, /* most rows of a at once: they fit the second cache */
+  APART = 144,  /* elements between copied columns of a, so that they use all lines of a cache */
   WIDTH = 1024, /* most columns of b that are copied at once */
-  PAD = 16      /* elements between copied rows of a, so that they use all lines of a cache */
+  FAR = 2048 /* bytes between rows of b from which they are copied: they share lines of a cache */
 };
 
 typedef struct Product {
@@ -38,14 +40,11 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 /* Returns n rounded up to a multiple of `step`. */
 static int64_t rounded(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
 
-/* Copies rows i .. i + m - 1 and columns p .. p + k - 1 of a, in its own order; returns the copy. */
-static lt_Matrix copy_of_a(const Product *g, int64_t i, int64_t m, int64_t p, int64_t k, char *to) {
-  bool rows = g->a.column == 1;
-  int64_t count = rows ? m : k, n = rows ? k : m, step = n + PAD;
-  for (int64_t r = 0; r < count; r++)
-    memcpy(to + r * step * g->size, rows ? at(g, g->a, i + r, p) : at(g, g->a, i, p + r),
-           (size_t)(n * g->size));
-  return (lt_Matrix){to, rows ? step : 1, rows ? 1 : step};
+/* Copies m rows of a from row i on, and k columns from column p on, which are dense, to columns that
+ * are APART elements apart. */
+static void copy_a(const Product *g, int64_t i, int64_t m, int64_t p, int64_t k, char *to) {
+  for (int64_t q = 0; q < k; q++)
+    memcpy(to + q * APART * g->size, at(g, g->a, i, p + q), (size_t)(m * g->size));
 }
 
 /* Returns whether n columns of b are copied: a part of a vector always is, as the memory may end
@@ -59,26 +58,27 @@ static bool is_copied(const Product *g, int64_t n) {
 static void run_panels(const Product *g, int64_t i, int64_t m, int64_t j, int64_t last, int64_t p,
                        int64_t k, const char *packed, char *rows) {
   int64_t columns = g->loops->columns;
-  lt_Matrix a = {at(g, g->a, i, p), g->a.row, g->a.column};
-  if (g->copy_a) a = copy_of_a(g, i, m, p, k, rows);
-  lt_Panel panel = {k, a.row, a.column, 0, g->c.row, g->c.column, g->alpha, p ? 1 : g->beta};
+  lt_Panel panel = {k, g->a.row, g->a.column, 0, g->c.row, g->c.column, g->alpha, p ? 1 : g->beta};
+  const char *a = at(g, g->a, i, p);
+  if (g->copy_a) {
+    copy_a(g, i, m, p, k, rows);
+    a = rows;
+    panel.a_column = APART;
+  }
   for (; j < last && !lt_stopped(); j += columns) {
     int64_t n = least(columns, last - j);
     bool copied = is_copied(g, n);
     panel.b_row = copied ? columns : g->b.row;
-    g->loops->panel(&panel, m, n, a.data, copied ? packed : at(g, g->b, p, j), at(g, g->c, i, j));
+    g->loops->panel(&panel, m, n, a, copied ? packed : at(g, g->b, p, j), at(g, g->c, i, j));
     if (g->copy_b) packed += columns * k * g->size;
   }
 }
 
 /* Copies the panels of the columns j .. last - 1 of b that are not read in place. */
 static void pack_panels(const Product *g, int64_t j, int64_t last, int64_t p, int64_t k, char *to) {
-  int64_t columns = g->loops->columns;
-  for (; j < last && !lt_stopped(); j += columns) {
-    int64_t n = least(columns, last - j);
-    if (is_copied(g, n)) g->loops->pack(k, n, at(g, g->b, p, j), g->b.row, g->b.column, to);
-    if (g->copy_b) to += columns * k * g->size;
-  }
+  if (!g->copy_b) j += (last - j) / g->loops->columns * g->loops->columns;
+  if (j < last && is_copied(g, last - j))
+    g->loops->pack(k, last - j, at(g, g->b, p, j), g->b.row, g->b.column, to);
 }
 
 /* Computes rows i .. i_last - 1 and columns j .. j_last - 1 of c. */
@@ -134,9 +134,6 @@ static void turn(Product *g) {
   g->n = m;
 }
 
-/* Returns whether steps of `bytes` use few lines of a cache, or too many pages. */
-static bool far_apart(int64_t bytes) { return bytes >= 2048; }
-
 /* Products of a matrix and a vector. */
 typedef struct Line {
   const Product *g;
@@ -178,12 +175,9 @@ static bool run_column(Product *g) {
 
 /* Allocates the scratch memory of `team` threads; returns the block to free, or NULL. */
 static char *open_room(Product *g, int team) {
-  int64_t height = least(g->m, HEIGHT), columns = g->loops->columns;
-  bool rows = g->a.column == 1;
+  int64_t columns = g->loops->columns;
   g->packed = g->copy_b ? least(rounded(g->n, columns), WIDTH) : columns;
-  g->each = g->packed * g->depth * g->size;
-  if (g->copy_a)
-    g->each += (rows ? height : g->depth) * ((rows ? g->depth : height) + PAD) * g->size;
+  g->each = (g->packed + (g->copy_a ? APART : 0)) * g->depth * g->size;
   g->each = rounded(g->each, 64);
   char *room = malloc((size_t)(team * g->each) + 64);
   if (room) g->room = room + 64 - (uintptr_t)room % 64;
@@ -192,8 +186,24 @@ static char *open_room(Product *g, int team) {
 
 bool lt_product(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, lt_Matrix a,
                 lt_Matrix b, double beta, lt_Matrix c) {
-  Product g = {lt_product_loops(dtype), (int64_t)lt_dtype_size(dtype), m, n, k, 0, alpha, beta,
-               a, b, c, false, false, 0, NULL, 0, 1, 1};
+  Product g = {lt_product_loops(dtype),
+               (int64_t)lt_dtype_size(dtype),
+               m,
+               n,
+               k,
+               0,
+               alpha,
+               beta,
+               a,
+               b,
+               c,
+               false,
+               false,
+               0,
+               NULL,
+               0,
+               1,
+               1};
   if (!g.loops) return false;
   if (n == 1) return run_column(&g);
   if (m == 1) {
@@ -207,8 +217,8 @@ bool lt_product(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, l
   if (g.a.column != 1 && g.a.row != 1) return false;
   int64_t parts = (k + DEPTH - 1) / DEPTH;
   g.depth = (k + parts - 1) / parts;
-  g.copy_b = (g.b.column != 1 && g.n > 1) || (far_apart(g.b.row * g.size) && g.m >= 64);
-  g.copy_a = far_apart((g.a.column == 1 ? g.a.row : g.a.column) * g.size) && g.n >= 128;
+  g.copy_b = (g.b.column != 1 && g.n > 1) || (g.b.row * g.size >= FAR && g.m >= 64);
+  g.copy_a = g.a.column != 1 && g.a.column * g.size >= FAR / 2 && g.n >= 64;
   double work = (double)m * (double)n * (double)k / 8;
   divide(&g, lt_team(work < 1e15 ? (int64_t)work : (int64_t)1e15, LT_MAX_THREADS));
   int team = g.across * g.down;

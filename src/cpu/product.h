@@ -20,8 +20,8 @@ typedef struct lt_ProductLoops {
   /* Computes m rows and n <= `columns` columns of c = alpha * a @ b + beta * c. Rows of b are read
    * up to the end of a vector, of `columns` / 2 elements. */
   void (*panel)(const lt_Panel *p, int64_t m, int64_t n, const void *a, const void *b, void *c);
-  /* Copies k rows and n <= `columns` columns of b to dense rows of `columns` elements, which are
-   * padded with zeros. */
+  /* Copies k rows and n columns of b to panels of `columns` columns, one after the other, with dense
+   * rows. The last one is padded with zeros. */
   void (*pack)(int64_t k, int64_t n, const void *b, int64_t row, int64_t column, void *to);
   /* Computes y = alpha * A x + beta * y, with m dense rows of A; the elements of y are c_row
    * apart. */

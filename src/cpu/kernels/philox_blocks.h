@@ -5,6 +5,7 @@
 #define LT_CPU_PHILOX_BLOCKS_H
 
 #include "philox.h"
+#include "cpu/kernels/shuffle.h"
 
 #if defined __AVX512F__
 #include <immintrin.h>
@@ -39,8 +40,8 @@ static inline void philox_vector(uint64_t seed, uint64_t at, uint32_t *words) {
     k1 += 0xBB67AE85u;
   }
   UV w01 = (c0 & 0xffffffffu) | c1 << 32, w23 = (c2 & 0xffffffffu) | c3 << 32;
-  UV first = __builtin_shufflevector(w01, w23, FIRST_PAIRS);
-  UV last = __builtin_shufflevector(w01, w23, LAST_PAIRS);
+  UV first = LT_SHUFFLE(UV, w01, w23, FIRST_PAIRS);
+  UV last = LT_SHUFFLE(UV, w01, w23, LAST_PAIRS);
   memcpy(words, &first, sizeof first);
   memcpy(words + 2 * BLOCKS, &last, sizeof last);
 }

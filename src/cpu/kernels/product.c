@@ -4,7 +4,7 @@
  * elements of a column of a is multiplied with them. */
 #include "cpu/product.h"
 #include "cpu/rows.h"
-#include "cpu/kernels/lanes.h"
+#include "cpu/kernels/shuffle.h"
 
 #if defined __FMA__ && (defined __AVX512F__ || defined __AVX2__)
 #include <immintrin.h>
@@ -27,13 +27,15 @@
 
 #define UNROLL _Pragma("GCC unroll 14")
 
-#define T      float
-#define F      f32
-#define V      FV
-#define V_N    FV_N
-#define V_LOAD FV_LOAD
+#define TRANSPOSE_8(x, step, to, to_step) (lt_transpose_8(x, step, to, to_step), true)
+
+#define T        float
+#define F        f32
+#define V        FV
+#define V_N      FV_N
+#define V_LOAD   FV_LOAD
 #define V_ALL(e) ((float)(e) - (FV){0})
-#define V_FMA  FV_FMA
+#define V_FMA    FV_FMA
 #include "product_body.h"
 #undef T
 #undef F
@@ -42,14 +44,18 @@
 #undef V_LOAD
 #undef V_ALL
 #undef V_FMA
+#undef TRANSPOSE_8
 
-#define T      double
-#define F      f64
-#define V      DV
-#define V_N    DV_N
-#define V_LOAD DV_LOAD
+/* No squares of doubles are transposed by vectors. */
+#define TRANSPOSE_8(x, step, to, to_step) false
+
+#define T        double
+#define F        f64
+#define V        DV
+#define V_N      DV_N
+#define V_LOAD   DV_LOAD
 #define V_ALL(e) ((double)(e) - (DV){0})
-#define V_FMA  DV_FMA
+#define V_FMA    DV_FMA
 #include "product_body.h"
 
 extern const lt_ProductLoops LT_FOR_ISA(lt_product_loops)[2];

@@ -13,6 +13,8 @@ LT_LANES void NAME(tile)(const int rows, const int vectors, const lt_Panel *p, c
   const T *group[(LT_PRODUCT_ROWS + 2) / 3]; /* each third row of a */
   UNROLL for (int i = 0; i < rows; i++) {
     if (i % 3 == 0) group[i / 3] = a + i * ar;
+    __builtin_prefetch(c + i * p->c_row, 1);
+    if (vectors > 1) __builtin_prefetch(c + i * p->c_row + V_N, 1);
     UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = (V){0};
   }
   for (int64_t k = p->k; k > 0; k--) {
@@ -27,19 +29,17 @@ LT_LANES void NAME(tile)(const int rows, const int vectors, const lt_Panel *p, c
   }
   const T alpha = (T)p->alpha, beta = (T)p->beta;
   if (p->c_column == 1 && n == vectors * V_N) {
-    UNROLL for (int i = 0; i < rows; i++)
-      UNROLL for (int j = 0; j < vectors; j++) {
-        T *to = c + i * p->c_row + j * V_N;
-        V v = alpha * sum[i][j];
-        if (beta != 0) v += beta * V_LOAD(to);
-        memcpy(to, &v, sizeof v);
-      }
+    UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++) {
+      T *to = c + i * p->c_row + j * V_N;
+      V v = alpha * sum[i][j];
+      if (beta != 0) v += beta * V_LOAD(to);
+      memcpy(to, &v, sizeof v);
+    }
     return;
   }
   T room[LT_PRODUCT_ROWS * 2 * V_N];
   if (n > vectors * V_N) __builtin_unreachable();
-  UNROLL for (int i = 0; i < rows; i++)
-    UNROLL for (int j = 0; j < vectors; j++)
+  UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++)
       memcpy(room + (i * vectors + j) * V_N, &sum[i][j], sizeof(V));
   for (int64_t j = 0; j < n; j++)
     for (int i = 0; i < rows; i++) {
@@ -79,11 +79,22 @@ TILE(14)
 static void NAME(panel)(const lt_Panel *p, int64_t m, int64_t n, const void *a, const void *b,
                         void *c) {
   typedef void (*Tile)(const lt_Panel *, const void *, const void *, void *, int64_t, bool);
-  static const Tile tiles[] = {NAME(tile_1),  NAME(tile_2),  NAME(tile_3), NAME(tile_4),
-                               NAME(tile_5),  NAME(tile_6),
+  static const Tile tiles[] = {
+    NAME(tile_1),
+    NAME(tile_2),
+    NAME(tile_3),
+    NAME(tile_4),
+    NAME(tile_5),
+    NAME(tile_6),
 #if LT_PRODUCT_ROWS > 6
-                               NAME(tile_7),  NAME(tile_8),  NAME(tile_9), NAME(tile_10),
-                               NAME(tile_11), NAME(tile_12), NAME(tile_13), NAME(tile_14)
+    NAME(tile_7),
+    NAME(tile_8),
+    NAME(tile_9),
+    NAME(tile_10),
+    NAME(tile_11),
+    NAME(tile_12),
+    NAME(tile_13),
+    NAME(tile_14)
 #endif
   };
   int64_t count = (m + LT_PRODUCT_ROWS - 1) / LT_PRODUCT_ROWS;
@@ -93,33 +104,51 @@ static void NAME(panel)(const lt_Panel *p, int64_t m, int64_t n, const void *a, 
   }
 }
 
-/* Copies n columns of k rows of b to rows of `columns` elements, padded with zeros. */
-static void NAME(pack)(int64_t k, int64_t n, const void *from, int64_t row, int64_t column,
-                       void *to) {
-  enum { COLUMNS = 2 * V_N, BLOCK = 16 };
-  const T *b = from;
-  T *out = to;
+/* Copies rows of b into panels, row by row, as they are in memory. */
+static void NAME(pack_rows)(int64_t k, int64_t n, const T *b, int64_t row, T *to) {
+  enum { COLUMNS = 2 * V_N };
+  for (int64_t p = 0; p < k; p++, b += row, to += COLUMNS) {
+    T *out = to;
+    int64_t j = 0;
+    for (; j + COLUMNS <= n; j += COLUMNS, out += k * COLUMNS)
+      memcpy(out, b + j, COLUMNS * sizeof *out);
+    for (int64_t i = 0; j < n && i < COLUMNS; i++) out[i] = j + i < n ? b[j + i] : 0;
+  }
+}
+
+/* Copies `count` elements of each of n columns of b to rows of a panel, of which `width` columns are
+ * filled, with zeros at last. */
+static void NAME(pack_part)(int64_t count, int64_t n, int64_t width, const T *b, int64_t row,
+                            int64_t column, T *to) {
+  enum { COLUMNS = 2 * V_N };
+  for (int64_t j = 0; j < n; j++)
+    for (int64_t i = 0; i < count; i++) to[i * COLUMNS + j] = b[j * column + i * row];
+  for (int64_t i = 0; n < width && i < count; i++)
+    memset(to + i * COLUMNS + n, 0, (size_t)(width - n) * sizeof *to);
+}
+
+/* Copies n columns of b, at most a panel, in squares where they are dense. */
+static void NAME(pack_columns)(int64_t k, int64_t n, const T *b, int64_t row, int64_t column,
+                               T *to) {
+  enum { COLUMNS = 2 * V_N };
+  for (int64_t p = 0; p < k; p += 8, b += 8 * row, to += 8 * COLUMNS) {
+    int64_t j = 0, count = k - p < 8 ? k - p : 8;
+    bool square = count == 8 && row == 1;
+    while (square && j + 8 <= n && TRANSPOSE_8(b + j * column, column, to + j, COLUMNS)) j += 8;
+    if (j < COLUMNS)
+      NAME(pack_part)(count, n - j, COLUMNS - j, b + j * column, row, column, to + j);
+  }
+}
+
+static void NAME(pack)(int64_t k, int64_t n, const void *b, int64_t row, int64_t column, void *to) {
+  enum { COLUMNS = 2 * V_N };
   if (column == 1) {
-    for (int64_t p = 0; p < k; p++)
-      if (n == COLUMNS) {
-        memcpy(out + p * COLUMNS, b + p * row, COLUMNS * sizeof *out);
-      } else {
-        for (int64_t j = 0; j < COLUMNS; j++) out[p * COLUMNS + j] = j < n ? b[p * row + j] : 0;
-      }
+    NAME(pack_rows)(k, n, b, row, to);
     return;
   }
-  for (int64_t p = 0; p < k; p += BLOCK) {
-    int64_t count = k - p < BLOCK ? k - p : BLOCK;
-    for (int64_t j = 0; j < n; j++) {
-      const T *in = b + p * row + j * column;
-      if (row == 1 && count == BLOCK)
-        for (int64_t i = 0; i < BLOCK; i++) out[(p + i) * COLUMNS + j] = in[i];
-      else
-        for (int64_t i = 0; i < count; i++) out[(p + i) * COLUMNS + j] = in[i * row];
-    }
-    for (int64_t i = 0; n < COLUMNS && i < count; i++)
-      memset(out + (p + i) * COLUMNS + n, 0, (size_t)(COLUMNS - n) * sizeof *out);
-  }
+  for (int64_t j = 0; j < n; j += COLUMNS)
+    NAME(pack_columns)
+    (k, n - j < COLUMNS ? n - j : COLUMNS, (const T *)b + j * column, row, column, (T *)to + j * k);
 }
 
 /* ---- products with one row or column --------------------------------------------------------- */
@@ -134,17 +163,15 @@ LT_LANES void NAME(dot_rows)(const int rows, const lt_Panel *p, const T *a, cons
     total[i] = 0;
     UNROLL for (int j = 0; j < 4; j++) sum[i][j] = (V){0};
   }
-  for (; k + 4 * V_N <= p->k; k += 4 * V_N)
-    UNROLL for (int j = 0; j < 4; j++) {
+  for (; k + 4 * V_N <= p->k; k += 4 * V_N) UNROLL for (int j = 0; j < 4; j++) {
       V f = V_LOAD(x + k + j * V_N);
-      UNROLL for (int i = 0; i < rows; i++)
-        sum[i][j] = V_FMA(V_LOAD(a + i * ar + k + j * V_N), f, sum[i][j]);
+      UNROLL for (int i = 0; i < rows; i++) sum[i][j] =
+          V_FMA(V_LOAD(a + i * ar + k + j * V_N), f, sum[i][j]);
     }
   for (; k + V_N <= p->k; k += V_N)
-    UNROLL for (int i = 0; i < rows; i++)
-      sum[i][0] = V_FMA(V_LOAD(a + i * ar + k), V_LOAD(x + k), sum[i][0]);
-  for (; k < p->k; k++)
-    UNROLL for (int i = 0; i < rows; i++) total[i] += a[i * ar + k] * x[k];
+    UNROLL for (int i = 0; i < rows; i++) sum[i][0] =
+        V_FMA(V_LOAD(a + i * ar + k), V_LOAD(x + k), sum[i][0]);
+  for (; k < p->k; k++) UNROLL for (int i = 0; i < rows; i++) total[i] += a[i * ar + k] * x[k];
   UNROLL for (int i = 0; i < rows; i++) {
     V all = (sum[i][0] + sum[i][1]) + (sum[i][2] + sum[i][3]);
     for (int j = 0; j < V_N; j++) total[i] += all[j];

@@ -1,0 +1,39 @@
+/* shuffle.h: shuffles of two vectors in the notation of each compiler, and the transposition of a
+ * square of floats by them. */
+#ifndef LT_CPU_SHUFFLE_H
+#define LT_CPU_SHUFFLE_H
+
+#include "cpu/kernels/lanes.h"
+
+/* Returns the elements of a and b, counted through both, whose numbers follow. I is the vector type
+ * of the numbers, of the same length. */
+#if defined __clang__ || __GNUC__ >= 12
+#define LT_SHUFFLE(I, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define LT_SHUFFLE(I, a, b, ...) __builtin_shuffle(a, b, (I){__VA_ARGS__})
+#endif
+
+typedef float LT_F8 __attribute__((vector_size(32)));
+typedef int32_t LT_I8 __attribute__((vector_size(32)));
+
+/* Copies the transpose of 8 x 8 floats; rows are `step` and `to_step` elements apart. */
+LT_LANES void lt_transpose_8(const float *x, int64_t step, float *to, int64_t to_step) {
+  LT_F8 r[8], s[8];
+  for (int i = 0; i < 8; i++) memcpy(&r[i], x + i * step, sizeof r[i]);
+  for (int i = 0; i < 8; i += 2) {
+    s[i] = LT_SHUFFLE(LT_I8, r[i], r[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+    s[i + 1] = LT_SHUFFLE(LT_I8, r[i], r[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+  }
+  for (int i = 0; i < 8; i += 4)
+    for (int j = 0; j < 2; j++) {
+      r[i + 2 * j] = LT_SHUFFLE(LT_I8, s[i + j], s[i + j + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+      r[i + 2 * j + 1] = LT_SHUFFLE(LT_I8, s[i + j], s[i + j + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+    }
+  for (int i = 0; i < 4; i++) {
+    s[i] = LT_SHUFFLE(LT_I8, r[i], r[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+    s[i + 4] = LT_SHUFFLE(LT_I8, r[i], r[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+  }
+  for (int i = 0; i < 8; i++) memcpy(to + i * to_step, &s[i], sizeof s[i]);
+}
+
+#endif
