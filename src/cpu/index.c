@@ -278,7 +278,7 @@ bool lt_cpu__index(lt_Call *c) {
 
 static int64_t count_true(const uint8_t *mask, int64_t n) {
   int64_t count = 0;
-  if (n > 0) lt_fold(LT_REDUCTION_count_nonzero, LT_int64, true)->elements.row(mask, n, &count);
+  if (n > 0) lt_fold(LT_REDUCTION_count_nonzero, LT_int64, true)->elements.rows(mask, 1, n, &count);
   return count;
 }
 

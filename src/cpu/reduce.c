@@ -12,7 +12,8 @@
 
 #include <math.h>
 
-#define PIECE 65536 /* elements of a piece of a long fold */
+#define PIECE   65536 /* elements of a piece of a long fold */
+#define RESULTS 4096  /* largest number of results of a fold that is split into pieces */
 
 /* ---- one stage: outer x n x inner elements to outer x inner ---------------------------------- */
 
@@ -35,8 +36,8 @@ typedef struct Stage {
 
 static void fold_rows(void *context, int64_t from, int64_t to) {
   const Stage *s = context;
-  for (int64_t i = from; i < to && !lt_stopped(); i++)
-    s->f->row(s->x + (size_t)(i * s->n) * s->from, s->n, s->out + (size_t)i * s->to);
+  s->f->rows(s->x + (size_t)(from * s->n) * s->from, to - from, s->n,
+             s->out + (size_t)from * s->to);
 }
 
 /* Folds blocks of columns from..to of a stage. */
@@ -65,10 +66,11 @@ static void fold_pieces(Folded folded, const char *x, Pieces p, char *part, int6
   for (int64_t t = first; t < last && !lt_stopped(); t++) {
     int64_t start = t % p.count * p.per, m = p.n - start < p.per ? p.n - start : p.per;
     const char *at = x + (size_t)((t / p.count * p.n + start) * p.inner) * from;
-    if (p.inner == 1)
-      f->row(at, m, part + (size_t)t * to);
-    else
-      f->columns(at, m, p.inner, p.inner, part + (size_t)(t * p.inner) * to);
+    char *out = part + (size_t)(t * p.inner) * to;
+    if (p.inner == 1) f->rows(at, 1, m, out);
+    for (int64_t j = 0; p.inner > 1 && j < p.inner; j += LT_FOLD_WIDTH)
+      f->columns(at + (size_t)j * from, m, p.inner,
+                 p.inner - j < LT_FOLD_WIDTH ? p.inner - j : LT_FOLD_WIDTH, out + (size_t)j * to);
   }
 }
 
@@ -78,7 +80,7 @@ static bool fold_stage(Folded f, const char *x, int64_t outer, int64_t n, int64_
                        char *out) {
   size_t from = size_of(f), to = lt_dtype_size(f.f->to);
   int64_t per = PIECE / inner > 0 ? PIECE / inner : 1; /* elements along n in a piece */
-  if (outer * inner <= 512 && n >= 2 * per) {
+  if (outer * inner <= RESULTS && n >= 2 * per) {
     Pieces p = {n, inner, per, (n + per - 1) / per};
     char *part = malloc((size_t)(outer * p.count * inner) * to);
     if (!part) return lt_fail_memory();

@@ -326,13 +326,13 @@ static void sums_do_not_depend_on_instructions(void) {
   for (int state = 0; state < LT_STATE_I64 * LT_REDUCTION_COUNT; state++) {
     int id = state % LT_REDUCTION_COUNT;
     const lt_Fold *base = &lt_folds_base[state / LT_REDUCTION_COUNT][id];
-    if (!base->elements.row) continue;
+    if (!base->elements.rows) continue;
     const lt_Fold *best = lt_fold((lt_ReductionId)id, base->from, false);
     const void *from = lt_tensor_data(best->from == LT_float32 ? x : wide);
     double a[LT_FOLD_WIDTH] = {0}, b[LT_FOLD_WIDTH] = {0};
     for (int64_t n = 1; n < 40 * 517; n = n * 2 + 1) {
-      best->elements.row(from, n, a);
-      base->elements.row(from, n, b);
+      best->elements.rows(from, 1, n, a);
+      base->elements.rows(from, 1, n, b);
       CHECK(memcmp(a, b, 8) == 0);
     }
     for (int64_t width = 1; width <= LT_FOLD_WIDTH; width = width * 3 + 1) {

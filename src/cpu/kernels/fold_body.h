@@ -51,18 +51,24 @@
     T a = NAMED(pairs, NAME)(x, half), b = NAMED(pairs, NAME)(x + half, n - half);                 \
     return join_one(a, b);                                                                         \
   }                                                                                                \
-  static void NAMED(row, NAME)(const void *x, int64_t n, void *out) {                              \
-    *(T *)out = NAMED(pairs, NAME)(x, n);                                                          \
+  static void NAMED(rows, NAME)(const void *x, int64_t rows, int64_t n, void *out) {               \
+    const OF *v = x;                                                                               \
+    T *to = out;                                                                                   \
+    for (int64_t r = 0; r < rows; r++, v += n)                                                     \
+      to[r] = n <= BLOCK ? NAMED(block, NAME)(v, n) : NAMED(pairs, NAME)(v, n);                    \
   }
 
 /* ---- rows of integers: exact in any order, so the compiler may choose one -------------------- */
 
 #define PLAIN_ROWS(NAME, OF, one, join_one, identity)                                              \
-  static void NAMED(row, NAME)(const void *x, int64_t n, void *out) {                              \
+  static void NAMED(rows, NAME)(const void *x, int64_t rows, int64_t n, void *out) {               \
     const OF *v = x;                                                                               \
-    T a = (T)(identity);                                                                           \
-    for (int64_t i = 0; i < n; i++) a = join_one(a, one((T)v[i]));                                 \
-    *(T *)out = a;                                                                                 \
+    T *to = out;                                                                                   \
+    for (int64_t r = 0; r < rows; r++, v += n) {                                                   \
+      T a = (T)(identity);                                                                         \
+      for (int64_t i = 0; i < n; i++) a = join_one(a, one((T)v[i]));                               \
+      to[r] = a;                                                                                   \
+    }                                                                                              \
   }
 
 #ifdef V
@@ -156,8 +162,8 @@
   [LT_REDUCTION_##name] = {                                                                        \
       LT_FROM,                                                                                     \
       LT_TO,                                                                                       \
-      {NAMED(row, name), NAMED(columns, name)},                                                    \
-      {SAME_TYPE && IS_X(element) ? NAMED(row, name) : NAMED(row, name##_states),                  \
+      {NAMED(rows, name), NAMED(columns, name)},                                                   \
+      {SAME_TYPE && IS_X(element) ? NAMED(rows, name) : NAMED(rows, name##_states),                \
        SAME_TYPE && IS_X(element) ? NAMED(columns, name) : NAMED(columns, name##_states)},         \
       NAMED(start, name),                                                                          \
       IS_X(finish) ? NULL : NAMED(end, name),                                                      \

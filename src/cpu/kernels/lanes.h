@@ -10,6 +10,9 @@
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
+#ifdef __AVX__
+#include <immintrin.h>
+#endif
 
 #define LT_LANES static inline __attribute__((always_inline))
 
@@ -55,17 +58,34 @@ LT_LANES DV DV_LOAD(const double *x) {
   return v;
 }
 
+/* GCC splits __builtin_convertvector in halves, through memory. */
 LT_LANES DV DV_OF_FLOATS(const float *x) {
+#if defined __AVX512F__
+  return (DV)_mm512_cvtps_pd(_mm256_loadu_ps(x));
+#elif defined __AVX__
+  return (DV)_mm256_cvtps_pd(_mm_loadu_ps(x));
+#else
   HV v;
   memcpy(&v, x, sizeof v);
   return __builtin_convertvector(v, DV);
+#endif
 }
 
 /* Selects the bits of b where mask k is set, else those of a. */
 #define LT_CHOOSE(V, M, k, a, b) ((V)(((M)(b) & (k)) | ((M)(a) & ~(k))))
-/* Selects b where it is larger or NaN, else a. */
-#define FV_LARGER(a, b) LT_CHOOSE(FV, FM, ((b) > (a)) | ((b) != (b)), a, b)
-#define DV_LARGER(a, b) LT_CHOOSE(DV, DM, ((b) > (a)) | ((b) != (b)), a, b)
+
+/* Selects b where it is larger, else a (also where b is NaN); one instruction on x86. The result
+ * where a is NaN is a. */
+#if defined __AVX512F__
+#define FV_PEAK(a, b) ((FV)_mm512_max_ps((__m512)(b), (__m512)(a)))
+#define DV_PEAK(a, b) ((DV)_mm512_max_pd((__m512d)(b), (__m512d)(a)))
+#elif defined __AVX__
+#define FV_PEAK(a, b) ((FV)_mm256_max_ps((__m256)(b), (__m256)(a)))
+#define DV_PEAK(a, b) ((DV)_mm256_max_pd((__m256d)(b), (__m256d)(a)))
+#else
+#define FV_PEAK(a, b) LT_CHOOSE(FV, FM, (b) > (a), a, b)
+#define DV_PEAK(a, b) LT_CHOOSE(DV, DM, (b) > (a), a, b)
+#endif
 
 /* ---- lanes ----------------------------------------------------------------------------------- */
 
