@@ -21,30 +21,32 @@ typedef struct Work {
     const Work *w = context;                                                                       \
     const lt_RowKernels *k = lt_rows();                                                            \
     int64_t n = w->l.n, inner = w->l.inner;                                                        \
+    if (inner == 1) {                                                                              \
+      k->softmax_##F((const T *)w->x + from * n, (T *)w->y + from * n, to - from, n, w->log);      \
+      return;                                                                                      \
+    }                                                                                              \
     for (int64_t t = from; t < to && !lt_stopped(); t++) {                                         \
       int64_t j = t % w->blocks * w->width, at = t / w->blocks * n * inner + j;                    \
       const T *x = (const T *)w->x + at;                                                           \
       T *y = (T *)w->y + at;                                                                       \
-      if (inner > 1)                                                                               \
-        k->softmax_columns_##F(x, y, n, inner, inner - j < w->width ? inner - j : w->width,        \
-                               w->log);                                                            \
-      else                                                                                         \
-        (w->log ? k->log_softmax_##F : k->softmax_##F)(x, y, n);                                   \
+      k->softmax_columns_##F(x, y, n, inner, inner - j < w->width ? inner - j : w->width, w->log); \
     }                                                                                              \
   }                                                                                                \
   static void backward_##F(void *context, int64_t from, int64_t to) {                              \
     const Work *w = context;                                                                       \
     const lt_RowKernels *k = lt_rows();                                                            \
     int64_t n = w->l.n, inner = w->l.inner;                                                        \
+    if (inner == 1) {                                                                              \
+      k->softmax_backward_##F((const T *)w->g + from * n, (const T *)w->x + from * n,              \
+                              (T *)w->y + from * n, to - from, n, w->log);                         \
+      return;                                                                                      \
+    }                                                                                              \
     for (int64_t t = from; t < to && !lt_stopped(); t++) {                                         \
       int64_t j = t % w->blocks * w->width, at = t / w->blocks * n * inner + j;                    \
       const T *y = (const T *)w->x + at, *g = (const T *)w->g + at;                                \
       T *dx = (T *)w->y + at;                                                                      \
-      if (inner > 1)                                                                               \
-        k->softmax_backward_columns_##F(g, y, dx, n, inner,                                        \
-                                        inner - j < w->width ? inner - j : w->width, w->log);      \
-      else                                                                                         \
-        (w->log ? k->log_softmax_backward_##F : k->softmax_backward_##F)(g, y, dx, n);             \
+      k->softmax_backward_columns_##F(g, y, dx, n, inner,                                          \
+                                      inner - j < w->width ? inner - j : w->width, w->log);        \
     }                                                                                              \
   }
 

@@ -126,6 +126,14 @@ LT_MATHS float lt_expf(float x, bool near) {
   return x < -104.0f ? 0.0f : y;
 }
 
+/* Returns e^x for x <= 0 and NaN, with the bits of lt_expf. The power is computed times 2^64, so that
+ * it is no denormal number. */
+LT_MATHS float lt_exp_belowf(float x) {
+  x = x < -104.0f ? -104.0f : x;
+  lt_Exp e = lt_exp_split_less(x, -64);
+  return MADD(e.power, e.t, e.power) * 0x1p-64f;
+}
+
 LT_MATHS float lt_exp2f(float x, bool near) {
   float shifted = x + 0x1.8p23f, r = x - (shifted - 0x1.8p23f);
   float p = 0.000153271962f; /* (2^r - 1) / r: 2^-28.3 */

@@ -98,6 +98,8 @@ LT_SIMD float tanhf(float);
 /* The functions of these files. LT_NEAR is a constant at the place where an expression is
  * expanded. */
 #define lt_m_expf(x)                      lt_expf(x, LT_NEAR)
+#define lt_m_exp_belowf(x)                lt_exp_belowf(x)
+#define lt_m_exp_below(x)                 lt_m_exp(x)
 #define lt_m_exp2f(x)                     lt_exp2f(x, LT_NEAR)
 #define lt_m_expm1f(x)                    lt_expm1f(x, LT_NEAR)
 #define lt_m_logf(x)                      lt_logf(x, LT_NEAR)

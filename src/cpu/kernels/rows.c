@@ -4,7 +4,10 @@
 #include "cpu/kernels/maths.h"
 #include "cpu/kernels/philox_blocks.h"
 
-#define GROUP 16 /* a multiple of every vector's length */
+#define GROUP 16   /* a multiple of every vector's length */
+#define TERMS 256  /* exponentials computed before they are summed; a multiple of GROUP */
+#define FEW   256  /* shorter rows are processed together, */
+#define SOME  1024 /* so many elements at a time */
 
 enum { LT_NEAR = false }; /* see maths_float32.h: arguments are not limited to a range */
 
@@ -15,7 +18,7 @@ enum { LT_NEAR = false }; /* see maths_float32.h: arguments are not limited to a
 #define V_N        FV_N
 #define V_LOAD     FV_LOAD
 #define V_ALL      FV_ALL
-#define V_LARGER   FV_LARGER
+#define V_PEAK     FV_PEAK
 #define LANES      F16
 #define LANES_N    F16_N
 #define LANES_ALL  F16_ALL
@@ -29,7 +32,7 @@ enum { LT_NEAR = false }; /* see maths_float32.h: arguments are not limited to a
 #undef V_N
 #undef V_LOAD
 #undef V_ALL
-#undef V_LARGER
+#undef V_PEAK
 #undef LANES
 #undef LANES_N
 #undef LANES_ALL
@@ -43,7 +46,7 @@ enum { LT_NEAR = false }; /* see maths_float32.h: arguments are not limited to a
 #define V_N        DV_N
 #define V_LOAD     DV_LOAD
 #define V_ALL      DV_ALL
-#define V_LARGER   DV_LARGER
+#define V_PEAK     DV_PEAK
 #define LANES      D8
 #define LANES_N    D8_N
 #define LANES_ALL  D8_ALL
@@ -76,12 +79,12 @@ FIND_ZERO(64)
 #define BOTH(name)  ENTRY(name##_f32), ENTRY(name##_f64)
 extern const lt_RowKernels LT_FOR_ISA(lt_row_kernels);
 const lt_RowKernels LT_FOR_ISA(lt_row_kernels) = {
-    BOTH(softmax),          BOTH(log_softmax),
-    BOTH(softmax_backward), BOTH(log_softmax_backward),
-    BOTH(softmax_columns),  BOTH(softmax_backward_columns),
-    BOTH(layer_norm),       BOTH(layer_norm_backward),
-    BOTH(moments),          BOTH(norm_sums),
-    BOTH(affine),           BOTH(norm_gradient),
-    BOTH(weighted),         BOTH(dot),
-    ENTRY(philox),          .find_zero = {find_zero_8, find_zero_16, find_zero_32, find_zero_64},
+    BOTH(softmax),         BOTH(softmax_backward),
+    BOTH(softmax_columns), BOTH(softmax_backward_columns),
+    BOTH(log_sums),        BOTH(cross_entropy_backward),
+    BOTH(layer_norm),      BOTH(layer_norm_backward),
+    BOTH(moments),         BOTH(norm_sums),
+    BOTH(affine),          BOTH(norm_gradient),
+    BOTH(weighted),        BOTH(dot),
+    ENTRY(philox),         .find_zero = {find_zero_8, find_zero_16, find_zero_32, find_zero_64},
 };

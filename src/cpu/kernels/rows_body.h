@@ -1,5 +1,5 @@
 /* rows_body.h: the loops of rows.h for one float type. rows.c defines T, its suffix F, M(f), the
- * vectors V with V_N elements, V_LOAD, V_ALL and V_LARGER, the lanes LANES, LANES_N, LOAD,
+ * vectors V with V_N elements, V_LOAD, V_ALL and V_PEAK, the lanes LANES, LANES_N, LOAD,
  * LANES_ALL and LANES_JOIN (lanes.h), and includes this file.
  *
  * Loops that call a math function run over whole groups of GROUP elements, the last one padded, so
@@ -67,60 +67,80 @@ STATIC(T) FN(squares)(const T *x, T mean, int64_t n) {
   return s;
 }
 
-/* ---- the largest ----------------------------------------------------------------------------- */
-
-#define BEST_ROW(name, V_BETTER, OP, WORST)                                                        \
-  STATIC(T) FN(name)(const T *x, int64_t n) {                                                      \
-    T a = WORST;                                                                                   \
-    int64_t i = 0;                                                                                 \
-    if (n >= LANES_N) {                                                                            \
-      LANES s0 = LOAD(x), s1 = s0;                                                                 \
-      for (; i + 2 * LANES_N <= n; i += 2 * LANES_N) {                                             \
-        LANES x0 = LOAD(x + i), x1 = LOAD(x + i + LANES_N);                                        \
-        LT_JOIN_LANES(s0, x0, V_BETTER)                                                            \
-        LT_JOIN_LANES(s1, x1, V_BETTER)                                                            \
-      }                                                                                            \
-      LT_JOIN_LANES(s0, s1, V_BETTER)                                                              \
-      LANES_JOIN(a, V_BETTER, s0);                                                                 \
-    }                                                                                              \
-    for (; i < n; i++) a = (x[i] OP a) | (x[i] != x[i]) ? x[i] : a;                                \
-    return a;                                                                                      \
-  }
-BEST_ROW(largest, V_LARGER, >, -INFINITY)
-
 /* ---- exponentials ---------------------------------------------------------------------------- */
 
-/* Computes y[i] = e^(x[i] - m[i * step]) for i < n, step 0 or 1; x and y may be the same. */
-STATIC(void) FN(exps)(const T *x, const T *m, int step, T *y, int64_t n) {
-  int64_t whole = n / GROUP * GROUP;
-  if (step) {
-#pragma omp simd
-    for (int64_t i = 0; i < whole; i++) y[i] = M(exp)(x[i] - m[i]);
-  } else {
-    T c = m[0];
-#pragma omp simd
-    for (int64_t i = 0; i < whole; i++) y[i] = M(exp)(x[i] - c);
+/* Returns the largest of x[0..n), n >= 1, which may be any of them if one is NaN. */
+STATIC(T) FN(peak)(const T *x, int64_t n) {
+  T a = x[0];
+  int64_t i = 0;
+  if (n >= LANES_N) {
+    LANES s0 = LOAD(x), s1 = s0, s2 = s0, s3 = s0;
+    for (; i + 4 * LANES_N <= n; i += 4 * LANES_N) {
+      LANES x0 = LOAD(x + i), x1 = LOAD(x + i + LANES_N), x2 = LOAD(x + i + 2 * LANES_N),
+            x3 = LOAD(x + i + 3 * LANES_N);
+      LT_JOIN_LANES(s0, x0, V_PEAK)
+      LT_JOIN_LANES(s1, x1, V_PEAK)
+      LT_JOIN_LANES(s2, x2, V_PEAK)
+      LT_JOIN_LANES(s3, x3, V_PEAK)
+    }
+    for (; i + LANES_N <= n; i += LANES_N) {
+      LANES x0 = LOAD(x + i);
+      LT_JOIN_LANES(s0, x0, V_PEAK)
+    }
+    LT_JOIN_LANES(s0, s1, V_PEAK)
+    LT_JOIN_LANES(s2, s3, V_PEAK)
+    LT_JOIN_LANES(s0, s2, V_PEAK)
+    LANES_JOIN(a, V_PEAK, s0);
   }
-  if (whole == n) return;
+  for (; i < n; i++) a = x[i] > a ? x[i] : a;
+  return a;
+}
+
+/* Computes y[i] = e^(x[i] - m), x[i] <= m or NaN, for i < n; x and y may be the same. */
+STATIC(void) FN(exps)(const T *x, T m, T *y, int64_t n) {
+  int64_t whole = n / GROUP * GROUP, rest = n - whole;
   T last[GROUP];
-  for (int k = 0; k < GROUP; k++) {
-    int64_t i = whole + k < n ? whole + k : n - 1;
-    last[k] = x[i] - m[i * step];
+  if (rest) {
+    for (int64_t k = 0; k < GROUP; k++) last[k] = m;
+    for (int64_t k = 0; k < rest; k++) last[k] = x[whole + k];
+#pragma omp simd
+    for (int k = 0; k < GROUP; k++) last[k] = M(exp_below)(last[k] - m);
   }
 #pragma omp simd
-  for (int k = 0; k < GROUP; k++) last[k] = M(exp)(last[k]);
+  for (int64_t i = 0; i < whole; i++) y[i] = M(exp_below)(x[i] - m);
+  for (int64_t k = 0; k < rest; k++) y[whole + k] = last[k];
+}
+
+/* Computes y[i] = e^(x[i] - m[i]) likewise, with a number for each element. */
+STATIC(void) FN(exps_each)(const T *x, const T *m, T *y, int64_t n) {
+  int64_t whole = n / GROUP * GROUP;
+#pragma omp simd
+  for (int64_t i = 0; i < whole; i++) y[i] = M(exp_below)(x[i] - m[i]);
+  if (whole == n) return;
+  T last[GROUP] = {0};
+  for (int64_t i = whole; i < n; i++) last[i - whole] = x[i] - m[i];
+#pragma omp simd
+  for (int k = 0; k < GROUP; k++) last[k] = M(exp_below)(last[k]);
   for (int64_t i = whole; i < n; i++) y[i] = last[i - whole];
 }
 
 /* Returns the sum of e^(x - m). */
 STATIC(T) FN(sum_exps)(const T *x, T m, int64_t n) {
-  T part[16 * GROUP], s = 0;
-  for (int64_t i = 0; i < n && !lt_stopped_at(i); i += 16 * GROUP) {
-    int64_t w = n - i < 16 * GROUP ? n - i : 16 * GROUP;
-    FN(exps)(x + i, &m, 0, part, w);
+  T part[TERMS], s = 0;
+  for (int64_t i = 0; i < n && !lt_stopped_at(i); i += TERMS) {
+    int64_t w = n - i < TERMS ? n - i : TERMS;
+    FN(exps)(x + i, m, part, w);
     s += FN(sum)(part, w);
   }
   return s;
+}
+
+/* Replaces x[i] by its logarithm for i < n; x has room for whole groups, which are set to 1. */
+STATIC(void) FN(logs)(T *x, int64_t n) {
+  int64_t whole = (n + GROUP - 1) / GROUP * GROUP;
+  for (int64_t i = n; i < whole; i++) x[i] = 1;
+#pragma omp simd
+  for (int64_t i = 0; i < whole; i++) x[i] = M(log)(x[i]);
 }
 
 STATIC(void) FN(scale)(T *y, T factor, int64_t n) {
@@ -128,38 +148,159 @@ STATIC(void) FN(scale)(T *y, T factor, int64_t n) {
   for (int64_t i = 0; i < n; i++) y[i] *= factor;
 }
 
-static void FN(softmax)(const T *x, T *y, int64_t n) {
-  T m = FN(largest)(x, n);
+/* Computes peak[r], the largest element of row r, and log_sum[r] = log(sum(e^(x - peak[r]))) of
+ * rows of n <= FEW elements, rows n <= SOME; log_sum has room for whole groups. Exponentials are
+ * computed for all rows together, which fills vectors. If y, sets y = x - peak[r]. */
+STATIC(void) FN(log_sums_of_few)(const T *x, int64_t rows, int64_t n, T *y, T *peak, T *log_sum) {
+  T e[SOME];
+  T *less = y ? y : e;
+  for (int64_t r = 0; r < rows; r++) {
+    T m = peak[r] = FN(peak)(x + r * n, n);
+    for (int64_t j = r * n; j < (r + 1) * n; j++) less[j] = x[j] - m;
+  }
+  FN(exps)(less, 0, e, rows * n);
+  for (int64_t r = 0; r < rows; r++) log_sum[r] = FN(sum)(e + r * n, n);
+  FN(logs)(log_sum, rows);
+}
+
+/* Returns the number of rows of n elements that are processed together. */
+STATIC(int64_t) FN(rows_together)(int64_t n) { return n > FEW ? 1 : SOME / n; }
+
+static void FN(log_sums)(const T *x, int64_t rows, int64_t n, T *peak, T *log_sum) {
+  T logs[SOME];
+  for (int64_t r = 0, m; r < rows; r += m) {
+    m = rows - r < FN(rows_together)(n) ? rows - r : FN(rows_together)(n);
+    if (n <= FEW) {
+      FN(log_sums_of_few)(x + r * n, m, n, NULL, peak + r, logs);
+    } else {
+      peak[r] = FN(peak)(x + r * n, n);
+      logs[0] = FN(sum_exps)(x + r * n, peak[r], n);
+      FN(logs)(logs, 1);
+    }
+    memcpy(log_sum + r, logs, (size_t)m * sizeof *logs);
+  }
+}
+
+/* ---- softmax --------------------------------------------------------------------------------- */
+
+/* Processes rows of n <= FEW elements, rows n <= SOME. */
+STATIC(void) FN(softmax_of_few)(const T *x, T *y, int64_t rows, int64_t n) {
+  T e[SOME];
+  for (int64_t r = 0; r < rows; r++) {
+    T m = FN(peak)(x + r * n, n);
+    for (int64_t j = r * n; j < (r + 1) * n; j++) y[j] = x[j] - m;
+  }
+  FN(exps)(y, 0, e, rows * n);
+  for (int64_t r = 0; r < rows; r++) {
+    T scale = 1 / FN(sum)(e + r * n, n);
+    for (int64_t j = r * n; j < (r + 1) * n; j++) y[j] = e[j] * scale;
+  }
+}
+
+STATIC(void) FN(softmax_of_row)(const T *x, T *y, int64_t n) {
+  T m = FN(peak)(x, n);
   for (int64_t i = 0, end; (end = lt_next_chunk(i, n)) > i; i = end)
-    FN(exps)(x + i, &m, 0, y + i, end - i);
+    FN(exps)(x + i, m, y + i, end - i);
   if (lt_stopped()) return;
   T scale = 1 / FN(sum)(y, n);
   for (int64_t i = 0, end; (end = lt_next_chunk(i, n)) > i; i = end)
     FN(scale)(y + i, scale, end - i);
 }
 
-static void FN(log_softmax)(const T *x, T *y, int64_t n) {
-  T m = FN(largest)(x, n), log_sum = M(log)(FN(sum_exps)(x, m, n));
+STATIC(void) FN(log_softmax_of_few)(const T *x, T *y, int64_t rows, int64_t n) {
+  T peak[SOME], log_sum[SOME];
+  FN(log_sums_of_few)(x, rows, n, y, peak, log_sum);
+  for (int64_t r = 0; r < rows; r++)
+    for (int64_t j = r * n; j < (r + 1) * n; j++) y[j] -= log_sum[r];
+}
+
+STATIC(void) FN(log_softmax_of_row)(const T *x, T *y, int64_t n) {
+  T m, log_sum;
+  FN(log_sums)(x, 1, n, &m, &log_sum);
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) y[i] = (x[i] - m) - log_sum;
 }
 
-static void FN(softmax_backward)(const T *g, const T *y, T *dx, int64_t n) {
+static void FN(softmax)(const T *x, T *y, int64_t rows, int64_t n, bool log) {
+  for (int64_t r = 0, m; r < rows; r += m, x += m * n, y += m * n) {
+    m = rows - r < FN(rows_together)(n) ? rows - r : FN(rows_together)(n);
+    if (n > FEW)
+      (log ? FN(log_softmax_of_row) : FN(softmax_of_row))(x, y, n);
+    else
+      (log ? FN(log_softmax_of_few) : FN(softmax_of_few))(x, y, m, n);
+  }
+}
+
+STATIC(void) FN(softmax_backward_of_row)(const T *g, const T *y, T *dx, int64_t n) {
   T s = FN(dot)(g, y, n);
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) dx[i] = y[i] * (g[i] - s);
 }
 
-static void FN(log_softmax_backward)(const T *g, const T *y, T *dx, int64_t n) {
-  T s = FN(sum)(g, n), e[16 * GROUP], zero = 0;
-  for (int64_t i = 0; i < n; i += 16 * GROUP) {
-    int64_t w = n - i < 16 * GROUP ? n - i : 16 * GROUP;
-    FN(exps)(y + i, &zero, 0, e, w);
-    for (int64_t k = 0; k < w; k++) dx[i + k] = g[i + k] - e[k] * s;
+/* Computes e[i] = e^x[i] for i < n, any x. */
+STATIC(void) FN(exps_of_all)(const T *x, T *e, int64_t n) {
+  int64_t whole = n / GROUP * GROUP;
+#pragma omp simd
+  for (int64_t i = 0; i < whole; i++) e[i] = M(exp)(x[i]);
+  if (whole == n) return;
+  T last[GROUP] = {0};
+  for (int64_t i = whole; i < n; i++) last[i - whole] = x[i];
+#pragma omp simd
+  for (int k = 0; k < GROUP; k++) last[k] = M(exp)(last[k]);
+  for (int64_t i = whole; i < n; i++) e[i] = last[i - whole];
+}
+
+/* Processes rows of n elements, a part of a row at a time if n > SOME. */
+STATIC(void) FN(log_softmax_backward)(const T *g, const T *y, T *dx, int64_t rows, int64_t n) {
+  T e[SOME];
+  int64_t together = n > SOME ? 1 : SOME / n;
+  for (int64_t r = 0, m; r < rows; r += m, g += m * n, y += m * n, dx += m * n) {
+    m = rows - r < together ? rows - r : together;
+    if (m > 1 || n <= SOME) FN(exps_of_all)(y, e, m * n);
+    for (int64_t k = 0; k < m; k++) {
+      const T *gk = g + k * n;
+      T s = FN(sum)(gk, n), *to = dx + k * n;
+      if (n <= SOME) {
+        for (int64_t j = 0; j < n; j++) to[j] = gk[j] - e[k * n + j] * s;
+        continue;
+      }
+      for (int64_t i = 0; i < n; i += SOME) {
+        int64_t w = n - i < SOME ? n - i : SOME;
+        FN(exps_of_all)(y + i, e, w);
+        for (int64_t j = 0; j < w; j++) to[i + j] = gk[i + j] - e[j] * s;
+      }
+    }
   }
 }
 
-/* ---- the same along columns ------------------------------------------------------------------ */
+static void FN(softmax_backward)(const T *g, const T *y, T *dx, int64_t rows, int64_t n, bool log) {
+  if (log) {
+    FN(log_softmax_backward)(g, y, dx, rows, n);
+    return;
+  }
+  for (int64_t r = 0; r < rows; r++)
+    FN(softmax_backward_of_row)(g + r * n, y + r * n, dx + r * n, n);
+}
+
+/* ---- cross entropy: the gradient of log_sum + peak - x[target] ------------------------------- */
+
+static void FN(cross_entropy_backward)(const T *x, const T *peak, const T *log_sum, const T *scale,
+                                       int64_t rows, int64_t n, T *dx) {
+  int64_t together = n > SOME ? 1 : SOME / n;
+  for (int64_t r = 0, m; r < rows; r += m, x += m * n, dx += m * n) {
+    m = rows - r < together ? rows - r : together;
+    for (int64_t i = 0; i < m * n; i += SOME) { /* one part unless n > SOME */
+      int64_t w = m * n - i < SOME ? m * n - i : SOME;
+      for (int64_t k = 0; k < m; k++)
+        for (int64_t j = i + k * n, end = m > 1 ? j + n : i + w; j < end; j++)
+          dx[j] = (x[j] - peak[r + k]) - log_sum[r + k];
+      FN(exps)(dx + i, 0, dx + i, w);
+      for (int64_t k = 0; k < m; k++) FN(scale)(dx + i + k * n, scale[r + k], m > 1 ? n : w);
+    }
+  }
+}
+
+/* ---- softmax along columns ------------------------------------------------------------------- */
 
 static void FN(softmax_columns)(const T *x, T *y, int64_t n, int64_t stride, int64_t width,
                                 bool log) {
@@ -167,15 +308,18 @@ static void FN(softmax_columns)(const T *x, T *y, int64_t n, int64_t stride, int
   for (int64_t j = 0; j < width; j++) m[j] = x[j];
   for (int64_t i = 1; i < n; i++) {
     const T *r = x + i * stride;
-    for (int64_t j = 0; j < width; j++) m[j] = (r[j] > m[j]) | (r[j] != r[j]) ? r[j] : m[j];
+    for (int64_t j = 0; j < width; j++) m[j] = r[j] > m[j] ? r[j] : m[j];
   }
   for (int64_t j = 0; j < width; j++) s[j] = 0;
   for (int64_t i = 0; i < n; i++) {
     T *to = log ? e : y + i * stride;
-    FN(exps)(x + i * stride, m, 1, to, width);
+    FN(exps_each)(x + i * stride, m, to, width);
     for (int64_t j = 0; j < width; j++) s[j] += to[j];
   }
-  for (int64_t j = 0; j < width; j++) s[j] = log ? M(log)(s[j]) : 1 / s[j];
+  if (log)
+    FN(logs)(s, width);
+  else
+    for (int64_t j = 0; j < width; j++) s[j] = 1 / s[j];
   for (int64_t i = 0; i < n; i++) {
     const T *from = x + i * stride;
     T *to = y + i * stride;
@@ -188,7 +332,7 @@ static void FN(softmax_columns)(const T *x, T *y, int64_t n, int64_t stride, int
 
 static void FN(softmax_backward_columns)(const T *g, const T *y, T *dx, int64_t n, int64_t stride,
                                          int64_t width, bool log) {
-  T s[LT_FOLD_WIDTH] = {0}, e[LT_FOLD_WIDTH], zero = 0;
+  T s[LT_FOLD_WIDTH] = {0}, e[LT_FOLD_WIDTH];
   for (int64_t i = 0; i < n; i++)
     for (int64_t j = 0; j < width; j++)
       s[j] += log ? g[i * stride + j] : g[i * stride + j] * y[i * stride + j];
@@ -196,7 +340,7 @@ static void FN(softmax_backward_columns)(const T *g, const T *y, T *dx, int64_t 
     const T *gi = g + i * stride, *yi = y + i * stride;
     T *to = dx + i * stride;
     if (log) {
-      FN(exps)(yi, &zero, 0, e, width);
+      FN(exps_of_all)(yi, e, width);
       for (int64_t j = 0; j < width; j++) to[j] = gi[j] - e[j] * s[j];
     } else {
       for (int64_t j = 0; j < width; j++) to[j] = yi[j] * (gi[j] - s[j]);
@@ -319,7 +463,6 @@ static void FN(weighted)(const T *const *row, const T *weight, int64_t count, T 
 #undef SUM_ROW
 #undef ADD_PART
 #undef PLUS
-#undef BEST_ROW
 #undef FN
 #undef STATIC
 #undef LT_FLAT
