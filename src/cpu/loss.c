@@ -1,6 +1,8 @@
-/* loss.c: negative log likelihood of rows of log probabilities, and its gradient. Classes are
- * counted from 1; rows whose class is ignore_index are skipped. Sums are computed in float64. */
+/* loss.c: negative log likelihood of rows of log probabilities, cross entropy of rows of scores, and
+ * their gradients. Classes are counted from 1; rows whose class is ignore_index are skipped. Sums
+ * are computed in float64. */
 #include "kernel_support.h"
+#include "rows.h"
 
 /* The arguments of forward and backward, as contiguous tensors of the working dtype. */
 typedef struct Rows {
@@ -103,4 +105,132 @@ bool lt_cpu__nll_loss_backward(lt_Call *c) {
   lt_release(grad);
   rows_close(&r);
   return lt_output_close(c->out[0], dx) && ok;
+}
+
+/* ---- cross entropy --------------------------------------------------------------------------- */
+
+/* The tensors of a call, in the working dtype: n rows of scores x; the largest x of each row, and
+ * log(sum(e^(x - it))). */
+typedef struct Scores {
+  const Rows *r;
+  const void *x;
+  void *peak, *log_sum;
+  void *logp;       /* forward: log softmax of the target in each row */
+  void *scale, *dx; /* backward: the loss's gradient times the weight in each row, and the result */
+  const void *grad, *total;
+} Scores;
+
+#define ENTROPY(T, F)                                                                              \
+  /* Processes rows from..to. */                                                                   \
+  static void score_##F(void *context, int64_t from, int64_t to) {                                 \
+    const Scores *s = context;                                                                     \
+    int64_t n = s->r->classes;                                                                     \
+    const int64_t *target = lt_tensor_data(s->r->target);                                          \
+    const T *x = s->x;                                                                             \
+    T *peak = s->peak, *log_sum = s->log_sum, *logp = s->logp;                                     \
+    lt_rows()->log_sums_##F(x + from * n, to - from, n, peak + from, log_sum + from);              \
+    for (int64_t i = from; i < to; i++)                                                            \
+      logp[i] = target[i] == s->r->ignore                                                          \
+                    ? 0                                                                            \
+                    : (x[i * n + target[i] - LT_INDEX_BASE] - peak[i]) - log_sum[i];               \
+  }                                                                                                \
+  static void descend_##F(void *context, int64_t from, int64_t to) {                               \
+    const Scores *s = context;                                                                     \
+    const Rows *r = s->r;                                                                          \
+    int64_t n = r->classes;                                                                        \
+    const int64_t *target = lt_tensor_data(r->target);                                             \
+    const T *weight = r->weight ? lt_tensor_data(r->weight) : NULL, *grad = s->grad;               \
+    T *scale = s->scale, *dx = s->dx;                                                              \
+    const T *peak = s->peak, *log_sum = s->log_sum, total = *(const T *)s->total;                  \
+    for (int64_t i = from; i < to; i++) {                                                          \
+      T g = r->none ? grad[i] : r->mean ? grad[0] / total : grad[0];                               \
+      scale[i] =                                                                                   \
+          target[i] == r->ignore ? 0 : g * (weight ? weight[target[i] - LT_INDEX_BASE] : 1);       \
+    }                                                                                              \
+    lt_rows()->cross_entropy_backward_##F((const T *)s->x + from * n, peak + from, log_sum + from, \
+                                          scale + from, to - from, n, dx + from * n);              \
+    for (int64_t i = from; i < to; i++)                                                            \
+      if (target[i] != r->ignore) dx[i * n + target[i] - LT_INDEX_BASE] -= scale[i];               \
+  }                                                                                                \
+  /* Reduces the losses of rows, from the log probability of each row's class. */                  \
+  static void reduce_##F(const T *logp, const Rows *r, T *out, T *total) {                         \
+    const int64_t *target = lt_tensor_data(r->target);                                             \
+    const T *weight = r->weight ? lt_tensor_data(r->weight) : NULL;                                \
+    double sum = 0, all = 0;                                                                       \
+    for (int64_t i = 0; i < r->n; i++) {                                                           \
+      bool ignored = target[i] == r->ignore;                                                       \
+      double w = ignored ? 0 : weight ? (double)weight[target[i] - LT_INDEX_BASE] : 1;             \
+      double loss = ignored ? 0 : -w * (double)logp[i];                                            \
+      if (r->none) out[i] = (T)loss;                                                               \
+      sum += loss;                                                                                 \
+      all += w;                                                                                    \
+    }                                                                                              \
+    if (!r->none) out[0] = (T)(r->mean ? sum / all : sum);                                         \
+    *total = (T)all;                                                                               \
+  }
+
+ENTROPY(float, f32)
+ENTROPY(double, f64)
+
+/* Points s to the numbers of each row in `sums`, {2, N}. */
+static void set_sums(Scores *s, lt_Tensor *sums) {
+  s->peak = lt_tensor_data(sums);
+  s->log_sum = (char *)s->peak + (size_t)s->r->n * lt_dtype_size(sums->dtype);
+}
+
+/* Computes the loss of the rows in x. Returns false with the error set. */
+static bool entropy(const Rows *r, lt_Tensor *x, lt_Tensor *out, lt_Tensor *sums,
+                    lt_Tensor *total) {
+  bool wide = x->dtype == LT_float64;
+  Scores s = {.r = r, .x = lt_tensor_data(x)};
+  set_sums(&s, sums);
+  if (!(s.logp = calloc((size_t)r->n + 1, lt_dtype_size(x->dtype)))) return lt_fail_memory();
+  if (x->numel > 0) lt_share(4 * x->numel, r->n, wide ? score_f64 : score_f32, &s);
+  if (wide)
+    reduce_f64(s.logp, r, lt_tensor_data(out), lt_tensor_data(total));
+  else
+    reduce_f32(s.logp, r, lt_tensor_data(out), lt_tensor_data(total));
+  free(s.logp);
+  return true;
+}
+
+bool lt_cpu__cross_entropy(lt_Call *c) {
+  lt_Tensor *self = lt_in(c, 0);
+  Rows r;
+  if (!rows_open(c, 0, &r)) return false;
+  lt_Dtype work = lt_work_dtype(self->dtype);
+  lt_Tensor *x = lt_as_contiguous(self, work), *out = lt_output_open(c->out[0], work);
+  bool ok = x && out && entropy(&r, x, out, c->out[1], c->out[2]);
+  lt_release(x);
+  rows_close(&r);
+  return lt_output_close(c->out[0], out) && ok;
+}
+
+bool lt_cpu__cross_entropy_backward(lt_Call *c) {
+  lt_Tensor *self = lt_in(c, 1), *out = c->out[0];
+  Rows r;
+  if (!rows_open(c, 1, &r)) return false;
+  lt_Dtype work = lt_work_dtype(self->dtype);
+  lt_Tensor *x = lt_as_contiguous(self, work), *grad = lt_as_contiguous(lt_in(c, 0), work),
+            *sums = lt_as_contiguous(lt_in(c, 6), work),
+            *total = lt_as_contiguous(lt_in(c, 7), work), *dx = lt_output_open(out, work);
+  void *scale = calloc((size_t)r.n + 1, lt_dtype_size(work));
+  bool ok = x && grad && sums && total && dx && (scale || lt_fail_memory());
+  if (ok && x->numel > 0) {
+    Scores s = {.r = &r,
+                .x = lt_tensor_data(x),
+                .scale = scale,
+                .dx = lt_tensor_data(dx),
+                .grad = lt_tensor_data(grad),
+                .total = lt_tensor_data(total)};
+    set_sums(&s, sums);
+    lt_share(4 * x->numel, r.n, work == LT_float64 ? descend_f64 : descend_f32, &s);
+  }
+  free(scale);
+  lt_release(x);
+  lt_release(grad);
+  lt_release(sums);
+  lt_release(total);
+  rows_close(&r);
+  return lt_output_close(out, dx) && ok;
 }

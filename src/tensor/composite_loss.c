@@ -151,11 +151,22 @@ static lt_Tensor *smooth_rows(const lt_Call *c, Rows r, lt_Tensor *logp, lt_Tens
   return !strcmp(c->arg[6].string, "sum") ? each : lt_do(_true_divide, LT_ARG(each), LT_ARG(total));
 }
 
+/* Computes cross_entropy of rows by its kernel. NULL with the error set. */
+static lt_Tensor *fused_cross_entropy(const lt_Call *c, Rows r) {
+  lt_Tensor *loss[3];
+  bool ok = lt_do_all(LT_OP__cross_entropy,
+                      LT_ARGS_(LT_ARG(r.scores), LT_ARG(r.target), c->arg[2], c->arg[6], c->arg[4]),
+                      3, loss);
+  return ok ? loss[0] : NULL;
+}
+
 /* cross_entropy for a target of class labels. */
 static bool cross_entropy_of_classes(lt_Call *c, double smoothing) {
   lt_Tensor *self = lt_in(c, 0), *loss[2];
   if (!lt_check_index(c, 1) || !check_classes(self, lt_in(c, 1))) return false;
   Rows r = as_rows(self, lt_in(c, 1));
+  if (smoothing == 0 && lt_op_supported(LT_OP__cross_entropy, c->device.type, self->dtype))
+    return lt_result_set(c, by_place(fused_cross_entropy(c, r), self));
   lt_Tensor *logp = lt_do(log_softmax, LT_ARG(r.scores), LT_ARG(1));
   if (!lt_do_all(LT_OP__nll_loss,
                  LT_ARGS_(LT_ARG(logp), LT_ARG(r.target), c->arg[2], c->arg[6], c->arg[4]), 2,

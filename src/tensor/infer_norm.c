@@ -1,4 +1,4 @@
-/* infer_norm.c: layer norm and negative log likelihood. */
+/* infer_norm.c: layer norm, negative log likelihood and cross entropy. */
 #include "infer.h"
 
 /* Checks that a weight or bias, unless it is nil, has the shape of the last `n` dimensions of
@@ -82,6 +82,32 @@ bool lt_infer_nll_loss(lt_Call *c) {
   bool each = !strcmp(c->arg[3].string, "none");
   lt_spec(c, 0, self->dtype, each ? 1 : 0, self->shape);
   lt_spec(c, 1, self->dtype, 0, NULL);
+  return true;
+}
+
+/* _cross_entropy (self, target, weight?, reduction, ignore_index): loss, log_sums, total_weight.
+ * The latter have the dtype in which sums are accumulated. */
+bool lt_infer_cross_entropy(lt_Call *c) {
+  if (!check_nll(c, 0)) return false;
+  const lt_Tensor *self = lt_in(c, 0);
+  lt_Dtype wide = lt_dtype_accumulate(self->dtype);
+  lt_spec(c, 0, self->dtype, !strcmp(c->arg[3].string, "none") ? 1 : 0, self->shape);
+  lt_spec(c, 1, wide, 2, (int64_t[]){2, self->shape[0]});
+  lt_spec(c, 2, wide, 0, NULL);
+  return true;
+}
+
+/* _cross_entropy_backward (grad, self, target, weight?, reduction, ignore_index, log_sums,
+ * total_weight) */
+bool lt_infer_cross_entropy_backward(lt_Call *c) {
+  if (!check_nll(c, 1)) return false;
+  bool each = !strcmp(c->arg[4].string, "none");
+  const lt_Tensor *self = lt_in(c, 1);
+  if (!lt_check_shape(c, 0, each ? 1 : 0, self->shape)) return false;
+  if (!lt_check_float(c, 6) || !lt_check_shape(c, 6, 2, (int64_t[]){2, self->shape[0]}))
+    return false;
+  if (!lt_check_shape(c, 7, 0, NULL)) return false;
+  lt_spec_like(c, 0, self);
   return true;
 }
 

@@ -1,4 +1,4 @@
-/* test_rows.c: softmax, layer norm, nll loss and a step of Adam against their formulas in double,
+/* test_rows.c: softmax, layer norm, nll loss, cross entropy and a step of Adam against their formulas in double,
  * over dtypes, layouts and lengths that do and do not fill vectors. */
 #include "tensors.h"
 
@@ -25,7 +25,9 @@ static void check_softmax(lt_Tensor *x, int dim, bool log_, lt_Tensor *y) {
 }
 
 static void softmax_sums_to_one(void) {
-  static const int64_t shapes[][3] = {{3, 4, 5}, {2, 1, 17}, {2, 33, 130}, {1, 300, 2}, {4, 2, 1}};
+  static const int64_t shapes[][3] = {{3, 4, 5},   {2, 1, 17},  {2, 33, 130},
+                                      {1, 300, 2}, {4, 2, 1},   {40, 5, 10},
+                                      {1, 3, 256}, {1, 3, 257}, {1, 2, 1041}};
   for (int d = next_dtype(LT_float16); d <= LT_float64; d = next_dtype(d + 1))
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
       for (int dim = 0; dim < 3; dim++)
@@ -227,6 +229,80 @@ static void nll_loss_by_class(void) {
   CHECK(isnan(number(y[0], 0))); /* all are ignored: 0 / 0 */
 }
 
+/* ---- cross entropy --------------------------------------------------------------------------- */
+
+/* The loss of row i of x and, in p, the softmax of the row, by their formulas. */
+static double entropy_of_row(lt_Tensor *x, int64_t i, int64_t classes, int64_t target, double *p) {
+  double largest = -INFINITY, sum = 0;
+  for (int64_t k = 0; k < classes; k++) largest = fmax(largest, number(x, i * classes + k));
+  for (int64_t k = 0; k < classes; k++) {
+    p[k] = exp(number(x, i * classes + k) - largest);
+    sum += p[k];
+  }
+  for (int64_t k = 0; k < classes; k++) p[k] /= sum;
+  return largest + log(sum) - number(x, i * classes + target - 1);
+}
+
+/* Compares loss and gradient of n rows with the formulas. */
+static void check_cross_entropy(lt_Dtype d, int64_t n, int64_t classes, int way, bool weighted) {
+  static const char *const ways[] = {"mean", "sum", "none"};
+  int64_t ignore = weighted ? 1 : -100;
+  lt_Tensor *x = laid_out(noise(d, SHAPE(n, classes), 1), way), *y[LT_MAX_OUT], *dx[LT_MAX_OUT],
+            *target = random_indices(classes, SHAPE(n), 2), *w = noise(d, SHAPE(classes), 3);
+  lt_Arg wa = weighted ? LT_ARG(w) : LT_NIL;
+  lt_Tensor *g = way == 2 ? noise(d, SHAPE(n), 5) : noise(d, 0, NULL, 5);
+  if (!RUN_OP(y, _cross_entropy, false, LT_ARG(x), LT_ARG(target), wa, S(ways[way]),
+              LT_ARG(ignore)))
+    return;
+  if (!RUN_OP(dx, _cross_entropy_backward, false, LT_ARG(g), LT_ARG(x), LT_ARG(target), wa,
+              S(ways[way]), LT_ARG(ignore), LT_ARG(y[1]), LT_ARG(y[2])))
+    return;
+  double *p = calloc((size_t)classes, sizeof *p), sum = 0, total = 0, size = 0;
+  for (int64_t i = 0; i < n; i++) {
+    int64_t t = (int64_t)number(target, i);
+    total += t == ignore ? 0 : weighted ? number(w, t - 1) : 1;
+  }
+  CHECK_NEAR(number(y[2], 0), total, allowed_error(d, 4));
+  for (int64_t i = 0; i < n; i++) {
+    int64_t t = (int64_t)number(target, i);
+    double wt = t == ignore ? 0
+                : weighted  ? number(w, t - 1)
+                            : 1,
+           loss = wt * entropy_of_row(x, i, classes, t, p);
+    sum += loss;
+    size += fabs(loss);
+    if (way == 2) CHECK_NEAR(number(y[0], i), loss, allowed_error(d, 8));
+    double gi = t == ignore ? 0 : wt * number(g, way == 2 ? i : 0) / (way == 0 ? total : 1);
+    for (int64_t k = 0; k < classes; k++)
+      CHECK_NEAR(number(dx[0], i * classes + k), gi * (p[k] - (k + 1 == t)),
+                 4 * allowed_error(d, fabs(gi)));
+  }
+  double scale = way ? 1 : 1 / fabs(total);
+  if (way < 2) CHECK_NEAR(number(y[0], 0), way ? sum : sum / total, allowed_error(d, size * scale));
+  free(p);
+}
+
+static void cross_entropy_and_its_gradient(void) {
+  static const int64_t shapes[][2] = {{1, 1},   {9, 2},    {64, 10},  {33, 15},
+                                      {5, 16},  {7, 65},   {5, 256},  {5, 257},
+                                      {3, 513}, {2, 1024}, {2, 1041}, {300, 100}};
+  for (int d = next_dtype(LT_float16); d <= LT_float64; d = next_dtype(d + 1))
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+      for (int way = 0; way < 3; way++)
+        for (int weighted = 0; weighted < 2; weighted++)
+          check_cross_entropy((lt_Dtype)d, shapes[s][0], shapes[s][1], way, weighted);
+  lt_Tensor *x = from_list(LT_float32, (double[]){1000, -1000, INFINITY, 0, NAN, 0}, SHAPE(3, 2)),
+            *y[LT_MAX_OUT];
+  REQUIRE(RUN_OP(y, _cross_entropy, false, LT_ARG(x), LT_ARG(V(int64, 2, 1, 2)), LT_NIL, S("none"),
+                 LT_ARG(-100)));
+  CHECK_TENSOR(y[0], 0, L(3), 2000, NAN, NAN);
+  CHECK_FAILS("for argument 'target', got 3 at index {1}", _cross_entropy, false, LT_ARG(x),
+              LT_ARG(V(int64, 3, 1, 1)), LT_NIL, S("mean"), LT_ARG(-100));
+  REQUIRE(RUN_OP(y, _cross_entropy, false, LT_ARG(noise(LT_float32, SHAPE(0, 3), 1)),
+                 LT_ARG(noise(LT_int64, SHAPE(0), 1)), LT_NIL, S("mean"), LT_ARG(-100)));
+  CHECK(isnan(number(y[0], 0)));
+}
+
 /* ---- a step of Adam -------------------------------------------------------------------------- */
 
 static void adam_steps_by_the_formula(void) {
@@ -273,6 +349,8 @@ int main(void) {
   RUN_SCOPED(layer_norm_of_large_means_is_accurate);
   RUN_SCOPED(threads_make_no_difference);
   RUN_SCOPED(nll_loss_by_class);
+  if (lt_op_supported(LT_OP__cross_entropy, test_device().type, LT_float32))
+    RUN_SCOPED(cross_entropy_and_its_gradient);
   RUN_SCOPED(adam_steps_by_the_formula);
   return check_end();
 }

@@ -127,3 +127,19 @@ void lt_grad_nll_loss_backward(lt_Grad *g) {
   if (needs_grad(g, 0))
     set_grad(g, 0, lt_do(_nll_loss, LT_ARG(DY), g->arg[2], g->arg[3], g->arg[4], g->arg[5]));
 }
+
+/* For gradients of gradients, computes the same by ops that have gradients. */
+void lt_grad_cross_entropy(lt_Grad *g) {
+  lt_Arg sums = LT_ARG(g->result[1]), total = LT_ARG(g->result[2]);
+  if (!needs_grad(g, 0)) return;
+  if (!lt_grad_enabled()) {
+    set_grad(g, 0,
+             lt_do(_cross_entropy_backward, LT_ARG(DY), g->arg[0], g->arg[1], g->arg[2], g->arg[3],
+                   g->arg[4], sums, total));
+    return;
+  }
+  lt_Tensor *logp = lt_do(log_softmax, g->arg[0], LT_ARG(1));
+  lt_Tensor *d = lt_do(_nll_loss_backward, LT_ARG(DY), LT_ARG(logp), g->arg[1], g->arg[2],
+                       g->arg[3], g->arg[4], total);
+  set_grad(g, 0, lt_do(_log_softmax_backward, LT_ARG(d), LT_ARG(logp), LT_ARG(1)));
+}

@@ -57,6 +57,7 @@ end
 -- Ops of several results of which the first is differentiable.
 local FIRST_ONLY = {
   _max = true, _min = true, sort = true, topk = true, _layer_norm = true, _nll_loss = true,
+  _cross_entropy = true,
   _batch_norm = true,
 }
 

@@ -273,6 +273,12 @@ local samples = {
     function() return R(4, 3), I{1, 3, 2, 3}, KP(3), "sum", -100 end,
     function() return R(4, 3), I{1, 3, 2, 3}, nil, "none", 3 end,
   },
+  _cross_entropy = {
+    function() return R(4, 3), I{1, 3, 2, 3}, nil, "mean", -100 end,
+    function() return R(4, 3), I{1, 3, 2, 3}, KP(3), "mean", 2 end,
+    function() return R(4, 3), I{1, 3, 2, 3}, KP(3), "sum", -100 end,
+    function() return R(4, 3), I{1, 3, 2, 3}, nil, "none", 3 end,
+  },
   _nll_loss_backward = {
     function()
       local x, target, weight = K(4, 3), I{1, 3, 2, 3}, KP(3)
