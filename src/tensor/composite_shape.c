@@ -6,7 +6,7 @@ bool lt_composite_reshape(lt_Call *c) {
   lt_Tensor *self = lt_in(c, 0);
   int ndim;
   int64_t shape[LT_MAX_DIMS], strides[LT_MAX_DIMS];
-  if (!lt_view_shape(self->numel, lt_text(self), &c->arg[1], &ndim, shape)) return false;
+  if (!lt_view_shape(self->numel, self->ndim, self->shape, &c->arg[1], &ndim, shape)) return false;
   if (!lt_view_strides(self, ndim, shape, strides)) self = lt_do(copy, LT_ARG(self));
   return lt_result_set(c, lt_do_view(self, ndim, shape));
 }
@@ -38,7 +38,7 @@ bool lt_composite_unflatten(lt_Call *c) {
   if (c->arg[2].count == 0)
     return lt_fail("expected the sizes to split dim %d into for argument 'sizes', got none",
                    dim + 1);
-  if (!lt_view_shape(size, lt_shape_text(1, &size), &c->arg[2], &n, parts)) return false;
+  if (!lt_view_shape(size, 1, &size, &c->arg[2], &n, parts)) return false;
   if (!lt_check_rank(self->ndim - 1 + n)) return false;
   int ndim = 0;
   for (int d = 0; d < (self->ndim ? self->ndim : 1); d++) {

@@ -90,8 +90,9 @@ void lt_dtype_range(lt_Dtype d, int64_t *low, int64_t *high);
 /* ---- views (view.c) -------------------------------------------------------------------------- */
 
 /* Computes the shape that `sizes`, of which one may be -1, gives for `numel` elements. Fails when
- * it does not hold that many; `said` is the current shape in the error. */
-bool lt_view_shape(int64_t numel, const char *said, const lt_Arg *sizes, int *ndim, int64_t *shape);
+ * it does not hold that many; `from` is the current shape in the error. */
+bool lt_view_shape(int64_t numel, int from_ndim, const int64_t *from, const lt_Arg *sizes,
+                   int *ndim, int64_t *shape);
 /* Computes the strides of a view of t with another shape of the same number of elements. Returns
  * false, without an error, when that needs a copy. */
 bool lt_view_strides(const lt_Tensor *t, int ndim, const int64_t *shape, int64_t *strides);

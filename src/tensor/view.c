@@ -63,17 +63,16 @@ static void remove_dim(Geometry *g, int dim) {
 
 /* ---- another shape --------------------------------------------------------------------------- */
 
-bool lt_view_shape(int64_t numel, const char *said, const lt_Arg *sizes, int *ndim,
-                   int64_t *shape) {
+bool lt_view_shape(int64_t numel, int from_ndim, const int64_t *from, const lt_Arg *sizes,
+                   int *ndim, int64_t *shape) {
   if (sizes->count > LT_MAX_DIMS)
     return lt_fail("expected at most %d sizes, got %d", LT_MAX_DIMS, sizes->count);
   int n = *ndim = sizes->count, open = -1;
   int64_t known = 1;
-  for (int d = 0; d < n; d++) shape[d] = sizes->ints[d];
-  const char *target = lt_shape_text(n, shape);
   for (int d = 0; d < n; d++) {
+    shape[d] = sizes->ints[d];
     if (shape[d] == -1 && open >= 0)
-      return lt_fail("expected at most one size of -1, got %s", target);
+      return lt_fail("expected at most one size of -1, got %s", lt_shape_text(n, sizes->ints));
     if (shape[d] == -1) {
       open = d;
       shape[d] = 1;
@@ -81,10 +80,11 @@ bool lt_view_shape(int64_t numel, const char *said, const lt_Arg *sizes, int *nd
   }
   if (!lt_shape_numel(NULL, n, shape, &known)) return false;
   if (open >= 0 && known == 0)
-    return lt_fail("cannot infer the size -1 in %s: any size fits", target);
+    return lt_fail("cannot infer the size -1 in %s: any size fits", lt_shape_text(n, sizes->ints));
   if (open >= 0 ? numel % known != 0 : numel != known)
-    return lt_fail("cannot view %s of %lld element%s as %s: the number of elements differs", said,
-                   (long long)numel, numel == 1 ? "" : "s", target);
+    return lt_fail("cannot view %s of %lld element%s as %s: the number of elements differs",
+                   lt_shape_text(from_ndim, from), (long long)numel, numel == 1 ? "" : "s",
+                   lt_shape_text(n, sizes->ints));
   if (open >= 0) shape[open] = numel / known;
   return true;
 }
@@ -119,7 +119,7 @@ bool lt_view_view(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
   int ndim;
   int64_t shape[LT_MAX_DIMS], strides[LT_MAX_DIMS];
-  if (!lt_view_shape(self->numel, lt_text(self), &c->arg[1], &ndim, shape)) return false;
+  if (!lt_view_shape(self->numel, self->ndim, self->shape, &c->arg[1], &ndim, shape)) return false;
   if (!lt_view_strides(self, ndim, shape, strides))
     return lt_fail("cannot view %s as %s: its strides require a copy\nhint: x:reshape(...)",
                    lt_text(self), lt_shape_text(ndim, shape));
