@@ -180,8 +180,9 @@ static bool run_row(lt_Grad *g) {
 }
 
 /* Runs the gradient of a node of an op. */
-static bool apply_op(lt_Node *n, lt_Tensor *const *grads, const bool *want, lt_Tensor **in) {
-  lt_Grad g = {.node = n, .grads = grads, .want = want, .in = in};
+static bool apply_op(lt_Node *n, lt_Tensor *const *grads, const bool *want, lt_Tensor *sum,
+                     lt_Tensor **in) {
+  lt_Grad g = {.node = n, .grads = grads, .want = want, .sum = sum, .in = in};
   for (int i = 0; i < n->nout && !g.grad; i++) g.grad = grads[i];
   for (int i = 0; i < n->ninputs; i++) in[i] = NULL;
   lt_Tensor **list = NULL;
@@ -198,13 +199,14 @@ static bool apply_op(lt_Node *n, lt_Tensor *const *grads, const bool *want, lt_T
   return ok;
 }
 
-bool lt_node_apply(lt_Node *n, lt_Tensor *const *grads, const bool *want, lt_Tensor **in) {
+bool lt_node_apply(lt_Node *n, lt_Tensor *const *grads, const bool *want, lt_Tensor *sum,
+                   lt_Tensor **in) {
   if (n->freed)
     return lt_fail("cannot go through the graph a second time: an earlier backward freed it (at "
                    "%s)\nhint: loss:backward{retain_graph = true} the first time",
                    lt_node_op_name(n));
   bool ok = n->kind == LT_NODE_SLICES   ? lt_slices_apply(n, grads, want, in)
             : n->kind == LT_NODE_CUSTOM ? lt_custom_apply(n, grads, want, in)
-                                        : apply_op(n, grads, want, in);
+                                        : apply_op(n, grads, want, sum, in);
   return n->where ? lt_anomaly_check(n, ok, in) : ok;
 }

@@ -203,8 +203,11 @@ bool lt_slices_apply(lt_Node *n, lt_Tensor *const *grads, const bool *want, lt_T
 
 /* Runs a node's gradient function. grads: by result, NULL where there is none; want and in: by
  * input. in[i] becomes a tensor of the input's shape, dtype and device with one reference, or NULL
- * where want[i] is false or a custom function returned none. On failure all of in are NULL. */
-bool lt_node_apply(lt_Node *n, lt_Tensor *const *grads, const bool *want, lt_Tensor **in);
+ * where want[i] is false or a custom function returned none. On failure all of in are NULL. `sum`
+ * (NULL: none) is the sum of the gradients that input 0 has got so far, which may be changed in
+ * place: in[0] is `sum` itself when the gradient was added to it. */
+bool lt_node_apply(lt_Node *n, lt_Tensor *const *grads, const bool *want, lt_Tensor *sum,
+                   lt_Tensor **in);
 /* Sums grad to the input's shape, converts it to the input's dtype and moves it to its device. The
  * result belongs to the open scope. */
 lt_Tensor *lt_grad_fit(lt_Tensor *grad, const lt_Input *input, const char *op);
@@ -251,6 +254,7 @@ typedef struct lt_Grad {
   lt_Arg arg[LT_MAX_ARGS]; /* the call's; tensors only where the row saves them */
   lt_Tensor *result[LT_MAX_OUT];
   const bool *want; /* by input: whether its gradient is required */
+  lt_Tensor *sum;   /* of the gradients of input 0 so far, if it may be changed in place */
   lt_Tensor **in;   /* by input: the gradients that the function computes */
   bool failed;
 } lt_Grad;

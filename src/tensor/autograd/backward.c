@@ -288,6 +288,11 @@ static bool is_unshared(const lt_Tensor *t) {
   return atomic_load(&t->storage->refs) == holders;
 }
 
+/* Returns true when a gradient may be changed in place. */
+static bool is_writable(const lt_Tensor *t) {
+  return is_unshared(t) && !lt_tensor_overlaps_itself(t);
+}
+
 /* Adds grad to *sum, and takes over the reference to grad. Without create_graph it reuses the
  * memory of one of them if nothing else refers to it. */
 static bool add_to(lt_Tensor **sum, lt_Tensor *grad) {
@@ -297,9 +302,9 @@ static bool add_to(lt_Tensor **sum, lt_Tensor *grad) {
   }
   lt_Tensor *old = *sum, *to = NULL;
   if (!lt_grad_enabled()) {
-    if (is_unshared(old) && !lt_tensor_overlaps_itself(old))
+    if (is_writable(old))
       to = old;
-    else if (is_unshared(grad) && !lt_tensor_overlaps_itself(grad))
+    else if (is_writable(grad))
       to = grad;
   }
   lt_Tensor *other = to == grad ? old : grad;
@@ -372,8 +377,9 @@ static bool add_gradient(Task *t, int output, lt_Tensor *grad, lt_Stream *from) 
 }
 
 /* Sends the gradients that a node has computed (NULL: none) to the tasks of its inputs, each of
- * which then waits for one gradient less, and queues those that are complete. */
-static bool pass_on(Pass *p, int task, lt_Tensor **in) {
+ * which then waits for one gradient less, and queues those that are complete. `sum` is the one to
+ * which the node has added a gradient in place, if it has. */
+static bool pass_on(Pass *p, int task, lt_Tensor **in, const lt_Tensor *sum) {
   bool ok = true;
   const Task *t = &p->task[task];
   for (int i = 0; t->node && i < t->node->ninputs; i++) {
@@ -384,7 +390,7 @@ static bool pass_on(Pass *p, int task, lt_Tensor **in) {
       continue;
     }
     Task *c = &p->task[child];
-    if (grad && !c->reaches)
+    if (grad && (!c->reaches || grad == sum))
       lt_release(grad);
     else if (grad)
       ok = add_gradient(c, t->node->input[i].edge.output, grad, stream_of(t, grad));
@@ -401,6 +407,21 @@ static bool any_grad(Task *t) {
   return false;
 }
 
+/* Returns the sum of the gradients of the node's first input so far, if the node's gradient function
+ * may change it in place; NULL otherwise. */
+static lt_Tensor *sum_so_far(Pass *p, Task *t) {
+  const lt_Node *n = t->node;
+  int child = n->ninputs > 0 ? p->child[t->child] : -1;
+  if (child < 0 || !p->task[child].reaches || lt_grad_enabled() || n->where) return NULL;
+  const lt_Input *in = &n->input[0];
+  lt_Tensor *sum = task_grads(&p->task[child])[in->edge.output];
+  if (!sum || sum->dtype != in->dtype || !is_writable(sum) ||
+      !lt_shape_equal(sum->ndim, sum->shape, in->ndim, in->shape) ||
+      !lt_device_equal(lt_tensor_device(sum), in->device))
+    return NULL;
+  return n->stream == stream_of(&p->task[child], sum) ? sum : NULL;
+}
+
 /* Runs the gradient function of a task's node, frees its saved tensors unless the graph is
  * retained, and sends the gradients on. */
 static bool apply_and_pass_on(Pass *p, int task) {
@@ -413,12 +434,13 @@ static bool apply_and_pass_on(Pass *p, int task) {
     int child = p->child[t->child + (size_t)i];
     want[i] = child >= 0 && p->task[child].reaches;
   }
+  lt_Tensor *sum = sum_so_far(p, t);
   lt_Stream *old = enter_stream(t->node->stream);
-  ok = ok && lt_node_apply(t->node, task_grads(t), want, in);
+  ok = ok && lt_node_apply(t->node, task_grads(t), want, sum, in);
   leave_stream(old);
   task_drop_grads(t);
   if (ok && !p->retain) lt_node_free_saved(t->node);
-  ok = ok && pass_on(p, task, in);
+  ok = ok && pass_on(p, task, in, sum);
   if (want != few_want) free(want);
   if (in != few_in) free(in);
   return ok;
@@ -427,11 +449,11 @@ static bool apply_and_pass_on(Pass *p, int task) {
 /* Runs a task whose gradients are complete. */
 static bool run_task(Pass *p, int task) {
   Task *t = &p->task[task];
-  if (!any_grad(t)) return pass_on(p, task, NULL);
+  if (!any_grad(t)) return pass_on(p, task, NULL, NULL);
   if (!gradients_complete(p, t)) return false;
   if (t->node && t->runs) return apply_and_pass_on(p, task);
   task_drop_grads(t);
-  return pass_on(p, task, NULL);
+  return pass_on(p, task, NULL, NULL);
 }
 
 /* Runs all tasks, the latest node first. Ctrl-C ends the pass between two tasks. */

@@ -19,26 +19,20 @@ void lt_grad_permute(lt_Grad *g) {
   if (needs_grad(g, 0)) set_grad(g, 0, lt_do(permute, LT_ARG(DY), LT_INTS(back, ndim)));
 }
 
-void lt_grad_select(lt_Grad *g) {
+/* The gradient of a view of some of self's elements. Where self has got gradients before, such as
+ * those of other parts, adds to their sum in place: the parts of a tensor, taken together, cost one
+ * pass over it. */
+void lt_grad_part(lt_Grad *g) {
   if (!needs_grad(g, 0)) return;
-  lt_Tensor *whole = lt_grad_zeros_of(g, 0);
-  set_grad(g, 0, lt_grad_put(whole, lt_do(select, LT_ARG(whole), g->arg[1], g->arg[2]), DY));
-}
-
-void lt_grad_slice(lt_Grad *g) {
-  if (!needs_grad(g, 0)) return;
-  lt_Tensor *whole = lt_grad_zeros_of(g, 0);
-  set_grad(g, 0,
-           lt_grad_put(whole,
-                       lt_do(_slice, LT_ARG(whole), g->arg[1], g->arg[2], g->arg[3], g->arg[4]),
-                       DY));
-}
-
-void lt_grad_diagonal(lt_Grad *g) {
-  if (!needs_grad(g, 0)) return;
-  lt_Tensor *whole = lt_grad_zeros_of(g, 0);
-  set_grad(g, 0,
-           lt_grad_put(whole, lt_do(diagonal, LT_ARG(whole), g->arg[1], g->arg[2], g->arg[3]), DY));
+  bool adds = g->sum && g->sum->dtype == DY->dtype;
+  lt_Tensor *whole = adds ? g->sum : lt_grad_zeros_of(g, 0);
+  g->arg[0] = LT_ARG(whole);
+  lt_Tensor *part = lt_do_((lt_OpId)g->node->op, false, g->arg, g->node->nargs, 0);
+  if (adds)
+    part = lt_do_in_place(add, LT_ARG(part), LT_ARG(DY));
+  else
+    part = lt_do_in_place(_copy, LT_ARG(part), LT_ARG(DY));
+  set_grad(g, 0, part ? whole : NULL);
 }
 
 /* ---- any geometry ---------------------------------------------------------------------------- */

@@ -250,7 +250,7 @@ static bool slices_run(lt_Node *n, lt_Tensor *grad, const bool *want, lt_Tensor 
   lt_Tensor *slice = NULL;
   lt_Tensor *whole = lay_out(s, grad, &slice);
   lt_Tensor *part = lt_do(clone, LT_ARG(slice));
-  if (!whole || !part || !lt_node_apply(s->inner, &part, want, in)) return false;
+  if (!whole || !part || !lt_node_apply(s->inner, &part, want, NULL, in)) return false;
   if (!want[0]) return true;
   if (!in[0])
     slice = lt_do_in_place(fill, LT_ARG(slice), LT_ARG(lt_scalar_int(0)));

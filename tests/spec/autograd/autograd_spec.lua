@@ -243,6 +243,56 @@ describe("views of what requires grad", function()
 end)
 
 describe("backward", function()
+  it("adds the gradients of parts of a tensor, of all of it, and of parts that overlap", function()
+    local data = {}
+    for i = 1, 24 do data[i] = i / 8 end
+    local leaf_x = lt.tensor(data, {dtype = wide.dtype}):view(4, 6):detach():requires_grad_()
+    local x = leaf_x * 1
+    local loss = (x * x):sum()
+    local want = {}
+    for i = 1, 4 do
+      want[i] = {}
+      for j = 1, 6 do want[i][j] = 2 * data[6 * i - 6 + j] end
+    end
+    local function use(part, factor, includes)
+      loss = loss + factor * part:sum()
+      for i = 1, 4 do
+        for j = 1, 6 do want[i][j] = want[i][j] + (includes(i, j) and factor or 0) end
+      end
+    end
+    for k, row in ipairs(x:unbind(1)) do use(row, k, function(i) return i == k end) end
+    for k, part in ipairs(x:split(2, 2)) do
+      use(part, 10 * k, function(_, j) return (j + 1) // 2 == k end)
+    end
+    use(x:narrow(2, 2, 3):narrow(1, 2, 2), 0.5, function(i, j)
+      return (i == 2 or i == 3) and j >= 2 and j <= 4
+    end)
+    use(x:diagonal(), 7, function(i, j) return i == j end)
+    use(x[{{1, 4, 3}}], 3, function(i) return i == 1 or i == 4 end)
+    use(x:t():select(1, 6):expand(3, 4), 3, function() return false end)
+    for i = 1, 4 do want[i][6] = want[i][6] + 9 end
+    x:retain_grad()
+    local hooked = 0
+    x:register_hook(function() hooked = hooked + 1 end)
+    loss:backward()
+    assert.equal(1, hooked)
+    assert.same(want, x.grad:totable())
+    assert.same(want, leaf_x.grad:totable())
+  end)
+
+  it("does not change a gradient that the program or another tensor holds", function()
+    local x = leaf{1, 2, 3, 4}
+    local y, seen = x * 2, nil
+    local z = y * 1
+    z:register_hook(function(g) seen = g end)
+    local given = lt.tensor({1, 1, 1, 1}, {dtype = wide.dtype})
+    local first = y:narrow(1, 1, 2)
+    lt.autograd.backward({z, first}, {given, lt.tensor({5, 5}, {dtype = wide.dtype})})
+    assert.same({1.0, 1.0, 1.0, 1.0}, given:totable())
+    assert.same({1.0, 1.0, 1.0, 1.0}, seen:totable())
+    assert.same({12.0, 12.0, 2.0, 2.0}, x.grad:totable())
+  end)
+
   it("refuses what has no gradient", function()
     fails("backward: expected the tensor to require grad", function() lt.ones(1):backward() end)
     local y = leaf{1, 2} * 2
