@@ -41,8 +41,27 @@ static lt_Tensor *fresh(const lt_Call *c, lt_Arg size, lt_Dtype otherwise) {
   return lt_do(empty, size, lt_arg_dtype(dtype_option(c, otherwise)), LT_ARG(device_option(c)));
 }
 
+/* Returns a tensor on the CPU with one real value, without the calls that allocate and fill it:
+ * they would cost several times what a small tensor does. */
+static lt_Tensor *filled_at_once(lt_Arg size, lt_Dtype dtype, lt_Scalar value) {
+  int64_t shape[LT_MAX_DIMS];
+  int ndim;
+  lt_Scalar unused = lt_scalar_int(0);
+  if (!lt_check_sizes(&size, &ndim, shape)) return NULL;
+  lt_Tensor *t = lt_scope_own(lt_empty(dtype, lt_cpu(), ndim, shape));
+  return t && lt_loop_run(LT_OP_fill, t, lt_dtype_compute(dtype), 1, (lt_Arg[]){LT_ARG(t)}, value,
+                          unused)
+             ? t
+             : NULL;
+}
+
 /* Returns a tensor with one value. */
 static bool filled(lt_Call *c, lt_Arg size, lt_Dtype otherwise, lt_Scalar value) {
+  lt_Dtype dtype = dtype_option(c, otherwise);
+  bool fits = value.kind != LT_COMPLEX &&
+              (lt_dtype_is_float(dtype) || lt_scalar_is(value, 0) || lt_scalar_is(value, 1));
+  if (fits && device_option(c).type == LT_DEVICE_cpu && lt_is_unobserved(c))
+    return made(c, filled_at_once(size, dtype, value));
   lt_Tensor *t = fresh(c, size, otherwise);
   return made(c, lt_do_in_place(fill, LT_ARG(t), LT_ARG(value)));
 }

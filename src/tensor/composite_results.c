@@ -2,6 +2,18 @@
  * the scope, an argument or a list has a reference; dispatch adds the caller's. */
 #include "infer.h"
 
+bool lt_is_unobserved(const lt_Call *c) {
+  const lt_Thread *th = lt_thread();
+  if (c->device.type != LT_DEVICE_cpu || th->tracers || th->recorder) return false;
+  for (int i = 0; i < c->nargs && !th->grad_off; i++) {
+    const lt_Arg *a = &c->arg[i];
+    if (a->kind == LT_ARG_TENSOR && lt_tensor_requires_grad(a->tensor)) return false;
+    for (int k = 0; a->kind == LT_ARG_TENSORS && k < a->count; k++)
+      if (a->tensors[k] && lt_tensor_requires_grad(a->tensors[k])) return false;
+  }
+  return true;
+}
+
 bool lt_result_set(lt_Call *c, lt_Tensor *t) {
   c->out[0] = t;
   c->nout = t != NULL;

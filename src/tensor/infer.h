@@ -118,6 +118,10 @@ bool lt_result_set_flag(lt_Call *c, bool flag);
 /* Runs an op and stores its first `count` results in `out`, owned by the open scope. */
 bool lt_do_all(lt_OpId op, const lt_Arg *args, int nargs, int count, lt_Tensor **out);
 
+/* Returns true when nothing but the result of a composite matters: its calls run on the CPU, and
+ * neither autograd, a tracer nor a recorder sees them. Then they may be left out. */
+bool lt_is_unobserved(const lt_Call *c);
+
 /* Returns a view of `count` indices of dim from `first` on (0-based), owned by the open scope. */
 static inline lt_Tensor *lt_do_slice(lt_Tensor *t, int dim, int64_t first, int64_t count) {
   return lt_do(_slice, LT_ARG(t), LT_ARG(dim), LT_ARG(first), LT_ARG(count), LT_ARG(1));
