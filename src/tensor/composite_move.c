@@ -67,6 +67,17 @@ static bool check_stack(const lt_Call *c) {
   return lt_check_rank(list[0]->ndim + 1);
 }
 
+/* Returns t with a new dimension of size 1. */
+static lt_Tensor *with_dim(lt_Tensor *t, int dim, bool observed) {
+  if (observed) return lt_do(unsqueeze, LT_ARG(t), LT_ARG(dim));
+  int64_t shape[LT_MAX_DIMS], strides[LT_MAX_DIMS];
+  for (int d = 0; d <= t->ndim; d++) {
+    shape[d] = d == dim ? 1 : t->shape[d - (d > dim)];
+    strides[d] = d == dim ? 1 : t->strides[d - (d > dim)];
+  }
+  return lt_scope_own(lt_geometry(t, 0, t->ndim + 1, shape, strides));
+}
+
 /* stack (tensors, dim) */
 bool lt_composite_stack(lt_Call *c) {
   int n = c->arg[0].count, dim;
@@ -75,8 +86,8 @@ bool lt_composite_stack(lt_Call *c) {
   lt_Tensor **list = malloc((size_t)n * sizeof *list), *joined = NULL;
   if (!list) return lt_fail_memory();
   int made = 0;
-  while (made < n && (list[made] = lt_do(unsqueeze, LT_ARG(c->arg[0].tensors[made]), LT_ARG(dim))))
-    made++;
+  bool observed = !lt_is_unobserved(c);
+  while (made < n && (list[made] = with_dim(c->arg[0].tensors[made], dim, observed))) made++;
   if (made == n) joined = lt_do(cat, LT_TENSORS(list, n), LT_ARG(dim));
   free(list);
   return lt_result_set(c, joined);
