@@ -7,6 +7,8 @@
 #include "bindings.h"
 #include "opids.h"
 
+#include <math.h>
+
 /* State of the two passes. */
 typedef struct {
   const char *name; /* name of the function, for messages */
@@ -277,6 +279,23 @@ static int create_new_tensor(lua_State *L) {
 
 /* ---- tensors as Lua tables ------------------------------------------------------------------- */
 
+/* Adds n numbers, `stride` bytes apart, to the table on top of the stack. */
+static void push_numbers(lua_State *L, lt_Dtype dtype, int64_t n, const char *data,
+                         int64_t stride) {
+  for (int64_t k = 0; k < n; k++, data += stride) {
+    lt_lua_check_interrupt(L, k);
+    if (dtype == LT_float32) {
+      float x = *(const float *)(const void *)data;
+      lua_pushnumber(L, x == x ? (double)x : (double)NAN); /* tostring would show NaN's sign */
+    } else if (dtype == LT_int64) {
+      lua_pushinteger(L, *(const int64_t *)(const void *)data);
+    } else {
+      lt_lua_push_scalar(L, lt_scalar_load(dtype, data));
+    }
+    lua_rawseti(L, -2, k + 1);
+  }
+}
+
 /* Pushes the elements from dim on as nested tables; `data` is the first one in the host's
  * memory. */
 static void push_level(lua_State *L, const lt_Tensor *t, int dim, const char *data, size_t size) {
@@ -287,6 +306,10 @@ static void push_level(lua_State *L, const lt_Tensor *t, int dim, const char *da
   int64_t n = t->shape[dim];
   luaL_checkstack(L, 3, "nested tables");
   lua_createtable(L, n < INT32_MAX ? (int)n : 0, 0);
+  if (dim == t->ndim - 1) {
+    push_numbers(L, t->dtype, n, data, t->strides[dim] * (int64_t)size);
+    return;
+  }
   for (int64_t k = 0; k < n; k++) {
     lt_lua_check_interrupt(L, k);
     push_level(L, t, dim + 1, data + k * t->strides[dim] * (int64_t)size, size);
