@@ -2,6 +2,7 @@
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
+local core = require "lutra.core"
 local Module = require "lutra.nn.module"
 
 local gradients = {}
@@ -61,9 +62,12 @@ local parse_clip = args.signature("clip_grad_norm_", "any parameters, float max_
 local function total_norm(title, list, norm_type, error_if_nonfinite)
   if #list == 0 then return lt.tensor(0.0) end
   return lt.no_grad(function()
-    local norms = {}
+    local norms, vector_norm = {}, lt.linalg.vector_norm
     local first = list[1].device -- a model may be spread over several
-    for i, x in ipairs(list) do norms[i] = lt.linalg.vector_norm(x, norm_type):to(first) end
+    for i, x in ipairs(list) do
+      local norm = vector_norm(x, norm_type)
+      norms[i] = norm.device == first and norm or norm:to(first)
+    end
     local total = lt.linalg.vector_norm(lt.stack(norms), norm_type)
     if error_if_nonfinite and not total:isfinite():item() then
       args.fail("%s: expected finite values, got a norm of order %g that is %s\n"
@@ -73,11 +77,25 @@ local function total_norm(title, list, norm_type, error_if_nonfinite)
   end)
 end
 
+-- Returns whether all tensors of a list are on the CPU, in one dtype, and none is in it twice.
+local function is_uniform(list)
+  local dtype, seen = list[1] and list[1].dtype, {}
+  for _, g in ipairs(list) do
+    if g.device ~= "cpu" or g.dtype ~= dtype or seen[g] then return false end
+    seen[g] = true
+  end
+  return true
+end
+
 local function scale_by(list, max_norm, total)
   lt.no_grad(function()
     -- Always multiply, by 1 at most: a branch would synchronize with the device.
     local scale = (max_norm / (total + 1e-6)):clamp{max = 1}
-    for _, g in ipairs(list) do g:mul_(scale:to(g.device)) end
+    if #list > 1 and scale.device == "cpu" and is_uniform(list) then
+      core._ops._scale(list, scale:item())
+    else
+      for _, g in ipairs(list) do g:mul_(scale:to(g.device)) end
+    end
   end)
 end
 
