@@ -237,5 +237,148 @@ def step():
 """)
 
 
+# what a call costs: tensors so small that the kernel takes little of the time
+def small(name, lua, python=None, setup="", python_setup=""):
+    """A row of small tensors x, y {100}, m {10, 10}; `setup` adds others."""
+    row("small: " + name, lua, python or lua.replace("x:", "x.").replace("m:", "m."),
+        "local x, y, m = lt.randn(100), lt.randn(100), lt.randn(10, 10)\\n" + setup,
+        "x, y, m = torch.randn(100), torch.randn(100), torch.randn(10, 10)\n" + python_setup)
+
+
+WITH_GRAD = ("for _, t in ipairs{x, y, m} do t:requires_grad_() end",
+             "for t in (x, y, m): t.requires_grad_()")
+small("x * 2", "x * 2")
+small("x * y, with gradient", "x * y", "x * y", *WITH_GRAD)
+small("relu, with gradient", "x:relu()", None, *WITH_GRAD)
+small("view, with gradient", "x:view(10, 10)", None, *WITH_GRAD)
+small("sum(-1)", "m:sum(-1)")
+small("mean", "x:mean()")
+small("add_", "x:add_(y)")
+small("x:gt(0)", "x:gt(0)", "x > 0")
+small("x == y", "x:eq(y)", "x == y")
+small("where of a comparison", "lt.where(x:gt(0), x, y)", "torch.where(x > 0, x, y)")
+small("add a row", "m + r", "m + r", "local r = lt.randn(10)", "r = torch.randn(10)")
+small("clamp", "x:clamp(-1, 1)")
+small("float64()", "x:double()")
+small("clone", "x:clone()")
+small("detach", "x:detach()")
+small("view", "x:view(10, 10)")
+small("reshape", "x:reshape(10, 10)")
+small("transpose", "m:t()")
+small("permute", "m:permute(2, 1)", "m.permute(1, 0)")
+small("unsqueeze", "x:unsqueeze(1)", "x.unsqueeze(0)")
+small("expand", "x:expand(10, 100)")
+small("chunk", "x:chunk(4)")
+small("split", "x:split(50)")
+small("narrow", "x:narrow(1, 1, 10)", "x.narrow(0, 0, 10)")
+small("m[1]", "m[1]", "m[0]")
+small("m[1][1]", "m[1][1]", "m[0][0]")
+small("m[{1, 2}]", "m[{1, 2}]", "m[0, 1]")
+small("slice", "x['1:10']", "x[0:10]")
+small("column", "m[{':', 1}]", "m[:, 0]")
+small("m[1] = 0", "(function() m[1] = 0 end)()", "m.__setitem__(0, 0)")
+small("x[mask]", "x[k]", "x[k]", "local k = x:gt(0)", "k = x > 0")
+small("x[indices]", "x[i]", "x[i]", "local i = lt.randint(1, 100, {10})",
+      "i = torch.randint(0, 100, (10,))")
+small("index_select", "x:index_select(1, i)", "x.index_select(0, i)",
+      "local i = lt.randint(1, 100, {10})", "i = torch.randint(0, 100, (10,))")
+small("gather", "m:gather(2, i)", "m.gather(1, i)", "local i = lt.randint(1, 10, {10, 1})",
+      "i = torch.randint(0, 10, (10, 1))")
+small("item", "s:item()", "s.item()", "local s = lt.randn(1)", "s = torch.randn(1)")
+small("shape", "m.shape[1]", "m.shape[0]")
+small("size(1)", "m:size(1)", "m.size(0)")
+small("numel", "m:numel()")
+small("dtype", "m.dtype")
+small("tolist", "x:tolist()")
+small("cat of two", "lt.cat{x, y}", "torch.cat([x, y])")
+small("stack of two", "lt.stack{x, y}", "torch.stack([x, y])")
+small("zeros", "lt.zeros(10)", "torch.zeros(10)")
+small("ones", "lt.ones(10, 10)", "torch.ones(10, 10)")
+small("zeros_like", "lt.zeros_like(x)", "torch.zeros_like(x)")
+small("full", "lt.full({10}, 2.5)", "torch.full((10,), 2.5)")
+small("arange", "lt.arange(10)", "torch.arange(10)")
+small("randn", "lt.randn(10)", "torch.randn(10)")
+small("tensor of a list", "lt.tensor{1, 2, 3, 4}", "torch.tensor([1, 2, 3, 4])")
+small("tensor of a number", "lt.tensor(1.5)", "torch.tensor(1.5)")
+small("argmax", "x:argmax()")
+small("max(-1)", "m:max(-1)")
+small("norm", "x:norm()")
+small("std", "x:std()")
+small("cumsum", "x:cumsum(1)", "x.cumsum(0)")
+small("dot", "x:dot(y)", "x.dot(y)")
+small("mm", "m:mm(m)", "m.mm(m)")
+small("matmul", "lt.matmul(m, m)", "torch.matmul(m, m)")
+small("mv", "m:mv(v)", "m.mv(v)", "local v = lt.randn(10)", "v = torch.randn(10)")
+small("bmm", "b:bmm(b)", "b.bmm(b)", "local b = lt.randn(2, 5, 5)", "b = torch.randn(2, 5, 5)")
+small("layer norm", "F.layer_norm(m, {10}, w, w)", "F.layer_norm(m, (10,), w, w)",
+      "local w = lt.ones(10)", "w = torch.ones(10)")
+small("softmax", "m:softmax(-1)")
+small("mse_loss", "F.mse_loss(x, y)", "F.mse_loss(x, y)")
+small("cross entropy", "F.cross_entropy(m, t)", "F.cross_entropy(m, t)",
+      "local t = lt.randint(1, 10, {10})", "t = torch.randint(0, 10, (10,))")
+small("dropout", "F.dropout(x, 0.5)", "F.dropout(x, 0.5)")
+small("embedding", "F.embedding(i, m)", "F.embedding(i, m)", "local i = lt.randint(1, 10, {4})",
+      "i = torch.randint(0, 10, (4,))")
+small("F.linear", "F.linear(a, m, r)", "F.linear(a, m, r)",
+      "local a, r = lt.randn(1, 10), lt.randn(10)", "a, r = torch.randn(1, 10), torch.randn(10)")
+small("nn.Linear of 1 x 16", "net(a)", "net(a)", "local net, a = nn.Linear(16, 16), lt.randn(1, 16)",
+      "net, a = nn.Linear(16, 16), torch.randn(1, 16)")
+small("nn.Linear of 1 x 16 under no_grad", "lt.no_grad(f)", "f()",
+      "local net, a = nn.Linear(16, 16), lt.randn(1, 16)\\nlocal f = function() return net(a) end",
+      "net, a = nn.Linear(16, 16), torch.randn(1, 16)\n@torch.no_grad()\ndef f(): return net(a)")
+small("nn.Linear of 1 x 16, with gradient", "net(a):sum():backward()", "net(a).sum().backward()",
+      "local net, a = nn.Linear(16, 16), lt.randn(1, 16)",
+      "net, a = nn.Linear(16, 16), torch.randn(1, 16)")
+small("LSTM cell 16", "net(a)", "net(a)", "local net, a = nn.LSTMCell(16, 16), lt.randn(1, 16)",
+      "net, a = nn.LSTMCell(16, 16), torch.randn(1, 16)")
+small("GRU cell 16", "net(a)", "net(a)", "local net, a = nn.GRUCell(16, 16), lt.randn(1, 16)",
+      "net, a = nn.GRUCell(16, 16), torch.randn(1, 16)")
+small("LSTM 8 steps of 16", "net(a)", "net(a)", "local net, a = nn.LSTM(16, 16), lt.randn(8, 1, 16)",
+      "net, a = nn.LSTM(16, 16), torch.randn(8, 1, 16)")
+small("LSTM 8 steps of 16, with gradient", "net(a):sum():backward()", "net(a)[0].sum().backward()",
+      "local net, a = nn.LSTM(16, 16), lt.randn(8, 1, 16)",
+      "net, a = nn.LSTM(16, 16), torch.randn(8, 1, 16)")
+small("backward of x * y", "(x * y):sum():backward()", "(x * y).sum().backward()", *WITH_GRAD)
+small("backward of ten ops", "f()", "f()", WITH_GRAD[0] + """
+local function f()
+  local h = x * y
+  for _ = 1, 3 do h = (h + y):tanh() * 0.5 end
+  h:sum():backward()
+end""".replace("\n", "\\n"), WITH_GRAD[1] + """
+def f():
+    h = x * y
+    for _ in range(3): h = (h + y).tanh() * 0.5
+    h.sum().backward()
+""")
+small("backward of m @ m + row", "(m:mm(m) + r):sum():backward()", "(m.mm(m) + r).sum().backward()",
+      "m:requires_grad_(); local r = lt.randn(10):requires_grad_()",
+      "m.requires_grad_(); r = torch.randn(10, requires_grad=True)")
+small("autograd.grad", "lt.autograd.grad(x:square():sum(), x)",
+      "torch.autograd.grad(x.square().sum(), x)", *WITH_GRAD)
+for optimizer, settings in (("SGD", ""), ("SGD", "momentum = 0.9, "), ("Adam", ""), ("AdamW", "")):
+    small("%s of 50 parameters%s" % (optimizer, settings and ", momentum"), "opt:step()",
+          "opt.step()", """
+local ps = {}
+for i = 1, 50 do ps[i] = nn.Parameter(lt.randn(100)); ps[i].grad = lt.randn(100) end
+local opt = optim.%s(ps, {%slr = 1e-6})""".replace("\n", "\\n") % (optimizer, settings), """
+ps = [nn.Parameter(torch.randn(100)) for _ in range(50)]
+for p in ps: p.grad = torch.randn(100)
+opt = optim.%s(ps, %slr=1e-6)""" % (optimizer, settings))
+small("zero_grad of 50 parameters", "opt:zero_grad()", "opt.zero_grad()", """
+local ps = {}
+for i = 1, 50 do ps[i] = nn.Parameter(lt.randn(100)); ps[i].grad = lt.randn(100) end
+local opt = optim.SGD(ps, {lr = 1e-6})""".replace("\n", "\\n"), """
+ps = [nn.Parameter(torch.randn(100)) for _ in range(50)]
+for p in ps: p.grad = torch.randn(100)
+opt = optim.SGD(ps, lr=1e-6)""")
+small("clip_grad_norm_ of 50 parameters", "nn.utils.clip_grad_norm_(ps, 1)",
+      "nn.utils.clip_grad_norm_(ps, 1)", """
+local ps = {}
+for i = 1, 50 do ps[i] = nn.Parameter(lt.randn(100)); ps[i].grad = lt.randn(100) end
+""".replace("\n", "\\n"), """
+ps = [nn.Parameter(torch.randn(100)) for _ in range(50)]
+for p in ps: p.grad = torch.randn(100)""")
+
+
 if __name__ == "__main__":
     main()
