@@ -5,6 +5,7 @@
  * Invariant: host memory that a queued copy still uses has the copy's event in `pending`, until the
  * host has synchronized with that event. If `pending` is NULL, the host may read and write the
  * memory. */
+#include "refs.h"
 #include "trace.h"
 
 #include <pthread.h>
@@ -194,7 +195,7 @@ static void release_pinned(lt_Storage *s) {
 static void settle(lt_Storage *s, bool may_stop);
 
 void lt_storage_release(lt_Storage *s) {
-  if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1) return;
+  if (!s || lt_refs_drop(&s->refs) != 1) return;
   lt_Event *e = atomic_load_explicit(&s->pending, memory_order_relaxed);
   /* release_pinned passes the event to the backend. In all other cases block: the memory must not
    * be reused before the copy is done. */

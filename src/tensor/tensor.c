@@ -2,6 +2,7 @@
  * releasing them, reading one element, freeing their memory early, and other geometries for
  * kernels. */
 #include "autograd/autograd.h"
+#include "refs.h"
 #include "trace.h"
 
 /* Allocates a tensor and sets every member but storage and strides. NULL with an error. */
@@ -81,7 +82,7 @@ lt_Tensor *lt_retain(lt_Tensor *t) {
 void lt_release(lt_Tensor *t) {
   if (!t) return;
   bool hooked = t->hooked; /* read before t may be gone */
-  int before = atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel);
+  int before = lt_refs_drop(&t->refs);
   if (before > 1) {
     if (hooked && before == 2) lt_hooks_notify(t->meta);
     return;

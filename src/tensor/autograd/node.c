@@ -4,6 +4,7 @@
  * shapes and lists to which they point. When the last reference to a node is removed, the nodes
  * that only it refers to are freed through a list in the thread's state, never by recursion: a
  * graph may be a million nodes deep. */
+#include "../refs.h"
 #include "autograd.h"
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
@@ -99,7 +100,7 @@ static void node_free(lt_Node *n) {
 void lt_node_release(lt_Node *n) {
   if (!n) return;
   bool hooked = n->hooked; /* read before n may be gone */
-  if (atomic_fetch_sub_explicit(&n->refs, 1, memory_order_acq_rel) != 1) {
+  if (lt_refs_drop(&n->refs) != 1) {
     if (hooked) lt_hooks_notify_node(n);
     return;
   }
