@@ -46,25 +46,36 @@ static int same_argument(const lt_LuaArgs *a, const lt_Tensor *t) {
   return 0;
 }
 
-/* Runs an op with several results, a list or a flag; pushes them and returns how many. */
-static int push_many(lua_State *L, lt_OpId op, bool in_place, const lt_LuaArgs *a) {
+/* Runs an op whose results may be a list or a flag; pushes them and returns how many. */
+static int push_any(lua_State *L, lt_OpId op, bool in_place, const lt_LuaArgs *a) {
   lt_Results *r = push_guard(L);
   if (!lt_call(op, in_place, a->arg, a->given, r)) lt_lua_fail(L, a->name);
-  int n = 1;
+  if (r->is_list) return push_list(L, r);
   if (r->is_flag) {
     lua_pushboolean(L, r->flag);
-  } else if (r->is_list) {
-    push_list(L, r);
-  } else {
-    n = r->count;
-    luaL_checkstack(L, n + 2, NULL);
-    for (int i = 0; i < n; i++) {
-      lt_Box *box = lt_lua_box(L);
-      box->tensor = r->few[i];
-      r->few[i] = NULL;
-    }
+    return 1;
   }
-  return n;
+  luaL_checkstack(L, r->count + 2, NULL);
+  for (int i = 0; i < r->count; i++) {
+    lt_Box *box = lt_lua_box(L);
+    box->tensor = r->few[i];
+    r->few[i] = NULL;
+  }
+  return r->count;
+}
+
+/* Runs an op with two or more results, or fewer of them; pushes them and returns how many. The
+ * boxes exist before the op runs. */
+static int push_several(lua_State *L, lt_OpId op, bool in_place, const lt_LuaArgs *a, int most) {
+  lt_Results r;
+  lt_Box *box[LT_MAX_OUT];
+  luaL_checkstack(L, most + 2, NULL);
+  int top = lua_gettop(L);
+  for (int i = 0; i < most; i++) box[i] = lt_lua_box(L);
+  if (!lt_call(op, in_place, a->arg, a->given, &r)) lt_lua_fail(L, a->name);
+  for (int i = 0; i < r.count; i++) box[i]->tensor = r.few[i];
+  lua_settop(L, top + r.count);
+  return r.count;
 }
 
 /* Runs an op with one tensor as result and pushes it. The box exists before the op runs. */
@@ -122,8 +133,10 @@ int lt_lua_call(lua_State *L, lt_OpId op, bool in_place, const lt_LuaArgs *a) {
   const lt_Signature *g = a->signature;
   lt_lua_enter(L, lt_lua_state(L));
   if (a->out) return push_into(L, op, in_place, a);
-  bool one = g->results == 1 && !g->result_is_list && !g->result_is_flag;
-  return one ? push_one(L, op, in_place, a) : push_many(L, op, in_place, a);
+  if (g->result_is_list || g->result_is_flag || g->results == 0)
+    return push_any(L, op, in_place, a);
+  return g->results == 1 ? push_one(L, op, in_place, a)
+                         : push_several(L, op, in_place, a, g->results);
 }
 
 lt_Tensor *lt_lua_op1(lua_State *L, const char *name, lt_OpId op, const lt_Arg *args, int n) {
