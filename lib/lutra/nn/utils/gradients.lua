@@ -15,9 +15,10 @@ local function to_list(title, parameters)
     .. "got %s\nhint: net:parameters()", title, args.show(parameters))
   local list = {}
   local function add(p)
-    args.check(lt.is_tensor(p),
-      "%s: expected a tensor for argument 'parameters[%d]', got %s",
-      title, #list + 1, args.show(p))
+    if not lt.is_tensor(p) then
+      args.fail("%s: expected a tensor for argument 'parameters[%d]', got %s", title, #list + 1,
+        args.show(p))
+    end
     list[#list + 1] = p
   end
   if args.is_callable(parameters) then
@@ -45,10 +46,14 @@ end
 -- Returns the list of the gradients of `parameters`; those without one are left out.
 local function gradients_of(title, parameters)
   local list = {}
-  for _, p in ipairs(to_list(title, parameters)) do
-    if p.grad then list[#list + 1] = p.grad end
-  end
+  for _, p in ipairs(to_list(title, parameters)) do list[#list + 1] = p.grad end
   return list
+end
+
+-- Returns the norm of the elements of x.
+local function norm_of(x, norm_type)
+  if x.dtype:find "^complex" then x = x:abs() end
+  return core._ops._norm(x, nil, nil, norm_type)
 end
 
 -- `foreach` has no effect.
@@ -62,13 +67,13 @@ local parse_clip = args.signature("clip_grad_norm_", "any parameters, float max_
 local function total_norm(title, list, norm_type, error_if_nonfinite)
   if #list == 0 then return lt.tensor(0.0) end
   return lt.no_grad(function()
-    local norms, vector_norm = {}, lt.linalg.vector_norm
+    local norms = {}
     local first = list[1].device -- a model may be spread over several
     for i, x in ipairs(list) do
-      local norm = vector_norm(x, norm_type)
-      norms[i] = norm.device == first and norm or norm:to(first)
+      local norm = norm_of(x, norm_type)
+      norms[i] = x.device == first and norm or norm:to(first)
     end
-    local total = lt.linalg.vector_norm(lt.stack(norms), norm_type)
+    local total = norm_of(lt.stack(norms), norm_type)
     if error_if_nonfinite and not total:isfinite():item() then
       args.fail("%s: expected finite values, got a norm of order %g that is %s\n"
         .. "hint: error_if_nonfinite = false", title, norm_type, tostring(total:item()))
@@ -77,9 +82,10 @@ local function total_norm(title, list, norm_type, error_if_nonfinite)
   end)
 end
 
--- Returns whether all tensors of a list are on the CPU, in one dtype, and none is in it twice.
+-- Returns whether all tensors of a list are on the CPU, in one float dtype, and none is in it twice.
 local function is_uniform(list)
-  local dtype, seen = list[1] and list[1].dtype, {}
+  local dtype, seen = list[1].dtype, {}
+  if not dtype:find "float" then return false end
   for _, g in ipairs(list) do
     if g.device ~= "cpu" or g.dtype ~= dtype or seen[g] then return false end
     seen[g] = true
