@@ -431,9 +431,30 @@ lt_Tensor **lt_lua_tensors(lua_State *L, const char *function, const char *argum
   return out;
 }
 
-static lt_Arg read_tensors(lua_State *L, const lt_LuaArgs *a, int p, int i) {
+/* Reads a short list of tensors into `a`; the stack keeps them. Returns NULL, with nothing pushed,
+ * when the list is longer or something else is in it. */
+static lt_Tensor **read_few(lua_State *L, lt_LuaArgs *a, int i, int n) {
+  if (n > (int)(sizeof a->few / sizeof *a->few) - a->few_used) return NULL;
+  luaL_checkstack(L, n + STACK_RESERVE, "too many arguments");
+  lt_Tensor **out = a->few + a->few_used;
+  int top = lua_gettop(L);
+  for (int k = 0; k < n; k++) {
+    lua_rawgeti(L, i, k + 1);
+    out[k] = lt_lua_to_tensor(L, -1);
+    if (out[k]) continue;
+    lua_settop(L, top);
+    return NULL;
+  }
+  a->few_used += n;
+  return out;
+}
+
+static lt_Arg read_tensors(lua_State *L, lt_LuaArgs *a, int p, int i) {
   int n;
   if (lua_type(L, i) != LUA_TTABLE) fail_type(L, a, p, i);
+  n = lt_lua_length(L, a->name, a->signature->param[p].name, i);
+  lt_Tensor **few = read_few(L, a, i, n);
+  if (few) return LT_TENSORS(few, n);
   lt_Tensor **tensors = lt_lua_tensors(L, a->name, a->signature->param[p].name, i, false, &n);
   return LT_TENSORS(tensors, n);
 }
@@ -710,7 +731,7 @@ void lt_lua_arguments(lua_State *L, lt_LuaArgs *a, const char *name, const lt_Si
   a->signature = signature;
   a->given = 0;
   a->out = 0;
-  a->ints_used = 0;
+  a->ints_used = a->few_used = 0;
   memset(a->slot, 0, sizeof a->slot[0] * (size_t)signature->count);
   bool object = method && signature->param[0].type == LT_PARAM_ANY; /* self is not a tensor */
   if (method && !object && !lt_lua_to_tensor(L, 1)) lt_lua_check(L, 1, name, "self");

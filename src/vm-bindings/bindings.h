@@ -290,8 +290,9 @@ typedef struct lt_LuaArgs {
   int span[LT_MAX_PARAMS]; /* number of stack values that form the list */
   int out;                 /* stack index of `out`, of a call of an op; 0: not given */
   int given;               /* number of arguments up to the last one given */
-  int ints_used;
+  int ints_used, few_used;
   int64_t ints[4 * LT_MAX_DIMS];
+  lt_Tensor *few[8]; /* of short lists */
 } lt_LuaArgs;
 
 /* Reads the arguments of the running function by its signature, in the three spellings (args.c),

@@ -279,19 +279,26 @@ static int create_new_tensor(lua_State *L) {
 
 /* ---- tensors as Lua tables ------------------------------------------------------------------- */
 
-/* Adds n numbers, `stride` bytes apart, to the table on top of the stack. */
+/* Adds n float32 numbers, `stride` bytes apart, to the table on top of the stack. */
+static void push_floats(lua_State *L, int64_t n, const char *data, int64_t stride) {
+  for (int64_t k = 0; k < n; k++, data += stride) {
+    float x = *(const float *)(const void *)data;
+    lt_lua_check_interrupt(L, k);
+    lua_pushnumber(L, x == x ? (double)x : (double)NAN); /* tostring would show NaN's sign */
+    lua_rawseti(L, -2, k + 1);
+  }
+}
+
+/* Adds n numbers of any dtype in the same way. */
 static void push_numbers(lua_State *L, lt_Dtype dtype, int64_t n, const char *data,
                          int64_t stride) {
+  if (dtype == LT_float32) {
+    push_floats(L, n, data, stride);
+    return;
+  }
   for (int64_t k = 0; k < n; k++, data += stride) {
     lt_lua_check_interrupt(L, k);
-    if (dtype == LT_float32) {
-      float x = *(const float *)(const void *)data;
-      lua_pushnumber(L, x == x ? (double)x : (double)NAN); /* tostring would show NaN's sign */
-    } else if (dtype == LT_int64) {
-      lua_pushinteger(L, *(const int64_t *)(const void *)data);
-    } else {
-      lt_lua_push_scalar(L, lt_scalar_load(dtype, data));
-    }
+    lt_lua_push_scalar(L, lt_scalar_load(dtype, data));
     lua_rawseti(L, -2, k + 1);
   }
 }
