@@ -161,6 +161,27 @@ for shape, causal in (((8, 8, 128, 64), False), ((1, 8, 1024, 64), False), ((1, 
     row(name + ", with gradient", "%s:sum():backward()" % lua, "%s.sum().backward()" % python,
         lua_set + "\\nfor _, t in ipairs{q, k, v} do t:requires_grad_() end",
         py_set + "\nfor t in (q, k, v): t.requires_grad_()")
+row("attention of one query, 1024 keys, 8 x 64", "F.scaled_dot_product_attention(q, k, v)",
+    "F.scaled_dot_product_attention(q, k, v)",
+    "local q, k, v = lt.randn(1, 8, 1, 64), lt.randn(1, 8, 1024, 64), lt.randn(1, 8, 1024, 64)",
+    "q = torch.randn(1, 8, 1, 64)\nk, v = torch.randn(1, 8, 1024, 64), torch.randn(1, 8, 1024, 64)")
+lua = "F.scaled_dot_product_attention(p[1], p[2], p[3], {is_causal = true})"
+python = "F.scaled_dot_product_attention(*p, is_causal=True)"
+lua_set = """local x = lt.randn(12, 64, 384, {requires_grad = true})
+local p = x:split(128, 3)
+for i = 1, 3 do p[i] = p[i]:view(12, 64, 4, 32):transpose(2, 3) end"""
+py_set = """x = torch.randn(12, 64, 384, requires_grad=True)
+p = [t.view(12, 64, 4, 32).transpose(1, 2) for t in x.split(128, 2)]"""
+row("attention causal of views, 12 x 4 x 64 x 32", lua, python, lua_set.replace("\n", "\\n"), py_set)
+row("attention causal of views, 12 x 4 x 64 x 32, with gradient",
+    "%s:sum():backward({retain_graph = true})" % lua, "%s.sum().backward(retain_graph=True)" % python,
+    lua_set.replace("\n", "\\n"), py_set)
+for dtype in ("bfloat16", "float16", "float64"):
+    row("attention causal, 1 x 8 x 512 x 64, %s" % dtype,
+        "F.scaled_dot_product_attention(q, k, v, {is_causal = true})",
+        "F.scaled_dot_product_attention(q, k, v, is_causal=True)",
+        "local q = lt.randn(1, 8, 512, 64):to('%s')\\nlocal k, v = q:clone(), q:clone()" % dtype,
+        "q = torch.randn(1, 8, 512, 64).to(torch.%s)\nk, v = q.clone(), q.clone()" % dtype)
 
 # training steps
 MLP = """

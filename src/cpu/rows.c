@@ -1,5 +1,6 @@
-/* rows.c: returns the tables of loops over rows, planes and keys, folds and Fourier transforms for this
- * CPU, as selected by isa.c. */
+/* rows.c: returns the tables of loops over rows, planes and keys, folds, attention and Fourier
+ * transforms for this CPU, as selected by isa.c. */
+#include "attention.h"
 #include "fft.h"
 #include "order.h"
 #include "planes.h"
@@ -15,6 +16,7 @@
   extern const lt_OrderKernels lt_order_kernels_##isa;                                             \
   extern const lt_PlaneKernels lt_plane_kernels_##isa;                                             \
   extern const lt_ProductLoops lt_product_loops_##isa[2];                                          \
+  extern const lt_AttentionKernels lt_attention_kernels_##isa;                                     \
   extern const lt_FftLoops lt_fft_loops_##isa;
 
 TABLES(base)
@@ -70,5 +72,7 @@ const lt_ProductLoops *lt_product_loops(lt_Dtype dtype) {
   if (is("base")) return NULL;
   return &BY_ISA(lt_product_loops)[dtype == LT_float64];
 }
+
+const lt_AttentionKernels *lt_attention_kernels(void) { return BY_ISA(&lt_attention_kernels); }
 
 const lt_FftLoops *lt_fft_loops(void) { return BY_ISA(&lt_fft_loops); }

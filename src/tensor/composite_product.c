@@ -1,11 +1,9 @@
-/* composite_product.c: matrix products and attention.
+/* composite_product.c: matrix products.
  *
  * All products are computed by mm, addmm or bmm on views of the arguments. A batch of matrices
  * times one matrix becomes one matrix product; batches on both sides are expanded without copies,
  * and multiplied by bmm. */
 #include "infer.h"
-
-#include <math.h>
 
 /* Returns a vector as a matrix of one row or of one column. */
 static lt_Tensor *as_matrix(const lt_Call *c, lt_Tensor *t, bool column) {
@@ -201,122 +199,4 @@ bool lt_composite_linear(lt_Call *c) {
   lt_Tensor *out = lt_given(c, 2) ? lt_do(addmm, c->arg[2], LT_ARG(flat), LT_ARG(turned))
                                   : lt_do(mm, LT_ARG(flat), LT_ARG(turned));
   return lt_result_set(c, last == 1 ? out : lt_do_view(out, last + 1, shape));
-}
-
-/* Sets the scores of masked keys to -inf. */
-static lt_Tensor *mask_scores(lt_Tensor *scores, lt_Tensor *hidden) {
-  return lt_do(masked_fill, LT_ARG(scores), LT_ARG(hidden), LT_ARG(-(double)INFINITY));
-}
-
-/* Masks the scores. A query whose keys are all masked has the result 0 and gradients 0. The softmax
- * of a row of -inf would be NaN, and no later op can remove NaN from a gradient; so the scores of
- * such a row are made finite here, and its result is set to 0 at the end. `blocked` is true for
- * these rows. They are found in the mask, which is often smaller than the scores. */
-static lt_Tensor *apply_bool_mask(lt_Tensor *scores, lt_Arg mask, lt_Tensor **blocked) {
-  lt_Tensor *visible = lt_do(any, mask, LT_ARG((int64_t)-1), LT_ARG((bool)true));
-  if (!scores || !visible) return NULL;
-  lt_Tensor *hidden = lt_do(zeros, LT_INTS(visible->shape, visible->ndim),
-                            lt_arg_dtype(scores->dtype), LT_ARG(lt_tensor_device(scores)));
-  hidden = lt_do(masked_fill, LT_ARG(hidden), LT_ARG(visible), LT_ARG(-(double)INFINITY));
-  *blocked = lt_do(logical_not, LT_ARG(visible));
-  return lt_do(_where, mask, LT_ARG(scores), LT_ARG(hidden));
-}
-
-/* Adds a float mask to the scores, and handles rows of -inf as apply_bool_mask does. */
-static lt_Tensor *apply_float_mask(lt_Tensor *scores, lt_Arg mask, lt_Tensor **blocked) {
-  lt_Tensor *largest =
-      lt_do(amax, LT_ARG(lt_do(detach, mask)), LT_ARG((int64_t)-1), LT_ARG((bool)true));
-  *blocked = lt_do(eq, LT_ARG(largest), LT_ARG(-(double)INFINITY));
-  return lt_do(add, LT_ARG(scores),
-               LT_ARG(lt_do(masked_fill, mask, LT_ARG(*blocked), LT_ARG(0.0))));
-}
-
-/* Masks the keys after each query (is_causal). */
-static lt_Tensor *apply_causal_mask(lt_Tensor *scores) {
-  if (!scores) return NULL;
-  const int64_t *shape = scores->shape + scores->ndim - 2;
-  lt_Tensor *all =
-      lt_do(ones, LT_INTS(shape, 2), lt_arg_dtype(LT_bool), LT_ARG(lt_tensor_device(scores)));
-  return mask_scores(scores, lt_do(triu, LT_ARG(all), LT_ARG(1)));
-}
-
-/* Checks the shapes of query, key and value, and that one mask at most is given. */
-static bool check_attention(const lt_Call *c) {
-  const lt_Tensor *q = lt_in(c, 0), *k = lt_in(c, 1), *v = lt_in(c, 2);
-  for (int i = 0; i < 3; i++)
-    if (!lt_check_ndim(c, i, 2, LT_MAX_DIMS) || !lt_check_float(c, i) ||
-        !lt_check_same_dtype(c, 0, i))
-      return false;
-  if (q->shape[q->ndim - 1] != k->shape[k->ndim - 1])
-    return lt_fail("expected the same last size for query and key, got %s and %s", lt_text(q),
-                   lt_text(k));
-  if (k->shape[k->ndim - 2] != v->shape[v->ndim - 2])
-    return lt_fail("expected the same second-to-last size for key and value, got %s and %s",
-                   lt_text(k), lt_text(v));
-  if (lt_in(c, 3) && c->arg[5].b) return lt_fail("expected attn_mask or is_causal, got both");
-  return true;
-}
-
-/* Returns a tensor of a half dtype in float32, in which attention is computed: scores in a half
- * dtype would lose most of their digits. */
-static lt_Tensor *widened(lt_Tensor *t) {
-  return lt_dtype_size(t->dtype) > 2 ? t : lt_do(to, LT_ARG(t), LT_NIL, lt_arg_dtype(LT_float32));
-}
-
-/* Repeats the heads of key or value, dimension -3, to the number of query's heads
- * (grouped-query attention, Ainslie et al. 2023). */
-static lt_Tensor *repeat_heads(const lt_Tensor *query, lt_Tensor *t) {
-  int heads = t->ndim - 3;
-  int64_t shape[LT_MAX_DIMS], times = query->shape[query->ndim - 3] / t->shape[heads];
-  if (times == 1) return t;
-  memcpy(shape, t->shape, sizeof shape);
-  lt_Tensor *each = lt_do(unsqueeze, LT_ARG(t), LT_ARG(-3));
-  for (int d = t->ndim; d > heads + 1; d--) shape[d] = shape[d - 1];
-  shape[heads + 1] = times;
-  each = lt_do(expand, LT_ARG(each), LT_INTS(shape, t->ndim + 1));
-  memcpy(shape, t->shape, sizeof shape);
-  shape[heads] *= times;
-  return lt_do_reshape(each, t->ndim, shape);
-}
-
-/* Checks enable_gqa: query has a multiple of the heads of key and value. */
-static bool check_heads(const lt_Call *c) {
-  const lt_Tensor *q = lt_in(c, 0);
-  for (int i = 0; i < 3; i++)
-    if (!lt_check_ndim(c, i, 3, LT_MAX_DIMS - 1)) return false;
-  for (int i = 1; i < 3; i++) {
-    int64_t heads = lt_in(c, i)->shape[lt_in(c, i)->ndim - 3], all = q->shape[q->ndim - 3];
-    if (heads <= 0 || all % heads)
-      return lt_fail("expected a divisor of query's %lld heads for the heads of %s (dimension -3), "
-                     "got %lld",
-                     (long long)all, lt_arg_name(c, i), (long long)heads);
-  }
-  return true;
-}
-
-/* scaled_dot_product_attention (query, key, value, attn_mask?, dropout_p, is_causal, scale?,
- * enable_gqa): a
- * bool mask is true for keys that take part, a float mask is added to the scores. The query is
- * scaled, because it has fewer elements than the scores. */
-bool lt_composite_scaled_dot_product_attention(lt_Call *c) {
-  const lt_Tensor *q = lt_in(c, 0), *mask = lt_in(c, 3);
-  if (!check_attention(c) || (c->arg[7].b && !check_heads(c))) return false;
-  lt_Dtype dtype = q->dtype;
-  lt_Tensor *query = widened(lt_in(c, 0)), *key = widened(lt_in(c, 1));
-  lt_Tensor *value = widened(lt_in(c, 2));
-  if (c->arg[7].b) key = repeat_heads(q, key), value = repeat_heads(q, value);
-  double scale = lt_given(c, 6) ? c->arg[6].f : 1 / sqrt((double)q->shape[q->ndim - 1]);
-  lt_Tensor *turned = lt_do(transpose, LT_ARG(key), LT_ARG(-2), LT_ARG(-1));
-  lt_Tensor *scores =
-      lt_do(matmul, LT_ARG(lt_do(mul, LT_ARG(query), LT_ARG(scale))), LT_ARG(turned));
-  if (c->arg[5].b) scores = apply_causal_mask(scores);
-  lt_Tensor *blocked = NULL;
-  if (mask && mask->dtype == LT_bool) scores = apply_bool_mask(scores, c->arg[3], &blocked);
-  if (mask && mask->dtype != LT_bool) scores = apply_float_mask(scores, c->arg[3], &blocked);
-  lt_Tensor *weights = lt_do(softmax, LT_ARG(scores), LT_ARG(-1));
-  if (c->arg[4].f > 0) weights = lt_do(dropout, LT_ARG(weights), c->arg[4]);
-  lt_Tensor *out = lt_do(matmul, LT_ARG(weights), LT_ARG(value));
-  if (mask) out = lt_do(masked_fill, LT_ARG(out), LT_ARG(blocked), LT_ARG(0.0));
-  return lt_result_set(
-      c, out && out->dtype != dtype ? lt_do(to, LT_ARG(out), LT_NIL, lt_arg_dtype(dtype)) : out);
 }

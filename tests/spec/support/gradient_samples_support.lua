@@ -535,6 +535,13 @@ local samples = {
     function() return R(2, 3, 2), R(2, 4, 2), R(2, 4, 3) end,
     function() return R(3, 2), R(3, 2), R(3, 2), nil, 0, true end,
     function() return R(2, 2), R(3, 2), R(3, 2), R(2, 3), 0, false, 0.7 end,
+    function() return R(4, 2, 3), R(2, 3, 3), R(2, 3, 2), nil, 0, true, nil, true end,
+    function() return R(3, 2), R(2, 3, 2), R(1, 3, 2), lt.tensor{{true, false, true}} end,
+  },
+  _attention = {
+    function() return R(2, 3, 2), R(2, 4, 2), R(2, 4, 3), nil, false, 0.7 end,
+    function() return R(4, 3, 2), R(2, 3, 2), R(2, 3, 2), nil, true, 0.5 end,
+    function() return R(3, 2), R(3, 2), R(3, 2), K(3, 3), false, 1.0 end,
   },
   reshape = {function() return R(2, 3), {3, 2} end},
   flatten = {function() return R(2, 3, 2), 2 end},

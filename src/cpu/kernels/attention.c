@@ -1,0 +1,166 @@
+/* attention.c: the table of loops of attention (attention.h) of one instruction set. */
+#include "cpu/attention.h"
+#include "cpu/rows.h"
+#include "half.h"
+#include "cpu/kernels/lanes.h"
+#include "cpu/kernels/maths.h"
+
+#if defined __x86_64__ && defined __FMA__
+#include <immintrin.h>
+#elif defined __aarch64__
+#include <arm_neon.h>
+#endif
+
+/* a * b + c of vectors, fused where the CPU has the instruction. */
+#if defined __AVX512F__
+#define FV_MADD(a, b, c) ((FV)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c)))
+#define DV_MADD(a, b, c) ((DV)_mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c)))
+#elif defined __x86_64__ && defined __FMA__
+#define FV_MADD(a, b, c) ((FV)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
+#define DV_MADD(a, b, c) ((DV)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
+#elif defined __aarch64__
+#define FV_MADD(a, b, c) ((FV)vfmaq_f32((float32x4_t)(c), (float32x4_t)(a), (float32x4_t)(b)))
+#define DV_MADD(a, b, c) ((DV)vfmaq_f64((float64x2_t)(c), (float64x2_t)(a), (float64x2_t)(b)))
+#else
+#define FV_MADD(a, b, c) ((a) * (b) + (c))
+#define DV_MADD(a, b, c) ((a) * (b) + (c))
+#endif
+
+/* Rows of a product whose sums, two vectors each, are in registers. */
+#if defined __AVX512F__ || defined __aarch64__
+#define TILE_ROWS 8
+#elif defined __AVX__
+#define TILE_ROWS 6
+#else
+#define TILE_ROWS 4
+#endif
+
+#define TILE         LT_ATTENTION_TILE
+#define ROUND(n, to) (((n) + (to)-1) / (to) * (to))
+#define PLUS(x, y)   ((x) + (y))
+
+/* Four vectors of four floats, transposed; false where the compiler lacks shuffles. */
+#if defined __has_builtin
+#if __has_builtin(__builtin_shufflevector)
+#define HAS_SHUFFLE 1
+#endif
+#endif
+#ifdef HAS_SHUFFLE
+typedef float Four __attribute__((vector_size(16)));
+/* Copies 4 x 4 elements, transposed. */
+LT_LANES void transpose_four(const float *from, int64_t row, float *to, int64_t column) {
+  Four a, b, c, d;
+  memcpy(&a, from, 16);
+  memcpy(&b, from + row, 16);
+  memcpy(&c, from + 2 * row, 16);
+  memcpy(&d, from + 3 * row, 16);
+  Four ab = __builtin_shufflevector(a, b, 0, 4, 1, 5),
+       cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+  Four ab2 = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+  Four cd2 = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  a = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);
+  b = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+  c = __builtin_shufflevector(ab2, cd2, 0, 1, 4, 5);
+  d = __builtin_shufflevector(ab2, cd2, 2, 3, 6, 7);
+  memcpy(to, &a, 16);
+  memcpy(to + column, &b, 16);
+  memcpy(to + 2 * column, &c, 16);
+  memcpy(to + 3 * column, &d, 16);
+}
+#else
+LT_LANES void transpose_four(const float *from, int64_t row, float *to, int64_t column) {
+  for (int i = 0; i < 4; i++)
+    for (int j = 0; j < 4; j++) to[j * column + i] = from[i * row + j];
+}
+#endif
+LT_LANES void transpose_four_wide(const double *from, int64_t row, double *to, int64_t column) {
+  for (int i = 0; i < 4; i++)
+    for (int j = 0; j < 4; j++) to[j * column + i] = from[i * row + j];
+}
+
+/* Copy n elements of a row of a matrix to dense memory. */
+static void read_f32(const lt_HeadMatrix *m, int64_t row, int64_t n, float *to) {
+  int64_t at = row * m->row, step = m->column;
+  if (m->dtype == LT_float32) {
+    const float *x = (const float *)m->data + at;
+    if (step == 1)
+      memcpy(to, x, (size_t)n * sizeof *to);
+    else
+      for (int64_t i = 0; i < n; i++) to[i] = x[i * step];
+  } else if (m->dtype == LT_bfloat16) {
+    const lt_bfloat16 *x = (const lt_bfloat16 *)m->data + at;
+    if (step == 1)
+      for (int64_t i = 0; i < n; i++) to[i] = lt_bfloat16_to_float(x[i]);
+    else
+      for (int64_t i = 0; i < n; i++) to[i] = lt_bfloat16_to_float(x[i * step]);
+  } else {
+    const lt_half *x = (const lt_half *)m->data + at;
+    if (step == 1)
+      for (int64_t i = 0; i < n; i++) to[i] = lt_half_to_float(x[i]);
+    else
+      for (int64_t i = 0; i < n; i++) to[i] = lt_half_to_float(x[i * step]);
+  }
+}
+static void read_f64(const lt_HeadMatrix *m, int64_t row, int64_t n, double *to) {
+  const double *x = (const double *)m->data + row * m->row;
+  if (m->column == 1)
+    memcpy(to, x, (size_t)n * sizeof *to);
+  else
+    for (int64_t i = 0; i < n; i++) to[i] = x[i * m->column];
+}
+
+/* Returns e^x for x that is not much larger than 0, without denormal results. */
+LT_LANES float exp_f32(float x) {
+  float y = lt_exp2f(x * 1.44269504f, true);
+  return x < -86.0f ? 0 : y;
+}
+
+#define T              float
+#define F              f32
+#define DTYPE          LT_float32
+#define V              FV
+#define VM             FM
+#define V_N            FV_N
+#define V_LOAD         FV_LOAD
+#define V_MADD         FV_MADD
+#define V_JOIN         LT_JOIN_FV
+#define EXP            exp_f32
+#define LOG            logf
+#define TRANSPOSE_FOUR transpose_four
+#include "attention_body.h"
+#undef T
+#undef F
+#undef DTYPE
+#undef V
+#undef VM
+#undef V_N
+#undef V_LOAD
+#undef V_MADD
+#undef V_JOIN
+#undef EXP
+#undef LOG
+#undef TRANSPOSE_FOUR
+
+#define T              double
+#define F              f64
+#define DTYPE          LT_float64
+#define V              DV
+#define VM             DM
+#define V_N            DV_N
+#define V_LOAD         DV_LOAD
+#define V_MADD         DV_MADD
+#define V_JOIN         LT_JOIN_DV
+#define EXP            lt_m_exp
+#define LOG            log
+#define TRANSPOSE_FOUR transpose_four_wide
+#include "attention_body.h"
+
+#define ENTRY(name) .name = name
+#define BOTH(name)  ENTRY(name##_f32), ENTRY(name##_f64)
+extern const lt_AttentionKernels LT_FOR_ISA(lt_attention_kernels);
+const lt_AttentionKernels LT_FOR_ISA(lt_attention_kernels) = {
+    BOTH(forward),
+    BOTH(backward),
+    BOTH(forward_bytes),
+    BOTH(backward_bytes),
+};
