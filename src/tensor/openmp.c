@@ -37,7 +37,7 @@ static void *load(void) {
   static const char *const name = "libgomp.so.1", *const count = "GOMP_SPINCOUNT";
   void *library = dlopen(name, RTLD_NOW | RTLD_NOLOAD);
   if (library) return library;
-  bool limit = !getenv("OMP_WAIT_POLICY") && !getenv(count) && setenv(count, "5000", 1) == 0;
+  bool limit = !getenv("OMP_WAIT_POLICY") && !getenv(count) && setenv(count, "4000", 1) == 0;
   library = dlopen(name, RTLD_NOW);
   if (limit) unsetenv(count);
   return library;

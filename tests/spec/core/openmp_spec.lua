@@ -29,7 +29,7 @@ local test = gnu and it or pending
 describe("waiting threads", function()
   test("spin for a short time", function()
     local text = run("", ok)
-    assert.matches("GOMP_SPINCOUNT = '5000'", text, 1, true)
+    assert.matches("GOMP_SPINCOUNT = '4000'", text, 1, true)
     assert.matches("sum\t1000000", text, 1, true)
   end)
 
