@@ -4,8 +4,8 @@
 -- The accelerator is the first available of "cuda" and "mps". lt.cuda and lt.mps are these
 -- functions restricted to their devices. A `device` argument is a number (from 0), a full name
 -- ("cuda:1"), a tensor on that device, or nil for the current device; a device that does not exist
--- raises an error. The counters of memory also accept "cpu". Invariant: the core always gets the full
--- name of a device that exists.
+-- raises an error. The counters of memory also accept "cpu". Invariant: the core always gets the
+-- full name of a device that exists.
 
 local core = require "lutra.core"
 local args = require "lutra.internal.args"
@@ -234,8 +234,8 @@ function accelerator.get_memory_info(...)
 end
 
 --- Releases cached segments without a live tensor to the driver, on every device of the
--- accelerator; with "cpu", cached host memory to the system. Memory of live tensors is not affected.
--- Does nothing before the first use of a device.
+-- accelerator; with "cpu", cached host memory to the system. Memory of live tensors is not
+-- affected. Does nothing before the first use of a device.
 function accelerator.empty_cache(device)
   if device == "cpu" then return c.memory_release(device) end
   local kind = c.kind()

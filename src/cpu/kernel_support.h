@@ -14,10 +14,10 @@
 
 #include "kernel.h"
 
-/* Number of elements from which two threads are faster than one, at the cost of an addition's: some
- * 4 us of work. A region of two threads that still spin costs 1.2 us, measured on Xeons with AVX-512
- * and AVX2; a thread that sleeps, 60 us more. Kernels multiply their elements where each costs
- * more: softmax by 4, random numbers by 8. */
+/* Number of elements from which two threads are faster than one, at the cost of an addition: about
+ * 4 us of work. A region of two threads that still spin costs 1.2 us, measured on a Xeon with its
+ * kernels for AVX-512 and AVX2; waking a thread takes 60 us more. Kernels multiply their elements
+ * where each costs more: softmax by 4, random numbers by 8. */
 #define LT_GRAIN 32768
 
 /* Returns the number of threads for `work` elements that can be split into `pieces`, and starts

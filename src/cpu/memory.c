@@ -26,7 +26,7 @@
 #define HUGE_PAGE    ((size_t)2 << 20)
 #define LARGE        ((size_t)1 << 30) /* from here on, the available memory is checked first */
 #define CLASSES_FROM 15                /* the binary logarithm of the smallest class, 32 KiB */
-#define CACHED_FROM  ((size_t)1 << CLASSES_FROM) /* smaller blocks are left to malloc's own caches */
+#define CACHED_FROM  ((size_t)1 << CLASSES_FROM) /* smaller blocks are left to malloc */
 #define CLASSES      (8 * (64 - CLASSES_FROM))
 #define CACHE_LEAST  (LT_DEBUG ? 0 : (int64_t)128 << 20) /* no block is cached under sanitizers */
 #define EPOCH        4096 /* requests after which unused blocks are freed */
@@ -55,8 +55,8 @@ size_t lt_cpu_memory_available(void) {
 
 /* ---- classes of sizes ------------------------------------------------------------------------ */
 
-/* Returns the class of a size of at least CACHED_FROM: the exponent of its leading bit and the three
- * bits behind it, rounded up. */
+/* Returns the class of a size of at least CACHED_FROM: the exponent of its leading bit, and the
+ * three bits behind it, rounded up. */
 static int class_of(size_t nbytes) {
   int e = 63 - __builtin_clzll((unsigned long long)nbytes);
   size_t step = (size_t)1 << (e - 3);

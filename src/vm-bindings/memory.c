@@ -11,10 +11,10 @@
  *
  * A tensor that two steps find in use is old: dropped later, it stays until a complete collection.
  * With a step after each op, the first operand of `x * x + 7 * y` would become old, since the
- * registers of a Lua function are in use until they are written again. So the weight after each step
- * is watched: while it grows, the gap between two steps becomes wider, until results are dropped
- * before the second step. `x + y` in a loop then works with 2 blocks of memory, `x * x + 7 * y`
- * with some 6.
+ * registers of a Lua function are in use until they are written again. So the weight after each
+ * step is watched: while it grows, the gap between two steps becomes wider, until results are
+ * dropped before the second step. `x + y` in a loop then works with 2 blocks of memory, `x * x +
+ * 7 * y` with some 6.
  *
  * When the weight has grown by a budget since the last complete collection, there is another one.
  * The budget grows with the memory that stays alive and with Lua's own heap, as the pause of Lua's
@@ -112,8 +112,8 @@ static void end_step(lt_Pace *p, int64_t weight, int64_t grown) {
   begin_window(p, weight);
 }
 
-/* Runs a complete collection. When it frees most of the growth of many boxes, they were old: the gap
- * becomes wider. */
+/* Runs a complete collection. When it frees most of the growth of many boxes, they were old: the
+ * gap becomes wider. */
 static void collect_all(lua_State *L, lt_Lua *S) {
   lt_Pace *p = &S->pace;
   int64_t before = lt_lua_weight(S) - S->base;

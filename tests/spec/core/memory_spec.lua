@@ -97,8 +97,8 @@ describe("peak memory", function()
     ]]
   end)
 
-  -- A complete collection is rare beside a large heap. So results that two steps of the generational
-  -- collector find in use, which only it frees, must be few.
+  -- A complete collection is rare beside a large heap. So results that two steps of the
+  -- generational collector find in use, which only it frees, must be few.
   measure("of an expression's results stays low beside a large heap of Lua", function()
     run [[
       local list = {}
