@@ -319,6 +319,61 @@ static void sums_do_not_depend_on_threads(void) {
   lt_set_num_threads(was);
 }
 
+/* Elements of 16-bit floats and small integers are converted in parts. */
+static void small_dtypes_are_reduced_in_parts(void) {
+  static const int64_t shapes[][3] = {{1, 1, 9000}, {1, 9000, 1}, {3, 2049, 1}, {2, 700, 37},
+                                      {2, 3, 600},  {1, 90, 515}, {5, 2047, 1}, {1, 40, 4099}};
+  static const lt_Dtype dtypes[] = {LT_float16, LT_bfloat16, LT_int8, LT_uint8, LT_int16, LT_int32};
+  static const lt_OpId ops[] = {LT_OP_sum, LT_OP_amax, LT_OP_amin, LT_OP_mean};
+  for (size_t k = 0; k < sizeof dtypes / sizeof *dtypes; k++)
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes && has_dtype(dtypes[k]); s++)
+      for (int op = 0; op < (k < 2 ? 4 : 3); op++) {
+        lt_Dtype d = dtypes[k], wide = k < 2 ? LT_float32 : LT_int64;
+        lt_Tensor *x = noise(d, 3, shapes[s], 7), *y[LT_MAX_OUT], *z[LT_MAX_OUT],
+                  *same = lt_scope_own(lt_as_contiguous(x, wide));
+        if (!run_op(__FILE__, __LINE__, ops[op], false, (lt_Arg[]){LT_ARG(x), LT_ARG(1)}, 2, y))
+          return;
+        if (!run_op(__FILE__, __LINE__, ops[op], false, (lt_Arg[]){LT_ARG(same), LT_ARG(1)}, 2, z))
+          return;
+        for (int64_t i = 0; i < z[0]->numel; i++)
+          CHECK_NEAR(number(y[0], i), number(z[0], i),
+                     tolerance_of(d) * fmax(1, fabs(number(z[0], i))));
+        lt_Arg all = LT_ARG(x);
+        if (op || !run_op(__FILE__, __LINE__, ops[op], false, &all, 1, y)) continue;
+        double sum = 0, size = 0;
+        for (int64_t i = 0; i < x->numel; i++) {
+          sum += number(x, i);
+          size += fabs(number(x, i));
+        }
+        CHECK_NEAR(number(y[0], 0), sum,
+                   tolerance_of(d) * fmax(1, fabs(sum)) + 1e-6 * size * (k < 2));
+      }
+}
+
+/* The loops over vectors look for NaN once for many elements. */
+static void extremes_find_nan_anywhere(void) {
+  for (int d = next_dtype(LT_float32); d <= LT_float64; d = next_dtype(d + 1))
+    for (int64_t n = 1; n < 400; n = n < 140 ? n + 1 : n + 37)
+      for (int64_t at = -1; at < n; at += n < 70 ? 1 : 13) {
+        lt_Tensor *x = noise((lt_Dtype)d, SHAPE(n), (unsigned)n), *y[LT_MAX_OUT];
+        double largest = -INFINITY, smallest = INFINITY;
+        if (at >= 0)
+          lt_scalar_store(lt_scalar_float(NAN), x->dtype,
+                          (char *)lt_tensor_data(x) + (size_t)at * lt_dtype_size(x->dtype));
+        for (int64_t i = 0; i < n; i++) {
+          largest = fmax(largest, number(x, i));
+          smallest = fmin(smallest, number(x, i));
+        }
+        if (!RUN_OP(y, amax, false, LT_ARG(x))) return;
+        CHECK(at < 0 ? number(y[0], 0) == largest : isnan(number(y[0], 0)));
+        if (!RUN_OP(y, amin, false, LT_ARG(x))) return;
+        CHECK(at < 0 ? number(y[0], 0) == smallest : isnan(number(y[0], 0)));
+        if (!RUN_OP(y, _norm, false, LT_ARG(x), LT_NIL, LT_ARG(false), LT_ARG((double)INFINITY)))
+          return;
+        CHECK(at < 0 ? number(y[0], 0) == fmax(largest, -smallest) : isnan(number(y[0], 0)));
+      }
+}
+
 /* The tables of the lowest and the best instruction set give the same bits. */
 extern const lt_Fold *const lt_folds_base[LT_STATE_COUNT];
 static void sums_do_not_depend_on_instructions(void) {
@@ -411,6 +466,27 @@ static void scans_run_along_any_dim(void) {
 static bool less(double a, double b) { return (isnan(b) && !isnan(a)) || a < b; }
 
 /* Devices divide long rows into pieces. */
+/* Rows are processed four at a time, elements of each four at a time. */
+static void scans_of_any_number_of_rows(void) {
+  for (int d = next_dtype(LT_bfloat16); d <= LT_float64; d = next_dtype(d + 1))
+    for (int64_t rows = 1; rows <= 9; rows++)
+      for (int64_t n = 1; n <= 70; n += n < 10 ? 1 : 30) {
+        lt_Tensor *x = noise((lt_Dtype)d, SHAPE(rows, n), 3), *y[LT_MAX_OUT], *z[LT_MAX_OUT];
+        if (!RUN_OP(y, cumsum, false, LT_ARG(x), LT_ARG(1))) return;
+        if (!RUN_OP(z, cumprod, false, LT_ARG(x), LT_ARG(1))) return;
+        for (int64_t r = 0; r < rows; r++) {
+          double sum = 0, product = 1;
+          for (int64_t i = 0; i < n; i++) {
+            sum += number(x, r * n + i);
+            product *= number(x, r * n + i);
+            CHECK_NEAR(number(y[0], r * n + i), sum,
+                       tolerance_of((lt_Dtype)d) * fmax(1, fabs(sum)));
+            CHECK_NEAR(number(z[0], r * n + i), product, tolerance_of((lt_Dtype)d));
+          }
+        }
+      }
+}
+
 static void long_scans_join_pieces(void) {
   enum { N = 30011 };
   lt_Tensor *whole = lt_scope_own(lt_empty(LT_int64, lt_cpu(), SHAPE(2, N))),
@@ -588,12 +664,15 @@ int main(void) {
   RUN_SCOPED(sums_take_a_dtype);
   RUN_SCOPED(sums_of_halves_do_not_overflow);
   RUN_SCOPED(long_sums_are_accurate);
+  RUN_SCOPED(small_dtypes_are_reduced_in_parts);
+  RUN_SCOPED(extremes_find_nan_anywhere);
   RUN_SCOPED(sums_do_not_depend_on_threads);
   RUN_SCOPED(sums_do_not_depend_on_instructions);
   RUN_SCOPED(logsumexp_of_infinities);
   RUN_SCOPED(variance_of_long_rows_joins_pieces);
   RUN_SCOPED(variance_takes_a_correction);
   RUN_SCOPED(scans_run_along_any_dim);
+  RUN_SCOPED(scans_of_any_number_of_rows);
   RUN_SCOPED(long_scans_join_pieces);
   RUN_SCOPED(sort_orders_stably);
   RUN_SCOPED(sort_orders_nan_zeros_and_infinities);

@@ -1,5 +1,6 @@
 /* test_rows.c: softmax, layer norm, nll loss, cross entropy and a step of Adam against their formulas in double,
  * over dtypes, layouts and lengths that do and do not fill vectors. */
+#include "maths_float32.h"
 #include "tensors.h"
 
 #include <stdlib.h>
@@ -41,6 +42,17 @@ static void softmax_sums_to_one(void) {
           CHECK_INT(y[0]->dtype, d);
           check_softmax(x, dim, log_, y[0]);
         }
+}
+
+/* The exponential of numbers that are not above 0 is that of all numbers. */
+static void exponentials_below_are_the_same(void) {
+  for (uint32_t bits = 0x80000000u; bits < 0xff800001u; bits += bits < 0x90000000u ? 65537 : 997) {
+    float x = lt_float(bits);
+    CHECK_INT(lt_bits(lt_exp_belowf(x)), lt_bits(lt_expf(x, false)));
+  }
+  CHECK_NEAR(lt_exp_belowf(-INFINITY), 0, 0);
+  CHECK_NEAR(lt_exp_belowf(0), 1, 0);
+  CHECK(isnan(lt_exp_belowf(NAN)));
 }
 
 static void softmax_of_extremes(void) {
@@ -343,6 +355,7 @@ static void adam_steps_by_the_formula(void) {
 
 int main(void) {
   RUN_SCOPED(softmax_sums_to_one);
+  RUN_SCOPED(exponentials_below_are_the_same);
   RUN_SCOPED(softmax_of_extremes);
   RUN_SCOPED(softmax_gradients);
   RUN_SCOPED(layer_norm_and_its_gradients);

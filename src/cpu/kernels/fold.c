@@ -31,11 +31,29 @@
 #define ON_ARG         NOTHING
 #define ON_ARG2        NOTHING
 
+/* quick_<row> selects the larger or smaller of two elements by one instruction, which has another
+ * result for NaN: loops that use it look for NaN. */
 #define VECTORS_OF(name, V, element, combine)                                                      \
   LT_LANES V lift_##name##_##V(V x) { return EACH(V, element); }                                   \
-  LT_LANES V merge_##name##_##V(V x, V y) { return EACH(V, combine); }
+  LT_LANES V merge_##name##_##V(V x, V y) {                                                        \
+    enum { quick = false };                                                                        \
+    return EACH(V, combine);                                                                       \
+  }                                                                                                \
+  LT_LANES V quick_##name##_##V(V x, V y) {                                                        \
+    enum { quick = true };                                                                         \
+    return EACH(V, combine);                                                                       \
+  }
+
+#pragma push_macro("LARGER")
+#pragma push_macro("SMALLER")
+#undef LARGER
+#undef SMALLER
+#define LARGER(x, y)  (quick ? PEAK(x, y) : PICK(((y) > (x)) | ((y) != (y)), y, x))
+#define SMALLER(x, y) (quick ? LEAST(x, y) : PICK(((y) < (x)) | ((y) != (y)), y, x))
 
 #define T                                                  float
+#define PEAK                                               FV_PEAK
+#define LEAST                                              FV_LEAST
 #define PICK(k, yes, no)                                   PICK_VECTORS(FV, FM, k, yes, no)
 #define ROW_FOLD(name, identity, element, combine, finish) VECTORS_OF(name, FV, element, combine)
 #define ROW_FOLD_WIDE                                      NOTHING
@@ -43,11 +61,15 @@
 #define LT_FORM(name, rule, form)                          ROW(name, rule, form)
 #include "ops.def"
 #undef T
+#undef PEAK
+#undef LEAST
 #undef PICK
 #undef ROW_FOLD
 #undef ROW_FOLD_WIDE
 
 #define T                                                  double
+#define PEAK                                               DV_PEAK
+#define LEAST                                              DV_LEAST
 #define PICK(k, yes, no)                                   PICK_VECTORS(DV, DM, k, yes, no)
 #define ROW_FOLD(name, identity, element, combine, finish) VECTORS_OF(name, DV, element, combine)
 #define ROW_FOLD_WIDE                                      ROW_FOLD
@@ -55,9 +77,13 @@
 #define LT_FORM(name, rule, form)                          ROW(name, rule, form)
 #include "ops.def"
 #undef T
+#undef PEAK
+#undef LEAST
 #undef PICK
 #undef ROW_FOLD
 #undef ROW_FOLD_WIDE
+#pragma pop_macro("LARGER")
+#pragma pop_macro("SMALLER")
 
 /* ---- loops of floats ------------------------------------------------------------------------- */
 
@@ -75,6 +101,8 @@
 #define LANES_N         F16_N
 #define LANES_ALL       F16_ALL
 #define LANES_JOIN      F16_JOIN
+#define MASK            FM
+#define MASK_ANY        FM_ANY
 #define OPEN            F16_LOAD
 #define LOAD            F16_LOAD
 #define ROW_FOLD        LOOPS
@@ -90,6 +118,8 @@
 #undef LANES
 #undef LANES_ALL
 #undef LANES_JOIN
+#undef MASK
+#undef MASK_ANY
 
 #define S               F32_WIDE
 #define FROM            float
@@ -103,6 +133,8 @@
 #define LANES_N         D8_N
 #define LANES_ALL       D8_ALL
 #define LANES_JOIN      D8_JOIN
+#define MASK            DM
+#define MASK_ANY        DM_ANY
 #define OPEN            D8_OF_FLOATS
 #define LOAD            D8_LOAD
 #define ROW_FOLD        NOTHING
@@ -132,6 +164,8 @@
 #undef LANES
 #undef LANES_ALL
 #undef LANES_JOIN
+#undef MASK
+#undef MASK_ANY
 
 /* ---- loops of integers and bool -------------------------------------------------------------- */
 

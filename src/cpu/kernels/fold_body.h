@@ -2,8 +2,9 @@
  *
  *   S            suffix of the functions' names
  *   FROM, T      the types of elements and states; LT_FROM, LT_TO their dtypes
- *   V, LANES, LANES_N, LANES_ALL, LANES_JOIN, OPEN, LOAD, for floats: vectors and lanes of T, their
- *                number and functions (lanes.h), and how they are loaded from elements and states
+ *   V, LANES, LANES_N, LANES_ALL, LANES_JOIN, OPEN, LOAD, MASK, MASK_ANY, for floats: vectors and
+ *                lanes of T, their number and functions (lanes.h), how they are loaded from elements
+ *                and states, and the result of comparing vectors
  *   ON_<RULE>    (x): x if rows of this rule are defined for the type, else nothing
  *   ROW_FOLD, ROW_FOLD_WIDE   LOOPS if rows of this kind are, else NOTHING
  *   ENTRY_FOLD, ENTRY_FOLD_WIDE   likewise ENTRY or NOTHING
@@ -17,14 +18,42 @@
 
 /* ---- rows, by lanes -------------------------------------------------------------------------- */
 
+/* Whether an expression, after macro expansion, compares with NaN, as LARGER and SMALLER do; a
+ * constant at compile time. With AVX-512 these comparisons cost little. */
+#define SELECTS(text) (LT_VECTOR_SIZE < 64 && __builtin_strstr(text, "!=") != NULL)
+
+/* Statement: s = quick(s, lift(x)) of lanes, and sets `nan` where lift(x) is NaN. */
+#define LT_JOIN_QUICK(s, x, quick, lift) EACH_PART(LT_JOIN_QUICK_, s, x, quick, lift)
+#define LT_JOIN_QUICK_(k, s, x, quick, lift)                                                       \
+  {                                                                                                \
+    V v_ = lift((x).part[k]);                                                                      \
+    (s).part[k] = quick((s).part[k], v_);                                                          \
+    nan |= v_ != v_;                                                                               \
+  }
+
 /* load loads lanes; lift and one convert a vector and an element to states; join and join_one
- * combine states. */
-#define ROWS_BY_LANES(NAME, OF, load, lift, one, join, join_one, identity)                         \
+ * combine states. If has_quick, quick combines states that are not NaN; elements before a NaN are
+ * combined again. */
+#define ROWS_BY_LANES(NAME, OF, load, lift, one, join, join_one, identity, quick, has_quick)       \
   static T NAMED(block, NAME)(const OF *x, int64_t n) {                                            \
     T a = (T)(identity);                                                                           \
     int64_t i = 0;                                                                                 \
     if (n >= LANES_N) {                                                                            \
-      LANES s0 = LANES_ALL((T)(identity)), s1 = s0, s2 = s0, s3 = s0;                              \
+      const LANES none = LANES_ALL((T)(identity));                                                 \
+      LANES s0 = none, s1 = none, s2 = none, s3 = none;                                            \
+      MASK nan = {0};                                                                              \
+      for (; (has_quick) && i + 4 * LANES_N <= n; i += 4 * LANES_N) {                              \
+        LANES x0 = load(x + i), x1 = load(x + i + LANES_N), x2 = load(x + i + 2 * LANES_N),        \
+              x3 = load(x + i + 3 * LANES_N);                                                      \
+        LT_JOIN_QUICK(s0, x0, quick, lift)                                                         \
+        LT_JOIN_QUICK(s1, x1, quick, lift)                                                         \
+        LT_JOIN_QUICK(s2, x2, quick, lift)                                                         \
+        LT_JOIN_QUICK(s3, x3, quick, lift)                                                         \
+      }                                                                                            \
+      if ((has_quick) && MASK_ANY(nan)) {                                                          \
+        s0 = s1 = s2 = s3 = none;                                                                  \
+        i = 0;                                                                                     \
+      }                                                                                            \
       for (; i + 4 * LANES_N <= n; i += 4 * LANES_N) {                                             \
         LANES x0 = load(x + i), x1 = load(x + i + LANES_N), x2 = load(x + i + 2 * LANES_N),        \
               x3 = load(x + i + 3 * LANES_N);                                                      \
@@ -58,24 +87,31 @@
       to[r] = n <= BLOCK ? NAMED(block, NAME)(v, n) : NAMED(pairs, NAME)(v, n);                    \
   }
 
-/* ---- rows of integers: exact in any order, so the compiler may choose one -------------------- */
+/* ---- rows of integers: exact in any order ---------------------------------------------------- */
+
+#define WIDE ((int)(128 / sizeof(T))) /* states side by side */
 
 #define PLAIN_ROWS(NAME, OF, one, join_one, identity)                                              \
   static void NAMED(rows, NAME)(const void *x, int64_t rows, int64_t n, void *out) {               \
     const OF *v = x;                                                                               \
     T *to = out;                                                                                   \
     for (int64_t r = 0; r < rows; r++, v += n) {                                                   \
-      T a = (T)(identity);                                                                         \
-      for (int64_t i = 0; i < n; i++) a = join_one(a, one((T)v[i]));                               \
+      T a = (T)(identity), s[WIDE];                                                                \
+      int64_t i = 0;                                                                               \
+      for (int k = 0; k < WIDE; k++) s[k] = a;                                                     \
+      for (; i + WIDE <= n; i += WIDE)                                                             \
+        for (int k = 0; k < WIDE; k++) s[k] = join_one(s[k], one((T)v[i + k]));                    \
+      for (int k = 0; n >= WIDE && k < WIDE; k++) a = join_one(a, s[k]);                           \
+      for (; i < n; i++) a = join_one(a, one((T)v[i]));                                            \
       to[r] = a;                                                                                   \
     }                                                                                              \
   }
 
 #ifdef V
-#define ROWS(NAME, OF, load, lift, one, join, join_one, identity)                                  \
-  ROWS_BY_LANES(NAME, OF, load, lift, one, join, join_one, identity)
+#define ROWS(NAME, OF, load, lift, one, join, join_one, identity, quick, has_quick)                \
+  ROWS_BY_LANES(NAME, OF, load, lift, one, join, join_one, identity, quick, has_quick)
 #else
-#define ROWS(NAME, OF, load, lift, one, join, join_one, identity)                                  \
+#define ROWS(NAME, OF, load, lift, one, join, join_one, identity, quick, has_quick)                \
   PLAIN_ROWS(NAME, OF, one, join_one, identity)
 #endif
 
@@ -135,10 +171,10 @@
   static inline T NAMED(lift, name)(T x) { return (T)(element); }                                  \
   static inline T NAMED(merge, name)(T x, T y) { return (T)(combine); }                            \
   ROWS(name, FROM, OPEN, OF_VECTORS(lift, name), NAMED(lift, name), OF_VECTORS(merge, name),       \
-       NAMED(merge, name), identity)                                                               \
+       NAMED(merge, name), identity, OF_VECTORS(quick, name), SELECTS(#combine))                   \
   COLUMNS(name, FROM, NAMED(lift, name), NAMED(merge, name))                                       \
   ROWS(name##_states, T, LOAD, ITSELF, ITSELF, OF_VECTORS(merge, name), NAMED(merge, name),        \
-       identity)                                                                                   \
+       identity, OF_VECTORS(quick, name), SELECTS(#combine))                                       \
   COLUMNS(name##_states, T, ITSELF, NAMED(merge, name))                                            \
   static void NAMED(start, name)(void *states, int64_t count) {                                    \
     T *s = states;                                                                                 \
@@ -189,6 +225,10 @@ static const lt_Fold NAMED(folds, of)[LT_REDUCTION_COUNT] = {
 #undef OF_VECTORS
 #undef ROWS_BY_LANES
 #undef PLAIN_ROWS
+#undef WIDE
+#undef SELECTS
+#undef LT_JOIN_QUICK
+#undef LT_JOIN_QUICK_
 #undef ROWS
 #undef COLUMNS
 #undef LOOPS

@@ -8,9 +8,10 @@
 #define LT_CPU_LANES_H
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-#ifdef __AVX__
+#ifdef __SSE2__
 #include <immintrin.h>
 #endif
 
@@ -74,18 +75,41 @@ LT_LANES DV DV_OF_FLOATS(const float *x) {
 /* Selects the bits of b where mask k is set, else those of a. */
 #define LT_CHOOSE(V, M, k, a, b) ((V)(((M)(b) & (k)) | ((M)(a) & ~(k))))
 
-/* Selects b where it is larger, else a (also where b is NaN); one instruction on x86. The result
- * where a is NaN is a. */
+/* Select b where it is larger (LEAST: smaller), else a, also where a or b is NaN. One instruction on
+ * x86. */
 #if defined __AVX512F__
-#define FV_PEAK(a, b) ((FV)_mm512_max_ps((__m512)(b), (__m512)(a)))
-#define DV_PEAK(a, b) ((DV)_mm512_max_pd((__m512d)(b), (__m512d)(a)))
+#define FV_PEAK(a, b)  ((FV)_mm512_max_ps((__m512)(b), (__m512)(a)))
+#define DV_PEAK(a, b)  ((DV)_mm512_max_pd((__m512d)(b), (__m512d)(a)))
+#define FV_LEAST(a, b) ((FV)_mm512_min_ps((__m512)(b), (__m512)(a)))
+#define DV_LEAST(a, b) ((DV)_mm512_min_pd((__m512d)(b), (__m512d)(a)))
 #elif defined __AVX__
-#define FV_PEAK(a, b) ((FV)_mm256_max_ps((__m256)(b), (__m256)(a)))
-#define DV_PEAK(a, b) ((DV)_mm256_max_pd((__m256d)(b), (__m256d)(a)))
+#define FV_PEAK(a, b)  ((FV)_mm256_max_ps((__m256)(b), (__m256)(a)))
+#define DV_PEAK(a, b)  ((DV)_mm256_max_pd((__m256d)(b), (__m256d)(a)))
+#define FV_LEAST(a, b) ((FV)_mm256_min_ps((__m256)(b), (__m256)(a)))
+#define DV_LEAST(a, b) ((DV)_mm256_min_pd((__m256d)(b), (__m256d)(a)))
+#elif defined __SSE2__
+#define FV_PEAK(a, b)  ((FV)_mm_max_ps((__m128)(b), (__m128)(a)))
+#define DV_PEAK(a, b)  ((DV)_mm_max_pd((__m128d)(b), (__m128d)(a)))
+#define FV_LEAST(a, b) ((FV)_mm_min_ps((__m128)(b), (__m128)(a)))
+#define DV_LEAST(a, b) ((DV)_mm_min_pd((__m128d)(b), (__m128d)(a)))
 #else
-#define FV_PEAK(a, b) LT_CHOOSE(FV, FM, (b) > (a), a, b)
-#define DV_PEAK(a, b) LT_CHOOSE(DV, DM, (b) > (a), a, b)
+#define FV_PEAK(a, b)  LT_CHOOSE(FV, FM, (b) > (a), a, b)
+#define DV_PEAK(a, b)  LT_CHOOSE(DV, DM, (b) > (a), a, b)
+#define FV_LEAST(a, b) LT_CHOOSE(FV, FM, (b) < (a), a, b)
+#define DV_LEAST(a, b) LT_CHOOSE(DV, DM, (b) < (a), a, b)
 #endif
+
+/* Return true if any mask is set. */
+LT_LANES bool FM_ANY(FM mask) {
+  int32_t any = 0;
+  for (int k = 0; k < FV_N; k++) any |= mask[k];
+  return any != 0;
+}
+LT_LANES bool DM_ANY(DM mask) {
+  int64_t any = 0;
+  for (int k = 0; k < DV_N; k++) any |= mask[k];
+  return any != 0;
+}
 
 /* ---- lanes ----------------------------------------------------------------------------------- */
 
