@@ -9,25 +9,81 @@
 #include "kernel_support.h"
 #include "opids.h"
 #include "rows.h"
+#include "vector.h"
 
 #include <math.h>
 
 #define PIECE   65536 /* elements of a piece of a long fold */
 #define RESULTS 4096  /* largest number of results of a fold that is split into pieces */
+#define SOME    2048  /* elements converted together; at least LT_FOLD_WIDTH */
 
-/* ---- one stage: outer x n x inner elements to outer x inner ---------------------------------- */
+/* ---- loops over elements of any dtype -------------------------------------------------------- */
 
-/* The input of a stage: elements or states. */
+/* The input of a stage: elements or states, and their dtype in memory. Elements of another dtype
+ * than the fold's are converted a few at a time, so that they stay in the cache. */
 typedef struct Folded {
   const lt_Fold *f;
   bool states;
+  lt_Dtype dtype;
 } Folded;
 
 static const lt_FoldLoops *loops_of(Folded f) { return f.states ? &f.f->states : &f.f->elements; }
-static size_t size_of(Folded f) { return lt_dtype_size(f.states ? f.f->to : f.f->from); }
+static size_t size_of(Folded f) { return lt_dtype_size(f.dtype); }
+static bool converts(Folded f) { return !f.states && f.dtype != f.f->from; }
+
+/* Combines the `count` states in `more` with those in `out`; `both` has room for them twice. */
+static void add_states(Folded f, int64_t count, const void *more, void *both, char *out) {
+  size_t bytes = (size_t)count * lt_dtype_size(f.f->to);
+  memcpy(both, out, bytes);
+  memcpy((char *)both + bytes, more, bytes);
+  f.f->states.columns(both, 2, count, count, out);
+}
+
+/* Sets out[i] to the fold of row i of n elements, for i < rows. */
+static void run_rows(Folded f, const char *x, int64_t rows, int64_t n, char *out) {
+  if (!converts(f)) {
+    loops_of(f)->rows(x, rows, n, out);
+    return;
+  }
+  double some[SOME], both[2], state; /* room for any type */
+  size_t to = lt_dtype_size(f.f->to);
+  int64_t together = n < SOME ? SOME / n : 1;
+  for (int64_t r = 0, m; r < rows && !lt_stopped(); r += m, out += (size_t)m * to) {
+    m = rows - r < together ? rows - r : together;
+    for (int64_t i = 0; i < m * n; i += SOME) {
+      int64_t w = m * n - i < SOME ? m * n - i : SOME;
+      lt_vector_load(f.f->from, w, some, f.dtype, x, (int64_t)size_of(f));
+      x += (size_t)w * size_of(f);
+      loops_of(f)->rows(some, m, m > 1 ? n : w, i ? (char *)&state : out);
+      if (i) add_states(f, 1, &state, both, out);
+    }
+  }
+}
+
+/* Sets out[j] to the fold of column j of n elements, `stride` elements apart, for j < width <=
+ * LT_FOLD_WIDTH. */
+static void run_columns(Folded f, const char *x, int64_t n, int64_t stride, int64_t width,
+                        char *out) {
+  if (!converts(f)) {
+    loops_of(f)->columns(x, n, stride, width, out);
+    return;
+  }
+  double some[SOME], both[2 * LT_FOLD_WIDTH], more[LT_FOLD_WIDTH];
+  size_t from = lt_dtype_size(f.f->from);
+  for (int64_t i = 0, m; i < n; i += m) {
+    m = n - i < SOME / width ? n - i : SOME / width;
+    for (int64_t k = 0; k < m; k++)
+      lt_vector_load(f.f->from, width, (char *)some + (size_t)(k * width) * from, f.dtype,
+                     x + (size_t)((i + k) * stride) * size_of(f), (int64_t)size_of(f));
+    loops_of(f)->columns(some, m, width, width, i ? (char *)more : out);
+    if (i) add_states(f, width, more, both, out);
+  }
+}
+
+/* ---- one stage: outer x n x inner elements to outer x inner ---------------------------------- */
 
 typedef struct Stage {
-  const lt_FoldLoops *f;
+  Folded f;
   const char *x;
   char *out;
   int64_t n, inner, width; /* width: columns of a block */
@@ -36,8 +92,8 @@ typedef struct Stage {
 
 static void fold_rows(void *context, int64_t from, int64_t to) {
   const Stage *s = context;
-  s->f->rows(s->x + (size_t)(from * s->n) * s->from, to - from, s->n,
-             s->out + (size_t)from * s->to);
+  run_rows(s->f, s->x + (size_t)(from * s->n) * s->from, to - from, s->n,
+           s->out + (size_t)from * s->to);
 }
 
 /* Folds blocks of columns from..to of a stage. */
@@ -46,9 +102,9 @@ static void fold_columns(void *context, int64_t from, int64_t to) {
   int64_t blocks = (s->inner + s->width - 1) / s->width;
   for (int64_t t = from; t < to && !lt_stopped(); t++) {
     int64_t i = t / blocks, j = t % blocks * s->width;
-    s->f->columns(s->x + (size_t)(i * s->n * s->inner + j) * s->from, s->n, s->inner,
-                  s->inner - j < s->width ? s->inner - j : s->width,
-                  s->out + (size_t)(i * s->inner + j) * s->to);
+    run_columns(s->f, s->x + (size_t)(i * s->n * s->inner + j) * s->from, s->n, s->inner,
+                s->inner - j < s->width ? s->inner - j : s->width,
+                s->out + (size_t)(i * s->inner + j) * s->to);
   }
 }
 
@@ -61,16 +117,15 @@ typedef struct Pieces {
 /* Folds pieces first..last of all lines to the states in `part`. */
 static void fold_pieces(Folded folded, const char *x, Pieces p, char *part, int64_t first,
                         int64_t last) {
-  const lt_FoldLoops *f = loops_of(folded);
   size_t from = size_of(folded), to = lt_dtype_size(folded.f->to);
   for (int64_t t = first; t < last && !lt_stopped(); t++) {
     int64_t start = t % p.count * p.per, m = p.n - start < p.per ? p.n - start : p.per;
     const char *at = x + (size_t)((t / p.count * p.n + start) * p.inner) * from;
     char *out = part + (size_t)(t * p.inner) * to;
-    if (p.inner == 1) f->rows(at, 1, m, out);
+    if (p.inner == 1) run_rows(folded, at, 1, m, out);
     for (int64_t j = 0; p.inner > 1 && j < p.inner; j += LT_FOLD_WIDTH)
-      f->columns(at + (size_t)j * from, m, p.inner,
-                 p.inner - j < LT_FOLD_WIDTH ? p.inner - j : LT_FOLD_WIDTH, out + (size_t)j * to);
+      run_columns(folded, at + (size_t)j * from, m, p.inner,
+                  p.inner - j < LT_FOLD_WIDTH ? p.inner - j : LT_FOLD_WIDTH, out + (size_t)j * to);
   }
 }
 
@@ -78,7 +133,7 @@ static void fold_pieces(Folded folded, const char *x, Pieces p, char *part, int6
  * error set. */
 static bool fold_stage(Folded f, const char *x, int64_t outer, int64_t n, int64_t inner,
                        char *out) {
-  size_t from = size_of(f), to = lt_dtype_size(f.f->to);
+  size_t to = lt_dtype_size(f.f->to);
   int64_t per = PIECE / inner > 0 ? PIECE / inner : 1; /* elements along n in a piece */
   if (outer * inner <= RESULTS && n >= 2 * per) {
     Pieces p = {n, inner, per, (n + per - 1) / per};
@@ -86,14 +141,14 @@ static bool fold_stage(Folded f, const char *x, int64_t outer, int64_t n, int64_
     if (!part) return lt_fail_memory();
     LT_IN_TEAM(lt_team(outer * n * inner, outer * p.count), outer * p.count,
                fold_pieces(f, x, p, part, first, last));
-    bool ok = fold_stage((Folded){f.f, true}, part, outer, p.count, inner, out);
+    bool ok = fold_stage((Folded){f.f, true, f.f->to}, part, outer, p.count, inner, out);
     free(part);
     return ok;
   }
   int64_t width = inner < LT_FOLD_WIDTH ? inner : LT_FOLD_WIDTH;
   if (outer == 1 && inner > 128 && lt_team(n * inner, inner) > 1)
     width = 128; /* narrower blocks, so that all threads have one */
-  Stage s = {loops_of(f), x, out, n, inner, width, from, to};
+  Stage s = {f, x, out, n, inner, width, size_of(f), to};
   if (inner == 1)
     lt_share(outer * n, outer, fold_rows, &s);
   else
@@ -219,21 +274,30 @@ static int64_t folded_count(const lt_Tensor *self, unsigned mask) {
   return n;
 }
 
+/* Returns true if elements are converted as they are folded: from a 16-bit float or a smaller
+ * integer. */
+static bool loads(lt_Dtype work, lt_Dtype dtype) {
+  if (work == LT_float32) return dtype == LT_float16 || dtype == LT_bfloat16;
+  return work == LT_int64 && !lt_dtype_is_float(dtype) && dtype != LT_bool &&
+         !lt_dtype_is_complex(dtype);
+}
+
 /* Folds the dims of mask. The result has out's shape and the fold's dtype, with its dims in any
  * order in memory; it may be out itself (retained). NULL with the error set. */
 static lt_Tensor *fold(const lt_Fold *f, lt_Tensor *self, unsigned mask, double a, lt_Tensor *out) {
   Groups g;
-  lt_Tensor *x = self->dtype == f->from && groups_of(self, mask, &g) ? lt_retain(self) : NULL;
+  bool direct = self->dtype == f->from || loads(f->from, self->dtype);
+  lt_Tensor *x = direct && groups_of(self, mask, &g) ? lt_retain(self) : NULL;
   if (!x) {
-    x = lt_as_contiguous(self, f->from);
+    x = lt_as_contiguous(self, direct ? self->dtype : f->from);
     if (x) groups_of(x, mask, &g);
   }
-  lt_Tensor *flat = x ? fold_group((Folded){f, false}, lt_tensor_data(x), &g, out) : NULL;
+  lt_Tensor *flat = x ? fold_group((Folded){f, false, x->dtype}, lt_tensor_data(x), &g, out) : NULL;
   for (bool more = flat != NULL; more;) {
     more = false;
     for (int i = 0; i < g.count; i++) more |= g.folded[i];
     if (!more) break;
-    lt_Tensor *next = fold_group((Folded){f, true}, lt_tensor_data(flat), &g, out);
+    lt_Tensor *next = fold_group((Folded){f, true, f->to}, lt_tensor_data(flat), &g, out);
     lt_release(flat);
     flat = next;
     more = flat != NULL;
