@@ -74,6 +74,16 @@ typedef struct lt_Best {
                   int64_t *at);
 } lt_Best;
 
+#define LT_SCAN_WIDTH 64 /* largest width of a call of lt_Scan's `columns` */
+
+/* Loops of cumulative sums or products. Floats are accumulated in float64; integers wrap. */
+typedef struct lt_Scan {
+  /* Sets y[i] to the sum of x[0..i] in each row of n elements. */
+  void (*rows)(const void *x, void *y, int64_t rows, int64_t n);
+  /* Does the same along n rows of a block of `width` columns; rows are `stride` apart. */
+  void (*columns)(const void *x, void *y, int64_t n, int64_t stride, int64_t width);
+} lt_Scan;
+
 /* Loops over rows of n float32 or float64 numbers (`T`), all dense. */
 #define LT_ROWS(T, F)                                                                                 \
   /* y = e^x / sum(e^x), or with `log` y = x - log(sum(e^x)), of rows of n >= 1 elements; x and y   \
@@ -129,6 +139,7 @@ const lt_Fold *lt_fold(lt_ReductionId id, lt_Dtype work, bool bytes);
 const lt_Centered *lt_centered(lt_ReductionId id, lt_Dtype work);
 const lt_Best *lt_best(lt_ReductionId id, lt_Dtype work);
 const lt_RowKernels *lt_rows(void);
+const lt_Scan *lt_scan(lt_Dtype work, bool product);
 
 /* Run reductions of the kinds BEST and CENTERED (reduce_line.c). Return false with the error
  * set. */

@@ -1,0 +1,128 @@
+/* scan.c: the loops of cumulative sums and products (rows.h). Each result waits for the one before
+ * it, so four rows are processed at a time. */
+#include "kernel.h"
+#include "cpu/rows.h"
+#include "cpu/kernels/lanes.h"
+
+/* ---- four rows of floats, accumulated in float64 --------------------------------------------- */
+
+typedef float Four __attribute__((vector_size(16)));
+typedef double Sums __attribute__((vector_size(32)));
+
+/* GCC splits __builtin_convertvector in halves, through memory. */
+#ifdef __AVX__
+#define WIDEN(v)  ((Sums)_mm256_cvtps_pd((__m128)(v)))
+#define NARROW(v) ((Four)_mm256_cvtpd_ps((__m256d)(v)))
+#else
+#define WIDEN(v)  __builtin_convertvector(v, Sums)
+#define NARROW(v) __builtin_convertvector(v, Four)
+#endif
+
+/* The elements of a and b with these indices, from 0. */
+#ifdef __clang__
+#define PICK_FOUR(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+typedef int32_t Places __attribute__((vector_size(16)));
+#define PICK_FOUR(a, b, ...) __builtin_shuffle(a, b, (Places){__VA_ARGS__})
+#endif
+
+/* Transposes the vectors v[0..3]. */
+LT_LANES void transpose(Four v[4]) {
+  Four a = PICK_FOUR(v[0], v[1], 0, 4, 1, 5), b = PICK_FOUR(v[2], v[3], 0, 4, 1, 5),
+       c = PICK_FOUR(v[0], v[1], 2, 6, 3, 7), d = PICK_FOUR(v[2], v[3], 2, 6, 3, 7);
+  v[0] = PICK_FOUR(a, b, 0, 1, 4, 5);
+  v[1] = PICK_FOUR(a, b, 2, 3, 6, 7);
+  v[2] = PICK_FOUR(c, d, 0, 1, 4, 5);
+  v[3] = PICK_FOUR(c, d, 2, 3, 6, 7);
+}
+
+#define FOUR_ROWS(NAME, JOIN, FIRST)                                                               \
+  static void four_##NAME(const float *x, float *y, int64_t n) {                                   \
+    Sums s = {FIRST, FIRST, FIRST, FIRST};                                                         \
+    int64_t i = 0, whole = n / 4 * 4;                                                              \
+    for (int64_t end; (end = lt_next_chunk(i, whole)) > i;)                                        \
+      for (; i < end; i += 4) {                                                                    \
+        Four v[4];                                                                                 \
+        for (int k = 0; k < 4; k++) memcpy(&v[k], x + k * n + i, sizeof v[k]);                     \
+        transpose(v);                                                                              \
+        for (int k = 0; k < 4; k++) {                                                              \
+          s = JOIN(s, WIDEN(v[k]));                                                                \
+          v[k] = NARROW(s);                                                                        \
+        }                                                                                          \
+        transpose(v);                                                                              \
+        for (int k = 0; k < 4; k++) memcpy(y + k * n + i, &v[k], sizeof v[k]);                     \
+      }                                                                                            \
+    for (; i < n && !lt_stopped(); i++)                                                            \
+      for (int k = 0; k < 4; k++) {                                                                \
+        s[k] = JOIN(s[k], (double)x[k * n + i]);                                                   \
+        y[k * n + i] = (float)s[k];                                                                \
+      }                                                                                            \
+  }
+
+/* ---- four rows of float64 or integers -------------------------------------------------------- */
+
+#define FOUR_PLAIN_ROWS(NAME, T, ACC, JOIN, FIRST)                                                 \
+  static void four_##NAME(const T *x, T *y, int64_t n) {                                           \
+    ACC a = FIRST, b = FIRST, c = FIRST, d = FIRST;                                                \
+    for (int64_t i = 0, end; (end = lt_next_chunk(i, n)) > i;)                                     \
+      for (; i < end; i++) {                                                                       \
+        y[i] = (T)(a = JOIN(a, (ACC)x[i]));                                                        \
+        y[i + n] = (T)(b = JOIN(b, (ACC)x[i + n]));                                                \
+        y[i + 2 * n] = (T)(c = JOIN(c, (ACC)x[i + 2 * n]));                                        \
+        y[i + 3 * n] = (T)(d = JOIN(d, (ACC)x[i + 3 * n]));                                        \
+      }                                                                                            \
+  }
+
+/* ---- all rows, and columns ------------------------------------------------------------------- */
+
+#define SCAN(NAME, T, ACC, JOIN, FIRST)                                                            \
+  static void one_##NAME(const T *x, T *y, int64_t n) {                                            \
+    ACC a = FIRST;                                                                                 \
+    for (int64_t i = 0, end; (end = lt_next_chunk(i, n)) > i;)                                     \
+      for (; i < end; i++) {                                                                       \
+        a = JOIN(a, (ACC)x[i]);                                                                    \
+        y[i] = (T)a;                                                                               \
+      }                                                                                            \
+  }                                                                                                \
+  static void rows_##NAME(const void *from, void *to, int64_t rows, int64_t n) {                   \
+    const T *x = from;                                                                             \
+    T *y = to;                                                                                     \
+    int64_t r = 0;                                                                                 \
+    for (; r + 4 <= rows && !lt_stopped(); r += 4) four_##NAME(x + r * n, y + r * n, n);           \
+    for (; r < rows && !lt_stopped(); r++) one_##NAME(x + r * n, y + r * n, n);                    \
+  }                                                                                                \
+  static void columns_##NAME(const void *from, void *to, int64_t n, int64_t stride,                \
+                             int64_t width) {                                                      \
+    const T *x = from;                                                                             \
+    T *y = to;                                                                                     \
+    ACC a[LT_SCAN_WIDTH];                                                                          \
+    for (int64_t j = 0; j < width; j++) a[j] = FIRST;                                              \
+    for (int64_t i = 0; i < n && !lt_stopped_at(i); i++)                                           \
+      for (int64_t j = 0; j < width; j++) {                                                        \
+        a[j] = JOIN(a[j], (ACC)x[i * stride + j]);                                                 \
+        y[i * stride + j] = (T)a[j];                                                               \
+      }                                                                                            \
+  }
+
+#define ADD(a, b)   ((a) + (b))
+#define TIMES(a, b) ((a) * (b))
+FOUR_ROWS(sum_f32, ADD, 0)
+FOUR_ROWS(prod_f32, TIMES, 1)
+FOUR_PLAIN_ROWS(sum_f64, double, double, ADD, 0)
+FOUR_PLAIN_ROWS(prod_f64, double, double, TIMES, 1)
+FOUR_PLAIN_ROWS(sum_i64, int64_t, uint64_t, ADD, 0)
+FOUR_PLAIN_ROWS(prod_i64, int64_t, uint64_t, TIMES, 1)
+SCAN(sum_f32, float, double, ADD, 0)
+SCAN(sum_f64, double, double, ADD, 0)
+SCAN(sum_i64, int64_t, uint64_t, ADD, 0)
+SCAN(prod_f32, float, double, TIMES, 1)
+SCAN(prod_f64, double, double, TIMES, 1)
+SCAN(prod_i64, int64_t, uint64_t, TIMES, 1)
+
+#define ENTRY(NAME)                                                                                \
+  { rows_##NAME, columns_##NAME }
+extern const lt_Scan LT_FOR_ISA(lt_scans)[2][3];
+const lt_Scan LT_FOR_ISA(lt_scans)[2][3] = {
+    {ENTRY(sum_f32), ENTRY(sum_f64), ENTRY(sum_i64)},
+    {ENTRY(prod_f32), ENTRY(prod_f64), ENTRY(prod_i64)},
+};
