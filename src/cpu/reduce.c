@@ -15,7 +15,7 @@
 
 #define PIECE   65536 /* elements of a piece of a long fold */
 #define RESULTS 4096  /* largest number of results of a fold that is split into pieces */
-#define SOME    2048  /* elements converted together; at least LT_FOLD_WIDTH */
+#define SOME    2048  /* numbers in float64 converted together; at least LT_FOLD_WIDTH */
 
 /* ---- loops over elements of any dtype -------------------------------------------------------- */
 
@@ -47,11 +47,12 @@ static void run_rows(Folded f, const char *x, int64_t rows, int64_t n, char *out
   }
   double some[SOME], both[2], state; /* room for any type */
   size_t to = lt_dtype_size(f.f->to);
-  int64_t together = n < SOME ? SOME / n : 1;
+  int64_t room = (int64_t)(sizeof some / lt_dtype_size(f.f->from));
+  int64_t together = n < room ? room / n : 1;
   for (int64_t r = 0, m; r < rows && !lt_stopped(); r += m, out += (size_t)m * to) {
     m = rows - r < together ? rows - r : together;
-    for (int64_t i = 0; i < m * n; i += SOME) {
-      int64_t w = m * n - i < SOME ? m * n - i : SOME;
+    for (int64_t i = 0; i < m * n; i += room) {
+      int64_t w = m * n - i < room ? m * n - i : room;
       lt_vector_load(f.f->from, w, some, f.dtype, x, (int64_t)size_of(f));
       x += (size_t)w * size_of(f);
       loops_of(f)->rows(some, m, m > 1 ? n : w, i ? (char *)&state : out);
@@ -70,8 +71,9 @@ static void run_columns(Folded f, const char *x, int64_t n, int64_t stride, int6
   }
   double some[SOME], both[2 * LT_FOLD_WIDTH], more[LT_FOLD_WIDTH];
   size_t from = lt_dtype_size(f.f->from);
+  int64_t together = (int64_t)(sizeof some / from) / width;
   for (int64_t i = 0, m; i < n; i += m) {
-    m = n - i < SOME / width ? n - i : SOME / width;
+    m = n - i < together ? n - i : together;
     for (int64_t k = 0; k < m; k++)
       lt_vector_load(f.f->from, width, (char *)some + (size_t)(k * width) * from, f.dtype,
                      x + (size_t)((i + k) * stride) * size_of(f), (int64_t)size_of(f));

@@ -321,8 +321,8 @@ static void sums_do_not_depend_on_threads(void) {
 
 /* Elements of 16-bit floats and small integers are converted in parts. */
 static void small_dtypes_are_reduced_in_parts(void) {
-  static const int64_t shapes[][3] = {{1, 1, 9000}, {1, 9000, 1}, {3, 2049, 1}, {2, 700, 37},
-                                      {2, 3, 600},  {1, 90, 515}, {5, 2047, 1}, {1, 40, 4099}};
+  static const int64_t shapes[][3] = {{1, 1, 9000}, {1, 9000, 1}, {3, 4097, 1}, {2, 700, 37},
+                                      {2, 3, 600},  {1, 90, 515}, {5, 2049, 1}, {1, 40, 4099}};
   static const lt_Dtype dtypes[] = {LT_float16, LT_bfloat16, LT_int8, LT_uint8, LT_int16, LT_int32};
   static const lt_OpId ops[] = {LT_OP_sum, LT_OP_amax, LT_OP_amin, LT_OP_mean};
   for (size_t k = 0; k < sizeof dtypes / sizeof *dtypes; k++)
