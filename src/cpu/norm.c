@@ -1,10 +1,13 @@
 /* norm.c: layer norm (Ba, Kiros and Hinton 2016) and its gradients. Rows are the last dimensions;
- * float16 and bfloat16 are computed in float32. The gradients of weight and bias are summed over a
+ * float16 and bfloat16 are computed in float32: rows of at most SOME elements are converted one
+ * after another, so that they stay in the cache. The gradients of weight and bias are summed over a
  * fixed number of pieces of rows, which are then added in order, so that they do not depend on the
  * number of threads. */
 #include "kernel_support.h"
 #include "rows.h"
+#include "vector.h"
 
+#define SOME   4096
 #define PIECES 16 /* largest number of partial sums for the gradients of weight and bias */
 
 /* Returns an optional argument as a contiguous tensor, NULL if it is not given; sets *ok to false
@@ -29,6 +32,7 @@ typedef struct Work {
   void *y, *mean, *rstd, *part; /* backward: y is the input's gradient, part the partial sums */
   double eps;
   int64_t rows, n, pieces;
+  lt_Dtype dtype; /* of x and y; the others have the working dtype */
 } Work;
 
 #define NORM(T, F)                                                                                 \
@@ -70,13 +74,28 @@ typedef struct Work {
 NORM(float, f32)
 NORM(double, f64)
 
+/* Processes rows from..to of float16 or bfloat16. */
+static void forward_half(void *context, int64_t from, int64_t to) {
+  const Work *k = context;
+  float row[SOME];
+  int64_t size = (int64_t)lt_dtype_size(k->dtype);
+  for (int64_t i = from; i < to; i++) {
+    lt_vector_load(LT_float32, k->n, row, k->dtype, (const char *)k->x + i * k->n * size, size);
+    lt_rows()->layer_norm_f32(row, k->w, k->b, (float)k->eps, k->n, row, (float *)k->mean + i,
+                              (float *)k->rstd + i);
+    lt_vector_store(LT_float32, k->n, k->dtype, (char *)k->y + i * k->n * size, size, row);
+  }
+}
+
 bool lt_cpu__layer_norm(lt_Call *c) {
   lt_Tensor *self = lt_in(c, 0);
   lt_Dtype work = lt_work_dtype(self->dtype);
+  int64_t n = row_size(self, c->arg[1].i);
+  lt_Dtype dtype = work == LT_float32 && n <= SOME ? self->dtype : work;
   bool ok = true;
-  lt_Tensor *x = lt_as_contiguous(self, work), *w = optional(c, 2, work, &ok),
+  lt_Tensor *x = lt_as_contiguous(self, dtype), *w = optional(c, 2, work, &ok),
             *b = optional(c, 3, work, &ok);
-  lt_Tensor *y = lt_output_open(c->out[0], work), *mean = lt_output_open(c->out[1], work);
+  lt_Tensor *y = lt_output_open(c->out[0], dtype), *mean = lt_output_open(c->out[1], work);
   lt_Tensor *rstd = lt_output_open(c->out[2], work);
   ok = ok && x && y && mean && rstd;
   if (ok) {
@@ -88,8 +107,12 @@ bool lt_cpu__layer_norm(lt_Call *c) {
               .rstd = data(rstd),
               .eps = c->arg[4].f,
               .rows = mean->numel,
-              .n = row_size(self, c->arg[1].i)};
-    lt_share(2 * k.rows * k.n, k.rows, work == LT_float64 ? forward_f64 : forward_f32, &k);
+              .n = n,
+              .dtype = dtype};
+    lt_RangeFn range = dtype != work        ? forward_half
+                       : work == LT_float64 ? forward_f64
+                                            : forward_f32;
+    lt_share(2 * k.rows * k.n, k.rows, range, &k);
   }
   lt_release(x);
   lt_release(w);

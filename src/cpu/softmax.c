@@ -1,10 +1,12 @@
 /* softmax.c: softmax and log_softmax along a dimension, and their gradients: by rows if the
- * dimension is the last, else by blocks of columns. float16 and bfloat16 are computed in
- * float32. */
+ * dimension is the last, else by blocks of columns. float16 and bfloat16 are computed in float32:
+ * rows of at most SOME elements are converted a few at a time, so that they stay in the cache. */
 #include "kernel_support.h"
 #include "rows.h"
+#include "vector.h"
 
 #define WIDTH 128
+#define SOME  4096
 
 /* The arguments of a call: rows, or blocks of `width` columns. */
 typedef struct Work {
@@ -13,6 +15,7 @@ typedef struct Work {
   lt_Lines l;
   int64_t blocks, width;
   bool log;
+  lt_Dtype dtype; /* of all three */
 } Work;
 
 /* Defines the functions that process rows, or blocks of columns, from..to. */
@@ -53,18 +56,48 @@ typedef struct Work {
 SOFTMAX(float, f32)
 SOFTMAX(double, f64)
 
+/* Processes rows from..to of float16 or bfloat16. */
+static void half_rows(void *context, int64_t from, int64_t to) {
+  const Work *w = context;
+  const lt_RowKernels *k = lt_rows();
+  float x[SOME], g[SOME];
+  int64_t n = w->l.n, together = SOME / n, size = (int64_t)lt_dtype_size(w->dtype);
+  for (int64_t r = from, m; r < to && !lt_stopped(); r += m) {
+    m = to - r < together ? to - r : together;
+    int64_t at = r * n * size;
+    lt_vector_load(LT_float32, m * n, x, w->dtype, (const char *)w->x + at, size);
+    if (w->g) {
+      lt_vector_load(LT_float32, m * n, g, w->dtype, (const char *)w->g + at, size);
+      k->softmax_backward_f32(g, x, x, m, n, w->log);
+    } else {
+      k->softmax_f32(x, x, m, n, w->log);
+    }
+    lt_vector_store(LT_float32, m * n, w->dtype, (char *)w->y + at, size, x);
+  }
+}
+
+/* Returns the dtype in which a result is computed: that of `out` if its rows are converted a few at
+ * a time. */
+static lt_Dtype dtype_for(const lt_Tensor *out, int dim) {
+  lt_Lines l = lt_lines(out->ndim, out->shape, dim);
+  bool half = out->dtype == LT_float16 || out->dtype == LT_bfloat16;
+  return half && l.inner == 1 && l.n <= SOME ? out->dtype : lt_work_dtype(out->dtype);
+}
+
 /* Computes y (backward: from g and the result x). All tensors are contiguous and of one dtype. An
  * exponential counts as several elements of work. */
 static void run(lt_Tensor *x, lt_Tensor *g, lt_Tensor *y, int dim, bool log) {
   Work w = {.x = lt_tensor_data(x),
             .g = g ? lt_tensor_data(g) : NULL,
             .y = lt_tensor_data(y),
-            .log = log};
+            .log = log,
+            .dtype = y->dtype};
   w.l = lt_lines(y->ndim, y->shape, dim);
   w.width = w.l.inner < WIDTH ? w.l.inner : WIDTH;
   w.blocks = (w.l.inner + w.width - 1) / w.width;
   bool wide = y->dtype == LT_float64;
   lt_RangeFn range = g ? (wide ? backward_f64 : backward_f32) : wide ? forward_f64 : forward_f32;
+  if (lt_work_dtype(y->dtype) != y->dtype) range = half_rows;
   lt_share((g ? 2 : 4) * y->numel, w.l.outer * w.blocks, range, &w);
 }
 
@@ -74,7 +107,7 @@ static bool forward(lt_Call *c, bool log) {
   int dim = lt_arg_dim(c, 1, self);
   if (dim < 0) return false;
   if (out->numel == 0) return true;
-  lt_Dtype work = lt_work_dtype(out->dtype);
+  lt_Dtype work = dtype_for(out, dim);
   lt_Tensor *x = lt_as_contiguous(self, work), *y = x ? lt_output_open(out, work) : NULL;
   if (y) run(x, NULL, y, dim, log);
   lt_release(x);
@@ -87,7 +120,7 @@ static bool backward(lt_Call *c, bool log) {
   int dim = lt_arg_dim(c, 2, result);
   if (dim < 0) return false;
   if (out->numel == 0) return true;
-  lt_Dtype work = lt_work_dtype(out->dtype);
+  lt_Dtype work = dtype_for(out, dim);
   lt_Tensor *g = lt_as_contiguous(grad, work), *y = lt_as_contiguous(result, work);
   lt_Tensor *dx = g && y ? lt_output_open(out, work) : NULL;
   if (dx) run(y, g, dx, dim, log);
