@@ -9,6 +9,7 @@
 #include "rows.h"
 
 #define PIECE  16384 /* elements of a piece of a row */
+#define SOME   128   /* rows of logsumexp that are processed together */
 #define NARROW 32    /* fewer columns are copied to rows if a term calls a function */
 
 /* Returns self with the dims of mask as one line; the caller releases it. NULL with the error set
@@ -153,6 +154,34 @@ static bool centered_rows(Centered *c) {
   return true;
 }
 
+/* logsumexp of rows, by the loops of softmax; a row for which they give NaN, which may also be that
+ * of infinities, is computed again. */
+#define LOG_SUMS(T, F)                                                                             \
+  static void log_sums_##F(void *context, int64_t from, int64_t to) {                              \
+    const Centered *c = context;                                                                   \
+    const T *x = (const T *)(const void *)c->x;                                                    \
+    T *out = (T *)(void *)c->out, peak[SOME], log_sum[SOME], state[3];                             \
+    int64_t n = c->l.n;                                                                            \
+    for (int64_t r = from, m; r < to && !lt_stopped(); r += m) {                                   \
+      m = to - r < SOME ? to - r : SOME;                                                           \
+      lt_rows()->log_sums_##F(x + r * n, m, n, peak, log_sum);                                     \
+      for (int64_t k = 0; k < m; k++) {                                                            \
+        out[r + k] = peak[k] + log_sum[k];                                                         \
+        if (log_sum[k] == log_sum[k]) continue;                                                    \
+        c->f->row(x + (r + k) * n, n, state);                                                      \
+        c->f->finish(state, c->a, out + r + k);                                                    \
+      }                                                                                            \
+    }                                                                                              \
+  }
+LOG_SUMS(float, f32)
+LOG_SUMS(double, f64)
+
+static bool log_sums(Centered *c) {
+  bool wide = c->to == sizeof(double);
+  lt_share(4 * c->l.outer * c->l.n, c->l.outer, wide ? log_sums_f64 : log_sums_f32, c);
+  return true;
+}
+
 static bool centered_columns(const Centered *c) {
   int64_t count = c->l.outer * ((c->l.inner + LT_CENTERED_WIDTH - 1) / LT_CENTERED_WIDTH);
   LT_IN_TEAM(lt_team(c->l.outer * c->l.n * c->l.inner, count), count,
@@ -183,7 +212,8 @@ bool lt_reduce_centered(const lt_ReductionCall *r, lt_Tensor *self, lt_Tensor *o
     Centered c = {.f = f, .l = l, .x = lt_tensor_data(x), .out = lt_tensor_data(y), .a = r->a};
     c.from = lt_dtype_size(f->from);
     c.to = lt_dtype_size(f->to);
-    ok = l.inner > 1 ? centered_columns(&c) : centered_rows(&c);
+    bool softmax = r->id == LT_REDUCTION_logsumexp && l.n > 0 && l.n <= PIECE;
+    ok = l.inner > 1 ? centered_columns(&c) : softmax ? log_sums(&c) : centered_rows(&c);
   }
   lt_release(x);
   return lt_output_close(out, y) && ok && lt_check_interrupt();
