@@ -18,11 +18,12 @@ def vectors(name, lua, python, sizes=(1, 100, 10**4, 10**6, 10**7), kind="randn"
             "x, y = torch.%s(%d), torch.%s(%d)" % (kind, n, kind, n), moved=4 * n * tensors)
 
 
-def matrices(name, lua, python, shape=(4096, 1024), tensors=0):
+def matrices(name, lua, python, shape=(4096, 1024), dtype="float32", tensors=0):
     """A row for a tensor x; `tensors`: how many of its size are read and written at least."""
     size = ", ".join(map(str, shape))
     row("%s, %s" % (name, " x ".join(map(str, shape))), lua, python,
-        "local x = lt.randn(%s)" % size, "x = torch.randn(%s)" % size,
+        "local x = lt.randn(%s):to('%s')" % (size, dtype),
+        "x = torch.randn(%s).to(torch.%s)" % (size, dtype),
         moved=4 * math.prod(shape) * tensors)
 
 
@@ -100,6 +101,16 @@ for n, c in ((64, 10), (768, 65), (4096, 1000)):
     row("cross entropy, %d x %d" % (n, c), "F.cross_entropy(x, t)", "F.cross_entropy(x, t)",
         "local x, t = lt.randn(%d, %d), lt.randint(1, %d, {%d})" % (n, c, c, n),
         "x, t = torch.randn(%d, %d), torch.randint(0, %d, (%d,))" % (n, c, c, n))
+    row("cross entropy, %d x %d, with gradient" % (n, c), "F.cross_entropy(x, t):backward()",
+        "F.cross_entropy(x, t).backward()",
+        "local x, t = lt.randn(%d, %d):requires_grad_(), lt.randint(1, %d, {%d})" % (n, c, c, n),
+        "x, t = torch.randn(%d, %d).requires_grad_(), torch.randint(0, %d, (%d,))" % (n, c, c, n))
+matrices("softmax of columns", "x:softmax(1)", "x.softmax(0)", (1000, 1000))
+matrices("softmax of bfloat16", "x:softmax(-1)", "x.softmax(-1)", (1000, 1000), "bfloat16")
+matrices("sum of rows of bfloat16", "x:sum(-1)", "x.sum(-1)", (1000, 1000), "bfloat16")
+matrices("logsumexp of rows", "x:logsumexp(-1)", "x.logsumexp(-1)", (64, 10))
+matrices("cumprod of rows", "x:cumprod(-1)", "x.cumprod(-1)", (1000, 1000))
+matrices("largest of rows", "x:amax(-1)", "x.amax(-1)", (1000, 1000))
 
 # layout and indices
 matrices("transposed copy", "x:t():contiguous()", "x.t().contiguous()", (1000, 1000), tensors=2)
