@@ -126,8 +126,8 @@ LT_MATHS float lt_expf(float x, bool near) {
   return x < -104.0f ? 0.0f : y;
 }
 
-/* Returns e^x for x <= 0 and NaN, with the bits of lt_expf. The power is computed times 2^64, so that
- * it is no denormal number. */
+/* Returns e^x for x <= 0 and NaN, with the bits of lt_expf. The power is computed times 2^64, so
+ * that it is no denormal number. */
 LT_MATHS float lt_exp_belowf(float x) {
   x = x < -104.0f ? -104.0f : x;
   lt_Exp e = lt_exp_split_less(x, -64);

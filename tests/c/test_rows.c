@@ -1,5 +1,5 @@
-/* test_rows.c: softmax, layer norm, nll loss, cross entropy and a step of Adam against their formulas in double,
- * over dtypes, layouts and lengths that do and do not fill vectors. */
+/* test_rows.c: softmax, layer norm, nll loss, cross entropy and a step of Adam against their
+ * formulas in double, over dtypes, layouts and lengths that do and do not fill vectors. */
 #include "maths_float32.h"
 #include "tensors.h"
 

@@ -3,8 +3,8 @@
  *   S            suffix of the functions' names
  *   FROM, T      the types of elements and states; LT_FROM, LT_TO their dtypes
  *   V, LANES, LANES_N, LANES_ALL, LANES_JOIN, OPEN, LOAD, MASK, MASK_ANY, for floats: vectors and
- *                lanes of T, their number and functions (lanes.h), how they are loaded from elements
- *                and states, and the result of comparing vectors
+ *                lanes of T, their number and functions (lanes.h), how they are loaded from
+ *                elements and states, and the result of comparing vectors
  *   ON_<RULE>    (x): x if rows of this rule are defined for the type, else nothing
  *   ROW_FOLD, ROW_FOLD_WIDE   LOOPS if rows of this kind are, else NOTHING
  *   ENTRY_FOLD, ENTRY_FOLD_WIDE   likewise ENTRY or NOTHING

@@ -75,8 +75,8 @@ LT_LANES DV DV_OF_FLOATS(const float *x) {
 /* Selects the bits of b where mask k is set, else those of a. */
 #define LT_CHOOSE(V, M, k, a, b) ((V)(((M)(b) & (k)) | ((M)(a) & ~(k))))
 
-/* Select b where it is larger (LEAST: smaller), else a, also where a or b is NaN. One instruction on
- * x86. */
+/* Select b where it is larger (LEAST: smaller), else a, also where a or b is NaN. One instruction
+ * on x86. */
 #if defined __AVX512F__
 #define FV_PEAK(a, b)  ((FV)_mm512_max_ps((__m512)(b), (__m512)(a)))
 #define DV_PEAK(a, b)  ((DV)_mm512_max_pd((__m512d)(b), (__m512d)(a)))
