@@ -1,75 +1,17 @@
 /* copy.c: copies elements of one dtype as bytes between any layouts, and fills memory with one
- * element.
+ * element, by the loops of moves.h.
  *
  * There are three methods: dense to dense is memcpy; a transposition is split into square tiles, so
  * that both sides use whole cache lines; everything else is copied row by row. */
 #include "cpu.h"
+#include "moves.h"
+#include "positions.h"
 #include "kernel_support.h"
 
-#define TILE 32 /* elements: tiles of both sides fit the first cache */
-
-/* Define the loops for elements of 1, 2, 4, 8 or 16 bytes: to[i * to_stride] = from[i *
- * from_stride] for i < n, strides in bytes; a fill with one element; a transposed tile. */
-#define MOVE(type)                                                                                 \
-  static void move_##type(int64_t n, char *to, int64_t to_stride, const char *from,                \
-                          int64_t from_stride) {                                                   \
-    for (int64_t i = 0; i < n; i++)                                                                \
-      *(type *)(to + i * to_stride) = *(const type *)(from + i * from_stride);                     \
-  }                                                                                                \
-  static void splat_##type(int64_t n, char *to, const char *from) {                                \
-    const type value = *(const type *)from;                                                        \
-    type *out = (type *)to;                                                                        \
-    for (int64_t i = 0; i < n; i++) out[i] = value;                                                \
-  }                                                                                                \
-  static void tile_##type(int64_t rows, int64_t columns, char *to, int64_t to_stride,              \
-                          const char *from, int64_t from_stride) {                                 \
-    for (int64_t i = 0; i < rows; i++) {                                                           \
-      type *out = (type *)(to + i * to_stride);                                                    \
-      const char *in = from + i * (int64_t)sizeof(type);                                           \
-      for (int64_t j = 0; j < columns; j++) out[j] = *(const type *)(in + j * from_stride);        \
-    }                                                                                              \
-  }
-/* The bytes of elements of any type. */
-typedef uint8_t __attribute__((may_alias)) bytes1;
-typedef uint16_t __attribute__((may_alias)) bytes2;
-typedef uint32_t __attribute__((may_alias)) bytes4;
-typedef uint64_t __attribute__((may_alias)) bytes8;
-typedef struct bytes16 {
-  bytes8 half[2];
-} __attribute__((may_alias)) bytes16;
-MOVE(bytes1)
-MOVE(bytes2)
-MOVE(bytes4)
-MOVE(bytes8)
-MOVE(bytes16)
-
-typedef struct Mover {
-  void (*move)(int64_t n, char *to, int64_t to_stride, const char *from, int64_t from_stride);
-  void (*splat)(int64_t n, char *to, const char *from);
-  /* Copies a tile: the rows of `to` and the columns of `from` are dense. */
-  void (*tile)(int64_t rows, int64_t columns, char *to, int64_t to_stride, const char *from,
-               int64_t from_stride);
-} Mover;
-
-static const Mover *mover(int64_t size) {
-  static const Mover by_size[] = {{move_bytes1, splat_bytes1, tile_bytes1},
-                                  {move_bytes2, splat_bytes2, tile_bytes2},
-                                  {move_bytes4, splat_bytes4, tile_bytes4},
-                                  {move_bytes8, splat_bytes8, tile_bytes8},
-                                  {move_bytes16, splat_bytes16, tile_bytes16}};
-  return &by_size[size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : size == 8 ? 3 : 4];
-}
-
-/* Copies one row of n elements. */
-static void copy_row(const Mover *m, int64_t size, int64_t n, char *to, int64_t to_stride,
-                     const char *from, int64_t from_stride) {
-  if (to_stride == size && from_stride == size && n * size >= 64)
-    memcpy(to, from, (size_t)(n * size));
-  else if (to_stride == size && from_stride == 0)
-    m->splat(n, to, from);
-  else
-    m->move(n, to, to_stride, from, from_stride);
-}
+enum {
+  TILE = 32,        /* elements: tiles of both sides fit the first cache */
+  AT_ONCE = 1 << 14 /* elements of a piece of several rows */
+};
 
 /* ---- the loop's outer dimensions, as one list of pieces -------------------------------------- */
 
@@ -94,14 +36,12 @@ static Pieces pieces_without(const lt_Loop *l, unsigned mask) {
   return p;
 }
 
-/* Computes the offsets of piece i in the output and the input. */
-static void piece_offsets(const Pieces *p, int64_t i, int64_t *to, int64_t *from) {
+/* Computes the offsets in the output and the input of the piece with these coordinates. */
+static void piece_offsets(const Pieces *p, const int64_t *at, int64_t *to, int64_t *from) {
   *to = *from = 0;
-  for (int d = p->ndim - 1; d >= 0; d--) {
-    int64_t at = i % p->shape[d];
-    i /= p->shape[d];
-    *to += at * p->strides[0][d];
-    *from += at * p->strides[1][d];
+  for (int d = 0; d < p->ndim; d++) {
+    *to += at[d] * p->strides[0][d];
+    *from += at[d] * p->strides[1][d];
   }
 }
 
@@ -126,51 +66,86 @@ static void copy_dense(const lt_Loop *l, int64_t size) {
              dense_pieces(l, bytes, first, last));
 }
 
-/* Copies pieces of rows along the last dimension: each row is split into `cuts` pieces of `cut`
- * elements. */
-static void row_pieces(const lt_Loop *l, int64_t size, const Pieces *p, int64_t cut, int64_t cuts,
-                       int64_t first, int64_t last) {
+/* Copies pieces of the only dimension, of AT_ONCE elements. */
+static void row_pieces(const lt_Loop *l, int64_t size, int64_t first, int64_t last) {
   const lt_Operand *to = &l->operand[0], *from = &l->operand[1];
-  const Mover *m = mover(size);
-  int64_t row = l->shape[l->ndim - 1], to_step = to->strides[l->ndim - 1],
-          from_step = from->strides[l->ndim - 1];
+  int64_t to_step = to->strides[0], from_step = from->strides[0];
   for (int64_t i = first; i < last && !lt_stopped(); i++) {
-    int64_t a, b, start = i % cuts * cut;
-    piece_offsets(p, i / cuts, &a, &b);
-    copy_row(m, size, row - start < cut ? row - start : cut, to->data + a + start * to_step,
-             to_step, from->data + b + start * from_step, from_step);
+    int64_t start = i * AT_ONCE, left = l->shape[0] - start;
+    lt_mover(size)->move(left < AT_ONCE ? left : AT_ONCE, to->data + start * to_step, to_step,
+                         from->data + start * from_step, from_step);
+  }
+}
+
+/* Copies pieces of `height` rows along the last dimension; each piece of `p` has `cuts` of them. */
+static void plane_pieces(const lt_Loop *l, int64_t size, const Pieces *p, int64_t height,
+                         int64_t cuts, int64_t first, int64_t last) {
+  int inner = l->ndim - 1;
+  const lt_Operand *to = &l->operand[0], *from = &l->operand[1];
+  const int64_t to_strides[] = {to->strides[inner], to->strides[inner - 1]};
+  const int64_t from_strides[] = {from->strides[inner], from->strides[inner - 1]};
+  int64_t at[LT_MAX_DIMS], rows = l->shape[inner - 1], cut = first % cuts;
+  lt_position_at(p->ndim, p->shape, first / cuts, at);
+  for (int64_t i = first; i < last && !lt_stopped(); i++) {
+    int64_t a, b, start = cut * height, left = rows - start;
+    piece_offsets(p, at, &a, &b);
+    lt_mover(size)->plane(left < height ? left : height, l->shape[inner],
+                          to->data + a + start * to_strides[1], to_strides,
+                          from->data + b + start * from_strides[1], from_strides);
+    if (++cut < cuts) continue;
+    cut = 0;
+    lt_position_advance(p->ndim, p->shape, at, 1);
   }
 }
 
 static void copy_rows(const lt_Loop *l, int64_t size) {
-  Pieces p = pieces_without(l, 1u << (l->ndim - 1));
-  /* A single long row is split, so that all threads have work. */
-  int64_t row = l->shape[l->ndim - 1], cut = p.count == 1 ? LT_GRAIN : row;
-  int64_t cuts = (row + cut - 1) / cut, total = p.count * cuts;
-  LT_IN_TEAM(lt_team(l->numel, total), total, row_pieces(l, size, &p, cut, cuts, first, last));
+  int64_t row = l->shape[l->ndim - 1];
+  if (l->ndim == 1) {
+    int64_t total = (row + AT_ONCE - 1) / AT_ONCE;
+    LT_IN_TEAM(lt_team(row, total), total, row_pieces(l, size, first, last));
+    return;
+  }
+  Pieces p = pieces_without(l, 3u << (l->ndim - 2));
+  int64_t height = row < AT_ONCE ? AT_ONCE / row : 1, rows = l->shape[l->ndim - 2];
+  int64_t cuts = (rows + height - 1) / height, total = p.count * cuts;
+  LT_IN_TEAM(lt_team(l->numel, total), total, plane_pieces(l, size, &p, height, cuts, first, last));
 }
 
-/* Copies tiles of the dimensions `other` (down) and the last (across). */
-static void tile_pieces(const lt_Loop *l, int64_t size, int other, const Pieces *p, int64_t first,
-                        int64_t last) {
+/* How the dimensions `other` (down) and the last (across) are split into tiles. */
+typedef struct Tiling {
+  int other;
+  int64_t height, width; /* of a tile */
+  int64_t down, across;  /* number of tiles */
+} Tiling;
+
+/* Copies tiles. */
+static void tile_pieces(const lt_Loop *l, int64_t size, const Tiling *t, const Pieces *p,
+                        int64_t first, int64_t last) {
   const lt_Operand *to = &l->operand[0], *from = &l->operand[1];
-  const Mover *m = mover(size);
-  int64_t rows = l->shape[other], columns = l->shape[l->ndim - 1];
-  int64_t down = (rows + TILE - 1) / TILE, across = (columns + TILE - 1) / TILE;
+  int64_t rows = l->shape[t->other], columns = l->shape[l->ndim - 1], at[LT_MAX_DIMS];
+  int64_t to_stride = to->strides[t->other], from_stride = from->strides[l->ndim - 1];
   for (int64_t i = first; i < last && !lt_stopped(); i++) {
-    int64_t a, b, r = i / across % down * TILE, c = i % across * TILE;
-    piece_offsets(p, i / (across * down), &a, &b);
-    m->tile(rows - r < TILE ? rows - r : TILE, columns - c < TILE ? columns - c : TILE,
-            to->data + a + r * to->strides[other] + c * size, to->strides[other],
-            from->data + b + r * size + c * from->strides[l->ndim - 1], from->strides[l->ndim - 1]);
+    int64_t a, b, r = i / t->across % t->down * t->height, c = i % t->across * t->width;
+    lt_position_at(p->ndim, p->shape, i / (t->across * t->down), at);
+    piece_offsets(p, at, &a, &b);
+    lt_mover(size)->tile(rows - r < t->height ? rows - r : t->height,
+                         columns - c < t->width ? columns - c : t->width,
+                         to->data + a + r * to_stride + c * size, to_stride,
+                         from->data + b + r * size + c * from_stride, from_stride);
   }
 }
 
+/* Copies in square tiles, or in wider or higher ones if there are few rows or columns. */
 static void copy_transposed(const lt_Loop *l, int64_t size, int other) {
   Pieces p = pieces_without(l, 1u << (l->ndim - 1) | 1u << other);
-  int64_t down = (l->shape[other] + TILE - 1) / TILE,
-          across = (l->shape[l->ndim - 1] + TILE - 1) / TILE, total = p.count * down * across;
-  LT_IN_TEAM(lt_team(l->numel, total), total, tile_pieces(l, size, other, &p, first, last));
+  int64_t rows = l->shape[other], columns = l->shape[l->ndim - 1];
+  Tiling t = {.other = other, .height = rows, .width = columns};
+  if (rows >= TILE) t.height = columns < TILE ? TILE * TILE / columns : TILE;
+  if (columns >= TILE) t.width = rows < TILE ? TILE * TILE / rows : TILE;
+  t.down = (rows + t.height - 1) / t.height;
+  t.across = (columns + t.width - 1) / t.width;
+  int64_t total = p.count * t.down * t.across;
+  LT_IN_TEAM(lt_team(l->numel, total), total, tile_pieces(l, size, &t, &p, first, last));
 }
 
 /* Returns the dimension along which the input is dense while the output is dense along the last
@@ -183,6 +158,11 @@ static int transposed_dim(const lt_Loop *l, int64_t size) {
   for (int d = 0; d < last; d++)
     if (l->operand[1].strides[d] == size && l->shape[d] > 1) return d;
   return -1;
+}
+
+bool lt_cpu_copy_rows(const lt_Loop *loop) {
+  copy_rows(loop, (int64_t)lt_dtype_size(loop->operand[0].dtype));
+  return lt_check_interrupt();
 }
 
 bool lt_cpu_copy_same(const lt_Loop *loop) {

@@ -1,67 +1,101 @@
 /* fill.c: tensors generated from a few numbers: _arange, _linspace, _eye, empty. Each element is
  * computed in float64 (integers in int64) from its index alone and rounded once. */
 #include "kernel_support.h"
+#include "moves.h"
+#include "vector.h"
 
 #include <math.h>
 
-/* Returns the tensor to write out's elements to, in float64 or int64; see lt_output_open. */
-static lt_Tensor *wide(lt_Tensor *out) {
-  return lt_output_open(out, lt_dtype_is_float(out->dtype) ? LT_float64 : LT_int64);
+/* The numbers to generate, in index order. */
+typedef struct Numbers {
+  lt_Tensor *out;
+  bool whole; /* int64: first + i * whole_step */
+  int64_t first, whole_step;
+  double start, stop, step, scale; /* float64: scale * (start + i * step), or from the other end */
+  int64_t turn;                    /* elements from this index on are computed from `stop` */
+} Numbers;
+
+/* Generates the float64 elements from..to - 1, which are on one side of `turn`. */
+static void sequence(const Numbers *s, int64_t from, int64_t to, double *values) {
+  bool start = from < s->turn;
+  double index = start ? (double)from : (double)(s->out->numel - 1 - from);
+  lt_moves()->sequence((int)(to - from), values, start ? s->start : s->stop, index, start ? 1 : -1,
+                       start ? s->step : -s->step, s->scale);
+}
+
+/* Generates the elements from..to - 1, converted to the dtype of s->out. */
+static void generate(void *context, int64_t from, int64_t to) {
+  enum { BLOCK = 512 };
+  const Numbers *s = context;
+  lt_Dtype dtype = s->out->dtype, work = s->whole ? LT_int64 : LT_float64;
+  int64_t size = (int64_t)lt_dtype_size(dtype);
+  char *out = lt_tensor_data(s->out);
+  double block[BLOCK];
+  for (int64_t i = from, end; i < to; i = end) {
+    end = to - i < BLOCK ? to : i + BLOCK;
+    if (i < s->turn && end > s->turn) end = s->turn;
+    void *values = dtype == work ? out + i * size : (char *)block;
+    if (s->whole)
+      lt_moves()->count(end - i, values, s->first, s->whole_step, i);
+    else
+      sequence(s, i, end, values);
+    if (values == block) lt_vector_store(work, end - i, dtype, out + i * size, size, values);
+  }
+}
+
+/* Generates all numbers into `out`. */
+static bool run(Numbers *s, lt_Tensor *out) {
+  bool is_complex = lt_dtype_is_complex(out->dtype);
+  s->out = lt_output_open(out, is_complex ? (s->whole ? LT_int64 : LT_float64) : out->dtype);
+  if (s->out) lt_share(out->numel, out->numel, generate, s);
+  return lt_output_close(out, s->out);
 }
 
 bool lt_cpu__arange(lt_Call *c) {
-  lt_Tensor *out = c->out[0], *t = wide(out);
-  if (!t) return false;
-  if (t->dtype == LT_int64) {
-    uint64_t start = (uint64_t)lt_scalar_to_int(c->arg[0].scalar),
-             step = (uint64_t)lt_scalar_to_int(c->arg[2].scalar);
-    int64_t *to = lt_tensor_data(t);
-    for (int64_t i = 0, end; (end = lt_next_chunk(i, t->numel)) > i;)
-      for (; i < end; i++) to[i] = (int64_t)(start + (uint64_t)i * step);
+  lt_Tensor *out = c->out[0];
+  Numbers s = {.whole = !lt_dtype_is_float(out->dtype), .turn = out->numel};
+  if (s.whole) {
+    s.first = lt_scalar_to_int(c->arg[0].scalar);
+    s.whole_step = lt_scalar_to_int(c->arg[2].scalar);
   } else {
     double start = lt_scalar_to_double(c->arg[0].scalar),
            step = lt_scalar_to_double(c->arg[2].scalar);
-    double scale = isinf((double)t->numel * step) ? 2 : 1; /* avoids overflow, as in linspace */
-    start /= scale;
-    step /= scale;
-    double *to = lt_tensor_data(t);
-    for (int64_t i = 0, end; (end = lt_next_chunk(i, t->numel)) > i;)
-      for (; i < end; i++) to[i] = scale * (start + (double)i * step);
+    s.scale = isinf((double)out->numel * step) ? 2 : 1; /* avoids overflow, as in linspace */
+    s.start = start / s.scale;
+    s.step = step / s.scale;
   }
-  return lt_output_close(out, t);
+  return run(&s, out);
 }
 
 /* Computes each half from its own end, so that both ends are exact and the numbers are
  * symmetric. */
 bool lt_cpu__linspace(lt_Call *c) {
-  lt_Tensor *out = c->out[0], *t = lt_output_open(out, LT_float64);
-  if (!t) return false;
+  lt_Tensor *out = c->out[0];
   double start = lt_scalar_to_double(c->arg[0].scalar),
          stop = lt_scalar_to_double(c->arg[1].scalar);
-  int64_t n = t->numel;
-  double scale = isinf(stop - start) ? 2 : 1; /* the difference of the halves does not overflow */
-  start /= scale;
-  stop /= scale;
-  double step = n > 1 ? (stop - start) / (double)(n - 1) : 0, *to = lt_tensor_data(t);
-  for (int64_t i = 0, end; (end = lt_next_chunk(i, n)) > i;)
-    for (; i < end; i++)
-      to[i] =
-          scale * (i < (n + 1) / 2 ? start + (double)i * step : stop - (double)(n - 1 - i) * step);
-  return lt_output_close(out, t);
+  int64_t n = out->numel;
+  Numbers s = {.turn = (n + 1) / 2};
+  s.scale = isinf(stop - start) ? 2 : 1; /* the difference of the halves does not overflow */
+  s.start = start / s.scale;
+  s.stop = stop / s.scale;
+  s.step = n > 1 ? (s.stop - s.start) / (double)(n - 1) : 0;
+  return run(&s, out);
 }
 
-/* Writes the identity matrix as bytes, so that any dtype has the same code. */
+/* Writes rows from..to - 1 of an identity matrix, of any dtype, as bytes. */
+static void identity_rows(void *context, int64_t from, int64_t to) {
+  lt_Tensor *out = context;
+  size_t size = lt_dtype_size(out->dtype), row = (size_t)out->shape[1] * size;
+  char one[16], *at = (char *)lt_tensor_data(out) + (size_t)from * row;
+  if (!lt_scalar_store(lt_scalar_int(1), out->dtype, one)) return; /* 1 fits every dtype */
+  memset(at, 0, (size_t)(to - from) * row);
+  for (int64_t i = from; i < to && i < out->shape[1]; i++, at += row)
+    memcpy(at + (size_t)i * size, one, size);
+}
+
 bool lt_cpu__eye(lt_Call *c) {
   lt_Tensor *out = c->out[0];
-  size_t size = lt_dtype_size(out->dtype);
-  char one[16], *to = lt_tensor_data(out);
-  if (!lt_scalar_store(lt_scalar_int(1), out->dtype, one)) return false;
-  if (out->numel == 0) return true;
-  size_t row = (size_t)out->shape[1] * size;
-  for (int64_t i = 0; i < out->shape[0] && !lt_stopped(); i++) {
-    memset(to + (size_t)i * row, 0, row);
-    if (i < out->shape[1]) memcpy(to + (size_t)i * row + (size_t)i * size, one, size);
-  }
+  if (out->numel > 0) lt_share(out->numel, out->shape[0], identity_rows, out);
   return true;
 }
 

@@ -1,5 +1,7 @@
 /* rearrange.c: ops that copy elements as bytes, for any dtype: cat, triu, tril, flip, roll, and
  * copies. */
+#include "cpu.h"
+#include "opids.h"
 #include "kernel_support.h"
 
 /* ---- cat ------------------------------------------------------------------------------------- */
@@ -101,78 +103,92 @@ bool lt_cpu_tril(lt_Call *c) { return triangle(c, false); }
 
 /* ---- flip, roll ------------------------------------------------------------------------------ */
 
+/* Copies elements whose strides are negative in the dims that are flipped. Neighbouring dims that
+ * are one run of memory are merged. */
 bool lt_cpu_flip(lt_Call *c) {
   lt_Tensor *self = lt_in(c, 0), *out = c->out[0];
   unsigned mask = 0;
   if (c->arg[1].count > 0 && !lt_dims(&c->arg[1], self->ndim, &mask)) return false;
   if (out->numel == 0) return true;
-  int64_t size = (int64_t)lt_dtype_size(out->dtype);
-  lt_Odometer o = {.ndim = self->ndim > 0 ? self->ndim - 1 : 0};
-  const char *from = lt_tensor_data(self);
-  char *to = lt_tensor_data(out);
-  int64_t strides[LT_MAX_DIMS], n = self->ndim ? self->shape[self->ndim - 1] : 1;
+  int64_t size = (int64_t)lt_dtype_size(out->dtype), run = size * out->numel;
+  lt_Loop l = {.op = LT_OP_copy, .inputs = 1, .numel = out->numel};
+  lt_Operand *to = &l.operand[0], *from = &l.operand[1];
+  *to = (lt_Operand){.data = lt_tensor_data(out), .dtype = out->dtype};
+  *from = (lt_Operand){.data = lt_tensor_data(self), .dtype = out->dtype};
   for (int d = 0; d < self->ndim; d++) {
-    strides[d] = self->strides[d] * size;
+    int64_t n = self->shape[d], stride = self->strides[d] * size;
+    run /= n;
+    if (n == 1) continue;
     if (mask >> d & 1) {
-      from += strides[d] * (self->shape[d] - 1);
-      strides[d] = -strides[d];
+      from->data += stride * (n - 1);
+      stride = -stride;
     }
-    o.shape[d] = self->shape[d];
-    o.strides[0][d] = strides[d];
+    bool merged = l.ndim > 0 && from->strides[l.ndim - 1] == stride * n;
+    int k = merged ? l.ndim - 1 : l.ndim++;
+    l.shape[k] = merged ? l.shape[k] * n : n;
+    to->strides[k] = run;
+    from->strides[k] = stride;
   }
-  int64_t step = self->ndim ? strides[self->ndim - 1] : 0;
-  for (int64_t i = 0; i < out->numel / n && !lt_stopped(); i++) {
-    for (int64_t j = 0, end; (end = lt_next_chunk(j, n)) > j; j = end)
-      lt_move(to + (i * n + j) * size, size, from + o.offset[0] + j * step, step, end - j,
-              (size_t)size);
-    lt_odometer_step(&o);
+  if (l.ndim == 0) { /* one element */
+    l.ndim = 1;
+    l.shape[0] = 1;
+    to->strides[0] = from->strides[0] = size;
   }
-  return true;
+  return lt_cpu_copy_rows(&l);
 }
 
-/* Copies n bytes, in pieces between which an interrupt stops it. */
-static void put(char *to, const char *from, size_t n) {
-  for (size_t i = 0; i < n && !lt_stopped(); i += LARGE)
-    memcpy(to + i, from + i, n - i < LARGE ? n - i : LARGE);
+/* Copies the elements first..first + n - 1 of a dim of `from` to those from `at` on of `to`. */
+static bool put_part(lt_Tensor *to, int64_t at, lt_Tensor *from, int64_t first, int64_t n,
+                     int dim) {
+  int64_t shape[LT_MAX_DIMS];
+  memcpy(shape, to->shape, sizeof *shape * (size_t)to->ndim);
+  shape[dim] = n;
+  lt_Tensor *target = lt_geometry(to, at * to->strides[dim], to->ndim, shape, to->strides);
+  lt_Tensor *source = lt_geometry(from, first * from->strides[dim], to->ndim, shape, from->strides);
+  bool ok = target && source && lt_copy_into(target, source, false);
+  lt_release(target);
+  lt_release(source);
+  return ok;
 }
 
-/* Rolls one dimension of contiguous memory. */
-static void roll_lines(const char *from, char *to, lt_Lines l, int64_t shift, size_t size) {
-  shift %= l.n;
-  if (shift < 0) shift += l.n;
-  size_t block = (size_t)l.inner * size, head = (size_t)(l.n - shift) * block,
-         tail = (size_t)shift * block;
-  for (int64_t i = 0; i < l.outer; i++) {
-    const char *x = from + (size_t)i * (head + tail);
-    char *y = to + (size_t)i * (head + tail);
-    put(y, x + head, tail);
-    put(y + tail, x, head);
-  }
+/* Rolls one dim of `from`. */
+static bool roll_dim(lt_Tensor *to, lt_Tensor *from, int dim, int64_t shift) {
+  int64_t n = to->shape[dim];
+  shift %= n;
+  if (shift < 0) shift += n;
+  return put_part(to, shift, from, 0, n - shift, dim) &&
+         (shift == 0 || put_part(to, 0, from, n - shift, shift, dim));
+}
+
+/* Rolls the flattened tensor. */
+static bool roll_flat(lt_Tensor *out, lt_Tensor *self, int64_t shift) {
+  static const int64_t dense[] = {1};
+  lt_Tensor *from = lt_as_contiguous(self, self->dtype), *flat = NULL, *to = NULL;
+  if (from) flat = lt_geometry(from, 0, 1, &out->numel, dense);
+  if (flat) to = lt_geometry(out, 0, 1, &out->numel, dense);
+  bool ok = to && roll_dim(to, flat, 0, shift);
+  lt_release(from);
+  lt_release(flat);
+  lt_release(to);
+  return ok;
 }
 
 /* Rolls one dim after the other, each into a new tensor; without dims, the flattened tensor. */
 bool lt_cpu_roll(lt_Call *c) {
-  lt_Tensor *self = lt_in(c, 0), *out = c->out[0];
+  lt_Tensor *self = lt_in(c, 0), *out = c->out[0], *x = lt_retain(self);
   int dims = c->arg[2].count;
-  if (out->numel == 0) return true;
-  lt_Tensor *x = lt_as_contiguous(self, self->dtype);
-  size_t size = lt_dtype_size(out->dtype);
-  if (x && dims == 0) {
-    roll_lines(lt_tensor_data(x), lt_tensor_data(out), (lt_Lines){1, out->numel, 1},
-               c->arg[1].ints[0], size);
-  } else if (x) {
-    for (int k = 0; k < dims && x; k++) {
-      lt_Tensor *to =
-          k == dims - 1 ? lt_retain(out) : lt_empty(out->dtype, lt_cpu(), out->ndim, out->shape);
-      int dim = lt_dim(c->arg[2].ints[k], out->ndim);
-      if (to)
-        roll_lines(lt_tensor_data(x), lt_tensor_data(to), lt_lines(out->ndim, out->shape, dim),
-                   c->arg[1].ints[k], size);
-      lt_release(x);
-      x = to;
-    }
+  if (out->numel == 0) {
+    lt_release(x);
+    return true;
   }
-  bool ok = x != NULL;
+  bool ok = dims > 0 || roll_flat(out, self, c->arg[1].ints[0]);
+  for (int k = 0; k < dims && ok; k++) {
+    lt_Tensor *to =
+        k == dims - 1 ? lt_retain(out) : lt_empty(out->dtype, lt_cpu(), out->ndim, out->shape);
+    ok = to && roll_dim(to, x, lt_dim(c->arg[2].ints[k], out->ndim), c->arg[1].ints[k]);
+    lt_release(x);
+    x = to;
+  }
   lt_release(x);
   return ok;
 }

@@ -1,7 +1,8 @@
-/* rows.c: returns the tables of loops over rows, planes and keys, folds, attention and Fourier
- * transforms for this CPU, as selected by isa.c. */
+/* rows.c: returns the tables of loops over rows, planes and keys, folds, copies, attention and
+ * Fourier transforms for this CPU, as selected by isa.c. */
 #include "attention.h"
 #include "fft.h"
+#include "moves.h"
 #include "order.h"
 #include "planes.h"
 #include "product.h"
@@ -18,6 +19,7 @@
   extern const lt_PlaneKernels lt_plane_kernels_##isa;                                             \
   extern const lt_ProductLoops lt_product_loops_##isa[2];                                          \
   extern const lt_AttentionKernels lt_attention_kernels_##isa;                                     \
+  extern const lt_Moves lt_moves_##isa;                                                            \
   extern const lt_FftLoops lt_fft_loops_##isa;
 
 TABLES(base)
@@ -79,5 +81,7 @@ const lt_ProductLoops *lt_product_loops(lt_Dtype dtype) {
 }
 
 const lt_AttentionKernels *lt_attention_kernels(void) { return BY_ISA(&lt_attention_kernels); }
+
+const lt_Moves *lt_moves(void) { return BY_ISA(&lt_moves); }
 
 const lt_FftLoops *lt_fft_loops(void) { return BY_ISA(&lt_fft_loops); }

@@ -1,0 +1,130 @@
+/* moves.c: loops that copy and fill elements as bytes, and loops that generate numbers: moves.h. */
+#include "cpu/moves.h"
+#include "cpu/rows.h"
+
+#include <string.h>
+
+/* The bytes of elements of any type. */
+typedef uint8_t __attribute__((may_alias)) bytes1;
+typedef uint16_t __attribute__((may_alias)) bytes2;
+typedef uint32_t __attribute__((may_alias)) bytes4;
+typedef uint64_t __attribute__((may_alias)) bytes8;
+typedef struct bytes16 {
+  bytes8 half[2];
+} __attribute__((may_alias)) bytes16;
+
+/* Transposes 8 x 8 elements of 4 bytes: to[i][j] = from[j][i]. */
+typedef uint32_t Eight __attribute__((vector_size(32), aligned(4), may_alias));
+typedef int32_t Picks __attribute__((vector_size(32)));
+#if defined(__clang__)
+#define PICK(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define PICK(a, b, ...) __builtin_shuffle(a, b, (Picks){__VA_ARGS__})
+#endif
+#define LOWER(a, b)  PICK(a, b, 0, 8, 1, 9, 4, 12, 5, 13)
+#define UPPER(a, b)  PICK(a, b, 2, 10, 3, 11, 6, 14, 7, 15)
+#define LOWER2(a, b) PICK(a, b, 0, 1, 8, 9, 4, 5, 12, 13)
+#define UPPER2(a, b) PICK(a, b, 2, 3, 10, 11, 6, 7, 14, 15)
+#define LOWER4(a, b) PICK(a, b, 0, 1, 2, 3, 8, 9, 10, 11)
+#define UPPER4(a, b) PICK(a, b, 4, 5, 6, 7, 12, 13, 14, 15)
+
+static inline void transpose_8(char *to, int64_t to_stride, const char *from, int64_t from_stride) {
+  Eight r[8], s[8];
+  for (int i = 0; i < 8; i++) r[i] = *(const Eight *)(from + i * from_stride);
+  for (int i = 0; i < 8; i += 2) s[i] = LOWER(r[i], r[i + 1]), s[i + 1] = UPPER(r[i], r[i + 1]);
+  for (int i = 0; i < 8; i += 4) {
+    r[i] = LOWER2(s[i], s[i + 2]), r[i + 1] = UPPER2(s[i], s[i + 2]);
+    r[i + 2] = LOWER2(s[i + 1], s[i + 3]), r[i + 3] = UPPER2(s[i + 1], s[i + 3]);
+  }
+  for (int i = 0; i < 4; i++) {
+    *(Eight *)(to + i * to_stride) = LOWER4(r[i], r[i + 4]);
+    *(Eight *)(to + (i + 4) * to_stride) = UPPER4(r[i], r[i + 4]);
+  }
+}
+
+/* Define the loops for elements of one size. */
+#define MOVE(type)                                                                                 \
+  static inline __attribute__((always_inline)) void row_##type(                                    \
+      int64_t n, char *to, int64_t to_stride, const char *from, int64_t from_stride) {             \
+    const int64_t size = (int64_t)sizeof(type);                                                    \
+    type *restrict out = (type *)to;                                                               \
+    if (to_stride == size && from_stride == size) {                                                \
+      memcpy(to, from, (size_t)(n * size));                                                        \
+    } else if (to_stride == size && from_stride == 0) {                                            \
+      const type value = *(const type *)from;                                                      \
+      for (int64_t i = 0; i < n; i++) out[i] = value;                                              \
+    } else if (to_stride == size && from_stride == -size) {                                        \
+      const type *restrict in = (const type *)from - (n - 1);                                      \
+      for (int64_t i = 0; i < n; i++) out[i] = in[n - 1 - i];                                      \
+    } else if (to_stride == size) {                                                                \
+      for (int64_t i = 0; i < n; i++) out[i] = *(const type *)(from + i * from_stride);            \
+    } else {                                                                                       \
+      for (int64_t i = 0; i < n; i++)                                                              \
+        *(type *)(to + i * to_stride) = *(const type *)(from + i * from_stride);                   \
+    }                                                                                              \
+  }                                                                                                \
+  static void move_##type(int64_t n, char *to, int64_t to_stride, const char *from,                \
+                          int64_t from_stride) {                                                   \
+    row_##type(n, to, to_stride, from, from_stride);                                               \
+  }                                                                                                \
+  /* Rows of up to 64 bytes are copied by loops, without a call of memcpy. */                      \
+  static void plane_##type(int64_t rows, int64_t n, char *to, const int64_t to_strides[2],         \
+                           const char *from, const int64_t from_strides[2]) {                      \
+    const int64_t size = (int64_t)sizeof(type), to_step = to_strides[0],                           \
+                  from_step = from_strides[0];                                                     \
+    if (n * size <= 64 && to_step == size)                                                         \
+      for (int64_t r = 0; r < rows; r++, to += to_strides[1], from += from_strides[1]) {           \
+        type *restrict out = (type *)to;                                                           \
+        for (int64_t i = 0; i < n; i++) out[i] = *(const type *)(from + i * from_step);            \
+      }                                                                                            \
+    else                                                                                           \
+      for (int64_t r = 0; r < rows; r++, to += to_strides[1], from += from_strides[1])             \
+        row_##type(n, to, to_step, from, from_step);                                               \
+  }                                                                                                \
+  static void tile_##type(int64_t rows, int64_t columns, char *to, int64_t to_stride,              \
+                          const char *from, int64_t from_stride) {                                 \
+    const int64_t size = (int64_t)sizeof(type);                                                    \
+    int64_t done = 0;                                                                              \
+    if (size == 4)                                                                                 \
+      for (; done + 8 <= rows; done += 8) {                                                        \
+        char *out = to + done * to_stride;                                                         \
+        const char *in = from + done * size;                                                       \
+        int64_t j = 0;                                                                             \
+        for (; j + 8 <= columns; j += 8)                                                           \
+          transpose_8(out + j * size, to_stride, in + j * from_stride, from_stride);               \
+        for (int k = 0; k < 8; k++)                                                                \
+          for (int64_t i = j; i < columns; i++)                                                    \
+            *(type *)(out + k * to_stride + i * size) =                                            \
+                *(const type *)(in + k * size + i * from_stride);                                  \
+      }                                                                                            \
+    for (int64_t i = done; i < rows; i++) {                                                        \
+      type *out = (type *)(to + i * to_stride);                                                    \
+      const char *in = from + i * size;                                                            \
+      for (int64_t j = 0; j < columns; j++) out[j] = *(const type *)(in + j * from_stride);        \
+    }                                                                                              \
+  }
+MOVE(bytes1)
+MOVE(bytes2)
+MOVE(bytes4)
+MOVE(bytes8)
+MOVE(bytes16)
+
+static void sequence(int n, double *restrict out, double base, double index, double by, double step,
+                     double scale) {
+  _Pragma("omp simd")
+  for (int k = 0; k < n; k++) out[k] = scale * (base + (index + by * (double)k) * step);
+}
+
+static void count(int64_t n, int64_t *out, int64_t first, int64_t step, int64_t index) {
+  uint64_t next = (uint64_t)first + (uint64_t)index * (uint64_t)step;
+  for (int64_t i = 0; i < n; i++, next += (uint64_t)step) out[i] = (int64_t)next;
+}
+
+#define MOVER(type)                                                                                \
+  { move_##type, plane_##type, tile_##type }
+extern const lt_Moves LT_FOR_ISA(lt_moves);
+const lt_Moves LT_FOR_ISA(lt_moves) = {
+    .mover = {MOVER(bytes1), MOVER(bytes2), MOVER(bytes4), MOVER(bytes8), MOVER(bytes16)},
+    .sequence = sequence,
+    .count = count,
+};

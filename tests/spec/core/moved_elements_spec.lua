@@ -1,0 +1,129 @@
+--- Ops that only move elements, or generate numbers from their indices, against loops in Lua: every
+--- size of an element, sizes around the ends of vectors and tiles, and several threads.
+
+local devices = require "device_support"
+devices.elsewhere("core/moved_elements", _ENV) -- and here
+local accelerated = os.getenv "LUTRA_EMULATE" or os.getenv "LUTRA_TEST_GPU"
+local device = accelerated and "cuda" or "cpu"
+
+local lt = require "lutra"
+
+local DTYPES = {"uint8", "int16", "float32", "int64", "complex128"}
+local SHAPES = {{1, 1}, {3, 5}, {9, 17}, {33, 8}, {2, 71}, {70, 3}, {64, 65}}
+
+-- A matrix of different small numbers, dense or the transpose of a dense one.
+local function matrix(n, m, dtype, transposed)
+  local x = lt.arange(n * m, {device = device}):remainder(127)
+  x = transposed and x:view(m, n):t() or x:view(n, m)
+  return x:to(dtype)
+end
+
+-- Calls f(x, values, n, m) for every dtype, shape and layout.
+local function each_matrix(f)
+  for _, dtype in ipairs(DTYPES) do
+    for _, shape in ipairs(SHAPES) do
+      for _, transposed in ipairs{false, true} do
+        local x = matrix(shape[1], shape[2], dtype, transposed)
+        f(x, (dtype == "complex128" and x.real or x):totable(), shape[1], shape[2])
+      end
+    end
+  end
+end
+
+local function numbers(x)
+  return (x:is_complex() and x.real or x):totable()
+end
+
+-- The matrix whose element at (i, j) is that of `values` at place(i, j).
+local function built(values, n, m, place)
+  local rows = {}
+  for i = 1, n do
+    rows[i] = {}
+    for j = 1, m do
+      local a, b = place(i, j)
+      rows[i][j] = values[a][b]
+    end
+  end
+  return rows
+end
+
+describe("flip", function()
+  it("reverses the order along dims", function()
+    each_matrix(function(x, values, n, m)
+      assert.same(built(values, n, m, function(i, j) return n + 1 - i, j end), numbers(x:flip(1)))
+      assert.same(built(values, n, m, function(i, j) return i, m + 1 - j end), numbers(x:flip(2)))
+      assert.same(built(values, n, m, function(i, j) return n + 1 - i, m + 1 - j end),
+        numbers(x:flip{1, 2}))
+    end)
+  end)
+end)
+
+describe("roll", function()
+  it("moves elements along a dim, and along the flattened tensor", function()
+    each_matrix(function(x, values, n, m)
+      for _, shift in ipairs{0, 1, -2, 40} do
+        assert.same(built(values, n, m, function(i, j) return (i - 1 - shift) % n + 1, j end),
+          numbers(x:roll(shift, 1)))
+        assert.same(built(values, n, m, function(i, j) return i, (j - 1 - shift) % m + 1 end),
+          numbers(x:roll(shift, 2)))
+        assert.same(built(values, n, m, function(i, j)
+          local k = ((i - 1) * m + j - 1 - shift) % (n * m)
+          return k // m + 1, k % m + 1
+        end), numbers(x:roll(shift)))
+      end
+    end)
+  end)
+end)
+
+describe("copies and casts of a transpose", function()
+  it("keep every element in its place", function()
+    each_matrix(function(x, values, n, m)
+      local t = built(values, m, n, function(i, j) return j, i end)
+      assert.same(t, numbers(x:t():contiguous()))
+      assert.same(t, numbers(x:t():clone()))
+      if not x:is_complex() then assert.same(t, numbers(x:t():double())) end
+    end)
+  end)
+
+  it("are the same for more threads and large tensors", function()
+    local x = lt.arange(3 * 257 * 130, {device = device}):view(3, 257, 130)
+    local y = x:permute(3, 1, 2):contiguous()
+    local i = lt.arange(130, {device = device}):view(130, 1, 1)
+    local j = lt.arange(3 * 257, {device = device}):view(1, 3, 257)
+    assert.is_true(lt.equal(y, i + (j - 1) * 130))
+    assert.is_true(lt.equal(y:flip{1, 3}:flip{1, 3}, y))
+    assert.is_true(lt.equal(y:roll({5, -7}, {1, 3}):roll({-5, 7}, {1, 3}), y))
+    assert.is_true(lt.equal(lt.cat({y, y}, 3):chunk(2, 3)[2], y))
+  end)
+end)
+
+describe("numbers generated from an index", function()
+  it("are those of the formula", function()
+    for _, n in ipairs{1, 2, 511, 512, 513, 1500, 70000} do
+      for _, dtype in ipairs{"float32", "float64", "int32", "int64", "bfloat16"} do
+        if not (dtype == "bfloat16" and n > 1500) then
+          local k = n < 3000 and 1 or 997
+          local x = lt.arange(-3, n - 4, {dtype = dtype, device = device}):double():totable()
+          assert.equal(n, #x)
+          for i = 1, n, k do
+            assert.equal(lt.tensor(i - 4, {dtype = dtype}):item() + 0.0, x[i])
+          end
+        end
+      end
+      local x = lt.linspace(-1, 2, n, {dtype = "float64", device = device}):totable()
+      local step = n > 1 and 3 / (n - 1) or 0
+      for i = 1, n do
+        local expected = i - 1 < (n + 1) // 2 and -1 + (i - 1) * step or 2 - (n - i) * step
+        if x[i] ~= expected then assert.equal(expected, x[i]) end
+      end
+    end
+  end)
+
+  it("form an identity matrix", function()
+    for _, shape in ipairs{{1, 1}, {3, 5}, {5, 3}, {300, 301}, {0, 3}} do
+      local x = lt.eye(shape[1], shape[2], {device = device})
+      assert.equal(math.min(shape[1], shape[2]), x:sum():item())
+      assert.equal(math.min(shape[1], shape[2]), x:diagonal():sum():item())
+    end
+  end)
+end)
