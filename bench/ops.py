@@ -51,11 +51,26 @@ row("add bfloat16, 10^6", "x + y", "x + y",
 row("int64 // int64, 10^6", "x // y", "x // y",
     "local x, y = lt.randint(1, 1000, {1000000}), lt.randint(1, 1000, {1000000})",
     "x, y = torch.randint(1, 1000, (1000000,)), torch.randint(1, 1000, (1000000,))")
+row("int32 % int32, 10^6", "x % y", "x % y",
+    "local x, y = lt.randint(1, 1000, {1000000}):int(), lt.randint(1, 1000, {1000000}):int()",
+    "x, y = (torch.randint(1, 1000, (1000000,), dtype=torch.int32) for _ in range(2))")
+vectors("x % y", "x % y", "x % y", (10**4, 10**6))
+vectors("x ^ 3", "x ^ 3", "x ** 3", (10**4, 10**6))
+vectors("x ^ -0.5", "x ^ -0.5", "x ** -0.5", (10**4,), "rand")
+vectors("clamp", "x:clamp(-1, 1)", "x.clamp(-1, 1)", (10**4, 10**6))
+vectors("to float16", "x:half()", "x.half()", (10**6,))
+vectors("to int64", "x:long()", "x.long()", (10**6,))
 row("add a row to 1000 x 1000", "x + y", "x + y", "local x, y = lt.randn(1000, 1000), lt.randn(1000)",
     "x, y = torch.randn(1000, 1000), torch.randn(1000)")
 row("add a column to 1000 x 1000", "x + y", "x + y",
     "local x, y = lt.randn(1000, 1000), lt.randn(1000, 1)",
     "x, y = torch.randn(1000, 1000), torch.randn(1000, 1)")
+row("add a column to 100000 x 10", "x + y", "x + y",
+    "local x, y = lt.randn(100000, 10), lt.randn(100000, 1)",
+    "x, y = torch.randn(100000, 10), torch.randn(100000, 1)")
+row("multiply by a column, 4096 x 64", "x * y", "x * y",
+    "local x, y = lt.randn(4096, 64), lt.randn(4096, 1)",
+    "x, y = torch.randn(4096, 64), torch.randn(4096, 1)")
 row("gelu by hand, 10^6", "0.5 * x * (1 + ((x + 0.044715 * x ^ 3) * 0.79788456):tanh())",
     "0.5 * x * (1 + torch.tanh(0.79788456 * (x + 0.044715 * x ** 3)))",
     "local x = lt.randn(1000000)", "x = torch.randn(1000000)")
@@ -116,6 +131,11 @@ matrices("largest of rows", "x:amax(-1)", "x.amax(-1)", (1000, 1000))
 matrices("transposed copy", "x:t():contiguous()", "x.t().contiguous()", (1000, 1000), tensors=2)
 matrices("transposed copy", "x:t():contiguous()", "x.t().contiguous()", (4096, 1024), tensors=2)
 matrices("add the transpose", "x + x:t()", "x + x.t()", (1000, 1000))
+matrices("exp of the transpose", "x:t():exp():contiguous()", "x.t().exp().contiguous()",
+         (1000, 1000))
+matrices("first columns", "x[{{}, {1, 10}}]:clone()", "x[:, :10].contiguous()", (50000, 20))
+matrices("flip of rows", "x:flip(2)", "x.flip(1)", (1000, 1000))
+matrices("roll", "x:roll(1, 2)", "x.roll(1, 1)", (1000, 1000))
 matrices("permuted copy", "x:permute(1, 3, 2, 4):contiguous()",
          "x.permute(0, 2, 1, 3).contiguous()", (16, 128, 8, 64))
 matrices("channels last", "x:permute(1, 3, 4, 2):contiguous()",
@@ -148,6 +168,8 @@ row("randn 10^6", "lt.randn(1000000)", "torch.randn(1000000)")
 row("rand 10^6", "lt.rand(1000000)", "torch.rand(1000000)")
 row("zeros 10^6", "lt.zeros(1000000)", "torch.zeros(1000000)")
 row("arange 10^6", "lt.arange(1000000)", "torch.arange(1000000)")
+row("linspace 10^6", "lt.linspace(0, 1, 1000000)", "torch.linspace(0, 1, 1000000)")
+row("fill_ 10^6", "x:fill_(2)", "x.fill_(2)", "local x = lt.zeros(1000000)", "x = torch.zeros(1000000)")
 
 # products
 for n in (32, 128, 512, 1024):

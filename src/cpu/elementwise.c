@@ -2,10 +2,12 @@
  * type.
  *
  * The work is split into blocks. In each block an operand is either used in memory, or gathered and
- * converted to a block on the stack; the result is converted and scattered to memory likewise. An
+ * converted to a block on the stack; the result is converted and scattered to memory likewise. Inputs
+ * that are transposed are gathered in panels of several rows, so that whole cache lines are read. An
  * element's result depends on its inputs alone, so the work may be split anywhere: among threads,
  * and between blocks for a check for interrupts. */
 #include "cpu.h"
+#include "moves.h"
 #include "opids.h"
 #include "positions.h"
 #include "kernel_support.h"
@@ -13,11 +15,14 @@
 
 #include <omp.h>
 
-/* Elements in a block if they have up to 8 bytes, half as many if they have 16: the blocks of four
- * operands fit the first cache. */
-#define BLOCK 1024
-#define ROW_LIMIT                                                                                  \
-  64 /* rows of at least this length have their own blocks; shorter ones share a block */
+#define BLOCK 8192 /* bytes: the blocks of four operands fit the first cache */
+/* Rows of at least this length have their own blocks; shorter ones share a block. A result that is
+ * not dense is written row by row in any case. */
+enum { ROW_LIMIT = 256, ROW_LIMIT_STRIDED = 64 };
+
+typedef struct Block {
+  _Alignas(64) char bytes[BLOCK + LT_SPREAD_SLACK * LT_MAX_ELEMENT];
+} Block;
 
 typedef enum Place {
   LINEAR,   /* dense in the loop's order over all dimensions */
@@ -48,9 +53,18 @@ typedef struct Plan {
 
 /* ---- operands -------------------------------------------------------------------------------- */
 
-/* Loads n elements from coordinates `from` on into a block, row by row, or stores them from it. */
+/* Loads the elements of several rows, each of which has the same element everywhere, into a block. */
+static void spread_rows(const Plan *p, const lt_Operand *o, const char *memory, int64_t rows,
+                        int64_t row, char *block) {
+  Block values;
+  p->in->load[o->dtype](rows, values.bytes, memory, o->strides[p->last - 1]);
+  p->in->spread(rows, row, block, values.bytes);
+}
+
+/* Loads n elements from coordinates `from` on, row by row, or stores them. `roomy`: the target is a
+ * Block. */
 static void transfer(const Plan *p, const Port *port, const int64_t *from, int64_t n, char *block,
-                     bool store) {
+                     bool store, bool roomy) {
   const lt_Loop *l = p->loop;
   const lt_Operand *o = port->operand;
   int64_t at[LT_MAX_DIMS], row = l->shape[p->last], stride = o->strides[p->last];
@@ -58,7 +72,13 @@ static void transfer(const Plan *p, const Port *port, const int64_t *from, int64
   while (n > 0) {
     int64_t piece = row - at[p->last] < n ? row - at[p->last] : n;
     char *memory = lt_position_address(l->ndim, o, at);
-    if (store)
+    int64_t rows = roomy && stride == 0 && p->last > 0 ? n / row : 0;
+    if (rows > 1 && at[p->last] == 0) {
+      int64_t left = l->shape[p->last - 1] - at[p->last - 1];
+      if (rows > left) rows = left;
+      spread_rows(p, o, memory, rows, row, block);
+      piece = rows * row;
+    } else if (store)
       p->out->store[o->dtype](piece, memory, stride, block);
     else
       p->in->load[o->dtype](piece, block, memory, stride);
@@ -68,53 +88,58 @@ static void transfer(const Plan *p, const Port *port, const int64_t *from, int64
   }
 }
 
-/* Returns the memory of this operand's n elements if the loop can use it directly, else NULL. */
+/* Returns the memory of this operand's elements if the loop can use it directly, else NULL. */
 static char *in_place(const Plan *p, const Port *port, int64_t position, const int64_t *at) {
   if (!port->direct) return NULL;
   if (port->place == LINEAR) return port->operand->data + position * port->size;
-  return p->rows && port->dense ? lt_position_address(p->loop->ndim, port->operand, at) : NULL;
+  bool usable = (p->rows && port->dense) || (p->numbers.y_once && port == &p->port[2]);
+  return usable ? lt_position_address(p->loop->ndim, port->operand, at) : NULL;
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-/* Computes one block: n elements from linear index `position`, with coordinates `at`. */
-static void run_block(const Plan *p, int64_t position, const int64_t *at, int64_t n,
-                      char block[4][BLOCK * 8]) {
+/* Computes one block: n elements from linear index `position`, with coordinates `at`. gathered[k], if
+ * there is one: the n elements of operand k in dense memory. */
+static void run_block(const Plan *p, int64_t position, const int64_t *at, int64_t n, Block block[4],
+                      char *const *gathered) {
   const void *in[3] = {NULL, NULL, NULL};
   char *out = in_place(p, &p->port[0], position, at);
   for (int k = 1; k <= p->inputs; k++) {
     bool ready = p->port[k].place == CONSTANT || (p->port[k].place == PERIODIC && !p->rows);
-    char *values = ready ? block[k] : in_place(p, &p->port[k], position, at);
+    char *values = gathered[k] ? gathered[k] : in_place(p, &p->port[k], position, at);
+    if (!values && ready) values = block[k].bytes;
     if (!values) {
-      values = !p->fn && out ? out : block[k];
-      transfer(p, &p->port[k], at, n, values, false);
+      bool direct = !p->fn && out;
+      values = direct ? out : block[k].bytes;
+      transfer(p, &p->port[k], at, n, values, false, !direct);
     }
     in[k - 1] = values;
   }
-  char *values = out ? out : block[0];
+  char *values = out ? out : block[0].bytes;
   if (p->fn)
     p->fn(n, values, in[0], in[1], in[2], &p->numbers);
   else
     values = (char *)in[0];
-  if (values != out) transfer(p, &p->port[0], at, n, values, true);
+  if (values != out) transfer(p, &p->port[0], at, n, values, true, false);
 }
 
 /* Fills the blocks of operands that are the same in every block. Blocks of short rows contain whole
  * rows. */
-static void prepare(const Plan *p, int64_t n, char block[4][BLOCK * 8]) {
+static void prepare(const Plan *p, int64_t n, Block block[4]) {
   static const int64_t origin[LT_MAX_DIMS];
   for (int k = 1; k <= p->inputs; k++) {
     const Port *port = &p->port[k];
     if (port->place == CONSTANT)
-      p->in->load[port->operand->dtype](n, block[k], port->operand->data, 0);
+      p->in->load[port->operand->dtype](n, block[k].bytes, port->operand->data, 0);
     else if (port->place == PERIODIC && !p->rows)
-      transfer(p, port, origin, n, block[k], false);
+      transfer(p, port, origin, n, block[k].bytes, false, true);
   }
 }
 
 /* Processes elements begin <= i < end; with short rows, begin must be the start of a row. */
 static void run(Plan *p, int64_t begin, int64_t end) {
-  _Alignas(64) char block[4][BLOCK * 8];
+  Block block[4];
+  char *const gathered[4] = {NULL};
   const lt_Loop *l = p->loop;
   int64_t at[LT_MAX_DIMS], row = l->shape[p->last], left = LT_CHUNK;
   int64_t size = p->rows ? p->block : p->block / row * row;
@@ -123,7 +148,7 @@ static void run(Plan *p, int64_t begin, int64_t end) {
   for (int64_t position = begin, n; position < end; position += n) {
     n = end - position < size ? end - position : size;
     if (p->rows && row - at[p->last] < n) n = row - at[p->last];
-    run_block(p, position, at, n, block);
+    run_block(p, position, at, n, block, gathered);
     lt_position_advance(l->ndim, l->shape, at, n);
     if ((left -= n) > 0) continue;
     left = LT_CHUNK;
@@ -131,17 +156,110 @@ static void run(Plan *p, int64_t begin, int64_t end) {
   }
 }
 
-/* Processes a range when all operands are dense and of the compute type, without blocks. */
+/* Processes a range when all operands are of the compute type and dense, or y one element, without
+ * blocks. */
 static void run_dense(Plan *p, int64_t begin, int64_t end) {
   const Port *port = p->port;
   for (int64_t i = begin; i < end; i += LT_CHUNK) {
     if (i > begin && lt_stopped()) return;
     char *in[3] = {NULL, NULL, NULL};
-    for (int k = 1; k <= p->inputs; k++) in[k - 1] = port[k].operand->data + i * port[k].size;
+    for (int k = 1; k <= p->inputs; k++)
+      in[k - 1] = port[k].operand->data + (port[k].place == LINEAR ? i * port[k].size : 0);
     p->fn(end - i < LT_CHUNK ? end - i : LT_CHUNK, port[0].operand->data + i * port[0].size, in[0],
           in[1], in[2], &p->numbers);
   }
 }
+
+/* ---- transposed inputs ----------------------------------------------------------------------- */
+
+/* A part of a transposed input in the result's order: HEIGHT rows of up to `width` elements. */
+enum { HEIGHT = 16 };
+typedef struct Panel {
+  _Alignas(64) char bytes[HEIGHT][BLOCK / 8];
+} Panel;
+
+/* How a loop is split into panels. */
+typedef struct Panels {
+  int other;                         /* the dim along which the transposed inputs are dense */
+  unsigned transposed;               /* bit k: operand k is transposed */
+  int64_t width;                     /* elements of a panel's row */
+  int64_t shape[LT_MAX_DIMS], count; /* panels in each dim, and in all */
+  int64_t weight[LT_MAX_DIMS];       /* linear indices from one coordinate to the next */
+} Panels;
+
+/* Returns the dim along which an input of the compute type is dense if that is not the last one and
+ * worth panels, else -1. */
+static int transposed_dim(const Plan *p, const Port *port) {
+  int64_t size = port->size, step = port->operand->strides[p->last];
+  if (!port->direct || step == 0 || step == size || (size != 4 && size != 8)) return -1;
+  for (int d = 0; d < p->last; d++)
+    if (port->operand->strides[d] == size && p->loop->shape[d] >= HEIGHT / 2) return d;
+  return -1;
+}
+
+/* Finds the inputs that are transposed along the same dim. Returns false if there are none. */
+static bool plan_panels(const Plan *p, Panels *panels) {
+  const lt_Loop *l = p->loop;
+  *panels = (Panels){.other = -1, .count = 1};
+  if (!p->fn || !p->rows) return false;
+  for (int k = 1; k <= p->inputs; k++) {
+    int d = transposed_dim(p, &p->port[k]);
+    if (d < 0 || (panels->other >= 0 && d != panels->other)) continue;
+    panels->other = d;
+    panels->transposed |= 1u << k;
+    panels->width = (int64_t)sizeof(((Panel *)0)->bytes[0]) / p->port[k].size;
+  }
+  if (panels->other < 0) return false;
+  for (int64_t d = l->ndim - 1, weight = 1; d >= 0; weight *= l->shape[d--]) {
+    int64_t part = d == p->last ? panels->width : d == panels->other ? HEIGHT : 1;
+    panels->weight[d] = weight;
+    panels->shape[d] = (l->shape[d] + part - 1) / part;
+    panels->count *= panels->shape[d];
+  }
+  return true;
+}
+
+/* Computes a panel, whose first element has the coordinates `at`, row by row. */
+static void run_panel(const Plan *p, const Panels *panels, int64_t *at, Block block[4],
+                      Panel panel[4]) {
+  const lt_Loop *l = p->loop;
+  int other = panels->other;
+  int64_t rows = l->shape[other] - at[other], n = l->shape[p->last] - at[p->last], position = 0;
+  char *gathered[4] = {NULL};
+  if (rows > HEIGHT) rows = HEIGHT;
+  if (n > panels->width) n = panels->width;
+  for (int k = 1; k <= p->inputs; k++) {
+    const lt_Operand *o = &l->operand[k];
+    if (!(panels->transposed >> k & 1)) continue;
+    gathered[k] = panel[k].bytes[0];
+    lt_mover(p->port[k].size)
+        ->tile(rows, n, gathered[k], (int64_t)sizeof panel[k].bytes[0],
+               lt_position_address(l->ndim, o, at), o->strides[p->last]);
+  }
+  for (int d = 0; d < l->ndim; d++) position += at[d] * panels->weight[d];
+  for (int64_t r = 0; r < rows; r++, at[other]++, position += panels->weight[other]) {
+    run_block(p, position, at, n, block, gathered);
+    for (int k = 1; k <= p->inputs; k++)
+      if (gathered[k]) gathered[k] += sizeof panel[k].bytes[0];
+  }
+}
+
+/* Computes the panels first..last - 1. */
+static void run_panels(const Plan *p, const Panels *panels, int64_t first, int64_t last) {
+  Block block[4];
+  Panel panel[4];
+  const lt_Loop *l = p->loop;
+  int64_t at[LT_MAX_DIMS];
+  prepare(p, panels->width, block);
+  for (int64_t i = first; i < last && !lt_stopped(); i++) {
+    lt_position_at(l->ndim, panels->shape, i, at);
+    at[p->last] *= panels->width;
+    at[panels->other] *= HEIGHT;
+    run_panel(p, panels, at, block, panel);
+  }
+}
+
+/* ---- all elements ---------------------------------------------------------------------------- */
 
 /* Runs `part` over all elements, on several threads if there are many. Returns false after an
  * interrupt. */
@@ -188,27 +306,50 @@ static Port open_port(const lt_Loop *l, int k, lt_Dtype compute) {
                 .block_size = (int64_t)lt_dtype_size(compute)};
 }
 
-/* Returns the op `square` for pow with the exponent 2, else pow. x^2 is common enough for this
- * check; its result is the same: see lt_pow. */
-static lt_OpId simplified_op(const lt_Loop *l, const Port *exponent) {
-  lt_Dtype d = l->operand[2].dtype;
-  bool once = l->numel > 1 && exponent->place == CONSTANT;
-  if (!once) return LT_OP_pow;
-  lt_Scalar s = lt_scalar_load(d, l->operand[2].data);
-  return lt_scalar_to_double(s) == 2 && s.im == 0 ? LT_OP_square : LT_OP_pow;
+lt_VectorFn lt_cpu_power(lt_Dtype compute, lt_Scalar exponent) {
+  static const double exponents[] = {
+#define LT_POWER(name, number, ...) number,
+#include "powers.def"
+#undef LT_POWER
+  };
+  const lt_Vectors *vectors = lt_cpu_isa()->vectors[compute];
+  double y = lt_scalar_to_double(exponent);
+  if (exponent.im != 0) return NULL;
+  if (!vectors->power) return y == 2 ? vectors->op[LT_OP_square] : NULL;
+  for (int i = 0; i < LT_POWER_COUNT; i++)
+    if (exponents[i] == y) return vectors->power[i];
+  return NULL;
 }
 
-/* Runs the most frequent case without a plan: few dense elements of the compute type. Returns false
- * in any other case. */
+/* Returns the loop of x^y for a y that is the same for all elements, or NULL. Of tensors only the
+ * exponent 2 has one, whose results are those of lt_pow: they do not depend on the shape of y. */
+static lt_VectorFn power_of(const lt_Loop *l, const Port *y, lt_Dtype compute) {
+  if (l->op != LT_OP_pow) return NULL;
+  if (!l->operand[2].host && (l->numel == 1 || y->place != CONSTANT)) return NULL;
+  lt_Scalar exponent = lt_scalar_load(l->operand[2].dtype, l->operand[2].data);
+  if (!l->operand[2].host && lt_scalar_to_double(exponent) != 2) return NULL;
+  return lt_cpu_power(compute, exponent);
+}
+
+/* Returns true when operand k is dense in a loop of one dimension. */
+static bool is_dense(const lt_Loop *l, int k) {
+  return l->operand[k].strides[0] == (int64_t)lt_dtype_size(l->operand[k].dtype);
+}
+
+/* Runs the most frequent case without a plan: few dense elements of the compute type, or these and
+ * one element as y. Returns false in any other case. */
 static bool run_few(const lt_Loop *l, lt_Dtype compute, lt_Dtype result) {
-  if (l->layout != LT_LAYOUT_CONTIGUOUS || l->numel >= LT_GRAIN || l->operand[0].dtype != result)
-    return false;
+  if (l->numel >= LT_GRAIN || l->operand[0].dtype != result) return false;
+  bool y_once = l->layout == LT_LAYOUT_SCALAR && l->inputs == 2 && is_dense(l, 1);
+  if (l->layout != LT_LAYOUT_CONTIGUOUS && !y_once) return false;
+  if (l->op == LT_OP_pow && l->operand[2].host) return false; /* see power_of */
   for (int k = 1; k <= l->inputs; k++)
     if (l->operand[k].dtype != compute) return false;
   lt_VectorFn fn = lt_cpu_isa()->vectors[compute]->op[l->op];
   if (!fn) return false;
   lt_Numbers numbers;
   lt_cpu_numbers(&numbers, compute, l->operand[0].dtype, &l->a, &l->b);
+  numbers.y_once = y_once;
   fn(l->numel, l->operand[0].data, l->operand[1].data, l->inputs > 1 ? l->operand[2].data : NULL,
      l->inputs > 2 ? l->operand[3].data : NULL, &numbers);
   return true;
@@ -219,27 +360,31 @@ static bool run_loop(const lt_Loop *l, lt_Dtype compute, bool gives_bool) {
   if (run_few(l, compute, gives_bool ? LT_bool : compute)) return true;
   Plan p = {.loop = l, .inputs = l->inputs, .last = l->ndim - 1};
   lt_Dtype result = gives_bool ? LT_bool : compute;
-  bool dense = l->layout == LT_LAYOUT_CONTIGUOUS;
-  p.block = compute == LT_complex128 ? BLOCK / 2 : BLOCK;
+  p.block = BLOCK / (int64_t)lt_dtype_size(compute);
   p.port[0] = open_port(l, 0, result);
-  dense &= p.port[0].direct;
-  for (int k = 1; k <= l->inputs; k++) {
-    p.port[k] = open_port(l, k, compute);
-    dense &= p.port[k].direct;
-  }
+  for (int k = 1; k <= l->inputs; k++) p.port[k] = open_port(l, k, compute);
   const lt_Isa *isa = lt_cpu_isa();
-  lt_OpId op = l->op == LT_OP_pow ? simplified_op(l, &p.port[2]) : l->op;
-  if (op == LT_OP_square) p.inputs = 1;
+  lt_VectorFn power = power_of(l, &p.port[2], compute);
+  if (power) p.inputs = 1;
   p.in = isa->vectors[compute];
   p.out = isa->vectors[result];
-  p.fn = op == LT_OP_copy ? NULL : p.in->op[op];
-  if (!p.fn && op != LT_OP_copy)
+  p.fn = power ? power : l->op == LT_OP_copy ? NULL : p.in->op[l->op];
+  if (!p.fn && l->op != LT_OP_copy)
     return lt_fail("cannot run with dtype \"%s\" on the CPU: no kernel for it",
                    lt_dtype_name(compute));
   lt_cpu_numbers(&p.numbers, compute, l->operand[0].dtype, &l->a, &l->b);
-  if (dense && p.fn) return run_all(&p, run_dense);
-  p.rows = l->shape[p.last] >= ROW_LIMIT;
-  return run_all(&p, run);
+  const Port *y = &p.port[2];
+  p.rows = l->shape[p.last] >= (p.port[0].place == LINEAR ? ROW_LIMIT : ROW_LIMIT_STRIDED);
+  p.numbers.y_once = p.fn && p.inputs == 2 && y->direct &&
+                     (y->place == CONSTANT || (p.rows && y->operand->strides[p.last] == 0));
+  bool dense = p.fn != NULL;
+  for (int k = 0; k <= p.inputs; k++)
+    dense &= p.port[k].direct && (p.port[k].place == LINEAR ||
+                                  (k == 2 && p.port[k].place == CONSTANT && p.numbers.y_once));
+  Panels panels;
+  if (dense || !plan_panels(&p, &panels)) return run_all(&p, dense ? run_dense : run);
+  LT_IN_TEAM(lt_team(l->numel, panels.count), panels.count, run_panels(&p, &panels, first, last));
+  return lt_check_interrupt();
 }
 
 bool lt_cpu_elementwise(const lt_Loop *loop) {

@@ -151,15 +151,14 @@ static bool is_narrow(lt_Dtype d) {
   return lt_dtype_category(d) == LT_INTEGER && lt_dtype_compute(d) != d;
 }
 
-/* Returns `square` for pow with the exponent 2, else the step's op; see lt_pow. */
-static lt_OpId simplified_op(const lt_Step *s) {
-  bool square =
-      s->op == LT_OP_pow && s->input[1].value < 0 && lt_scalar_to_double(s->input[1].number) == 2;
-  return square ? LT_OP_square : s->op;
+/* Returns the loop of pow with a constant exponent that has one, else NULL. */
+static lt_VectorFn power_of(const lt_Step *s) {
+  return s->op == LT_OP_pow && s->input[1].value < 0 ? lt_cpu_power(s->compute, s->input[1].number)
+                                                     : NULL;
 }
 
 static void add_call(Plan *p, const lt_Step *s, int dst, const int *src, int inputs) {
-  lt_VectorFn fn = p->isa->vectors[s->compute]->op[simplified_op(s)];
+  lt_VectorFn power = power_of(s), fn = power ? power : p->isa->vectors[s->compute]->op[s->op];
   Instruction *i = emit(p, CODE_CALL, dst);
   i->fn = fn;
   memcpy(i->src, src, sizeof *src * (size_t)inputs);
@@ -183,7 +182,7 @@ static void narrow(Plan *p, const lt_Step *s, int dst) {
 static void add_step(Plan *p, int index) {
   const lt_Step *s = &p->program->step[index];
   int *known = &p->known[p->program->ninputs + index][lt_dtype_compute(s->result)], src[3] = {0};
-  int inputs = simplified_op(s) != s->op ? 1 : s->inputs;
+  int inputs = power_of(s) ? 1 : s->inputs;
   bool fixed = true;
   for (int k = 0; k < inputs; k++) {
     src[k] = register_of(p, s->input[k], s->compute);

@@ -7,7 +7,7 @@
 
 #define T        double
 #define VALUES_1 T x = p[i];
-#define VALUES_2 T x = p[i], y = q[i];
+#define VALUES_2 T x = p[i], y = q[numbers->y_once ? 0 : i];
 #define VALUES_3 T x = p[i], y = q[i], z = r[i];
 
 #define LOOP_F(...)

@@ -24,6 +24,7 @@ typedef union lt_Number {
 typedef struct lt_Numbers {
   lt_Number a, b;  /* scalar arguments of the op */
   lt_Number limit; /* the largest finite number of the result's dtype */
+  bool y_once;     /* y is one element, the same for all; only for ops with two inputs */
 } lt_Numbers;
 
 /* Converts the scalar arguments a and b of an op that computes in `compute` and returns the dtype
@@ -44,15 +45,29 @@ typedef void (*lt_LoadFn)(int64_t n, void *out, const void *source, int64_t stri
 /* Converts n dense values to elements with a stride in bytes. */
 typedef void (*lt_StoreFn)(int64_t n, void *target, int64_t stride, const void *values);
 
+/* Repeats each of n values `times` times. Writes up to LT_SPREAD_SLACK more elements after them. */
+typedef void (*lt_SpreadFn)(int64_t n, int64_t times, void *out, const void *values);
+#define LT_SPREAD_SLACK 16
+
+/* The rows of powers.def. */
+enum {
+#define LT_POWER(name, ...) LT_POWER_##name,
+#include "powers.def"
+#undef LT_POWER
+  LT_POWER_COUNT
+};
+
 /* The loops of one compute type. */
 typedef struct lt_Vectors {
   /* [LT_OP_COUNT]: for elementwise ops; NULL where the op does not support this type */
   const lt_VectorFn *op;
+  const lt_VectorFn *power;       /* [LT_POWER_COUNT]; NULL for types other than floats */
   const lt_MapFn *map;            /* [LT_MAP_COUNT] */
   lt_LoadFn load[LT_DTYPE_COUNT]; /* by dtype in memory; complex dtypes only for complex types */
   /* For complex types: to bool, floats (the real part) and complex dtypes only. To complex dtypes:
    * from complex types and bool only. */
   lt_StoreFn store[LT_DTYPE_COUNT];
+  lt_SpreadFn spread; /* of values of the compute type */
 } lt_Vectors;
 
 typedef struct lt_Isa {
@@ -63,6 +78,10 @@ typedef struct lt_Isa {
 /* Returns the best instruction set of this CPU, or the one that LUTRA_CPU_CAPABILITY (base, avx2,
  * avx512) selects. */
 const lt_Isa *lt_cpu_isa(void);
+
+/* Returns the loop of x^y for a number y, if it is one of powers.def, or 2 for types other than
+ * floats; else NULL. It has one input. */
+lt_VectorFn lt_cpu_power(lt_Dtype compute, lt_Scalar exponent);
 
 /* Computes out[i] = op(x[i], y[i]) on dense memory of a compute type, for kernels that use an
  * elementwise op. */

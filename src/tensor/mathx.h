@@ -18,11 +18,14 @@
 #define WRAP(e) ((T)(e))
 
 /* Integers: the smallest integer // -1 wraps. A divisor of 0 is an error that check_divisor
- * (device.h) reports; the loop itself computes 0, because a trap would end the process. */
-#define TRUNCDIV(x, y)  ((y) == 0 ? (T)0 : (y) == -1 ? (T)(0u - (U)(x)) : (T)((x) / (y)))
-#define TRUNCMOD(x, y)  ((y) == 0 || (y) == -1 ? (T)0 : (T)((x) % (y)))
-#define MODULO(x, y)    lt_modulo(x, y)
-#define FLOORDIV(x, y)  lt_floordiv(x, y)
+ * (device.h) reports; the loop itself computes 0, because a trap would end the process. A file that
+ * has a faster division of the same results defines TRUNCDIV before it includes this one. */
+#ifndef TRUNCDIV
+#define TRUNCDIV(x, y) ((y) == 0 ? (T)0 : (y) == -1 ? (T)(0u - (U)(x)) : (T)((x) / (y)))
+#define TRUNCMOD(x, y) ((y) == 0 || (y) == -1 ? (T)0 : (T)((x) % (y)))
+#endif
+#define MODULO(x, y)    lt_modulo(TRUNCMOD(x, y), y)
+#define FLOORDIV(x, y)  lt_floordiv(TRUNCDIV(x, y), x, y)
 #define SHIFTLEFT(x, y) ((y) < 0 || (y) >= (T)(8 * sizeof(T)) ? (T)0 : (T)((U)(x) << (y)))
 #define SHIFTRIGHT(x, y)                                                                           \
   ((y) < 0 || (y) >= (T)(8 * sizeof(T)) ? ((x) < 0 ? (T)-1 : (T)0) : (T)((x) >> (y)))
@@ -33,8 +36,8 @@
 
 /* Floats: Python's % and //. The quotient is computed from the remainder, so that
  * x == (x // y) * y + x % y. */
-#define FMODULO(x, y)   lt_modulo(x, y)
-#define FFLOORDIV(x, y) lt_floordiv(x, y)
+#define FMODULO(x, y)   lt_modulo(M(fmod)(x, y), y)
+#define FFLOORDIV(x, y) lt_floordiv(M(fmod)(x, y), x, y)
 #define POW(x, y)       lt_pow(x, y)
 
 #define LERP(x, y, z)           lt_lerp(x, y, z)
@@ -69,10 +72,11 @@
   ((x) != (x) ? (nan) : (x) == (T)INFINITY ? (above) : (x) == -(T)INFINITY ? (below) : (x))
 #endif
 
-/* NaN in any of the three gives NaN. If lo > hi, the result is hi. */
+/* NaN in any of the three gives NaN. If lo > hi, the result is hi. Comparisons with NaN are false, so
+ * that x stays NaN; as maxima and minima these are single instructions. */
 #define CLAMP(x, lo, hi)                                                                           \
-  ((x) != (x) ? (x) : (lo) != (lo) ? (lo) : (hi) != (hi) ? (hi) : CLAMP_(x, lo, hi))
-#define CLAMP_(x, lo, hi) (((x) < (lo) ? (lo) : (x)) > (hi) ? (hi) : ((x) < (lo) ? (lo) : (x)))
+  ((lo) != (lo) ? (lo) : (hi) != (hi) ? (hi) : CLAMP_TO_(hi, (lo) > (x) ? (lo) : (x)))
+#define CLAMP_TO_(hi, least) ((hi) < (least) ? (hi) : (least))
 
 /* The forms of reductions. The file that expands a form defines PICK(condition, yes, no), PLUS and
  * TIMES (which wrap for integers), LOWEST and HIGHEST (the smallest and largest value of the type),
@@ -106,16 +110,15 @@
 /* Function calls are computed before the ?: that may not use them, so that loops over these
  * functions can be vectorized. */
 #ifdef LT_MATHX_FLOAT
-/* The remainder of floor division; it has y's sign. */
-LT_MATHX_FLOAT T lt_modulo(T x, T y) {
-  T rest = M(fmod)(x, y);
+/* The remainder of floor division, which has y's sign, from that of division towards 0. */
+LT_MATHX_FLOAT T lt_modulo(T rest, T y) {
   return rest != 0 && (rest < 0) != (y < 0) ? rest + y : rest;
 }
 
 /* floor(x / y), exactly: rounding x / y directly could give the integer above. So the remainder is
  * subtracted first. */
-LT_MATHX_FLOAT T lt_floordiv(T x, T y) {
-  T rest = M(fmod)(x, y), plain = x / y;
+LT_MATHX_FLOAT T lt_floordiv(T rest, T x, T y) {
+  T plain = x / y;
   T quotient = (x - rest) / y;
   quotient = rest != 0 && (rest < 0) != (y < 0) ? quotient - 1 : quotient;
   T down = M(floor)(quotient);
@@ -184,14 +187,13 @@ LT_MATHX_FLOAT T lt_elu(T x, T alpha) {
 #endif
 
 #ifdef LT_MATHX_INTEGER
-LT_MATHX_INTEGER T lt_modulo(T x, T y) {
-  T rest = TRUNCMOD(x, y);
+LT_MATHX_INTEGER T lt_modulo(T rest, T y) {
   return rest != 0 && (rest < 0) != (y < 0) ? (T)(rest + y) : rest;
 }
 
-LT_MATHX_INTEGER T lt_floordiv(T x, T y) {
-  T rest = TRUNCMOD(x, y);
-  return (T)((U)TRUNCDIV(x, y) - (U)(rest != 0 && (rest < 0) != (y < 0)));
+LT_MATHX_INTEGER T lt_floordiv(T quotient, T x, T y) {
+  T rest = y == 0 ? (T)0 : (T)((U)x - (U)quotient * (U)y);
+  return (T)((U)quotient - (U)(rest != 0 && (rest < 0) != (y < 0)));
 }
 
 /* By Euclid's algorithm, in unsigned numbers: the absolute value of the smallest integer wraps. */
@@ -208,7 +210,7 @@ LT_MATHX_INTEGER T lt_gcd(T x, T y) {
 LT_MATHX_INTEGER T lt_lcm(T x, T y) {
   T divisor = lt_gcd(x, y);
   if (divisor == 0) return 0;
-  U product = (U)TRUNCDIV(x, divisor) * (U)y;
+  U product = (U)(x / divisor) * (U)y; /* the divisor is not -1 */
   return (T)product < 0 ? (T)(0u - product) : (T)product;
 }
 

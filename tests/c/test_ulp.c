@@ -205,7 +205,7 @@ static bool compute(lt_OpId op, lt_Tensor *out, float a) {
     return loop_on_device(op, out, LT_float32, lt_ops[op].inputs, args, lt_scalar_float((double)a),
                           lt_scalar_float(20));
   }
-  const lt_Numbers numbers = {{.float32 = a}, {.float32 = 20}, {.float32 = 3.4028235e38f}};
+  const lt_Numbers numbers = {.a.float32 = a, .b.float32 = 20, .limit.float32 = 3.4028235e38f};
   lt_cpu_isa()->vectors[LT_float32]->op[op](BATCH, lt_tensor_data(out), lt_tensor_data(operands[0]),
                                             lt_tensor_data(operands[1]),
                                             lt_tensor_data(operands[2]), &numbers);
@@ -285,7 +285,7 @@ static void odd_functions_keep_the_sign_of_zero(void) {
                                 LT_OP_asin,  LT_OP_atan,  LT_OP_sinh,      LT_OP_tanh,
                                 LT_OP_asinh, LT_OP_atanh, LT_OP_erf,       LT_OP_silu,
                                 LT_OP_elu,   LT_OP_sqrt,  LT_OP__gelu_erf, LT_OP__gelu_tanh};
-  const lt_Numbers numbers = {{.float32 = 1}, {.float32 = 20}, {.float32 = 0}};
+  const lt_Numbers numbers = {.a.float32 = 1, .b.float32 = 20};
   for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
     float x[3] = {-0.0f, 0, INFINITY}, y[3]; /* alone, and beside a number that is far from it */
     for (int n = 2; n <= 3; n++) {
@@ -301,7 +301,7 @@ static void odd_functions_keep_the_sign_of_zero(void) {
  * function a vector uses. */
 static void neighbours_do_not_matter(void) {
   enum { N = 1024 };
-  const lt_Numbers numbers = {{.float32 = 1}, {.float32 = 20}, {.float32 = 3.4028235e38f}};
+  const lt_Numbers numbers = {.a.float32 = 1, .b.float32 = 20, .limit.float32 = 3.4028235e38f};
   static const float others[] = {INFINITY, NAN, -1e30f, 3e-40f, -100, 5000};
   for (int op = 0; op < LT_OP_COUNT; op++) {
     if (lt_ops[op].kind != LT_KIND_ELEMENTWISE || !lt_ops[op].has_float ||

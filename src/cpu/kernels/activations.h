@@ -312,8 +312,10 @@ LT_MATHS lt_Range lt_near_range(const char *op) {
   if (ANY_OF("_gelu_erf", "", "", "")) return (lt_Range){magnitude, 0, LT_GELU_NEAR};
   if (ANY_OF("erfc", "", "", "")) return (lt_Range){magnitude, 0, 0x40900000u}; /* 4.5 */
   if (ANY_OF("_gelu_erf_backward", "", "", ""))
-    return (lt_Range){magnitude, 0, 0x41300000u};                                    /* 11 */
-  if (ANY_OF("exp2", "", "", "")) return (lt_Range){magnitude, 0, 0x42fa0000u};      /* 125 */
+    return (lt_Range){magnitude, 0, 0x41300000u}; /* 11 */
+  if (ANY_OF("power_inverse_square", "", "", ""))
+    return (lt_Range){magnitude, 0x21800000u, 0x3c000000u};                     /* 2^-60 to 2^60 */
+  if (ANY_OF("exp2", "", "", "")) return (lt_Range){magnitude, 0, 0x42fa0000u}; /* 125 */
   if (ANY_OF("sin", "cos", "tan", "")) return (lt_Range){magnitude, 0, 0x45800000u}; /* 2^12 */
   if (ANY_OF("_gelu_tanh", "_gelu_tanh_backward", "", ""))
     return (lt_Range){magnitude, 0, 0x41000000u};                                    /* 8 */

@@ -4,6 +4,7 @@
  *   LT_IS_FLOAT or LT_IS_INTEGER or LT_IS_BOOL or LT_IS_COMPLEX   the kind of type
  *   M(f), for floats and complex numbers        the math function f for the type
  *   R, RM, RE, IM, MAKE, for complex numbers    see mathx.h
+ *   TRUNCDIV_OF_TYPE(x, y, near), for integers  the division of division.h for the type
  *   FIELD                                       the type's member of lt_Number
  *   TABLE                                       name of the exported table, before _<LT_ISA>
  *
@@ -16,14 +17,15 @@
 #include "maps.h"
 #include "opids.h"
 #include "half.h"
+#include "half_vectors.h"
 #ifdef LT_IS_COMPLEX
 #include "maths_complex.h"
 #else
 #include "maths.h"
 #endif
 
-#define LANES 16  /* a multiple of every vector's length */
-#define BLOCK 256 /* elements whose range is checked together; a multiple of LANES */
+#define LANES LT_SPREAD_SLACK /* 16: a multiple of every vector's length */
+#define BLOCK 256             /* elements whose range is checked together; a multiple of LANES */
 
 #define JOIN_(a, b, c, d) a##b##c##d
 #define JOIN(a, b, c, d)  JOIN_(a, b, c, d)
@@ -36,6 +38,10 @@
 #define LT_MATHX_COMPLEX static inline __attribute__((unused))
 #else
 #define LT_MATHX_INTEGER static inline __attribute__((unused))
+#endif
+#ifdef LT_IS_INTEGER
+#define TRUNCDIV(x, y) TRUNCDIV_OF_TYPE(x, y, LT_NEAR)
+#define TRUNCMOD(x, y) ((y) == 0 ? (T)0 : (T)((U)(x) - (U)TRUNCDIV(x, y) * (U)(y)))
 #endif
 #include "mathx.h"
 
@@ -76,6 +82,34 @@ static inline bool all_in(lt_Range range, int64_t n, const T *x) {
 }
 #endif
 
+/* Whether an op's near form depends on both inputs: those that divide. */
+#if (defined LT_IS_FLOAT || defined LT_IS_INTEGER) && LT_HAS_NEAR_DIVISION
+#define DIVIDES(name)                                                                              \
+  (__builtin_strcmp(name, "floor_divide") == 0 || __builtin_strcmp(name, "remainder") == 0 ||      \
+   __builtin_strcmp(name, "fmod") == 0 || __builtin_strcmp(name, "_trunc_divide") == 0)
+#else
+#define DIVIDES(name) 0
+#endif
+
+/* Returns whether division.h's near functions may be used for all n pairs. n is a multiple of
+ * LANES. */
+static inline bool all_divide_near(int64_t n, const T *x, const T *y) {
+#ifdef LT_IS_FLOAT
+  int far = 0;
+  const T most = sizeof(T) == 4 ? (T)0x1p22 : (T)0x1p51;
+  for (int64_t i = 0; i < n; i++) far |= !(M(fabs)(x[i]) <= most * M(fabs)(y[i]));
+  return far == 0;
+#elif defined LT_IS_INTEGER
+  uint64_t high = 0;
+  const uint64_t half = (uint64_t)1 << 51;
+  if (sizeof(T) == 4) return true;
+  for (int64_t i = 0; i < n; i++) high |= ((uint64_t)x[i] + half) | ((uint64_t)y[i] + half);
+  return high >> 52 == 0;
+#else
+  return (void)n, (void)x, (void)y, false;
+#endif
+}
+
 /* Copies n < LANES elements and repeats the last one to fill the group. */
 static inline __attribute__((always_inline, unused)) void fill_up(int64_t n, T *to, const T *from) {
   for (int64_t i = 0; i < LANES; i++) to[i] = from[i < n ? i : n - 1];
@@ -109,6 +143,30 @@ static inline __attribute__((always_inline, unused)) void fill_up(int64_t n, T *
 #define LAST_2       q
 #define LAST_3       r
 
+/* Runs a loop whose y is one element: repeats it in a block. */
+static void repeat_y(lt_VectorFn loop, size_t size, int64_t n, void *out, const T *x, const T *y,
+                     const lt_Numbers *numbers) {
+  T block[BLOCK];
+  lt_Numbers plain = *numbers;
+  plain.y_once = false;
+  for (int64_t i = 0; i < n && i < BLOCK; i++) block[i] = *y;
+  for (int64_t i = 0; i < n; i += BLOCK)
+    loop(n - i < BLOCK ? n - i : BLOCK, (char *)out + (size_t)i * size, x + i, block, NULL, &plain);
+}
+/* The same for a loop that calls no function. */
+#define ONCE_1(result)
+#define ONCE_2(result)                                                                             \
+  if (numbers->y_once) {                                                                           \
+    const T y = *q;                                                                                \
+    (void)y;                                                                                       \
+    _Pragma("omp simd")                                                                            \
+    for (int64_t i = 0; i < n; i++) {                                                              \
+      READ_1(i) o[i] = result;                                                                     \
+    }                                                                                              \
+    return;                                                                                        \
+  }
+#define ONCE_3(result)
+
 /* Defines name##_near and name##_any: whole groups, with LT_NEAR true or false. */
 #define GROUPS(function, inputs, R, is_near, result)                                               \
   static __attribute__((noinline)) void function(int64_t groups, R *o, const T *p, const T *q,     \
@@ -125,6 +183,9 @@ static inline __attribute__((always_inline, unused)) void fill_up(int64_t n, T *
     }                                                                                              \
   }
 
+#define ALL_NEAR(name, range, n, last)                                                             \
+  (DIVIDES(name) ? all_divide_near(n, p, q) : (range).span != 0 && all_in(range, n, last))
+
 #define LOOP(name, inputs, R, value, text)                                                         \
   GROUPS(name##_near, inputs, R, true, value(text))                                                \
   GROUPS(name##_any, inputs, R, false, value(text))                                                \
@@ -135,19 +196,23 @@ static inline __attribute__((always_inline, unused)) void fill_up(int64_t n, T *
     const T *p = x_, *q = y_, *r = z_;                                                             \
     R *o = out;                                                                                    \
     (void)a, (void)b, (void)MAXFINITE, (void)p, (void)q, (void)r;                                  \
-    if (!CALLS(#text)) {                                                                           \
+    if (!CALLS(#text) && !DIVIDES(#name)) {                                                        \
       enum { LT_NEAR = false };                                                                    \
-      _Pragma("omp simd")                                                                          \
+      ONCE_##inputs(value(text)) _Pragma("omp simd")                                               \
       for (int64_t i = 0; i < n; i++) {                                                            \
         READ_##inputs(i) o[i] = value(text);                                                       \
       }                                                                                            \
       return;                                                                                      \
     }                                                                                              \
+    if (inputs == 2 && numbers->y_once) {                                                          \
+      repeat_y(name##_, sizeof(R), n, out, p, q, numbers);                                         \
+      return;                                                                                      \
+    }                                                                                              \
     const lt_Range range = NEAR_RANGE(#name);                                                      \
-    const int64_t block = range.span != 0 ? BLOCK : INT64_MAX;                                     \
+    const int64_t block = range.span != 0 || DIVIDES(#name) ? BLOCK : INT64_MAX;                   \
     while (n >= LANES) {                                                                           \
       int64_t groups = (n < block ? n : block) / LANES, done = groups * LANES;                     \
-      if (range.span != 0 && all_in(range, done, LAST_##inputs))                                   \
+      if (ALL_NEAR(#name, range, done, LAST_##inputs))                                             \
         name##_near(groups, o, p, q, r, a, b, MAXFINITE);                                          \
       else                                                                                         \
         name##_any(groups, o, p, q, r, a, b, MAXFINITE);                                           \
@@ -156,7 +221,7 @@ static inline __attribute__((always_inline, unused)) void fill_up(int64_t n, T *
     }                                                                                              \
     if (n > 0) {                                                                                   \
       R rest[LANES];                                                                               \
-      FILL_##inputs(n) if (range.span != 0 && all_in(range, LANES, LAST_##inputs))                 \
+      FILL_##inputs(n) if (ALL_NEAR(#name, range, LANES, LAST_##inputs))                           \
           name##_near(1, rest, p, q, r, a, b, MAXFINITE);                                          \
       else name##_any(1, rest, p, q, r, a, b, MAXFINITE);                                          \
       memcpy(o, rest, (size_t)n * sizeof *o);                                                      \
@@ -230,6 +295,34 @@ static inline __attribute__((always_inline, unused)) void fill_up(int64_t n, T *
 #define LT_ELEMENTWISE(name, inputs, rule, types, ftext, itext, ...)                               \
   EMIT_##types(name, inputs, rule, ftext, itext)
 #include "ops.def"
+
+/* ---- powers with constant exponents ---------------------------------------------------------- */
+
+#ifdef LT_IS_FLOAT
+/* sqrt(x), but of -0 it is 0 and of -infinity infinity. */
+#define POWER_ROOT(x) ((x) == -(T)INFINITY ? (T)INFINITY : M(sqrt)(x) + 0)
+/* 1 / x^2. x is scaled by a power of two, so that its square is a normal number; `near`, by 1. */
+#define POWER_INVERSE_SQUARE(x)                                                                    \
+  (LT_NEAR ? 1 / ((x) * (x))                                                                       \
+           : 1 / (((x)*POWER_SCALE(x)) * ((x)*POWER_SCALE(x))) * POWER_SCALE(x) * POWER_SCALE(x))
+#define POWER_SCALE(x)                                                                             \
+  (M(fabs)(x) > POWER_LIMIT ? 1 / POWER_FACTOR : M(fabs)(x) < 1 / POWER_LIMIT ? POWER_FACTOR : 1)
+#define POWER_LIMIT  (sizeof(T) == 4 ? (T)0x1p60 : (T)0x1p500)
+#define POWER_FACTOR (sizeof(T) == 4 ? (T)0x1p64 : (T)0x1p512)
+
+#define LT_POWER(name, exponent, text) LOOP(power_##name, 1, T, VALUE, text)
+#include "powers.def"
+#undef LT_POWER
+
+static const lt_VectorFn powers[LT_POWER_COUNT] = {
+#define LT_POWER(name, ...) [LT_POWER_##name] = power_##name##_,
+#include "powers.def"
+#undef LT_POWER
+};
+#define POWERS powers
+#else
+#define POWERS NULL
+#endif
 
 /* ---- maps ------------------------------------------------------------------------------------ */
 
@@ -387,14 +480,68 @@ static inline float element_float32(T v) { return (float)v; }
 static inline double element_float64(T v) { return (double)v; }
 #endif
 
+/* Truncates floats block by block, up to the first block with a magnitude over 2^51, or NaN. Returns
+ * how many. */
+#define NEAR_FLOATS(S, function)                                                                   \
+  static inline __attribute__((unused)) int64_t function(int64_t n, int64_t *out, const S *in) {   \
+    int64_t done = 0;                                                                              \
+    for (; done + BLOCK <= n; done += BLOCK) {                                                     \
+      int far = 0;                                                                                 \
+      for (int i = 0; i < BLOCK; i++) {                                                            \
+        S x = in[done + i];                                                                        \
+        far |= !(x <= (S)0x1p51 && x >= -(S)0x1p51);                                               \
+      }                                                                                            \
+      if (far) break;                                                                              \
+      for (int i = 0; i < BLOCK; i++)                                                              \
+        out[done + i] = lt_narrow_integer(trunc((double)in[done + i]));                            \
+    }                                                                                              \
+    return done;                                                                                   \
+  }
+#define IS(name, text) (__builtin_strcmp(name, text) == 0)
+/* AVX2 has no instructions between floats and int64. */
+#if defined __AVX2__ && !defined __AVX512DQ__ && !defined LT_IS_COMPLEX
+NEAR_FLOATS(float, near_float32)
+NEAR_FLOATS(double, near_float64)
+#define HAS_NEAR_FLOATS 1
+#else
+#define HAS_NEAR_FLOATS          0
+#define near_float32(n, out, in) 0
+#define near_float64(n, out, in) 0
+#endif
+
+/* Convert the first of n dense elements in ways that the compiler does not find. Return how many. */
+#ifdef LT_IS_FLOAT32
+#define LOADED_FIRST(name, n, out, in)                                                             \
+  (IS(name, "float16") ? lt_halves_to_floats(n, out, (const void *)(in)) : 0)
+#define STORED_FIRST(name, n, out, in)                                                             \
+  (IS(name, "float16")                    ? lt_floats_to_halves(n, out, in)                        \
+   : HAS_NEAR_FLOATS && IS(name, "int64") ? near_float32(n, (void *)(out), in)                     \
+                                          : 0)
+#elif defined LT_IS_FLOAT
+#define LOADED_FIRST(name, n, out, in) 0
+#define STORED_FIRST(name, n, out, in)                                                             \
+  (HAS_NEAR_FLOATS && IS(name, "int64") ? near_float64(n, (void *)(out), in) : 0)
+#elif defined LT_IS_INT64
+#define LOADED_FIRST(name, n, out, in)                                                             \
+  (!HAS_NEAR_FLOATS      ? 0                                                                       \
+   : IS(name, "float32") ? near_float32(n, out, (const void *)(in))                                \
+   : IS(name, "float64") ? near_float64(n, out, (const void *)(in))                                \
+                         : 0)
+#define STORED_FIRST(name, n, out, in) 0
+#else
+#define LOADED_FIRST(name, n, out, in) 0
+#define STORED_FIRST(name, n, out, in) 0
+#endif
+
 #define LOAD(function, name, storage, category)                                                    \
   static void function(int64_t n, void *out_, const void *source, int64_t stride) {                \
     T *out = out_;                                                                                 \
     const char *p = source;                                                                        \
     if (stride == (int64_t)sizeof(storage)) {                                                      \
       const storage *dense = source;                                                               \
+      int64_t first = LOADED_FIRST(#name, n, out, dense);                                          \
       _Pragma("omp simd")                                                                          \
-      for (int64_t i = 0; i < n; i++) out[i] = LOADED_##category(name, dense[i]);                  \
+      for (int64_t i = first; i < n; i++) out[i] = LOADED_##category(name, dense[i]);              \
     } else if (stride == 0) {                                                                      \
       const T value = LOADED_##category(name, *(const storage *)source);                           \
       _Pragma("omp simd")                                                                          \
@@ -410,8 +557,9 @@ static inline double element_float64(T v) { return (double)v; }
     char *p = target;                                                                              \
     if (stride == (int64_t)sizeof(storage)) {                                                      \
       storage *dense = target;                                                                     \
+      int64_t first = STORED_FIRST(#name, n, dense, v);                                            \
       _Pragma("omp simd")                                                                          \
-      for (int64_t i = 0; i < n; i++) dense[i] = STORED_##category(name, storage, v[i]);           \
+      for (int64_t i = first; i < n; i++) dense[i] = STORED_##category(name, storage, v[i]);       \
     } else {                                                                                       \
       for (int64_t i = 0; i < n; i++)                                                              \
         *(storage *)(p + i * stride) = STORED_##category(name, storage, v[i]);                     \
@@ -446,6 +594,15 @@ static inline double element_float64(T v) { return (double)v; }
 #undef LT_DTYPE
 #define ENTRY(place, function) [place] = function,
 
+static void spread(int64_t n, int64_t times, void *out_, const void *values) {
+  T *out = out_;
+  for (int64_t i = 0; i < n; i++, out += times) {
+    const T value = ((const T *)values)[i];
+    for (int64_t j = 0; j < times; j += LANES)
+      for (int k = 0; k < LANES; k++) out[j + k] = value;
+  }
+}
+
 static const lt_VectorFn entries[LT_OP_COUNT] = {
 #define LT_ELEMENTWISE(name, inputs, rule, types, ...) ENTRY_##types(name)
 #include "ops.def"
@@ -457,6 +614,8 @@ static const lt_MapFn maps[LT_MAP_COUNT] = {
 };
 
 const lt_Vectors JOIN(TABLE, _, LT_ISA, ) = {.op = entries,
+                                             .power = POWERS,
+                                             .spread = spread,
                                              .map = maps,
                                              .load =
                                                  {

@@ -8,7 +8,7 @@
  * For float64, gcc converts a call of exp in a vector loop to _ZGVeN8v_exp and the like, which
  * libmvec and SLEEF provide, if the declaration has the attribute. libmvec is preferred: it handles
  * all special values correctly. SLEEF's log1p, sinh, cosh, asinh and acosh overflow too early and
- * stay scalar. fmod must be exact, and no vector variant is.
+ * stay scalar. fmod must be exact, and no vector variant is (division.h).
  *
  * These libraries are used on x86-64 only. On AArch64 gcc expects that a vector variant preserves
  * the registers v8 to v23 (the "vector PCS"). Debian's SLEEF is built for the base standard and
@@ -85,7 +85,6 @@ LT_SCALAR1(ceil)
 LT_SCALAR1(trunc)
 LT_SCALAR1(rint)
 LT_SCALAR2(copysign)
-LT_SCALAR2(fmod)
 
 /* The float32 functions of libmvec that are accurate enough. */
 #ifdef LT_LIBMVEC_FLOAT32
@@ -94,6 +93,7 @@ LT_SIMD float tanhf(float);
 #endif
 
 #include "activations.h"
+#include "division.h"
 
 /* The functions of these files. LT_NEAR is a constant at the place where an expression is
  * expanded. */
@@ -132,6 +132,8 @@ LT_SIMD float tanhf(float);
 #define lt_m_gelu_tanh_backwardf(grad, x) lt_gelu_tanh_backwardf(grad, x, LT_NEAR)
 #define lt_m_softplusf(x, beta, bound)    lt_softplusf(x, beta, bound)
 #define lt_m_eluf(x, alpha)               lt_eluf(x, alpha, LT_NEAR)
+#define lt_m_fmodf(x, y)                  lt_fmodf(x, y, LT_NEAR)
+#define lt_m_fmod(x, y)                   lt_fmod(x, y, LT_NEAR)
 
 /* libmvec's function where it is as accurate and, with AVX-512, faster. */
 #if defined(LT_LIBMVEC_FLOAT32) && defined(__AVX512F__)

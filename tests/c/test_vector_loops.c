@@ -1,0 +1,364 @@
+/* test_vector_loops.c: forms of the elementwise loops that give the results of a plainer form: a y
+ * that is one element, powers with constant exponents, divisions by vector instructions, and inputs
+ * that are broadcast or transposed. The references are the plainer form, long double, the C
+ * library's fmod, and 128-bit integers. Sizes lie around the ends of vectors, blocks and panels. */
+#include "check.h"
+
+#include "core.h"
+#include "cpu/vector.h"
+#include "kernel.h"
+#include "opids.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { MOST = 1030 };
+static const int64_t lengths[] = {1, 7, 15, 16, 17, 255, 256, 257, 512, 700, MOST};
+#define EACH_LENGTH(n)                                                                             \
+  for (size_t i_ = 0, n; i_ < sizeof lengths / sizeof *lengths && (n = (size_t)lengths[i_], true); \
+       i_++)
+
+static uint64_t noise = 7;
+static uint64_t next_random(void) {
+  noise = noise * 6364136223846793005u + 1442695040888963407u;
+  return noise >> 24;
+}
+
+static float random_float(void) {
+  static const float specials[] = {0,         -0.0f, 1,     -1,     INFINITY,
+                                   -INFINITY, NAN,   3e38f, 1e-44f, -2e19f};
+  if (next_random() % 16 == 0) return specials[next_random() % 10];
+  uint32_t bits = (uint32_t)next_random();
+  float x;
+  memcpy(&x, &bits, sizeof x);
+  return next_random() % 2 ? x : (float)(int64_t)(next_random() % 20001) / 1000 - 10;
+}
+
+/* ---- a y that is one element ----------------------------------------------------------------- */
+
+static lt_Scalar random_scalar(lt_Dtype d) {
+  if (d == LT_bool || d == LT_uint8) return lt_scalar_int((int64_t)(next_random() % 2));
+  int64_t whole = (int64_t)(next_random() % 2001) - 1000;
+  if (lt_dtype_category(d) < LT_FLOATING) return lt_scalar_int(whole % 7);
+  bool wide = d == LT_float32 || d == LT_float64;
+  return lt_scalar_float(wide ? (double)random_float() : (double)whole / 64);
+}
+
+static void fill_values(lt_Dtype d, int64_t n, void *values) {
+  for (int64_t i = 0; i < n; i++)
+    CHECK(lt_scalar_store(random_scalar(d), d, (char *)values + (size_t)i * lt_dtype_size(d)));
+}
+
+static void one_y(void) {
+  static const lt_Dtype dtypes[] = {LT_bool,    LT_int32,     LT_int64,     LT_float32,
+                                    LT_float64, LT_complex64, LT_complex128};
+  static _Alignas(64) char x[MOST * 16], y[MOST * 16], out[2][MOST * 16];
+  for (size_t k = 0; k < sizeof dtypes / sizeof *dtypes; k++)
+    for (int op = 0; op < LT_OP_COUNT; op++) {
+      size_t size = lt_dtype_size(dtypes[k]);
+      lt_VectorFn fn = lt_cpu_isa()->vectors[dtypes[k]]->op[op];
+      if (lt_ops[op].kind != LT_KIND_ELEMENTWISE || lt_ops[op].inputs != 2 || !fn) continue;
+      lt_Scalar one = lt_scalar_int(1);
+      lt_Numbers numbers;
+      lt_cpu_numbers(&numbers, dtypes[k], dtypes[k], &one, &one);
+      EACH_LENGTH(n) {
+        fill_values(dtypes[k], (int64_t)n, x);
+        fill_values(dtypes[k], 1, y);
+        for (size_t i = 1; i < n; i++) memcpy(y + i * size, y, size);
+        memset(out, 0, sizeof out);
+        fn((int64_t)n, out[0], x, y, NULL, &numbers);
+        numbers.y_once = true;
+        char *alone = y + (n - 1) * size;
+        fn((int64_t)n, out[1], x, alone, NULL, &numbers);
+        numbers.y_once = false;
+        if (memcmp(out[0], out[1], sizeof out[0]) != 0)
+          check_report(__FILE__, __LINE__, "%s of %s, %d elements: another result with one y",
+                       lt_ops[op].name, lt_dtype_name(dtypes[k]), (int)n);
+      }
+    }
+}
+
+/* ---- powers ---------------------------------------------------------------------------------- */
+
+/* Returns the error in units in the last place of the exact result, of a type with that many digits
+ * and the least exponent. */
+static double error_of(double actual, long double exact, int digits, int least) {
+  if (isnan(actual) || isnan(exact)) return isnan(actual) == isnan(exact) ? 0 : INFINITY;
+  if ((long double)actual == exact) return 0;
+  int e;
+  frexpl(exact, &e);
+  long double unit = ldexpl(1, e - digits > least ? e - digits : least);
+  long double largest = ldexpl(2 - ldexpl(1, 1 - digits), digits == 24 ? 127 : 1023);
+  if (isinf(actual))
+    return fabsl(exact) > largest && !signbit(actual) == !signbit(exact) ? 0 : INFINITY;
+  if (isinf(exact)) return INFINITY;
+  return (double)(fabsl((long double)actual - exact) / unit);
+}
+
+static void powers_of(lt_Dtype d, double exponent) {
+  bool narrow = d == LT_float32;
+  lt_Tensor *x = lt_empty(d, lt_cpu(), 1, (int64_t[]){MOST});
+  lt_Tensor *out = lt_empty(d, lt_cpu(), 1, (int64_t[]){MOST});
+  for (int round = 0; round < 6; round++) {
+    for (int i = 0; i < MOST; i++) {
+      double v = (double)random_float();
+      if (round == 0) v = ldexp(v, i % 300 - 150);
+      if (narrow)
+        ((float *)lt_tensor_data(x))[i] = (float)v;
+      else
+        ((double *)lt_tensor_data(x))[i] = round == 1 ? ldexp(v, i * 2 - 1000) : v;
+    }
+    lt_Arg in[] = {lt_arg_tensor(x), lt_arg_scalar(lt_scalar_float(exponent))};
+    CHECK(lt_loop_run(LT_OP_pow, out, d, 2, in, lt_scalar_int(0), lt_scalar_int(0)));
+    for (int i = 0; i < MOST; i++) {
+      double v =
+          narrow ? (double)((float *)lt_tensor_data(x))[i] : ((double *)lt_tensor_data(x))[i];
+      double y =
+          narrow ? (double)((float *)lt_tensor_data(out))[i] : ((double *)lt_tensor_data(out))[i];
+      long double exact = powl((long double)v, (long double)exponent);
+      bool same_zero = exact != 0 || y != 0 || !signbit(exact) == !signbit(y);
+      if (same_zero && error_of(y, exact, narrow ? 24 : 53, narrow ? -149 : -1074) <= 1.5) continue;
+      check_report(__FILE__, __LINE__, "%s: %.17g ^ %g gave %.17g, expected %.17Lg",
+                   lt_dtype_name(d), v, exponent, y, exact);
+      break;
+    }
+  }
+  lt_release(x);
+  lt_release(out);
+}
+
+static void powers(void) {
+  static const double exponents[] = {0, 1, 2, 3, -1, -2, 0.5, -0.5};
+  for (size_t i = 0; i < sizeof exponents / sizeof *exponents; i++) {
+    powers_of(LT_float32, exponents[i]);
+    powers_of(LT_float64, exponents[i]);
+  }
+}
+
+/* ---- divisions ------------------------------------------------------------------------------- */
+
+static const lt_OpId dividing[] = {LT_OP_fmod, LT_OP_remainder, LT_OP_floor_divide,
+                                   LT_OP__trunc_divide};
+
+/* A mixture: `far` in 64 numbers are of any magnitude, the others small. */
+static double random_operand(int far) {
+  if ((int)(next_random() % 64) < far) return (double)random_float();
+  double v = (double)((int64_t)(next_random() % 2000001) - 1000000) / 1024;
+  return next_random() % 4 ? v : trunc(v / 100);
+}
+
+/* Returns the float result, by fmod; NAN where the quotient is too large to be exact. */
+static double float_division(lt_OpId op, double x, double y, bool narrow, bool *known) {
+  double rest = narrow ? (double)fmodf((float)x, (float)y) : fmod(x, y);
+  bool shifted = rest != 0 && (rest < 0) != (y < 0);
+  *known = true;
+  if (op == LT_OP_fmod) return rest;
+  if (op == LT_OP_remainder)
+    return !shifted ? rest : narrow ? (double)((float)rest + (float)y) : rest + y;
+  if (op == LT_OP__trunc_divide) return narrow ? (double)truncf((float)x / (float)y) : trunc(x / y);
+  long double quotient = ((long double)x - (long double)rest) / (long double)y - shifted;
+  *known = fabsl(quotient) < 1e6L && isfinite(y);
+  return (double)quotient;
+}
+
+static void float_divisions(lt_Dtype d) {
+  static double x[MOST], y[MOST], out[MOST];
+  static float xf[MOST], yf[MOST], outf[MOST];
+  static const lt_Numbers none;
+  bool narrow = d == LT_float32;
+  for (int round = 0; round < 8; round++) EACH_LENGTH(n)
+  for (int k = 0; k < 4; k++) {
+    for (size_t i = 0; i < n; i++) {
+      x[i] = random_operand(round % 4 * 8), y[i] = random_operand(round % 4 * 8);
+      xf[i] = (float)x[i], yf[i] = (float)y[i];
+      if (narrow) x[i] = (double)xf[i], y[i] = (double)yf[i];
+    }
+    lt_VectorFn fn = lt_cpu_isa()->vectors[d]->op[dividing[k]];
+    if (narrow)
+      fn((int64_t)n, outf, xf, yf, NULL, &none);
+    else
+      fn((int64_t)n, out, x, y, NULL, &none);
+    for (size_t i = 0; i < n; i++) {
+      bool known;
+      double expected = float_division(dividing[k], x[i], y[i], narrow, &known);
+      double actual = narrow ? (double)outf[i] : out[i];
+      bool same = actual == expected || (isnan(actual) && isnan(expected));
+      if (dividing[k] == LT_OP_fmod && !isnan(expected))
+        same &= !signbit(actual) == !signbit(expected);
+      if (!known || same) continue;
+      check_report(__FILE__, __LINE__, "%s of %s: (%.17g, %.17g) gave %.17g, expected %.17g",
+                   lt_ops[dividing[k]].name, lt_dtype_name(d), x[i], y[i], actual, expected);
+      return;
+    }
+  }
+}
+
+__extension__ typedef __int128 Whole;
+
+static int64_t integer_division(lt_OpId op, Whole x, Whole y) {
+  if (y == 0) return 0;
+  Whole quotient = x / y, rest = x % y;
+  bool shifted = rest != 0 && (rest < 0) != (y < 0);
+  Whole result = op == LT_OP_fmod            ? rest
+                 : op == LT_OP_remainder     ? rest + (shifted ? y : 0)
+                 : op == LT_OP__trunc_divide ? quotient
+                                             : quotient - shifted;
+  return (int64_t)(uint64_t)result;
+}
+
+static int64_t random_integer(bool narrow, int far) {
+  static const int64_t marks[] = {
+      0,         1,         -1,           INT32_MIN,      INT32_MAX,
+      INT64_MIN, INT64_MAX, 1ll << 51,    -(1ll << 51),   (1ll << 51) - 1,
+      3,         -7,        -(1ll << 52), (1ll << 53) + 1};
+  int64_t v = (int64_t)(next_random() << 20) >> (next_random() % 56);
+  if ((int)(next_random() % 64) >= far)
+    v %= 1ll << 51;
+  else if (next_random() % 4 == 0)
+    v = marks[next_random() % (sizeof marks / sizeof *marks)];
+  return narrow ? (int32_t)v : v;
+}
+
+static void integer_divisions(lt_Dtype d) {
+  static int64_t x[MOST], y[MOST], out[MOST];
+  static int32_t xi[MOST], yi[MOST], outi[MOST];
+  static const lt_Numbers none;
+  bool narrow = d == LT_int32;
+  for (int round = 0; round < 8; round++) EACH_LENGTH(n)
+  for (int k = 0; k < 4; k++) {
+    for (size_t i = 0; i < n; i++) {
+      x[i] = random_integer(narrow, round % 4 * 8), y[i] = random_integer(narrow, round % 4 * 8);
+      xi[i] = (int32_t)x[i], yi[i] = (int32_t)y[i];
+    }
+    lt_VectorFn fn = lt_cpu_isa()->vectors[d]->op[dividing[k]];
+    if (narrow)
+      fn((int64_t)n, outi, xi, yi, NULL, &none);
+    else
+      fn((int64_t)n, out, x, y, NULL, &none);
+    for (size_t i = 0; i < n; i++) {
+      int64_t expected = integer_division(dividing[k], x[i], y[i]);
+      int64_t actual = narrow ? outi[i] : out[i];
+      if (actual == (narrow ? (int32_t)expected : expected)) continue;
+      check_report(__FILE__, __LINE__, "%s of %s: (%lld, %lld) gave %lld, expected %lld",
+                   lt_ops[dividing[k]].name, lt_dtype_name(d), (long long)x[i], (long long)y[i],
+                   (long long)actual, (long long)expected);
+      return;
+    }
+  }
+}
+
+static void divisions(void) {
+  float_divisions(LT_float32);
+  float_divisions(LT_float64);
+  integer_divisions(LT_int32);
+  integer_divisions(LT_int64);
+}
+
+/* ---- layouts --------------------------------------------------------------------------------- */
+
+typedef enum Layout { DENSE, TRANSPOSED, OUTSIDE, COLUMN, ROW, PLANE, ELEMENT, LAYOUTS } Layout;
+
+/* Returns a tensor of random values that broadcasts to {p, q, r}. */
+static lt_Tensor *make(lt_Dtype d, Layout layout, int64_t p, int64_t q, int64_t r) {
+  int64_t shape[3] = {p, q, r}, strides[3] = {q * r, r, 1};
+  if (layout == TRANSPOSED) strides[1] = 1, strides[2] = q;
+  if (layout == OUTSIDE) strides[0] = 1, strides[1] = p * r, strides[2] = p;
+  if (layout == COLUMN) shape[2] = 1, strides[0] = q, strides[1] = 1;
+  if (layout == ROW) shape[0] = shape[1] = 1;
+  if (layout == PLANE) shape[0] = 1;
+  if (layout == ELEMENT) shape[0] = shape[1] = shape[2] = 1;
+  int64_t room = p * q * r;
+  lt_Storage *s = lt_storage_new(lt_cpu(), (size_t)room * lt_dtype_size(d));
+  lt_Tensor *t = lt_tensor_on(s, d, 0, 3, shape, strides);
+  fill_values(d, room, s->data);
+  lt_storage_release(s);
+  return t;
+}
+
+/* Runs an op on tensors as they are, and on contiguous copies of the result's shape. */
+static void same_as_contiguous(lt_OpId op, lt_Dtype d, const Layout *layouts,
+                               const int64_t *shape) {
+  int n = lt_ops[op].inputs;
+  lt_Dtype result = lt_ops[op].rule == LT_RULE_TEST ? LT_bool : d;
+  lt_Tensor *out[2];
+  lt_Arg in[2][3];
+  for (int k = 0; k < 2; k++) out[k] = lt_empty(result, lt_cpu(), 3, shape);
+  for (int k = 0; k < n; k++) {
+    lt_Tensor *t = make(d, layouts[k], shape[0], shape[1], shape[2]);
+    in[0][k] = lt_arg_tensor(t);
+    in[1][k] = lt_arg_tensor(lt_expanded_contiguous(t, d, 3, shape));
+  }
+  for (int k = 0; k < 2; k++)
+    CHECK(
+        lt_loop_run(op, out[k], lt_dtype_compute(d), n, in[k], lt_scalar_int(1), lt_scalar_int(1)));
+  if (memcmp(lt_tensor_data(out[0]), lt_tensor_data(out[1]), out[0]->storage->nbytes) != 0)
+    check_report(
+        __FILE__, __LINE__,
+        "%s of %s, layouts %d %d %d, {%d, %d, %d}: another result than of contiguous inputs",
+        lt_ops[op].name, lt_dtype_name(d), (int)layouts[0], (int)layouts[1], (int)layouts[2],
+        (int)shape[0], (int)shape[1], (int)shape[2]);
+  for (int k = 0; k < n; k++) {
+    lt_release(in[0][k].tensor);
+    lt_release(in[1][k].tensor);
+  }
+  for (int k = 0; k < 2; k++) lt_release(out[k]);
+}
+
+static void layouts_do_not_matter(void) {
+  static const int64_t shapes[][3] = {{2, 16, 256}, {1, 17, 257}, {3, 33, 300}, {2, 7, 600},
+                                      {40, 3, 2},   {1, 700, 3},  {9, 8, 130},  {3, 1, 1025},
+                                      {2, 9, 63},   {1, 34, 300}, {17, 2, 255}, {1, 2, 4100}};
+  static const lt_Dtype dtypes[] = {LT_bool,    LT_uint8,   LT_int32,     LT_int64,     LT_float16,
+                                    LT_float32, LT_float64, LT_complex64, LT_complex128};
+  for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++)
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+      for (Layout x = 0; x < LAYOUTS; x++)
+        for (Layout y = 0; y < LAYOUTS; y++) {
+          if (dtypes[d] != LT_float32 && (s + x + y + d) % 5 != 0) continue; /* a sample */
+          Layout layouts[] = {x, y, (Layout)((x + y) % LAYOUTS)};
+          same_as_contiguous(LT_OP_ne, dtypes[d], layouts, shapes[s]);
+          if (dtypes[d] == LT_bool) continue;
+          same_as_contiguous(LT_OP_sub, dtypes[d], layouts, shapes[s]);
+          if (dtypes[d] == LT_float32)
+            same_as_contiguous(LT_OP_addcmul, LT_float32, layouts, shapes[s]);
+          if (dtypes[d] == LT_float32)
+            same_as_contiguous(LT_OP_pow, LT_float32, layouts, shapes[s]);
+          if (dtypes[d] >= LT_float16) same_as_contiguous(LT_OP_exp, dtypes[d], layouts, shapes[s]);
+        }
+}
+
+static void threads_do_not_matter(void) {
+  int threads = lt_num_threads();
+  static const int64_t shapes[][3] = {{3, 300, 301}, {2, 40000, 5}, {700, 3, 70}};
+  lt_set_num_threads(3);
+  for (size_t s = 0; s < 3; s++)
+    for (Layout x = 0; x < LAYOUTS; x++)
+      for (Layout y = 0; y < LAYOUTS; y++)
+        same_as_contiguous(LT_OP_sub, LT_float32, (Layout[]){x, y, DENSE}, shapes[s]);
+  lt_set_num_threads(threads);
+}
+
+/* Runs this program again, with fewer instructions than the CPU has. */
+static const char *program;
+static void other_instruction_sets(void) {
+  static const char *const names[] = {"avx512", "avx2", "base"};
+  int own = 0;
+  while (own < 2 && strcmp(names[own], lt_cpu_isa()->name) != 0) own++;
+  if (own == 2) SKIP("the CPU has one instruction set");
+  for (int i = own + 1; i < 3; i++) {
+    char command[600];
+    snprintf(command, sizeof command, "LUTRA_CPU_CAPABILITY=%s '%s' >/dev/null", names[i], program);
+    CHECK_INT(system(command), 0);
+  }
+}
+
+int main(int count, char **arguments) {
+  program = count > 0 ? arguments[0] : "";
+  RUN(one_y);
+  RUN(powers);
+  RUN(divisions);
+  RUN(layouts_do_not_matter);
+  RUN(threads_do_not_matter);
+  if (!getenv("LUTRA_CPU_CAPABILITY")) RUN(other_instruction_sets);
+  return check_end();
+}
