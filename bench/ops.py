@@ -180,6 +180,28 @@ for n in (128, 1024, 4096):
     row("linear of one token, %d" % n, "F.linear(x, w, b)", "F.linear(x, w, b)",
         "local x, w, b = lt.randn(1, %d), lt.randn(%d, %d), lt.randn(%d)" % (n, n, n, n),
         "x, w, b = torch.randn(1, %d), torch.randn(%d, %d), torch.randn(%d)" % (n, n, n, n))
+for n in (256, 2048):
+    row("matmul %d" % n, "x:mm(y)", "x.mm(y)",
+        "local x, y = lt.randn(%d, %d), lt.randn(%d, %d)" % (n, n, n, n),
+        "x, y = torch.randn(%d, %d), torch.randn(%d, %d)" % (n, n, n, n))
+row("matmul transposed, 512", "x:t():mm(y)", "x.t().mm(y)",
+    "local x, y = lt.randn(512, 512), lt.randn(512, 512)",
+    "x, y = torch.randn(512, 512), torch.randn(512, 512)")
+row("matmul float64, 256", "x:mm(y)", "x.mm(y)",
+    "local x = lt.randn{256, 256, dtype = 'float64'}\\nlocal y = x + 1",
+    "x = torch.randn(256, 256, dtype=torch.float64)\ny = x + 1")
+row("matrix and vector, 1000 x 1000", "x:mv(y)", "x.mv(y)",
+    "local x, y = lt.randn(1000, 1000), lt.randn(1000)",
+    "x, y = torch.randn(1000, 1000), torch.randn(1000)")
+row("linear 64 x 784 to 256", "F.linear(x, w, b)", "F.linear(x, w, b)",
+    "local x, w, b = lt.randn(64, 784), lt.randn(256, 784), lt.randn(256)",
+    "x, w, b = torch.randn(64, 784), torch.randn(256, 784), torch.randn(256)")
+row("linear 12 x 64 x 128 to 512", "F.linear(x, w, b)", "F.linear(x, w, b)",
+    "local x, w, b = lt.randn(12, 64, 128), lt.randn(512, 128), lt.randn(512)",
+    "x, w, b = torch.randn(12, 64, 128), torch.randn(512, 128), torch.randn(512)")
+row("bmm 1000 x 8 x 8 x 8", "x:bmm(y)", "x.bmm(y)",
+    "local x, y = lt.randn(1000, 8, 8), lt.randn(1000, 8, 8)",
+    "x, y = torch.randn(1000, 8, 8), torch.randn(1000, 8, 8)")
 row("bmm 64 x 64 x 32 x 64", "x:bmm(y)", "x.bmm(y)",
     "local x, y = lt.randn(64, 64, 32), lt.randn(64, 32, 64)",
     "x, y = torch.randn(64, 64, 32), torch.randn(64, 32, 64)")

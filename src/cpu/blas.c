@@ -1,5 +1,5 @@
-/* blas.c: matrix products by OpenBLAS, loaded at its first use: programs without matrix products do
- * not pay for it, and its core type can be chosen before it detects the CPU. Older releases mistake
+/* blas.c: matrix products, by Lutra's own loops (product.c) where they are for the CPU, else by
+ * OpenBLAS. The library is loaded at its first use: programs without it do not pay for it, and its core type can be chosen before it detects the CPU. Older releases mistake
  * AMD's AVX-512 CPUs for CPUs without it, and are then half as fast.
  *
  * Everything here is row-major. Without the library, plain loops in cache-sized blocks compute the
@@ -231,7 +231,7 @@ static void use_threads(int n) {
 
 #define SMALL 4096 /* up to this many multiplications the library always uses one thread */
 
-int lt_gemm_open(int callers, double work) {
+int lt_blas_open(int callers, double work) {
   if (!load()) return 0;
   if (!blas.sgemm) return callers;
   int in_calls = atomic_fetch_add(&buffers.in_calls, callers) + callers, n = blas.threads;
@@ -242,7 +242,7 @@ int lt_gemm_open(int callers, double work) {
   }
   if (!reserve(n + in_calls)) {
     atomic_fetch_sub(&buffers.in_calls, callers);
-    if (callers > 1) return lt_gemm_open(1, work);
+    if (callers > 1) return lt_blas_open(1, work);
     fail_no_room(n + in_calls);
     return 0;
   }
@@ -250,7 +250,7 @@ int lt_gemm_open(int callers, double work) {
   return callers;
 }
 
-void lt_gemm_close(int callers) {
+void lt_blas_close(int callers) {
   if (blas.sgemm) atomic_fetch_sub(&buffers.in_calls, callers);
   if (threads_before) omp_set_num_threads(threads_before);
   threads_before = 0;
@@ -264,7 +264,7 @@ void *lt_blas_symbol(const char *name) {
   return load() && blas.handle ? dlsym(blas.handle, name) : NULL;
 }
 
-bool lt_gemm_nests(void) { return !load() || blas.nests || !blas.sgemm; }
+bool lt_blas_nests(void) { return !load() || blas.nests || !blas.sgemm; }
 
 bool lt_cpu_check_blas(void) {
   const char *requested = getenv("LUTRA_OPENBLAS_CORETYPE");
@@ -321,6 +321,22 @@ bool lt_cpu_check_blas(void) {
   }
 PLAIN(float)
 PLAIN(double)
+
+/* ---- Lutra's own loops ------------------------------------------------------------------------ */
+
+/* Returns whether products are computed by the loops of product.c, which do not need the
+ * library. */
+static bool own_loops(void) { return lt_product_loops(LT_float32) != NULL; }
+
+int lt_gemm_open(int callers, double work) {
+  return own_loops() ? callers : lt_blas_open(callers, work);
+}
+
+void lt_gemm_close(int callers) {
+  if (!own_loops()) lt_blas_close(callers);
+}
+
+bool lt_gemm_nests(void) { return own_loops() || lt_blas_nests(); }
 
 /* ---- calling --------------------------------------------------------------------------------- */
 
@@ -391,7 +407,7 @@ static bool by_library(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double a
 
 static void multiply(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, lt_Matrix a,
                      lt_Matrix b, double beta, lt_Matrix c) {
-  if (k > 0 && by_library(dtype, m, n, k, alpha, a, b, beta, c)) return;
+  if (k > 0 && !own_loops() && by_library(dtype, m, n, k, alpha, a, b, beta, c)) return;
   if (dtype == LT_float32)
     gemm_float(m, n, k, (float)alpha, a, b, (float)beta, c);
   else
@@ -429,9 +445,7 @@ static lt_Matrix part(lt_Dtype dtype, lt_Matrix m, int64_t row, int64_t column) 
 void lt_gemm(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, lt_Matrix a,
              lt_Matrix b, double beta, lt_Matrix c) {
   if (m == 0 || n == 0) return;
-  static int use = -1;
-  if (use < 0) use = getenv("NOOWN") ? 0 : 1;
-  if (use && k > 0 && lt_product(dtype, m, n, k, alpha, a, b, beta, c)) return;
+  if (k > 0 && lt_product(dtype, m, n, k, alpha, a, b, beta, c)) return;
   if (m < LEAST_ROWS || n < 64 || (double)m * (double)n * (double)k <= LARGE) {
     multiply(dtype, m, n, k, alpha, a, b, beta, c);
     return;

@@ -1,4 +1,5 @@
-/* blas.h: products of float matrices, by OpenBLAS or, without the library, by plain loops.
+/* blas.h: products of float matrices, by Lutra's own loops for the CPU's instruction set, else by
+ * OpenBLAS or, without the library, by plain loops. Calls of LAPACK's functions.
  *
  * Usage: lt_gemm_open, then any number of lt_gemm, then lt_gemm_close. */
 #ifndef LT_CPU_BLAS_H
@@ -34,5 +35,9 @@ void *lt_blas_symbol(const char *name);
 /* Returns whether several threads may call lt_gemm at once without each of them starting
  * threads. */
 bool lt_gemm_nests(void);
+/* Do the same for functions of the library. */
+int lt_blas_open(int callers, double work);
+void lt_blas_close(int callers);
+bool lt_blas_nests(void);
 
 #endif

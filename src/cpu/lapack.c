@@ -1,6 +1,6 @@
 /* lapack.c: finds LAPACK's functions in the library that blas.c loads, and runs them over batches.
  *
- * Invariant: LAPACK is called only between lt_gemm_open and lt_gemm_close, because OpenBLAS ends
+ * Invariant: LAPACK is called only between lt_blas_open and lt_blas_close, because OpenBLAS ends
  * the process when it cannot allocate memory. */
 #include "lapack.h"
 #include "blas.h"
@@ -64,8 +64,8 @@ static void find_all(void) {
 }
 
 const lt_Lapack *lt_lapack(lt_Dtype dtype) {
-  if (!lt_gemm_open(1, 0)) return NULL; /* loads the library, or reports that there is no memory */
-  lt_gemm_close(1);
+  if (!lt_blas_open(1, 0)) return NULL; /* loads the library, or reports that there is no memory */
+  lt_blas_close(1);
   pthread_once(&once, find_all);
   if (missing) {
     lt_fail("cannot run: the library for matrix products has no LAPACK function %s\nhint: install "
@@ -91,7 +91,7 @@ int lt_lapack_work(const lt_Lapack *f, const void *work) {
  * LAPACK to be parallel itself. */
 static int batch_team(int64_t count, double work) {
   int threads = lt_num_threads();
-  if (count < threads || count < 2 || work > 4e6 || !lt_gemm_nests()) return 1;
+  if (count < threads || count < 2 || work > 4e6 || !lt_blas_nests()) return 1;
   double grains = work * (double)count / LT_GRAIN;
   int team = grains < threads ? (int)grains > 1 ? (int)grains : 1 : threads;
   return lt_threads_start(team);
@@ -115,10 +115,10 @@ static void run_some(Batch *b, int64_t first, int64_t last) {
 bool lt_matrices_run(int64_t count, double work, size_t scratch, lt_MatrixFn fn, void *context) {
   if (count == 0) return true;
   Batch b = {.scratch = scratch, .fn = fn, .context = context};
-  int team = lt_gemm_open(batch_team(count, work), work);
+  int team = lt_blas_open(batch_team(count, work), work);
   if (team == 0) return false;
   LT_IN_TEAM(team, count, run_some(&b, first, last));
-  lt_gemm_close(team);
+  lt_blas_close(team);
   return !b.no_memory || lt_fail_memory();
 }
 

@@ -9,11 +9,12 @@
 #include "product.h"
 #include "kernel_support.h"
 
+#include <omp.h>
+
 enum {
-  DEPTH =
-      256, /* most terms of a sum that are computed at once: a panel of b fits the first cache */
-  HEIGHT = 128, /* most rows of a at once: they fit the second cache */
-  APART = 144,  /* elements between copied columns of a, so that they use all lines of a cache */
+  DEPTH = 384,  /* most terms of a sum at once: a panel of b is near the first cache */
+  HEIGHT = 252, /* most rows of a at once, in whole tiles: they fit the second cache */
+  APART = 272,  /* elements between copied columns of a, so that they use all lines of a cache */
   WIDTH = 1024, /* most columns of b that are copied at once */
   FAR = 2048 /* bytes between rows of b from which they are copied: they share lines of a cache */
 };
@@ -167,7 +168,7 @@ static bool run_column(Product *g) {
     l.x = x;
   }
   int64_t unit = dots ? 4 : 64, units = (g->m + unit - 1) / unit;
-  LT_IN_TEAM(lt_team(g->m * g->k, units), units,
+  LT_IN_TEAM(lt_team(g->m * g->k, omp_in_parallel() ? 1 : units), units,
              run_line(&l, first * unit, least(last * unit, g->m)));
   free(x);
   return true;
@@ -186,24 +187,18 @@ static char *open_room(Product *g, int team) {
 
 bool lt_product(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, lt_Matrix a,
                 lt_Matrix b, double beta, lt_Matrix c) {
-  Product g = {lt_product_loops(dtype),
-               (int64_t)lt_dtype_size(dtype),
-               m,
-               n,
-               k,
-               0,
-               alpha,
-               beta,
-               a,
-               b,
-               c,
-               false,
-               false,
-               0,
-               NULL,
-               0,
-               1,
-               1};
+  Product g = {.loops = lt_product_loops(dtype),
+               .size = (int64_t)lt_dtype_size(dtype),
+               .m = m,
+               .n = n,
+               .k = k,
+               .alpha = alpha,
+               .beta = beta,
+               .a = a,
+               .b = b,
+               .c = c,
+               .across = 1,
+               .down = 1};
   if (!g.loops) return false;
   if (n == 1) return run_column(&g);
   if (m == 1) {
@@ -214,13 +209,15 @@ bool lt_product(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, l
     return run_column(&g);
   }
   turn(&g);
+  if (k == 1) g.a.column = 1; /* any stride along a single element */
   if (g.a.column != 1 && g.a.row != 1) return false;
   int64_t parts = (k + DEPTH - 1) / DEPTH;
   g.depth = (k + parts - 1) / parts;
   g.copy_b = (g.b.column != 1 && g.n > 1) || (g.b.row * g.size >= FAR && g.m >= 64);
   g.copy_a = g.a.column != 1 && g.a.column * g.size >= FAR / 2 && g.n >= 64;
   double work = (double)m * (double)n * (double)k / 8;
-  divide(&g, lt_team(work < 1e15 ? (int64_t)work : (int64_t)1e15, LT_MAX_THREADS));
+  int64_t pieces = omp_in_parallel() ? 1 : LT_MAX_THREADS;
+  divide(&g, lt_team(work < 1e15 ? (int64_t)work : (int64_t)1e15, pieces));
   int team = g.across * g.down;
   char *room = open_room(&g, team);
   if (!room) return false;

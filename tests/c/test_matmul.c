@@ -5,6 +5,7 @@
 #include "core.h"
 #include "device_under_test.h"
 #include "cpu/blas.h"
+#include "cpu/product.h"
 #include "half.h"
 
 static uint64_t noise = 3;
@@ -258,6 +259,111 @@ static void large_products(void) {
   lt_set_num_threads(threads);
 }
 
+/* Sizes around the edges of tiles, panels and blocks, in all layouts. */
+static void edges_of_tiles(void) {
+  static const int64_t rows[] = {2, 5, 6, 7, 12, 13, 14, 15, 28, 29}, depth[] = {1, 2, 7, 8, 9, 17},
+                       columns[] = {2, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 48, 65};
+  int at = 0;
+  for (int d = LT_float32; d <= (int)widest_float(); d++)
+    for (int i = 0; i < 10; i++)
+      for (int j = 0; j < 14; j++, at++) {
+        Layout x = (Layout)(at % LAYOUTS), y = (Layout)(at / LAYOUTS % LAYOUTS);
+        try_mm((lt_Dtype)d, x, y, -1, rows[i], depth[at % 6], columns[j]);
+      }
+  static const int64_t large[][3] = {{3, 800, 33},   {260, 20, 40}, {5, 9, 1100},  {70, 769, 64},
+                                     {600, 40, 33},  {33, 40, 600}, {64, 30, 513}, {255, 385, 20},
+                                     {513, 4, 1030}, {20, 64, 64}};
+  for (int s = 0; s < 10; s++)
+    for (Layout x = DENSE; x < LAYOUTS; x++)
+      for (Layout y = DENSE; y < STEPPED; y++)
+        try_mm(s % 3 ? LT_float32 : widest_float(), x, y, -1, large[s][0], large[s][1],
+               large[s][2]);
+}
+
+/* Products of a matrix and a vector, on either side. */
+static void vectors(void) {
+  static const int64_t sizes_[] = {1, 2, 3, 4, 5, 15, 16, 17, 63, 64, 65, 127, 128, 129, 260};
+  for (int d = LT_float32; d <= (int)widest_float(); d++)
+    for (int i = 0; i < 15; i++)
+      for (int j = 0; j < 15; j++) {
+        Layout x = (Layout)((i + j) % LAYOUTS), y = (Layout)(i % LAYOUTS);
+        try_mm((lt_Dtype)d, x, y, -1, sizes_[i], sizes_[j], 1);
+        try_mm((lt_Dtype)d, x, y, -1, 1, sizes_[j], sizes_[i]);
+      }
+}
+
+/* Computes 2 a @ b + 3 c with numbers that are rounded; the caller frees it. */
+static float *rounded_product(int64_t m, int64_t k, int64_t n, bool ta, bool tb) {
+  float *a = calloc((size_t)(m * k), 4), *b = calloc((size_t)(k * n), 4),
+        *c = calloc((size_t)(m * n), 4);
+  for (int64_t i = 0; a && i < m * k; i++) a[i] = (float)(i % 1009) / 97;
+  for (int64_t i = 0; b && i < k * n; i++) b[i] = (float)(i % 997) / 89 - 5;
+  for (int64_t i = 0; c && i < m * n; i++) c[i] = (float)(i % 13) / 7;
+  if (a && b && c && lt_gemm_open(1, (double)(m * n * k))) {
+    lt_gemm(LT_float32, m, n, k, 2, (lt_Matrix){a, ta ? 1 : k, ta ? m : 1},
+            (lt_Matrix){b, tb ? 1 : n, tb ? k : 1}, 3, (lt_Matrix){c, n, 1});
+    lt_gemm_close(1);
+  }
+  free(a);
+  free(b);
+  return c;
+}
+
+/* The number of threads changes no bit, and errors are as small as those of sums by columns. */
+static void threads_do_not_matter(void) {
+  static const int64_t large[][3] = {
+      {129, 800, 130}, {1, 3000, 700}, {700, 3000, 1}, {90, 90, 1100}};
+  int threads = lt_num_threads();
+  for (int s = 0; s < 4; s++)
+    for (int t = 0; t < 4; t++) {
+      int64_t m = large[s][0], k = large[s][1], n = large[s][2];
+      lt_set_num_threads(1);
+      float *one = rounded_product(m, k, n, t & 1, t & 2);
+      lt_set_num_threads(3);
+      float *three = rounded_product(m, k, n, t & 1, t & 2);
+      REQUIRE(one && three);
+      if (lt_product_loops(LT_float32)) CHECK(memcmp(one, three, (size_t)(m * n) * 4) == 0);
+      for (int64_t e = 0; e < m * n; e += 37) {
+        int64_t i = e / n, j = e % n;
+        double sum = 0, size = 0;
+        for (int64_t p = 0; p < k; p++) {
+          double x = (double)((float)((t & 1 ? p * m + i : i * k + p) % 1009) / 97),
+                 y = (double)((float)((t & 2 ? j * k + p : p * n + j) % 997) / 89 - 5);
+          sum += x * y;
+          size += fabs(x * y);
+        }
+        sum = 2 * sum + 3 * (double)((float)(e % 13) / 7);
+        CHECK_NEAR(one[e], sum, 1e-6 * sqrt((double)k) * size);
+      }
+      free(one);
+      free(three);
+    }
+  lt_set_num_threads(threads);
+}
+
+/* 0 * inf is NaN, wherever it is in a tile or in a vector at the end. */
+static void infinities(void) {
+  static const int64_t sizes_[][3] = {
+      {7, 9, 33}, {1, 40, 70}, {70, 40, 1}, {16, 16, 16}, {29, 300, 31}};
+  for (int s = 0; s < 5; s++) {
+    int64_t m = sizes_[s][0], k = sizes_[s][1], n = sizes_[s][2];
+    for (int64_t at = 0; at < k * n; at += k * n / 7 + 1) {
+      lt_Tensor *a = make(LT_float32, DENSE, -1, m, k), *b = make(LT_float32, DENSE, -1, k, n);
+      memset(lt_tensor_data(a), 0, (size_t)(m * k) * 4);
+      ((float *)lt_tensor_data(b))[at] = -INFINITY;
+      lt_Tensor *c = op1_on_device(LT_OP_mm, (lt_Arg[]){LT_ARG(a), LT_ARG(b)}, 2);
+      REQUIRE(c);
+      for (int64_t i = 0; i < m * n; i++) {
+        float v = ((float *)lt_tensor_data(c))[i];
+        CHECK(i % n == at % n ? isnan(v) : v == 0);
+      }
+      lt_release(a);
+      lt_release(b);
+      lt_release(c);
+    }
+  }
+}
+
 int main(void) {
   RUN(mm);
   RUN(bmm);
@@ -266,5 +372,9 @@ int main(void) {
   RUN(integers_wrap);
   RUN(matrices_without_a_dense_dimension);
   RUN(large_products);
+  RUN(edges_of_tiles);
+  RUN(vectors);
+  RUN(threads_do_not_matter);
+  RUN(infinities);
   return check_end();
 }

@@ -146,9 +146,8 @@ static void NAME(pack)(int64_t k, int64_t n, const void *b, int64_t row, int64_t
     NAME(pack_rows)(k, n, b, row, to);
     return;
   }
-  for (int64_t j = 0; j < n; j += COLUMNS)
-    NAME(pack_columns)
-    (k, n - j < COLUMNS ? n - j : COLUMNS, (const T *)b + j * column, row, column, (T *)to + j * k);
+  for (int64_t j = 0; j < n; j += COLUMNS) NAME(pack_columns)
+  (k, n - j < COLUMNS ? n - j : COLUMNS, (const T *)b + j * column, row, column, (T *)to + j * k);
 }
 
 /* ---- products with one row or column --------------------------------------------------------- */
