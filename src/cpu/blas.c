@@ -444,8 +444,22 @@ static lt_Matrix part(lt_Dtype dtype, lt_Matrix m, int64_t row, int64_t column) 
 
 void lt_gemm(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, lt_Matrix a,
              lt_Matrix b, double beta, lt_Matrix c) {
+  lt_gemm_add(dtype, m, n, k, alpha, a, b, beta, c, c);
+}
+
+/* Copies z to c, which has dense rows. */
+static void copy_matrix(lt_Dtype dtype, int64_t m, int64_t n, lt_Matrix z, lt_Matrix c) {
+  int64_t size = (int64_t)lt_dtype_size(dtype);
+  for (int64_t i = 0; i < m; i++)
+    lt_move(part(dtype, c, i, 0).data, size, part(dtype, z, i, 0).data, z.column * size, n,
+            (size_t)size);
+}
+
+void lt_gemm_add(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, lt_Matrix a,
+                 lt_Matrix b, double beta, lt_Matrix z, lt_Matrix c) {
   if (m == 0 || n == 0) return;
-  if (k > 0 && lt_product(dtype, m, n, k, alpha, a, b, beta, c)) return;
+  if (k > 0 && lt_product(dtype, m, n, k, alpha, a, b, beta, z, c)) return;
+  if (z.data != c.data && beta != 0) copy_matrix(dtype, m, n, z, c);
   if (m < LEAST_ROWS || n < 64 || (double)m * (double)n * (double)k <= LARGE) {
     multiply(dtype, m, n, k, alpha, a, b, beta, c);
     return;

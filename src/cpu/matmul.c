@@ -63,6 +63,7 @@ typedef struct Product {
   lt_Dtype work;
   int64_t m, n, k;
   lt_Scalar alpha, beta;
+  lt_Tensor *added; /* beta times it is added; NULL: the result itself */
 } Product;
 
 /* Computes the product of one batch entry. */
@@ -72,8 +73,8 @@ static void multiply(const Product *p, const lt_Tensor *a, const lt_Tensor *b, l
   cm.row = p->n; /* contiguous: the stride along a single element may be any */
   cm.column = 1;
   if (lt_dtype_is_float(p->work))
-    lt_gemm(p->work, p->m, p->n, p->k, lt_scalar_to_double(p->alpha), am, bm,
-            lt_scalar_to_double(p->beta), cm);
+    lt_gemm_add(p->work, p->m, p->n, p->k, lt_scalar_to_double(p->alpha), am, bm,
+                lt_scalar_to_double(p->beta), p->added ? matrix(p->added, 0) : cm, cm);
   else
     integer_gemm(p->m, p->n, p->k, lt_scalar_to_int(p->alpha), am, bm, lt_scalar_to_int(p->beta),
                  cm);
@@ -113,10 +114,11 @@ static bool run(Product *p, lt_Tensor *a, lt_Tensor *b, lt_Tensor *c) {
   return true;
 }
 
-/* Computes out = alpha * a @ b + beta * out; with beta 0, out is not read. */
-static bool product(lt_Tensor *a, lt_Tensor *b, lt_Tensor *out, lt_Scalar alpha, lt_Scalar beta) {
-  Product p = {.work = lt_work_dtype(out->dtype), .alpha = alpha, .beta = beta};
-  bool reads = lt_scalar_to_double(beta) != 0;
+/* Computes out = alpha * a @ b + beta * added (NULL: out); with beta 0, neither is read. */
+static bool product(lt_Tensor *a, lt_Tensor *b, lt_Tensor *added, lt_Tensor *out, lt_Scalar alpha,
+                    lt_Scalar beta) {
+  Product p = {.work = lt_work_dtype(out->dtype), .alpha = alpha, .beta = beta, .added = added};
+  bool reads = !added && lt_scalar_to_double(beta) != 0;
   lt_Tensor *x = factor(a, p.work), *y = factor(b, p.work);
   lt_Tensor *z = reads ? lt_update_open(out, p.work) : lt_output_open(out, p.work);
   bool ok = x && y && z && run(&p, x, y, z);
@@ -128,17 +130,31 @@ static bool product(lt_Tensor *a, lt_Tensor *b, lt_Tensor *out, lt_Scalar alpha,
 }
 
 bool lt_cpu_mm(lt_Call *c) {
-  return product(lt_in(c, 0), lt_in(c, 1), c->out[0], lt_scalar_int(1), lt_scalar_int(0));
+  return product(lt_in(c, 0), lt_in(c, 1), NULL, c->out[0], lt_scalar_int(1), lt_scalar_int(0));
 }
 
 bool lt_cpu_bmm(lt_Call *c) {
-  return product(lt_in(c, 0), lt_in(c, 1), c->out[0], lt_scalar_int(1), lt_scalar_int(0));
+  return product(lt_in(c, 0), lt_in(c, 1), NULL, c->out[0], lt_scalar_int(1), lt_scalar_int(0));
 }
 
-/* Computes beta * self + alpha * mat1 @ mat2. self is broadcast to the output first, unless beta is
- * 0: then it is not read, and its NaN is ignored. */
+/* Returns whether self can be added as it is, without a copy to the result first. */
+static bool adds_directly(const lt_Tensor *self, const lt_Tensor *out, const lt_Tensor *mat1) {
+  return lt_dtype_is_float(out->dtype) && out->dtype == lt_work_dtype(out->dtype) &&
+         self->dtype == out->dtype && mat1->shape[1] > 0 && out->numel > 0 &&
+         !lt_tensor_overlaps(out, self);
+}
+
+/* Computes beta * self + alpha * mat1 @ mat2. self is broadcast to the output, unless beta is 0:
+ * then it is not read, and its NaN is ignored. */
 bool lt_cpu_addmm(lt_Call *c) {
+  lt_Tensor *self = lt_in(c, 0), *out = c->out[0], *added = NULL;
   lt_Scalar beta = c->arg[3].scalar;
-  if (lt_scalar_to_double(beta) != 0 && !lt_copy_into(c->out[0], lt_in(c, 0), false)) return false;
-  return product(lt_in(c, 1), lt_in(c, 2), c->out[0], c->arg[4].scalar, beta);
+  if (lt_scalar_to_double(beta) != 0) {
+    bool direct = adds_directly(self, out, lt_in(c, 1));
+    if (direct && !(added = lt_expanded(self, out->ndim, out->shape))) return false;
+    if (!direct && !lt_copy_into(out, self, false)) return false;
+  }
+  bool ok = product(lt_in(c, 1), lt_in(c, 2), added, out, c->arg[4].scalar, beta);
+  lt_release(added);
+  return ok;
 }

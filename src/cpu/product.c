@@ -24,7 +24,7 @@ typedef struct Product {
   int64_t size; /* of an element, in bytes */
   int64_t m, n, k, depth;
   double alpha, beta;
-  lt_Matrix a, b, c;
+  lt_Matrix a, b, z, c;
   bool copy_a, copy_b;
   int64_t packed; /* columns of b for which there is scratch memory */
   char *room;     /* scratch memory, `each` bytes for a thread */
@@ -48,18 +48,23 @@ static void copy_a(const Product *g, int64_t i, int64_t m, int64_t p, int64_t k,
     memcpy(to + q * APART * g->size, at(g, g->a, i, p + q), (size_t)(m * g->size));
 }
 
-/* Returns whether n columns of b are copied: a part of a vector always is, as the memory may end
- * behind it. */
-static bool is_copied(const Product *g, int64_t n) {
-  return g->copy_b || n % (g->loops->columns / 2) != 0;
-}
-
 /* Computes the panels of m rows from row i on, and of the columns j .. last - 1, with k terms of the
  * sums from p on. `packed` holds the copied panels. */
 static void run_panels(const Product *g, int64_t i, int64_t m, int64_t j, int64_t last, int64_t p,
                        int64_t k, const char *packed, char *rows) {
   int64_t columns = g->loops->columns;
-  lt_Panel panel = {k, g->a.row, g->a.column, 0, g->c.row, g->c.column, g->alpha, p ? 1 : g->beta};
+  lt_Matrix z = p ? g->c : g->z;
+  lt_Panel panel = {.k = k,
+                    .a_row = g->a.row,
+                    .a_column = g->a.column,
+                    .b_row = g->copy_b ? columns : g->b.row,
+                    .b_padded = g->copy_b,
+                    .z_row = z.row,
+                    .z_column = z.column,
+                    .c_row = g->c.row,
+                    .c_column = g->c.column,
+                    .alpha = g->alpha,
+                    .beta = p ? 1 : g->beta};
   const char *a = at(g, g->a, i, p);
   if (g->copy_a) {
     copy_a(g, i, m, p, k, rows);
@@ -68,18 +73,10 @@ static void run_panels(const Product *g, int64_t i, int64_t m, int64_t j, int64_
   }
   for (; j < last && !lt_stopped(); j += columns) {
     int64_t n = least(columns, last - j);
-    bool copied = is_copied(g, n);
-    panel.b_row = copied ? columns : g->b.row;
-    g->loops->panel(&panel, m, n, a, copied ? packed : at(g, g->b, p, j), at(g, g->c, i, j));
-    if (g->copy_b) packed += columns * k * g->size;
+    g->loops->panel(&panel, m, n, a, g->copy_b ? packed : at(g, g->b, p, j), at(g, z, i, j),
+                    at(g, g->c, i, j));
+    packed += columns * k * g->size;
   }
-}
-
-/* Copies the panels of the columns j .. last - 1 of b that are not read in place. */
-static void pack_panels(const Product *g, int64_t j, int64_t last, int64_t p, int64_t k, char *to) {
-  if (!g->copy_b) j += (last - j) / g->loops->columns * g->loops->columns;
-  if (j < last && is_copied(g, last - j))
-    g->loops->pack(k, last - j, at(g, g->b, p, j), g->b.row, g->b.column, to);
 }
 
 /* Computes rows i .. i_last - 1 and columns j .. j_last - 1 of c. */
@@ -89,7 +86,7 @@ static void run_block(const Product *g, int64_t i, int64_t i_last, int64_t j, in
   for (; j < j_last; j += WIDTH)
     for (int64_t p = 0; p < g->k; p += g->depth) {
       int64_t k = least(g->depth, g->k - p), end = least(j + WIDTH, j_last);
-      pack_panels(g, j, end, p, k, room);
+      if (g->copy_b) g->loops->pack(k, end - j, at(g, g->b, p, j), g->b.row, g->b.column, room);
       for (int64_t r = i; r < i_last && !lt_stopped(); r += HEIGHT)
         run_panels(g, r, least(HEIGHT, i_last - r), j, end, p, k, room, rows);
     }
@@ -129,6 +126,7 @@ static void turn(Product *g) {
   lt_Matrix a = g->a, b = g->b;
   g->a = (lt_Matrix){b.data, b.column, b.row};
   g->b = (lt_Matrix){a.data, a.column, a.row};
+  g->z = (lt_Matrix){g->z.data, g->z.column, g->z.row};
   g->c = (lt_Matrix){g->c.data, g->c.column, g->c.row};
   int64_t m = g->m;
   g->m = g->n;
@@ -148,18 +146,26 @@ static void run_line(const Line *l, int64_t first, int64_t last) {
   for (int64_t i = first, end; i < last && !lt_stopped(); i = end) {
     end = least(i + 4096, last);
     if (l->dots)
-      g->loops->dots(&l->panel, end - i, at(g, g->a, i, 0), l->x, at(g, g->c, i, 0));
+      g->loops->dots(&l->panel, end - i, at(g, g->a, i, 0), l->x, at(g, g->z, i, 0),
+                     at(g, g->c, i, 0));
     else
-      g->loops->sums(&l->panel, end - i, l->x, (char *)g->a.data + i * g->size,
-                     (char *)g->c.data + i * g->size);
+      g->loops->sums(&l->panel, end - i, l->x, at(g, g->a, i, 0), at(g, g->z, i, 0),
+                     at(g, g->c, i, 0));
   }
 }
 
 /* Computes c = alpha * a @ b + beta * c for one column b and dense rows or columns of a. */
 static bool run_column(Product *g) {
   bool dots = g->a.column == 1;
-  if (!dots && (g->a.row != 1 || g->c.row != 1)) return false;
-  Line l = {g, {g->k, g->a.row, 1, g->a.column, g->c.row, 1, g->alpha, g->beta}, g->b.data, dots};
+  if (!dots && (g->a.row != 1 || g->c.row != 1 || (g->beta != 0 && g->z.row != 1))) return false;
+  lt_Panel panel = {.k = g->k,
+                    .a_row = g->a.row,
+                    .b_row = g->a.column,
+                    .z_row = g->z.row,
+                    .c_row = g->c.row,
+                    .alpha = g->alpha,
+                    .beta = g->beta};
+  Line l = {g, panel, g->b.data, dots};
   char *x = NULL;
   if (g->b.row != 1 && g->k > 1) {
     x = malloc((size_t)(g->k * g->size));
@@ -174,19 +180,18 @@ static bool run_column(Product *g) {
   return true;
 }
 
-/* Allocates the scratch memory of `team` threads; returns the block to free, or NULL. */
-static char *open_room(Product *g, int team) {
-  int64_t columns = g->loops->columns;
-  g->packed = g->copy_b ? least(rounded(g->n, columns), WIDTH) : columns;
-  g->each = (g->packed + (g->copy_a ? APART : 0)) * g->depth * g->size;
-  g->each = rounded(g->each, 64);
-  char *room = malloc((size_t)(team * g->each) + 64);
-  if (room) g->room = room + 64 - (uintptr_t)room % 64;
-  return room;
+/* Allocates the scratch memory of `team` threads; `*room` is the block to free, or NULL where none is
+ * needed. */
+static bool open_room(Product *g, int team, char **room) {
+  g->packed = g->copy_b ? least(rounded(g->n, g->loops->columns), WIDTH) : 0;
+  g->each = rounded((g->packed + (g->copy_a ? APART : 0)) * g->depth * g->size, 64);
+  *room = g->each ? malloc((size_t)(team * g->each) + 64) : NULL;
+  if (*room) g->room = *room + 64 - (uintptr_t)*room % 64;
+  return g->each == 0 || *room;
 }
 
 bool lt_product(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, lt_Matrix a,
-                lt_Matrix b, double beta, lt_Matrix c) {
+                lt_Matrix b, double beta, lt_Matrix z, lt_Matrix c) {
   Product g = {.loops = lt_product_loops(dtype),
                .size = (int64_t)lt_dtype_size(dtype),
                .m = m,
@@ -196,6 +201,7 @@ bool lt_product(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, l
                .beta = beta,
                .a = a,
                .b = b,
+               .z = z,
                .c = c,
                .across = 1,
                .down = 1};
@@ -204,6 +210,7 @@ bool lt_product(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, l
   if (m == 1) {
     g.a = (lt_Matrix){b.data, b.column, b.row};
     g.b = (lt_Matrix){a.data, a.column, a.row};
+    g.z = (lt_Matrix){z.data, z.column, z.row};
     g.c = (lt_Matrix){c.data, 1, c.row};
     g.m = n, g.n = 1;
     return run_column(&g);
@@ -219,8 +226,8 @@ bool lt_product(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, l
   int64_t pieces = omp_in_parallel() ? 1 : LT_MAX_THREADS;
   divide(&g, lt_team(work < 1e15 ? (int64_t)work : (int64_t)1e15, pieces));
   int team = g.across * g.down;
-  char *room = open_room(&g, team);
-  if (!room) return false;
+  char *room;
+  if (!open_room(&g, team, &room)) return false;
   LT_IN_TEAM(team, team, for (int64_t t = first; t < last; t++) run_part(&g, t));
   free(room);
   return true;

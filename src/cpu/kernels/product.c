@@ -10,19 +10,53 @@
 #include <immintrin.h>
 #endif
 
-/* A fused multiply and add of vectors, where the instruction set has one. */
+/* Fused multiplication and addition of vectors, where the instruction set has it; loads and stores
+ * of the first n elements of a vector, 0 < n < its length, that touch no other memory. */
 #if defined __AVX512F__
 #define LT_PRODUCT_ROWS 14
 #define FV_FMA(x, y, z) ((FV)_mm512_fmadd_ps((__m512)(x), (__m512)(y), (__m512)(z)))
 #define DV_FMA(x, y, z) ((DV)_mm512_fmadd_pd((__m512d)(x), (__m512d)(y), (__m512d)(z)))
+#define FIRST(n)        ((1u << (n)) - 1)
+LT_LANES FV FV_PART(const float *x, int64_t n) {
+  return (FV)_mm512_maskz_loadu_ps((__mmask16)FIRST(n), x);
+}
+LT_LANES DV DV_PART(const double *x, int64_t n) {
+  return (DV)_mm512_maskz_loadu_pd((__mmask8)FIRST(n), x);
+}
+LT_LANES void FV_STORE(float *to, FV v, int64_t n) {
+  _mm512_mask_storeu_ps(to, (__mmask16)FIRST(n), (__m512)v);
+}
+LT_LANES void DV_STORE(double *to, DV v, int64_t n) {
+  _mm512_mask_storeu_pd(to, (__mmask8)FIRST(n), (__m512d)v);
+}
 #elif defined __AVX2__ && defined __FMA__
 #define LT_PRODUCT_ROWS 6
 #define FV_FMA(x, y, z) ((FV)_mm256_fmadd_ps((__m256)(x), (__m256)(y), (__m256)(z)))
 #define DV_FMA(x, y, z) ((DV)_mm256_fmadd_pd((__m256d)(x), (__m256d)(y), (__m256d)(z)))
+static const int32_t first_lanes[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
+#define FIRST(n)        _mm256_loadu_si256((const __m256i *)(const void *)(first_lanes + 8 - (n)))
+LT_LANES FV FV_PART(const float *x, int64_t n) { return (FV)_mm256_maskload_ps(x, FIRST(n)); }
+LT_LANES DV DV_PART(const double *x, int64_t n) { return (DV)_mm256_maskload_pd(x, FIRST(2 * n)); }
+LT_LANES void FV_STORE(float *to, FV v, int64_t n) { _mm256_maskstore_ps(to, FIRST(n), (__m256)v); }
+LT_LANES void DV_STORE(double *to, DV v, int64_t n) {
+  _mm256_maskstore_pd(to, FIRST(2 * n), (__m256d)v);
+}
 #else
 #define LT_PRODUCT_ROWS 6
 #define FV_FMA(x, y, z) ((x) * (y) + (z))
 #define DV_FMA(x, y, z) ((x) * (y) + (z))
+LT_LANES FV FV_PART(const float *x, int64_t n) {
+  FV v = {0};
+  memcpy(&v, x, (size_t)n * sizeof *x);
+  return v;
+}
+LT_LANES DV DV_PART(const double *x, int64_t n) {
+  DV v = {0};
+  memcpy(&v, x, (size_t)n * sizeof *x);
+  return v;
+}
+LT_LANES void FV_STORE(float *to, FV v, int64_t n) { memcpy(to, &v, (size_t)n * sizeof *to); }
+LT_LANES void DV_STORE(double *to, DV v, int64_t n) { memcpy(to, &v, (size_t)n * sizeof *to); }
 #endif
 
 #define UNROLL _Pragma("GCC unroll 14")
@@ -34,6 +68,8 @@
 #define V        FV
 #define V_N      FV_N
 #define V_LOAD   FV_LOAD
+#define V_PART   FV_PART
+#define V_STORE  FV_STORE
 #define V_ALL(e) ((float)(e) - (FV){0})
 #define V_FMA    FV_FMA
 #include "product_body.h"
@@ -42,6 +78,8 @@
 #undef V
 #undef V_N
 #undef V_LOAD
+#undef V_PART
+#undef V_STORE
 #undef V_ALL
 #undef V_FMA
 #undef TRANSPOSE_8
@@ -54,6 +92,8 @@
 #define V        DV
 #define V_N      DV_N
 #define V_LOAD   DV_LOAD
+#define V_PART   DV_PART
+#define V_STORE  DV_STORE
 #define V_ALL(e) ((double)(e) - (DV){0})
 #define V_FMA    DV_FMA
 #include "product_body.h"

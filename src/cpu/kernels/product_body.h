@@ -3,11 +3,11 @@
 #define FN(a, b)  FN_(a, b)
 #define NAME(x)   FN(x, F)
 
-/* Computes a tile: c = alpha * a @ b + beta * c, for `rows` rows and `vectors` vectors of columns;
- * `n` columns of c are written. Both counts are constants where it is inlined, so that the sums are
- * in registers. */
-LT_LANES void NAME(tile)(const int rows, const int vectors, const lt_Panel *p, const T *a,
-                         const T *b, T *c, int64_t n) {
+/* Computes a tile: c = alpha * a @ b + beta * z, for `rows` rows and `vectors` vectors of columns, of
+ * which n are written. With `part`, there are n columns of b, less than a vector. The counts and
+ * `part` are constants where it is inlined, so that the sums are in registers. */
+LT_LANES void NAME(tile)(const int rows, const int vectors, const bool part, const lt_Panel *p,
+                         const T *a, const T *b, const T *z, T *c, int64_t n) {
   V sum[LT_PRODUCT_ROWS][2];
   const int64_t ar = p->a_row, ac = p->a_column, ar2 = 2 * ar, bk = p->b_row;
   const T *group[(LT_PRODUCT_ROWS + 2) / 3]; /* each third row of a */
@@ -19,7 +19,7 @@ LT_LANES void NAME(tile)(const int rows, const int vectors, const lt_Panel *p, c
   }
   for (int64_t k = p->k; k > 0; k--) {
     V x[2];
-    UNROLL for (int j = 0; j < vectors; j++) x[j] = V_LOAD(b + j * V_N);
+    UNROLL for (int j = 0; j < vectors; j++) x[j] = part ? V_PART(b, n) : V_LOAD(b + j * V_N);
     UNROLL for (int i = 0; i < rows; i++) {
       V y = V_ALL(group[i / 3][i % 3 == 0 ? 0 : i % 3 == 1 ? ar : ar2]);
       UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = V_FMA(y, x[j], sum[i][j]);
@@ -28,12 +28,17 @@ LT_LANES void NAME(tile)(const int rows, const int vectors, const lt_Panel *p, c
     b += bk;
   }
   const T alpha = (T)p->alpha, beta = (T)p->beta;
-  if (p->c_column == 1 && n == vectors * V_N) {
+  bool dense = p->c_column == 1 && (beta == 0 || p->z_column == 1);
+  if (dense && (part || n == vectors * V_N)) {
     UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++) {
+      const T *from = z + i * p->z_row + j * V_N;
       T *to = c + i * p->c_row + j * V_N;
       V v = alpha * sum[i][j];
-      if (beta != 0) v += beta * V_LOAD(to);
-      memcpy(to, &v, sizeof v);
+      if (beta != 0) v += beta * (part ? V_PART(from, n) : V_LOAD(from));
+      if (part)
+        V_STORE(to, v, n);
+      else
+        memcpy(to, &v, sizeof v);
     }
     return;
   }
@@ -43,18 +48,23 @@ LT_LANES void NAME(tile)(const int rows, const int vectors, const lt_Panel *p, c
       memcpy(room + (i * vectors + j) * V_N, &sum[i][j], sizeof(V));
   for (int64_t j = 0; j < n; j++)
     for (int i = 0; i < rows; i++) {
-      T *to = c + i * p->c_row + j * p->c_column, v = alpha * room[i * vectors * V_N + j];
-      *to = beta != 0 ? v + beta * *to : v;
+      T v = alpha * room[i * vectors * V_N + j];
+      if (beta != 0) v += beta * z[i * p->z_row + j * p->z_column];
+      c[i * p->c_row + j * p->c_column] = v;
     }
 }
 
+typedef enum NAME(Kind) { NAME(WIDE), NAME(NARROW), NAME(PART) } NAME(Kind);
+
 #define TILE(r)                                                                                    \
-  static void NAME(tile_##r)(const lt_Panel *p, const void *a, const void *b, void *c, int64_t n,  \
-                             bool wide) {                                                          \
-    if (wide)                                                                                      \
-      NAME(tile)(r, 2, p, a, b, c, n);                                                             \
+  static void NAME(tile_##r)(const lt_Panel *p, const T *a, const T *b, const T *z, T *c,          \
+                             int64_t n, NAME(Kind) kind) {                                         \
+    if (kind == NAME(WIDE))                                                                        \
+      NAME(tile)(r, 2, false, p, a, b, z, c, n);                                                   \
+    else if (kind == NAME(NARROW))                                                                 \
+      NAME(tile)(r, 1, false, p, a, b, z, c, n);                                                   \
     else                                                                                           \
-      NAME(tile)(r, 1, p, a, b, c, n);                                                             \
+      NAME(tile)(r, 1, true, p, a, b, z, c, n);                                                    \
   }
 TILE(1)
 TILE(2)
@@ -74,11 +84,11 @@ TILE(14)
 #endif
 #undef TILE
 
-/* Computes a panel of c: all rows, and n columns. The rows are divided into tiles of nearly equal
+/* Computes n columns of c as tiles of one kind. The rows are divided into tiles of nearly equal
  * heights. */
-static void NAME(panel)(const lt_Panel *p, int64_t m, int64_t n, const void *a, const void *b,
-                        void *c) {
-  typedef void (*Tile)(const lt_Panel *, const void *, const void *, void *, int64_t, bool);
+static void NAME(tiles)(const lt_Panel *p, int64_t m, int64_t n, const T *a, const T *b, const T *z,
+                        T *c, NAME(Kind) kind) {
+  typedef void (*Tile)(const lt_Panel *, const T *, const T *, const T *, T *, int64_t, NAME(Kind));
   static const Tile tiles[] = {
     NAME(tile_1),
     NAME(tile_2),
@@ -100,8 +110,24 @@ static void NAME(panel)(const lt_Panel *p, int64_t m, int64_t n, const void *a, 
   int64_t count = (m + LT_PRODUCT_ROWS - 1) / LT_PRODUCT_ROWS;
   for (int64_t t = 0; t < count; t++) {
     int64_t first = m * t / count, rows = m * (t + 1) / count - first;
-    tiles[rows - 1](p, (const T *)a + first * p->a_row, b, (T *)c + first * p->c_row, n, n > V_N);
+    tiles[rows - 1](p, a + first * p->a_row, b, z + first * p->z_row, c + first * p->c_row, n,
+                    kind);
   }
+}
+
+static void NAME(panel)(const lt_Panel *p, int64_t m, int64_t n, const void *a, const void *from,
+                        const void *add, void *to) {
+  const T *b = from, *z = add;
+  T *c = to;
+  if (n == 2 * V_N || (p->b_padded && n > V_N)) {
+    NAME(tiles)(p, m, n, a, b, z, c, NAME(WIDE));
+    return;
+  }
+  if (n > V_N) {
+    NAME(tiles)(p, m, V_N, a, b, z, c, NAME(NARROW));
+    b += V_N, z += V_N * p->z_column, c += V_N * p->c_column, n -= V_N;
+  }
+  NAME(tiles)(p, m, n, a, b, z, c, p->b_padded || n == V_N ? NAME(NARROW) : NAME(PART));
 }
 
 /* Copies rows of b into panels, row by row, as they are in memory. */
@@ -152,16 +178,22 @@ static void NAME(pack)(int64_t k, int64_t n, const void *b, int64_t row, int64_t
 
 /* ---- products with one row or column --------------------------------------------------------- */
 
-/* Computes y = alpha * A x + beta * y for `rows` rows (at most 4, a constant) of A: dot
+/* Returns the sum of a vector's elements, pairwise. */
+LT_LANES T NAME(total)(V v) {
+  T lane[V_N];
+  memcpy(lane, &v, sizeof v);
+  UNROLL for (int half = V_N / 2; half > 0; half /= 2) UNROLL for (int j = 0; j < half; j++)
+      lane[j] += lane[j + half];
+  return lane[0];
+}
+
+/* Computes y = alpha * A x + beta * z for `rows` rows (at most 4, a constant) of A: dot
  * products. */
-LT_LANES void NAME(dot_rows)(const int rows, const lt_Panel *p, const T *a, const T *x, T *y) {
+LT_LANES void NAME(dot_rows)(const int rows, const lt_Panel *p, const T *a, const T *x, const T *z,
+                             T *y) {
   V sum[4][4];
-  T total[4];
-  int64_t k = 0, ar = p->a_row;
-  UNROLL for (int i = 0; i < rows; i++) {
-    total[i] = 0;
-    UNROLL for (int j = 0; j < 4; j++) sum[i][j] = (V){0};
-  }
+  int64_t k = 0, ar = p->a_row, left;
+  UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < 4; j++) sum[i][j] = (V){0};
   for (; k + 4 * V_N <= p->k; k += 4 * V_N) UNROLL for (int j = 0; j < 4; j++) {
       V f = V_LOAD(x + k + j * V_N);
       UNROLL for (int i = 0; i < rows; i++) sum[i][j] =
@@ -170,52 +202,56 @@ LT_LANES void NAME(dot_rows)(const int rows, const lt_Panel *p, const T *a, cons
   for (; k + V_N <= p->k; k += V_N)
     UNROLL for (int i = 0; i < rows; i++) sum[i][0] =
         V_FMA(V_LOAD(a + i * ar + k), V_LOAD(x + k), sum[i][0]);
-  for (; k < p->k; k++) UNROLL for (int i = 0; i < rows; i++) total[i] += a[i * ar + k] * x[k];
+  if ((left = p->k - k) > 0)
+    UNROLL for (int i = 0; i < rows; i++) sum[i][1] =
+        V_FMA(V_PART(a + i * ar + k, left), V_PART(x + k, left), sum[i][1]);
   UNROLL for (int i = 0; i < rows; i++) {
-    V all = (sum[i][0] + sum[i][1]) + (sum[i][2] + sum[i][3]);
-    for (int j = 0; j < V_N; j++) total[i] += all[j];
-    T *to = y + i * p->c_row, v = (T)p->alpha * total[i];
-    *to = p->beta != 0 ? v + (T)p->beta * *to : v;
+    T v = (T)p->alpha * NAME(total)((sum[i][0] + sum[i][1]) + (sum[i][2] + sum[i][3]));
+    if (p->beta != 0) v += (T)p->beta * z[i * p->z_row];
+    y[i * p->c_row] = v;
   }
 }
 
-static void NAME(dots)(const lt_Panel *p, int64_t m, const void *from, const void *x, void *to) {
-  const T *a = from;
+static void NAME(dots)(const lt_Panel *p, int64_t m, const void *from, const void *x,
+                       const void *add, void *to) {
+  const T *a = from, *z = add;
   T *y = to;
   int64_t i = 0;
-  for (; i + 4 <= m; i += 4) NAME(dot_rows)(4, p, a + i * p->a_row, x, y + i * p->c_row);
-  for (; i < m; i++) NAME(dot_rows)(1, p, a + i * p->a_row, x, y + i * p->c_row);
+  for (; i + 4 <= m; i += 4)
+    NAME(dot_rows)(4, p, a + i * p->a_row, x, z + i * p->z_row, y + i * p->c_row);
+  for (; i < m; i++) NAME(dot_rows)(1, p, a + i * p->a_row, x, z + i * p->z_row, y + i * p->c_row);
 }
 
-/* Computes `vectors` vectors (a constant) of y = alpha * x B + beta * y: sums of rows of B. */
-LT_LANES void NAME(sum_rows)(const int vectors, const lt_Panel *p, const T *x, const T *b, T *y) {
+/* Computes `vectors` vectors (a constant) of y = alpha * x B + beta * z: sums of rows of B. With
+ * `part`, n elements of one vector. */
+LT_LANES void NAME(sum_rows)(const int vectors, const bool part, int64_t n, const lt_Panel *p,
+                             const T *x, const T *b, const T *z, T *y) {
   V sum[8];
   UNROLL for (int j = 0; j < vectors; j++) sum[j] = (V){0};
   for (int64_t k = 0; k < p->k; k++, b += p->b_row) {
     V f = V_ALL(x[k]);
-    UNROLL for (int j = 0; j < vectors; j++) sum[j] = V_FMA(f, V_LOAD(b + j * V_N), sum[j]);
+    UNROLL for (int j = 0; j < vectors; j++) sum[j] =
+        V_FMA(f, part ? V_PART(b, n) : V_LOAD(b + j * V_N), sum[j]);
   }
   UNROLL for (int j = 0; j < vectors; j++) {
     V v = (T)p->alpha * sum[j];
-    if (p->beta != 0) v += (T)p->beta * V_LOAD(y + j * V_N);
-    memcpy(y + j * V_N, &v, sizeof v);
+    if (p->beta != 0) v += (T)p->beta * (part ? V_PART(z, n) : V_LOAD(z + j * V_N));
+    if (part)
+      V_STORE(y, v, n);
+    else
+      memcpy(y + j * V_N, &v, sizeof v);
   }
 }
 
-static void NAME(sums)(const lt_Panel *p, int64_t n, const void *x, const void *from, void *to) {
-  const T *b = from;
+static void NAME(sums)(const lt_Panel *p, int64_t n, const void *x, const void *from,
+                       const void *add, void *to) {
+  const T *b = from, *z = add;
   T *y = to;
   int64_t j = 0;
-  for (; j + 8 * V_N <= n; j += 8 * V_N) NAME(sum_rows)(8, p, x, b + j, y + j);
-  for (; j + 2 * V_N <= n; j += 2 * V_N) NAME(sum_rows)(2, p, x, b + j, y + j);
-  for (; j + V_N <= n; j += V_N) NAME(sum_rows)(1, p, x, b + j, y + j);
-  T sum[V_N] = {0};
-  for (int64_t k = 0; k < p->k && j < n; k++)
-    for (int64_t i = 0; i < n - j; i++) sum[i] += ((const T *)x)[k] * b[k * p->b_row + j + i];
-  for (int64_t i = 0; i < n - j; i++) {
-    T v = (T)p->alpha * sum[i];
-    y[j + i] = p->beta != 0 ? v + (T)p->beta * y[j + i] : v;
-  }
+  for (; j + 8 * V_N <= n; j += 8 * V_N) NAME(sum_rows)(8, false, 0, p, x, b + j, z + j, y + j);
+  for (; j + 2 * V_N <= n; j += 2 * V_N) NAME(sum_rows)(2, false, 0, p, x, b + j, z + j, y + j);
+  for (; j + V_N <= n; j += V_N) NAME(sum_rows)(1, false, 0, p, x, b + j, z + j, y + j);
+  if (j < n) NAME(sum_rows)(1, true, n - j, p, x, b + j, z + j, y + j);
 }
 
 #undef NAME
