@@ -6,6 +6,7 @@
 #include "blas.h"
 #include "cpu.h"
 #include "kernel_support.h"
+#include "product.h"
 
 /* Returns the last two dimensions as a matrix, of batch entry `at` (0 if there are two
  * dimensions). */
@@ -91,6 +92,20 @@ static int batch_team(const Product *p, int64_t batch) {
   return lt_threads_start(team);
 }
 
+/* Computes a batch of products that threads do not share, without the costs of a call for each.
+ * Returns false when it does not apply, and changes nothing. */
+static bool run_small(const Product *p, const lt_Tensor *a, const lt_Tensor *b, lt_Tensor *c,
+                      int64_t batch, int team) {
+  double work = (double)p->m * (double)p->n * (double)p->k;
+  int64_t size = (int64_t)lt_dtype_size(p->work);
+  if (batch < 2 || p->k == 0 || !lt_dtype_is_float(p->work) || work > 8 * LT_GRAIN) return false;
+  if (lt_scalar_to_double(p->beta) != 0 || lt_scalar_to_double(p->alpha) != 1) return false;
+  const int64_t step[3] = {a->strides[0] * size, b->strides[0] * size, p->m * p->n * size};
+  lt_Matrix cm = {lt_tensor_data(c), p->n, 1};
+  return lt_product_batch(p->work, p->m, p->n, p->k, batch, matrix(a, 0), matrix(b, 0), cm, step,
+                          team);
+}
+
 /* Computes all products of a batch, either one after the other on all threads, or on one thread
  * each. Returns false with the error set when the library's memory cannot be reserved. */
 static bool run(Product *p, lt_Tensor *a, lt_Tensor *b, lt_Tensor *c) {
@@ -100,6 +115,7 @@ static bool run(Product *p, lt_Tensor *a, lt_Tensor *b, lt_Tensor *c) {
   p->n = b->shape[b->ndim - 1];
   if (c->numel == 0) return true;
   int team = batch_team(p, batch);
+  if (run_small(p, a, b, c, batch, team)) return true;
   bool library = lt_dtype_is_float(p->work) && p->k > 0;
   if (library) team = lt_gemm_open(team, (double)p->m * (double)p->n * (double)p->k);
   if (team == 0) return false;

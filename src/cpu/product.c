@@ -190,6 +190,46 @@ static bool open_room(Product *g, int team, char **room) {
   return g->each == 0 || *room;
 }
 
+/* Chooses what is copied; returns false for an `a` without dense rows or columns. */
+static bool prepare(Product *g) {
+  turn(g);
+  if (g->k == 1) g->a.column = 1; /* any stride along a single element */
+  if (g->a.column != 1 && g->a.row != 1) return false;
+  int64_t parts = (g->k + DEPTH - 1) / DEPTH;
+  g->depth = (g->k + parts - 1) / parts;
+  g->copy_b = (g->b.column != 1 && g->n > 1) || (g->b.row * g->size >= FAR && g->m >= 64);
+  g->copy_a = g->a.column != 1 && g->a.column * g->size >= FAR / 2 && g->n >= 64;
+  return true;
+}
+
+static void run_batch(const Product *g, const int64_t step[3], int64_t first, int64_t last) {
+  for (; first < last && !lt_stopped(); first++) {
+    Product one = *g;
+    one.a.data = (char *)g->a.data + first * step[0];
+    one.b.data = (char *)g->b.data + first * step[1];
+    one.z.data = one.c.data = (char *)g->c.data + first * step[2];
+    run_block(&one, 0, one.m, 0, one.n, NULL);
+  }
+}
+
+bool lt_product_batch(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, int64_t count, lt_Matrix a,
+                      lt_Matrix b, lt_Matrix c, const int64_t step[3], int team) {
+  Product g = {.loops = lt_product_loops(dtype),
+               .size = (int64_t)lt_dtype_size(dtype),
+               .m = m,
+               .n = n,
+               .k = k,
+               .alpha = 1,
+               .a = a,
+               .b = b,
+               .z = c,
+               .c = c};
+  if (!g.loops || m == 1 || n == 1 || b.column != 1 || !prepare(&g) || g.copy_a || g.copy_b)
+    return false;
+  LT_IN_TEAM(team, count, run_batch(&g, step, first, last));
+  return true;
+}
+
 bool lt_product(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, lt_Matrix a,
                 lt_Matrix b, double beta, lt_Matrix z, lt_Matrix c) {
   Product g = {.loops = lt_product_loops(dtype),
@@ -215,13 +255,7 @@ bool lt_product(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, l
     g.m = n, g.n = 1;
     return run_column(&g);
   }
-  turn(&g);
-  if (k == 1) g.a.column = 1; /* any stride along a single element */
-  if (g.a.column != 1 && g.a.row != 1) return false;
-  int64_t parts = (k + DEPTH - 1) / DEPTH;
-  g.depth = (k + parts - 1) / parts;
-  g.copy_b = (g.b.column != 1 && g.n > 1) || (g.b.row * g.size >= FAR && g.m >= 64);
-  g.copy_a = g.a.column != 1 && g.a.column * g.size >= FAR / 2 && g.n >= 64;
+  if (!prepare(&g)) return false;
   double work = (double)m * (double)n * (double)k / 8;
   int64_t pieces = omp_in_parallel() ? 1 : LT_MAX_THREADS;
   divide(&g, lt_team(work < 1e15 ? (int64_t)work : (int64_t)1e15, pieces));
