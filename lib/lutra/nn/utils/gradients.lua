@@ -50,10 +50,22 @@ local function gradients_of(title, parameters)
   return list
 end
 
--- Returns the norm of the elements of x.
-local function norm_of(x, norm_type)
-  if x.dtype:find "^complex" then x = x:abs() end
-  return core._ops._norm(x, nil, nil, norm_type)
+-- Returns the norms of tensors, each a tensor on its device.
+local function norms_of(list, norm_type)
+  local norms, norm = {}, core._ops._norm
+  for i, x in ipairs(list) do
+    if x:is_complex() then x = x:abs() end
+    norms[i] = norm(x, nil, nil, norm_type)
+  end
+  return norms
+end
+
+-- Moves the tensors of a list to a device, unless they are there.
+local function move(list, device)
+  for i, x in ipairs(list) do
+    if x.device ~= device then list[i] = x:to(device) end
+  end
+  return list
 end
 
 -- `foreach` has no effect.
@@ -67,13 +79,8 @@ local parse_clip = args.signature("clip_grad_norm_", "any parameters, float max_
 local function total_norm(title, list, norm_type, error_if_nonfinite)
   if #list == 0 then return lt.tensor(0.0) end
   return lt.no_grad(function()
-    local norms = {}
-    local first = list[1].device -- a model may be spread over several
-    for i, x in ipairs(list) do
-      local norm = norm_of(x, norm_type)
-      norms[i] = x.device == first and norm or norm:to(first)
-    end
-    local total = norm_of(lt.stack(norms), norm_type)
+    local norms = move(norms_of(list, norm_type), list[1].device) -- a model may be on several
+    local total = norms_of({lt.stack(norms)}, norm_type)[1]
     if error_if_nonfinite and not total:isfinite():item() then
       args.fail("%s: expected finite values, got a norm of order %g that is %s\n"
         .. "hint: error_if_nonfinite = false", title, norm_type, tostring(total:item()))
@@ -82,25 +89,14 @@ local function total_norm(title, list, norm_type, error_if_nonfinite)
   end)
 end
 
--- Returns whether all tensors of a list are on the CPU, in one float dtype, and none is in it twice.
-local function is_uniform(list)
-  local dtype, seen = list[1].dtype, {}
-  if not dtype:find "float" then return false end
-  for _, g in ipairs(list) do
-    if g.device ~= "cpu" or g.dtype ~= dtype or seen[g] then return false end
-    seen[g] = true
-  end
-  return true
-end
-
 local function scale_by(list, max_norm, total)
   lt.no_grad(function()
     -- Always multiply, by 1 at most: a branch would synchronize with the device.
     local scale = (max_norm / (total + 1e-6)):clamp{max = 1}
-    if #list > 1 and scale.device == "cpu" and is_uniform(list) then
-      core._ops._scale(list, scale:item())
-    else
-      for _, g in ipairs(list) do g:mul_(scale:to(g.device)) end
+    for _, g in ipairs(list) do
+      local device = g.device
+      if scale.device ~= device then scale = scale:to(device) end
+      g:mul_(scale)
     end
   end)
 end
