@@ -116,21 +116,41 @@ static void *device_alloc(const lt_Backend *b, lt_Device device, size_t nbytes, 
 }
 
 /* A storage of the CPU with its memory in the same block, which comes from the thread's pool. For
- * scalars and other small tensors, which are created by the million. */
-typedef struct SmallStorage {
+ * scalars and other tiny tensors, which are created by the million. */
+typedef struct TinyStorage {
   lt_Storage base;
   _Alignas(16) char memory[64];
-} SmallStorage;
+} TinyStorage;
 
-/* Returns true when s is a SmallStorage. */
+enum {
+  TINY = sizeof((TinyStorage *)0)->memory,
+  SMALL = 4096, /* the memory of small storages of the CPU follows the struct */
+  ALIGNMENT = 64
+};
+
+/* Returns true when the memory of s is in the block of the struct. */
 static bool is_small(const lt_Storage *s) {
-  return s->device.type == LT_DEVICE_cpu && s->nbytes <= sizeof((SmallStorage *)0)->memory &&
-         !s->release;
+  return s->device.type == LT_DEVICE_cpu && s->nbytes <= SMALL && !s->release;
 }
 
-/* Frees the struct. */
+/* Allocates a storage and, if it is small, its memory. NULL when memory is out. */
+static lt_Storage *storage_alloc(bool small, size_t nbytes) {
+  if (!small) return malloc(sizeof(lt_Storage));
+  if (nbytes <= TINY) return lt_pool_take(LT_POOL_STORAGE, sizeof(TinyStorage));
+  return malloc(sizeof(lt_Storage) + ALIGNMENT + nbytes);
+}
+
+/* Returns the memory of a small storage. */
+static void *small_memory(lt_Storage *s) {
+  if (s->nbytes == 0) return NULL;
+  if (s->nbytes <= TINY) return ((TinyStorage *)s)->memory;
+  char *end = (char *)(s + 1);
+  return end + (ALIGNMENT - (uintptr_t)end % ALIGNMENT) % ALIGNMENT;
+}
+
+/* Frees the struct, and the memory of a small storage. */
 static void storage_free(lt_Storage *s) {
-  if (is_small(s))
+  if (is_small(s) && s->nbytes <= TINY)
     lt_pool_give(LT_POOL_STORAGE, s);
   else
     free(s);
@@ -147,12 +167,13 @@ lt_Storage *lt_storage_new(lt_Device device, size_t nbytes) {
   if (!backend) return NULL;
   const lt_Storage start = {.device = device, .nbytes = nbytes};
   bool small = is_small(&start);
-  lt_Storage *s = small ? lt_pool_take(LT_POOL_STORAGE, sizeof(SmallStorage)) : malloc(sizeof *s);
+  lt_Storage *s = storage_alloc(small, nbytes);
+  if (!s && relieve(nbytes)) s = storage_alloc(small, nbytes);
   if (!s) return no_memory(device, nbytes, 0);
   *s = start;
   atomic_init(&s->refs, 1);
   if (small) {
-    s->data = nbytes ? ((SmallStorage *)s)->memory : NULL;
+    s->data = small_memory(s);
   } else if (backend->has_data && nbytes) {
     s->stream = backend->streams.current ? backend->streams.current(backend, device.index) : NULL;
     s->data = device_alloc(backend, device, nbytes, s->stream);
