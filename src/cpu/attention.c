@@ -12,6 +12,7 @@
 
 #define MULTIPLICATIONS 32   /* that take as long as an element of a simple op */
 #define READ            8    /* see run_all */
+#define QUEUES          64   /* at most */
 #define RANGES          32   /* pieces of a backward that are enough for the threads */
 #define RANGE           1024 /* fewest keys in a range, if there are several */
 
@@ -20,16 +21,16 @@ typedef struct Work {
   lt_Head head; /* of the first batch element; without scratch memory */
   int ndim;     /* of the batch */
   int64_t shape[LT_MAX_DIMS];
-  lt_Tensor *in[6];  /* query, key, value, mask; backward: grad, result */
-  int64_t heads;     /* the product of the batch dims */
-  int64_t group;     /* query's heads for each head of key and value */
-  int64_t tiles;     /* forward: of one head */
-  int64_t ranges;    /* backward: of the keys of one head */
-  lt_Dtype dtype;    /* computed in */
-  void *parts;       /* backward: the parts of dq, one for each range, if there are several */
-  atomic_llong next; /* the next piece */
-  int64_t pieces;
-  atomic_bool failed; /* out of memory */
+  lt_Tensor *in[6]; /* query, key, value, mask; backward: grad, result */
+  int64_t heads;    /* the product of the batch dims */
+  int64_t group;    /* query's heads for each head of key and value */
+  int64_t tiles;    /* forward: of one head */
+  int64_t ranges;   /* backward: of the keys of one head */
+  lt_Dtype dtype;   /* computed in */
+  void *parts;      /* backward: the parts of dq, one for each range, if there are several */
+  int64_t pieces, queues;
+  atomic_llong next[QUEUES]; /* the next piece of each queue */
+  atomic_bool failed;        /* out of memory */
 } Work;
 
 /* Returns the matrix of the first batch element. */
@@ -75,11 +76,11 @@ static lt_Head head_at(const Work *w, int64_t at) {
   return h;
 }
 
-/* Computes one piece of the result. The last queries come first: with is_causal they have the most
- * keys. */
+/* Computes one piece of the result. The last queries of a head come first: with is_causal they have
+ * the most keys. */
 static void run_forward(const Work *w, int64_t piece, void *scratch) {
-  lt_Head h = head_at(w, piece % w->heads);
-  int64_t from = (w->tiles - 1 - piece / w->heads) * LT_ATTENTION_TILE, n = h.queries - from;
+  lt_Head h = head_at(w, piece / w->tiles);
+  int64_t from = (w->tiles - 1 - piece % w->tiles) * LT_ATTENTION_TILE, n = h.queries - from;
   h.scratch = scratch;
   if (n > LT_ATTENTION_TILE) n = LT_ATTENTION_TILE;
   const lt_AttentionKernels *kernels = lt_attention_kernels();
@@ -88,7 +89,7 @@ static void run_forward(const Work *w, int64_t piece, void *scratch) {
 
 /* Computes one piece of the gradients. */
 static void run_backward(const Work *w, int64_t piece, void *scratch) {
-  int64_t shared = w->heads / w->group, range = piece / shared, first = piece % shared * w->group;
+  int64_t range = piece % w->ranges, first = piece / w->ranges * w->group;
   int64_t keys = w->head.keys, each = (keys + w->ranges - 1) / w->ranges;
   each = (each + LT_ATTENTION_TILE - 1) / LT_ATTENTION_TILE * LT_ATTENTION_TILE;
   int64_t from = range * each < keys ? range * each : keys,
@@ -109,16 +110,20 @@ static void run_backward(const Work *w, int64_t piece, void *scratch) {
 
 typedef void (*PieceFn)(const Work *w, int64_t piece, void *scratch);
 
-/* Runs pieces until none is left, on one thread. */
-static void run_pieces(Work *w, PieceFn run, size_t bytes) {
+/* Runs pieces on one thread until none is left: first those of its own queue, the same in each
+ * call, whose matrices may still be in its cache, then those of the others. */
+static void run_pieces(Work *w, PieceFn run, size_t bytes, int64_t member) {
   void *memory = malloc(bytes + 64);
   if (!memory) {
     atomic_store(&w->failed, true);
     return;
   }
   void *scratch = (void *)(((uintptr_t)memory + 63) & ~(uintptr_t)63);
-  for (int64_t i; !lt_stopped() && (i = atomic_fetch_add(&w->next, 1)) < w->pieces;)
-    run(w, i, scratch);
+  for (int64_t k = 0; k < w->queues; k++) {
+    int64_t queue = (member + k) % w->queues, end = w->pieces * (queue + 1) / w->queues;
+    for (int64_t i; !lt_stopped() && (i = atomic_fetch_add(&w->next[queue], 1)) < end;)
+      run(w, i, scratch);
+  }
   free(memory);
 }
 
@@ -130,7 +135,9 @@ static bool run_all(Work *w, PieceFn run, size_t bytes, int64_t pieces, int64_t 
   double work = pairs * (double)products / MULTIPLICATIONS;
   w->pieces = pieces;
   int team = lt_team(work < 1e15 ? (int64_t)work : (int64_t)1e15, pieces);
-  LT_IN_TEAM(team, team, if (last > first) run_pieces(w, run, bytes));
+  w->queues = team < QUEUES ? team : QUEUES;
+  for (int64_t q = 0; q < w->queues; q++) atomic_store(&w->next[q], pieces * q / w->queues);
+  LT_IN_TEAM(team, team, if (last > first) run_pieces(w, run, bytes, first));
   return !atomic_load(&w->failed) || lt_fail_memory();
 }
 

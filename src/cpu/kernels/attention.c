@@ -78,35 +78,25 @@ LT_LANES void transpose_four_wide(const double *from, int64_t row, double *to, i
     for (int j = 0; j < 4; j++) to[j * column + i] = from[i * row + j];
 }
 
-/* Copy n elements of a row of a matrix to dense memory. */
-static void read_f32(const lt_HeadMatrix *m, int64_t row, int64_t n, float *to) {
-  int64_t at = row * m->row, step = m->column;
-  if (m->dtype == LT_float32) {
-    const float *x = (const float *)m->data + at;
-    if (step == 1)
-      memcpy(to, x, (size_t)n * sizeof *to);
-    else
-      for (int64_t i = 0; i < n; i++) to[i] = x[i * step];
-  } else if (m->dtype == LT_bfloat16) {
-    const lt_bfloat16 *x = (const lt_bfloat16 *)m->data + at;
-    if (step == 1)
-      for (int64_t i = 0; i < n; i++) to[i] = lt_bfloat16_to_float(x[i]);
-    else
-      for (int64_t i = 0; i < n; i++) to[i] = lt_bfloat16_to_float(x[i * step]);
-  } else {
-    const lt_half *x = (const lt_half *)m->data + at;
-    if (step == 1)
-      for (int64_t i = 0; i < n; i++) to[i] = lt_half_to_float(x[i]);
-    else
-      for (int64_t i = 0; i < n; i++) to[i] = lt_half_to_float(x[i * step]);
-  }
-}
-static void read_f64(const lt_HeadMatrix *m, int64_t row, int64_t n, double *to) {
-  const double *x = (const double *)m->data + row * m->row;
-  if (m->column == 1)
-    memcpy(to, x, (size_t)n * sizeof *to);
+/* Copy n elements of a row of a matrix, times `scale`, to dense memory. */
+#define READ(type, value)                                                                          \
+  do {                                                                                             \
+    const type *x = (const type *)m->data + row * m->row;                                          \
+    if (m->column == 1)                                                                            \
+      for (int64_t i = 0; i < n; i++) to[i] = value(x[i]) * scale;                                 \
+    else                                                                                           \
+      for (int64_t i = 0; i < n; i++) to[i] = value(x[i * m->column]) * scale;                     \
+  } while (0)
+static void read_f32(const lt_HeadMatrix *m, int64_t row, int64_t n, float scale, float *to) {
+  if (m->dtype == LT_float32)
+    READ(float, );
+  else if (m->dtype == LT_bfloat16)
+    READ(lt_bfloat16, lt_bfloat16_to_float);
   else
-    for (int64_t i = 0; i < n; i++) to[i] = x[i * m->column];
+    READ(lt_half, lt_half_to_float);
+}
+static void read_f64(const lt_HeadMatrix *m, int64_t row, int64_t n, double scale, double *to) {
+  READ(double, );
 }
 
 /* Returns e^x for x that is not much larger than 0, without denormal results. */

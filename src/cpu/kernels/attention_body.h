@@ -146,8 +146,7 @@ static void FN(load_queries)(const lt_HeadMatrix *m, int64_t from, int64_t n, in
                              T scale, T *rows, int64_t width, T *panels) {
   for (int64_t i = 0; i < n; i++) {
     T *to = rows + i * width;
-    LT_PASTE(read, F)(m, from + i, columns, to);
-    for (int64_t j = 0; j < columns; j++) to[j] *= scale;
+    LT_PASTE(read, F)(m, from + i, columns, scale, to);
     for (int64_t j = columns; j < width; j++) to[j] = 0;
   }
   memset(rows + n * width, 0, (size_t)((TILE - n) * width) * sizeof(T));
@@ -160,7 +159,7 @@ static const T *FN(dense)(const lt_HeadMatrix *m, int64_t from, int64_t n, int64
                           T *copy) {
   if (m->dtype == DTYPE && m->column == 1 && m->row == columns)
     return (const T *)m->data + from * columns;
-  for (int64_t i = 0; i < n; i++) LT_PASTE(read, F)(m, from + i, columns, copy + i * columns);
+  for (int64_t i = 0; i < n; i++) LT_PASTE(read, F)(m, from + i, columns, 1, copy + i * columns);
   return copy;
 }
 
@@ -169,7 +168,7 @@ static void FN(read_mask)(const lt_HeadMatrix *m, int64_t row, int64_t from, int
   if (m->dtype != LT_bool) {
     lt_HeadMatrix part = *m;
     part.data = (const T *)m->data + from * m->column;
-    LT_PASTE(read, F)(&part, row, n, to);
+    LT_PASTE(read, F)(&part, row, n, 1, to);
     return;
   }
   const uint8_t *x = (const uint8_t *)m->data + row * m->row + from * m->column;
@@ -294,15 +293,12 @@ static void FN(add_keys)(const lt_Head *h, FN(Forward) * f, int p, int64_t query
 
 /* Divides the results of panel p by the sums, and stores those of n queries from `query` on. */
 static void FN(store_results)(const lt_Head *h, FN(Forward) * f, int p, int64_t query, int64_t n) {
-  T *out = f->out + p * WIDTH * f->value_size, *base = f->base + p * WIDTH;
-  T *sum = f->sum + p * WIDTH, inverse[WIDTH];
-  for (int w = 0; w < WIDTH; w++) inverse[w] = sum[w] == 0 ? 0 : 1 / sum[w];
-  for (int64_t j = 0; j < h->value_size; j++)
-    for (int w = 0; w < WIDTH; w++) out[j * WIDTH + w] *= inverse[w];
-  FN(transpose)(out, WIDTH, f->value_size, WIDTH, f->rows, f->value_size);
+  T *base = f->base + p * WIDTH, *sum = f->sum + p * WIDTH;
+  FN(transpose)
+  (f->out + p * WIDTH * f->value_size, WIDTH, f->value_size, WIDTH, f->rows, f->value_size);
   for (int64_t i = 0; i < n; i++) {
-    memcpy((T *)h->out + (query + i) * h->value_size, f->rows + i * f->value_size,
-           (size_t)h->value_size * sizeof(T));
+    T inverse = sum[i] == 0 ? 0 : 1 / sum[i], *out = (T *)h->out + (query + i) * h->value_size;
+    for (int64_t j = 0; j < h->value_size; j++) out[j] = f->rows[i * f->value_size + j] * inverse;
     ((T *)h->lse)[query + i] = base[i] + LOG(sum[i]);
   }
 }
@@ -470,7 +466,7 @@ static void FN(load_sums)(const lt_Head *h, FN(Backward) * f, int64_t from, int6
   for (int64_t i = 0; i < n; i++) {
     const T *grad = f->grad_rows + i * f->value_size;
     V sum = {0};
-    LT_PASTE(read, F)(&h->result, from + i, h->value_size, f->row);
+    LT_PASTE(read, F)(&h->result, from + i, h->value_size, 1, f->row);
     for (int64_t j = h->value_size; j < f->value_size; j++) f->row[j] = 0;
     for (int64_t j = 0; j < f->value_size; j += V_N)
       sum = V_MADD(V_LOAD(grad + j), V_LOAD(f->row + j), sum);
