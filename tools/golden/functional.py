@@ -135,6 +135,11 @@ for mask in (None, torch.tensor([[True, False, True], [False, False, False]]), t
          lambda q, k, v, m=None: F.scaled_dot_product_attention(q, k, v, m, scale=0.7, enable_gqa=True), **inputs)
 case("scaled_dot_product_attention", "F.scaled_dot_product_attention{q, k, v, is_causal = true}",
      lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), q=f(2, 4, 3).bfloat16(), k=f(2, 4, 3).bfloat16(), v=f(2, 4, 3).bfloat16())
+for queries, keys in ((4, 2), (2, 4), (1, 3)):
+    case("scaled_dot_product_attention", "F.scaled_dot_product_attention{q, k, v, is_causal = true}",
+         lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), q=f(2, queries, 3), k=f(2, keys, 3), v=f(2, keys, 2))
+case("scaled_dot_product_attention", "F.scaled_dot_product_attention(q, k, v, m)",
+     lambda q, k, v, m: F.scaled_dot_product_attention(q, k, v, m), q=f(2, 1, 3, 2), k=f(2, 3, 4, 2), v=f(3, 4, 2), m=torch.tensor([[[[True, False, True, True]]], [[[False, True, True, False]]]]))
 WEIGHTS = dict(w=f(12, 4), b=f(12), o=f(4, 4), c=f(4))
 case("multi_head_attention_forward", "F.multi_head_attention_forward(q, k, v, 4, 2, w, b, nil, nil, false, 0, o, c)",
      lambda q, k, v, w, b, o, c: F.multi_head_attention_forward(q, k, v, 4, 2, w, b, None, None, False, 0.0, o, c),
