@@ -295,6 +295,14 @@ local function layer_norm(v, expected, at)
   return v[4] and x + aligned(v[4], expected[1].ndim, at) or x
 end
 
+-- The batch is one more batch dim of query, key, value and mask.
+local function attention(v, expected, at)
+  if v[5] ~= 0 then return nil end
+  local new = copy(v)
+  for i = 1, 4 do new[i] = v[i] and aligned(v[i], expected[1].ndim, at) end
+  return ops.scaled_dot_product_attention(table.unpack(new, 1, new.n))
+end
+
 -- Folds the batch into the first dim, the batch of an op on images; weights have no batch.
 local function folded(v, expected, at, op)
   local rank = tonumber(op.name:match "(%d)d")
@@ -329,6 +337,7 @@ local named = {
   cat = joined, stack = joined, gather = gathered, index_select = picked, embedding = embedding,
   mse_loss = loss, l1_loss = loss, binary_cross_entropy_with_logits = loss,
   nll_loss = class_loss, cross_entropy = class_loss, layer_norm = layer_norm,
+  scaled_dot_product_attention = attention,
 }
 
 for name in pairs(set [[round hardtanh gelu div nan_to_num clamp where real imag isclose clone

@@ -223,6 +223,14 @@ describe("vmap's rules", function()
         1, 1, SIZE), target:select(2, 1))
     end
     check_all(function(x, w, b) return F.layer_norm(x, {3}, w, b) end, {{2, 3}, {3}, {3}})
+    check_all(function(q, k, v)
+      return F.scaled_dot_product_attention{q, k, v, is_causal = true}
+    end, {{2, 4, 3}, {2, 5, 3}, {2, 5, 2}})
+    check_all(function(q, k, v, m) return F.scaled_dot_product_attention(q, k, v, m) end,
+      {{4, 3}, {2, 5, 3}, {1, 5, 2}, {5}})
+    check_all(function(q, k, v)
+      return F.scaled_dot_product_attention{q, k, v, enable_gqa = true}
+    end, {{4, 2, 3}, {2, 5, 3}, {2, 5, 2}})
     local w = random({2, 1, 3, 3}, wide)
     check(function(x) return F.conv2d(x, w) end, {1}, random({SIZE, 2, 1, 5, 5}, wide))
     check(function(x) return F.conv2d(x, w) end, {2},
