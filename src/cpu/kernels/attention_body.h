@@ -316,9 +316,17 @@ LT_LANES T FN(total)(V v) {
   return v_[0];
 }
 
-/* Sets s[r] to the product of q and row r of k, for n rows of `size` elements. */
-static void FN(row_scores)(const T *k, int64_t size, int64_t n, const T *q, T *s) {
+/* Starts to load n elements, which are used next, into the cache. */
+LT_LANES void FN(prefetch)(const T *x, int64_t n) {
+  for (int64_t i = 0; i < n; i += 64 / (int)sizeof(T)) __builtin_prefetch(x + i);
+}
+
+/* Sets s[r] to the product of q and row r of k, for n rows of `size` elements. `next` are the rows
+ * of `next_size` elements that are used next. */
+static void FN(row_scores)(const T *k, int64_t size, int64_t n, const T *q, T *s, const T *next,
+                           int64_t next_size) {
   for (int64_t r = 0; r < n; r++) {
+    FN(prefetch)(next + r * next_size, next_size);
     const T *row = k + r * size;
     V sum = {0}, more = {0};
     int64_t i = 0;
@@ -337,11 +345,13 @@ static void FN(row_scores)(const T *k, int64_t size, int64_t n, const T *q, T *s
 }
 
 /* Sets out to out * factor + p^T v, for n rows of `size` elements. */
-static void FN(row_values)(const T *v, int64_t size, int64_t n, const T *p, T factor, T *out) {
+static void FN(row_values)(const T *v, int64_t size, int64_t n, const T *p, T factor, T *out,
+                           const T *next, int64_t next_size) {
   for (int64_t i = 0; i < size; i++) out[i] *= factor;
   int64_t r = 0, whole = size / V_N * V_N;
   for (; r + 4 <= n; r += 4) {
     const T *row = v + r * size;
+    FN(prefetch)(next + r * next_size, 4 * next_size);
     V p0 = FN(all)(p[r]), p1 = FN(all)(p[r + 1]), p2 = FN(all)(p[r + 2]), p3 = FN(all)(p[r + 3]);
     for (int64_t i = 0; i < whole; i += V_N) {
       V a = V_MADD(p0, V_LOAD(row + i), V_LOAD(out + i)), b = p2 * V_LOAD(row + 2 * size + i);
@@ -379,14 +389,15 @@ static void FN(add_keys_to_row)(const lt_Head *h, FN(Forward) * f, int64_t i, in
   T *s = f->scores;
   if (h->causal && query - key + 1 < n) n = query - key + 1;
   if (n <= 0) return;
-  FN(row_scores)(k, h->size, n, f->rows + i * f->size, s);
+  FN(row_scores)(k, h->size, n, f->rows + i * f->size, s, v, h->value_size);
   if (h->mask.data) {
     FN(read_mask)(&h->mask, query, key, n, f->mask);
     for (int64_t r = 0; r < n; r++)
       s[r] = f->mask[r] == -(T)INFINITY ? f->mask[r] : s[r] + f->mask[r];
   }
   T factor = FN(row_exponentials)(s, n, f->base + i, f->sum + i);
-  FN(row_values)(v, h->value_size, n, s, factor, f->out + i * f->value_size);
+  int64_t more = key + 2 * TILE <= h->keys ? h->size : 0; /* the next tile is complete */
+  FN(row_values)(v, h->value_size, n, s, factor, f->out + i * f->value_size, k + more * TILE, more);
 }
 
 /* Divides the result of query `query`, row i, by the sum, and stores it. */
