@@ -1,6 +1,7 @@
 /* blas.c: matrix products, by Lutra's own loops (product.c) where they are for the CPU, else by
- * OpenBLAS. The library is loaded at its first use: programs without it do not pay for it, and its core type can be chosen before it detects the CPU. Older releases mistake
- * AMD's AVX-512 CPUs for CPUs without it, and are then half as fast.
+ * OpenBLAS. The library is loaded at its first use: programs without it do not pay for it, and its
+ * core type can be chosen before it detects the CPU. Older releases mistake AMD's AVX-512 CPUs for
+ * CPUs without it, and are then half as fast.
  *
  * Everything here is row-major. Without the library, plain loops in cache-sized blocks compute the
  * same products. */
@@ -322,7 +323,7 @@ bool lt_cpu_check_blas(void) {
 PLAIN(float)
 PLAIN(double)
 
-/* ---- Lutra's own loops ------------------------------------------------------------------------ */
+/* ---- Lutra's own loops ----------------------------------------------------------------------- */
 
 /* Returns whether products are computed by the loops of product.c, which do not need the
  * library. */

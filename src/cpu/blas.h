@@ -26,8 +26,8 @@ void lt_gemm_close(int callers);
  * interrupt leaves c incomplete. */
 void lt_gemm(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, lt_Matrix a,
              lt_Matrix b, double beta, lt_Matrix c);
-/* Computes c = alpha * a @ b + beta * z. z {m, n} is c, or shares no memory with it; its strides may
- * be 0. */
+/* Computes c = alpha * a @ b + beta * z. z {m, n} is c, or shares no memory with it; its strides
+ * may be 0. */
 void lt_gemm_add(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, lt_Matrix a,
                  lt_Matrix b, double beta, lt_Matrix z, lt_Matrix c);
 /* Returns whether lt_gemm accepts this r x c matrix as it is; otherwise make it contiguous

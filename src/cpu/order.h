@@ -1,6 +1,6 @@
-/* order.h: the inner loops of topk, compiled once for each instruction set (src/cpu/kernels/order.c):
- * they find the few keys among many that can belong to the result. Keys are unsigned integers whose
- * order is the order of the numbers. */
+/* order.h: the inner loops of topk, compiled once for each instruction set
+ * (src/cpu/kernels/order.c): they find the few keys among many that can belong to the result. Keys
+ * are unsigned integers whose order is the order of the numbers. */
 #ifndef LT_CPU_ORDER_H
 #define LT_CPU_ORDER_H
 

@@ -1,11 +1,11 @@
-/* permutation.c: random permutations: 1..n, sorted by random keys of 64 bits, which every device can
- * do in parallel. A million keys have an equal pair in one of 10^7 runs.
+/* permutation.c: random permutations: 1..n, sorted by random keys of 64 bits, which every device
+ * can do in parallel. A million keys have an equal pair in one of 10^7 runs.
  *
  * The keys are spread evenly over all numbers of 64 bits. So their highest bits divide them into
  * buckets of similar sizes that fit the cache, and the next bits divide a bucket into slots of one
  * or two items. Within a bucket an item is one number: the 32 bits of the key below those of the
- * bucket (fewer for more than 2^32 items), above the index. Where these bits do not decide, the keys
- * are computed again. */
+ * bucket (fewer for more than 2^32 items), above the index. Where these bits do not decide, the
+ * keys are computed again. */
 #include "permutation.h"
 
 #include "kernel_support.h"

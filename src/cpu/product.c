@@ -1,8 +1,8 @@
 /* product.c: divides a matrix product into the panels that the loops of kernels/product.c compute.
  *
  * Each thread computes a block of c. Columns of b are read in place where they are dense and their
- * rows near to one another, else copied to dense panels, once; a is read in place where its rows are
- * dense.
+ * rows near to one another, else copied to dense panels, once; a is read in place where its rows
+ * are dense.
  *
  * Invariant: a sum is divided by its length alone, so every element has the same bits for any
  * number of threads. */
@@ -41,15 +41,15 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 /* Returns n rounded up to a multiple of `step`. */
 static int64_t rounded(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
 
-/* Copies m rows of a from row i on, and k columns from column p on, which are dense, to columns that
- * are APART elements apart. */
+/* Copies m rows of a from row i on, and k columns from column p on, which are dense, to columns
+ * that are APART elements apart. */
 static void copy_a(const Product *g, int64_t i, int64_t m, int64_t p, int64_t k, char *to) {
   for (int64_t q = 0; q < k; q++)
     memcpy(to + q * APART * g->size, at(g, g->a, i, p + q), (size_t)(m * g->size));
 }
 
-/* Computes the panels of m rows from row i on, and of the columns j .. last - 1, with k terms of the
- * sums from p on. `packed` holds the copied panels. */
+/* Computes the panels of m rows from row i on, and of the columns j .. last - 1, with k terms of
+ * the sums from p on. `packed` holds the copied panels. */
 static void run_panels(const Product *g, int64_t i, int64_t m, int64_t j, int64_t last, int64_t p,
                        int64_t k, const char *packed, char *rows) {
   int64_t columns = g->loops->columns;
@@ -180,8 +180,8 @@ static bool run_column(Product *g) {
   return true;
 }
 
-/* Allocates the scratch memory of `team` threads; `*room` is the block to free, or NULL where none is
- * needed. */
+/* Allocates the scratch memory of `team` threads; `*room` is the block to free, or NULL where none
+ * is needed. */
 static bool open_room(Product *g, int team, char **room) {
   g->packed = g->copy_b ? least(rounded(g->n, g->loops->columns), WIDTH) : 0;
   g->each = rounded((g->packed + (g->copy_a ? APART : 0)) * g->depth * g->size, 64);

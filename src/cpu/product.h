@@ -22,8 +22,8 @@ typedef struct lt_ProductLoops {
   /* Computes m rows and n <= `columns` columns of c = alpha * a @ b + beta * z. z may be c. */
   void (*panel)(const lt_Panel *p, int64_t m, int64_t n, const void *a, const void *b,
                 const void *z, void *c);
-  /* Copies k rows and n columns of b to panels of `columns` columns, one after the other, with dense
-   * rows. The last one is padded with zeros. */
+  /* Copies k rows and n columns of b to panels of `columns` columns, one after the other, with
+   * dense rows. The last one is padded with zeros. */
   void (*pack)(int64_t k, int64_t n, const void *b, int64_t row, int64_t column, void *to);
   /* Computes y = alpha * A x + beta * z, with m dense rows of A; the elements of y are c_row apart,
    * and those of z z_row. */
@@ -35,14 +35,15 @@ typedef struct lt_ProductLoops {
 /* Returns the loops for float32 or float64 on this CPU; NULL where the library is faster. */
 const lt_ProductLoops *lt_product_loops(lt_Dtype dtype);
 
-/* Computes c = alpha * a @ b + beta * z as lt_gemm_add does, with k > 0, on as many threads as the work
- * is worth. Returns false, without an error, and changes nothing, when these loops are not for this
- * CPU, the layout or the size, or memory is out. */
+/* Computes c = alpha * a @ b + beta * z as lt_gemm_add does, with k > 0, on as many threads as the
+ * work is worth. Returns false, without an error, and changes nothing, when these loops are not for
+ * this CPU, the layout or the size, or memory is out. */
 bool lt_product(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, lt_Matrix a,
                 lt_Matrix b, double beta, lt_Matrix z, lt_Matrix c);
 
-/* Computes c = a @ b for `count` small products on `team` threads, one thread each. `step`: bytes from
- * one a, b and c to the next. Returns false as lt_product, also for factors that must be copied. */
+/* Computes c = a @ b for `count` small products on `team` threads, one thread each. `step`: bytes
+ * from one a, b and c to the next. Returns false as lt_product, also for factors that must be
+ * copied. */
 bool lt_product_batch(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, int64_t count, lt_Matrix a,
                       lt_Matrix b, lt_Matrix c, const int64_t step[3], int team);
 

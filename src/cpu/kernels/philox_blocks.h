@@ -1,6 +1,6 @@
-/* philox_blocks.h: many blocks of Philox's sequence (philox.h). With AVX2 or AVX-512, each lane of 64
- * bits holds a word of one block, whose upper half is ignored: these instruction sets multiply such
- * lanes, so no word has to be moved between the ten rounds. */
+/* philox_blocks.h: many blocks of Philox's sequence (philox.h). With AVX2 or AVX-512, each lane of
+ * 64 bits holds a word of one block, whose upper half is ignored: these instruction sets multiply
+ * such lanes, so no word has to be moved between the ten rounds. */
 #ifndef LT_CPU_PHILOX_BLOCKS_H
 #define LT_CPU_PHILOX_BLOCKS_H
 

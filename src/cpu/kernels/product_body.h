@@ -3,8 +3,8 @@
 #define FN(a, b)  FN_(a, b)
 #define NAME(x)   FN(x, F)
 
-/* Computes a tile: c = alpha * a @ b + beta * z, for `rows` rows and `vectors` vectors of columns, of
- * which n are written. With `part`, there are n columns of b, less than a vector. The counts and
+/* Computes a tile: c = alpha * a @ b + beta * z, for `rows` rows and `vectors` vectors of columns,
+ * of which n are written. With `part`, there are n columns of b, less than a vector. The counts and
  * `part` are constants where it is inlined, so that the sums are in registers. */
 LT_LANES void NAME(tile)(const int rows, const int vectors, const bool part, const lt_Panel *p,
                          const T *a, const T *b, const T *z, T *c, int64_t n) {
@@ -142,8 +142,8 @@ static void NAME(pack_rows)(int64_t k, int64_t n, const T *b, int64_t row, T *to
   }
 }
 
-/* Copies `count` elements of each of n columns of b to rows of a panel, of which `width` columns are
- * filled, with zeros at last. */
+/* Copies `count` elements of each of n columns of b to rows of a panel, of which `width` columns
+ * are filled, with zeros at last. */
 static void NAME(pack_part)(int64_t count, int64_t n, int64_t width, const T *b, int64_t row,
                             int64_t column, T *to) {
   enum { COLUMNS = 2 * V_N };
