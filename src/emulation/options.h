@@ -48,6 +48,7 @@ enum class Fault {
   BLAS,
   PLAN, /* of a Fourier transform */
   FFT,
+  GRAPH, /* a capture's begin or end, or a graph's instantiation or launch */
   /* Metal. COMMIT: a command buffer fails; OOM: it fails for lack of memory; LOST: the device is
    * lost; ILLEGAL: a dispatch has a page fault; WAIT: a wait for an event times out. */
   BUFFER,

@@ -74,10 +74,12 @@ cudaError_t copy(Copy c, cudaMemcpyKind kind, cudaStream_t stream, bool wait) {
   LT_NEED(kind_fits(kind, to, from), cudaErrorInvalidValue);
   LT_NEED(!to || is_live(&to->memory, c.to, c.to_extent()), cudaErrorInvalidValue);
   LT_NEED(!from || is_live(&from->memory, c.from, c.from_extent()), cudaErrorInvalidValue);
+  LT_CHECK(check_capture(s));
   LT_NEED(!injected(Fault::COPY), cudaErrorInvalidValue);
 
   std::unique_ptr<void, Free> stage;
   if (!to && !is_pinned(c.to, c.to_extent())) wait = true;
+  if (wait || (!from && !is_pinned(c.from, c.from_extent()))) LT_CHECK(refuse_capture(s));
   if (!wait && !from && !is_pinned(c.from, c.from_extent())) {
     size_t n = c.from_extent();
     if (n <= STAGED) stage.reset(malloc(n));
@@ -115,6 +117,7 @@ cudaError_t fill(void *p, int value, size_t n, cudaStream_t stream) {
   if (n == 0) return cudaSuccess;
   Device *d = device_of(p);
   LT_NEED(d ? is_live(&d->memory, p, n) : is_pinned(p, n), cudaErrorInvalidValue);
+  LT_CHECK(check_capture(s));
   enqueue_work(s, d ? 1u << d->index : 0, [p, value, n] { memset(p, value, n); });
   return cudaSuccess;
 }
@@ -123,6 +126,7 @@ cudaError_t fill(void *p, int value, size_t n, cudaStream_t stream) {
 
 cudaError_t cudaMemcpy(void *to, const void *from, size_t n, cudaMemcpyKind kind) {
   LT_ENTER();
+  LT_CHECK(refuse_unsafe());
   return copy(plain(to, from, n), kind, nullptr, true);
 }
 
@@ -135,6 +139,7 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t n, cudaMemcpyKind
 cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch,
                          size_t width, size_t height, cudaMemcpyKind kind) {
   LT_ENTER();
+  LT_CHECK(refuse_unsafe());
   LT_NEED(width <= to_pitch && width <= from_pitch, cudaErrorInvalidPitchValue);
   return copy({(char *)to, to_pitch, (const char *)from, from_pitch, width, height}, kind, nullptr,
               true);
@@ -151,6 +156,7 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_
 
 cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device, size_t n) {
   LT_ENTER();
+  LT_CHECK(refuse_unsafe());
   return copy_peer(to, to_device, from, from_device, n, nullptr, true);
 }
 
@@ -162,6 +168,7 @@ cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int f
 
 cudaError_t cudaMemset(void *p, int value, size_t n) {
   LT_ENTER();
+  LT_CHECK(refuse_unsafe());
   return fill(p, value, n, nullptr);
 }
 

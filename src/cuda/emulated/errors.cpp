@@ -88,6 +88,7 @@ cudaError_t cudaGetLastError(void) {
   X(cudaErrorECCUncorrectable, "uncorrectable ECC error encountered")                              \
   X(cudaErrorPeerAccessUnsupported, "peer access is not supported between these two devices")      \
   X(cudaErrorInvalidResourceHandle, "invalid resource handle")                                     \
+  X(cudaErrorIllegalState, "the operation cannot be performed in the present state")               \
   X(cudaErrorSymbolNotFound, "named symbol not found")                                             \
   X(cudaErrorNotReady, "device not ready")                                                         \
   X(cudaErrorIllegalAddress, "an illegal memory access was encountered")                           \
@@ -109,6 +110,18 @@ cudaError_t cudaGetLastError(void) {
   X(cudaErrorNotPermitted, "operation not permitted")                                              \
   X(cudaErrorNotSupported, "operation not supported")                                              \
   X(cudaErrorStreamCaptureUnsupported, "operation not permitted when stream is capturing")         \
+  X(cudaErrorStreamCaptureInvalidated, "operation failed due to a previous error during capture")  \
+  X(cudaErrorStreamCaptureMerge,                                                                   \
+    "operation would result in a merge of separate capture sequences")                             \
+  X(cudaErrorStreamCaptureUnmatched, "capture was not ended in the same stream as it began")       \
+  X(cudaErrorStreamCaptureUnjoined, "capturing stream has unjoined work")                          \
+  X(cudaErrorStreamCaptureIsolation, "dependency created on uncaptured work in another stream")    \
+  X(cudaErrorStreamCaptureImplicit,                                                                \
+    "operation would make the legacy stream depend on a capturing blocking stream")                \
+  X(cudaErrorCapturedEvent,                                                                        \
+    "operation not permitted on an event last recorded in a capturing stream")                     \
+  X(cudaErrorStreamCaptureWrongThread,                                                             \
+    "attempt to terminate a thread-local capture sequence from another thread")                    \
   X(cudaErrorUnknown, "unknown error")
 
 const char *cudaGetErrorName(cudaError_t error) {

@@ -15,10 +15,15 @@ struct Event {
   std::condition_variable ended;
   unsigned long long recorded = 0, done = 0;
   long long time = 0; /* of the last completed record, in nanoseconds */
+  Captured captured;  /* where the last record is part of a capture */
 
   unsigned long long mark() {
     Lock lock(mutex);
     return recorded;
+  }
+  Captured mark_captured() {
+    Lock lock(mutex);
+    return captured;
   }
   void wait(unsigned long long number) {
     Lock lock(mutex);
@@ -86,9 +91,13 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream) {
   EventRef e = find_event(handle);
   StreamRef s = find_stream(stream);
   LT_NEED(e && s && e->device == &device_of_stream(s), cudaErrorInvalidResourceHandle);
+  LT_CHECK(check_capture(s));
+  Captured mark = mark_capture(s);
   unsigned long long number;
   {
     Lock lock(e->mutex);
+    e->captured = mark;
+    if (mark.capture) return cudaSuccess;
     number = ++e->recorded;
   }
   enqueue(s, new Record(e, number));
@@ -100,7 +109,11 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t handle, unsigne
   EventRef e = find_event(handle);
   StreamRef s = find_stream(stream);
   LT_NEED(e && s, cudaErrorInvalidResourceHandle);
+  LT_CHECK(check_capture(s));
+  Captured mark = e->mark_captured();
+  if (mark.capture) return set_last_error(join_capture(s, mark));
   unsigned long long number = e->mark();
+  if (number) LT_CHECK(refuse_capture(s, cudaErrorStreamCaptureIsolation));
   if (number) enqueue_always(s, [e, number] { e->wait(number); });
   return cudaSuccess;
 }
@@ -109,6 +122,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
   LT_ENTER();
   EventRef e = find_event(handle);
   LT_NEED(e, cudaErrorInvalidResourceHandle);
+  LT_CHECK(refuse_event(e->mark_captured()));
   if (injected(Fault::SYNC)) e->device->sticky = cudaErrorLaunchFailure;
   e->wait(e->mark());
   return set_last_error(device_error(*e->device));
@@ -118,6 +132,8 @@ cudaError_t cudaEventQuery(cudaEvent_t handle) {
   LT_ENTER();
   EventRef e = find_event(handle);
   LT_NEED(e, cudaErrorInvalidResourceHandle);
+  LT_CHECK(refuse_event(e->mark_captured()));
+  LT_CHECK(refuse_unsafe());
   Lock lock(e->mutex);
   return e->done >= e->recorded ? set_last_error(device_error(*e->device))
                                 : set_last_error(cudaErrorNotReady);
@@ -130,6 +146,7 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end) 
   long long time[2] = {0, 0};
   for (int i = 0; i < 2; i++) {
     LT_NEED(both[i], cudaErrorInvalidResourceHandle);
+    LT_CHECK(refuse_event(both[i]->mark_captured()));
     Lock lock(both[i]->mutex);
     LT_NEED(both[i]->timing && both[i]->recorded, cudaErrorInvalidResourceHandle);
     if (both[i]->done < both[i]->recorded) return set_last_error(cudaErrorNotReady);

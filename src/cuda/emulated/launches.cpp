@@ -68,15 +68,18 @@ cudaError_t submit(const cudaLaunchConfig_t *config, const void *kernel, lt_Emul
   grid.turn = is_user_kernel ? user_turn(d->index) : 0;
   cudaError_t status = check(grid.grid, grid.block, grid.shared, kernel);
   if (status != cudaSuccess) return status;
+  LT_CHECK(check_capture(s));
   LT_NEED(!injected(Fault::LOAD), cudaErrorMemoryAllocation);
   if (injected(Fault::LAUNCH)) {
     d->sticky = cudaErrorLaunchFailure;
     return set_last_error(cudaErrorLaunchFailure);
   }
-  bool illegal = injected(Fault::ILLEGAL);
-  unsigned long long number =
-      enqueue_work(s, accessible_devices(*d), [d, grid, illegal, owned = std::move(owned)] {
-        cudaError_t error = error_of(illegal ? LT_EMULATED_ADDRESS : run_grid(grid));
+  bool illegal = injected(Fault::ILLEGAL), replayed = is_capturing(s);
+  unsigned long long number = enqueue_work(
+      s, accessible_devices(*d), [d, grid, illegal, replayed, owned = std::move(owned)] {
+        Grid now = grid;
+        if (replayed && grid.turn) now.turn = user_turn(d->index);
+        cudaError_t error = error_of(illegal ? LT_EMULATED_ADDRESS : run_grid(now));
         if (error != cudaSuccess) d->sticky = error;
       });
   /* For a user kernel the caller blocks (kernel.c), so that Ctrl-C can stop it. */
@@ -104,6 +107,7 @@ extern "C" cudaError_t lt_emulated_enqueue(cudaStream_t stream, void (*run)(void
   LT_NEED(s, cudaErrorInvalidResourceHandle);
   Device *d = &device_of_stream(s);
   LT_NEED(d->index == current_device(), cudaErrorInvalidResourceHandle);
+  LT_CHECK(check_capture(s));
   unsigned long long number =
       enqueue_work(s, accessible_devices(*d), [work = std::move(work)] { work.run(work.data); });
   if (settings().blocking) wait_for(s, number);

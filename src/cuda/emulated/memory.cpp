@@ -44,6 +44,7 @@ cudaError_t cudaMemGetInfo(size_t *free, size_t *total) {
 
 cudaError_t cudaMalloc(void **p, size_t n) {
   LT_ENTER();
+  LT_CHECK(refuse_unsafe());
   LT_NEED(p, cudaErrorInvalidValue);
   *p = nullptr;
   if (n == 0) return cudaSuccess;
@@ -57,6 +58,7 @@ cudaError_t cudaMalloc(void **p, size_t n) {
 cudaError_t cudaFree(void *p) {
   LT_ENTER();
   if (!p) return cudaSuccess;
+  LT_CHECK(refuse_unsafe());
   Device *d = device_of(p);
   LT_NEED(d, cudaErrorInvalidValue);
   wait_for_device(*d);
@@ -68,6 +70,7 @@ cudaError_t cudaMallocAsync(void **p, size_t n, cudaStream_t stream) {
   LT_ENTER();
   StreamRef s = find_stream(stream);
   LT_NEED(s, cudaErrorInvalidResourceHandle);
+  LT_CHECK(refuse_capture(s, cudaErrorNotSupported));
   LT_NEED(p, cudaErrorInvalidValue);
   *p = nullptr;
   if (n == 0) return cudaSuccess;
@@ -81,6 +84,7 @@ cudaError_t cudaFreeAsync(void *p, cudaStream_t stream) {
   LT_ENTER();
   StreamRef s = find_stream(stream);
   LT_NEED(s, cudaErrorInvalidResourceHandle);
+  LT_CHECK(refuse_capture(s, cudaErrorNotSupported));
   Device *d = device_of(p);
   LT_NEED(d && is_live(&d->memory, p, 1), cudaErrorInvalidValue);
   enqueue_always(s, [d, p] { memory_free(&d->memory, p); });
@@ -89,6 +93,7 @@ cudaError_t cudaFreeAsync(void *p, cudaStream_t stream) {
 
 cudaError_t cudaHostAlloc(void **p, size_t n, unsigned) {
   LT_ENTER();
+  LT_CHECK(refuse_unsafe());
   LT_NEED(p, cudaErrorInvalidValue);
   *p = nullptr;
   if (n == 0) return cudaSuccess;
@@ -106,6 +111,7 @@ cudaError_t cudaMallocHost(void **p, size_t n) { return cudaHostAlloc(p, n, cuda
 
 cudaError_t cudaFreeHost(void *p) {
   LT_ENTER();
+  LT_CHECK(refuse_unsafe());
   if (!p) return cudaSuccess;
   for (int i = 0; i < device_count(); i++) wait_for_device(device(i));
   Lock lock(pinned_mutex);

@@ -29,6 +29,7 @@ void *load(const std::string &code) {
 /* Implements cuModuleLoadData: checks the header and loads the shared object. */
 int module_load(void **module, const void *image) {
   LT_ENTER();
+  LT_CHECK(refuse_unsafe());
   CodeHeader found, expected = code_header();
   LT_NEED(!injected(Fault::LOAD), cudaErrorMemoryAllocation);
   memcpy(&found, image, sizeof found);

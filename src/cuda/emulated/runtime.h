@@ -5,6 +5,7 @@
  *   memory.cpp      allocation, pinned host memory
  *   streams.cpp     streams and the order between them
  *   events.cpp      events
+ *   graphs.cpp      captures and graphs
  *   copies.cpp      copies and fills
  *   launches.cpp    launches of kernels
  *   properties.cpp  devices and their properties
@@ -22,6 +23,7 @@
 #include "settings.h"
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -64,6 +66,11 @@ cudaError_t enter();
     cudaError_t status_ = ::emulated::enter();                                                     \
     if (status_ != cudaSuccess) return ::emulated::set_last_error(status_);                        \
   } while (0)
+#define LT_CHECK(call)                                                                             \
+  do {                                                                                             \
+    cudaError_t status_ = (call);                                                                  \
+    if (status_ != cudaSuccess) return ::emulated::set_last_error(status_);                        \
+  } while (0)
 #define LT_NEED(condition, error)                                                                  \
   do {                                                                                             \
     if (!(condition)) return ::emulated::set_last_error(error);                                    \
@@ -86,10 +93,45 @@ bool is_pinned(const void *address, size_t n);
 /* Returns the devices that a kernel on this one may access, one bit each. */
 unsigned accessible_devices(const Device &d);
 
+/* ---- graphs.cpp ------------------------------------------------------------------------------ */
+
+struct Capture;
+typedef std::shared_ptr<Capture> CaptureRef;
+
+/* What a stream is part of, or an event marks: a capture, and how many operations of each of its
+ * streams come before. graphs.cpp protects it. */
+struct Captured {
+  CaptureRef capture; /* NULL: none */
+  std::map<const Stream *, size_t> before;
+};
+
+/* Returns true when operations of the stream are captured. */
+bool is_capturing(const StreamRef &s);
+/* Returns cudaErrorStreamCaptureInvalidated when the stream's capture has failed. */
+cudaError_t check_capture(const StreamRef &s);
+/* Each makes a capture fail and returns an error, where there is a capture: that of the stream;
+ * those of the device; the one in which an event was recorded; those during which this thread must
+ * not call functions that are not captured. Without one they return cudaSuccess. */
+cudaError_t refuse_capture(const StreamRef &s,
+                           cudaError_t error = cudaErrorStreamCaptureUnsupported);
+cudaError_t refuse_captures(const Device &d);
+cudaError_t refuse_event(const Captured &mark);
+cudaError_t refuse_unsafe();
+/* Adds an operation that accesses these devices' memory to the stream's capture. Takes it over. */
+void capture(const StreamRef &s, unsigned devices, Operation *operation);
+/* Returns what an event that is recorded now marks. */
+Captured mark_capture(const StreamRef &s);
+/* Makes the stream part of the capture in which an event was recorded. */
+cudaError_t join_capture(const StreamRef &s, const Captured &mark);
+
 /* ---- streams.cpp ----------------------------------------------------------------------------- */
 
 /* Returns the stream of a handle, or NULL. Handle 0 is the current device's default stream. */
 StreamRef find_stream(cudaStream_t handle);
+/* Returns true for a default stream, which cannot be captured. */
+bool is_default_stream(const StreamRef &s);
+/* Returns what the stream is part of. */
+Captured &captured_by(const StreamRef &s);
 /* Returns the device on which a stream was created. */
 Device &device_of_stream(const StreamRef &s);
 /* Queues an operation, after those that the order of streams requires to be first. Returns the
@@ -106,12 +148,17 @@ template <class F> unsigned long long enqueue_always(const StreamRef &s, F f) {
   return enqueue(s, new OperationOf<F>(std::move(f)));
 }
 /* Queues an operation that accesses memory of these devices (one bit each), and is skipped once the
- * stream's device has failed. Returns its number. */
+ * stream's device has failed. Returns its number; 0 where it is captured instead. */
 template <class F> unsigned long long enqueue_work(const StreamRef &s, unsigned devices, F f) {
   Device *d = &device_of_stream(s);
-  return enqueue_always(s, [d, access = Access(devices), f = std::move(f)]() mutable {
+  auto run = [d, f = std::move(f)]() mutable {
     if (!d->sticky) f();
-  });
+  };
+  if (is_capturing(s)) {
+    capture(s, devices, new OperationOf<decltype(run)>(std::move(run)));
+    return 0;
+  }
+  return enqueue_always(s, [access = Access(devices), run = std::move(run)]() mutable { run(); });
 }
 
 /* Returns CUDA's error for the fault of a kernel. */

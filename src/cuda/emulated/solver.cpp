@@ -94,7 +94,7 @@ void run(void *task) {
       device(current_device()).sticky = cudaErrorIllegalAddress;
       return;
     }
-  t.function();
+  std::function<void()>(t.function)(); /* a copy: in a graph it runs several times */
 }
 
 int submit(Handle *h, std::vector<Range> ranges, std::function<void()> function) {

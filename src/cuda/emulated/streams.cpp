@@ -17,6 +17,7 @@ struct Stream final : Queue {
   bool legacy, blocking;
   unsigned flags;
   int priority;
+  Captured captured;
 
 protected:
   void begin() override { current_device() = device->index; }
@@ -97,6 +98,8 @@ std::vector<Dependency> dependencies(const StreamRef &s) {
 } // namespace
 
 Device &device_of_stream(const StreamRef &s) { return *s->device; }
+bool is_default_stream(const StreamRef &s) { return s->legacy; }
+Captured &captured_by(const StreamRef &s) { return s->captured; }
 
 StreamRef find_stream(cudaStream_t handle) {
   if (!handle || handle == cudaStreamLegacy || handle == cudaStreamPerThread)
@@ -166,6 +169,8 @@ cudaError_t cudaStreamDestroy(cudaStream_t handle) {
   LT_NEED(found != handles.end(), cudaErrorInvalidResourceHandle);
   StreamRef s = found->second;
   handles.erase(found);
+  lock.unlock();
+  refuse_capture(s);
   s->close();
   return cudaSuccess;
 }
@@ -174,6 +179,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
   LT_ENTER();
   StreamRef s = find_stream(handle);
   LT_NEED(s, cudaErrorInvalidResourceHandle);
+  LT_CHECK(refuse_capture(s));
   if (injected(Fault::SYNC)) s->device->sticky = cudaErrorLaunchFailure;
   wait_for(s, s->mark());
   return set_last_error(device_error(*s->device));
@@ -183,6 +189,7 @@ cudaError_t cudaStreamQuery(cudaStream_t handle) {
   LT_ENTER();
   StreamRef s = find_stream(handle);
   LT_NEED(s, cudaErrorInvalidResourceHandle);
+  LT_CHECK(refuse_capture(s));
   return s->is_idle() ? set_last_error(device_error(*s->device))
                       : set_last_error(cudaErrorNotReady);
 }
@@ -211,13 +218,6 @@ cudaError_t cudaStreamGetDevice(cudaStream_t handle, int *index) {
   return cudaSuccess;
 }
 
-cudaError_t cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureStatus *status) {
-  LT_ENTER();
-  LT_NEED(find_stream(handle), cudaErrorInvalidResourceHandle);
-  *status = cudaStreamCaptureStatusNone;
-  return cudaSuccess;
-}
-
 cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
   LT_ENTER();
   if (least) *least = LEAST_PRIORITY;
@@ -228,6 +228,7 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
 cudaError_t cudaDeviceSynchronize(void) {
   LT_ENTER();
   Device &d = device(current_device());
+  LT_CHECK(refuse_captures(d));
   if (injected(Fault::SYNC)) d.sticky = cudaErrorLaunchFailure;
   wait_for_device(d);
   return set_last_error(device_error(d));
@@ -239,6 +240,7 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t handle, cudaHostFn_t function, void 
   StreamRef s = find_stream(handle);
   LT_NEED(s, cudaErrorInvalidResourceHandle);
   LT_NEED(function, cudaErrorInvalidValue);
+  LT_CHECK(check_capture(s));
   enqueue_work(s, 0, [function, argument] { function(argument); });
   return cudaSuccess;
 }

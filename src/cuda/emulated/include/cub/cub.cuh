@@ -23,8 +23,14 @@ cudaError_t lt_emulated_call(void *storage, size_t &bytes, cudaStream_t stream, 
     bytes = 256; /* not 0, so that a caller who forgets the allocation is detected */
     return cudaSuccess;
   }
+  /* It may run several times, in a graph: each run starts from the same state. */
   return lt_emulated_enqueue(
-      stream, [](void *f) { (*(F *)f)(); }, [](void *f) { delete (F *)f; }, new F(work));
+      stream,
+      [](void *f) {
+        F once = *(F *)f;
+        once();
+      },
+      [](void *f) { delete (F *)f; }, new F(work));
 }
 
 template <class I> using lt_EmulatedValue = std::decay_t<decltype(*std::declval<I &>())>;
