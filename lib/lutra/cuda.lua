@@ -273,6 +273,33 @@ end
 cuda.set_stream = accelerator.set_stream
 cuda.with_stream = scopes.with_stream
 
+-- Graphs --------------------------------------------------------------------------
+
+--- Returns a new graph, which lt.cuda.graph captures. Methods: replay() queues the captured work on
+-- the current stream; reset() frees it; pool() is its private memory, for graphs that share it;
+-- capture_begin([pool]) and capture_end() capture without a function.
+function cuda.CUDAGraph() return require("lutra.internal.cuda_graph").new() end
+
+--- lt.cuda.graph(g, {pool, stream}, f, ...), or lt.cuda.graph(g, f, ...): captures the work that
+-- f(...) queues on CUDA devices in the graph g, without running it, and returns what f returns.
+-- g:replay() runs it: tensors that f returned then hold new values, computed from the values that
+-- the tensors f used have by then. Numbers, CPU tensors with one element and sizes keep their values
+-- of the capture. Calls for which the host would block (item, synchronize, printing, copies from and
+-- to memory that is not pinned), random numbers, Fourier transforms and decompositions of matrices
+-- raise an error, which ends the capture. Run f once or twice before the capture, so that kernels
+-- are compiled and the state of optimizers exists.
+function cuda.graph(...) return require("lutra.internal.cuda_graph").graph(...) end
+
+--- Returns whether work on the current stream is captured in a graph.
+function cuda.is_current_stream_capturing()
+  return require("lutra.internal.cuda_graph").is_current_stream_capturing()
+end
+
+--- Returns a pool of private memory, which captures can share: lt.cuda.graph(g, {pool = pool}, f).
+function cuda.graph_pool_handle()
+  return require("lutra.internal.cuda_graph").graph_pool_handle()
+end
+
 -- Kernels -------------------------------------------------------------------------
 
 --- Compiles a kernel from CUDA C++ source and returns it. Call it as kernel({grid, block,

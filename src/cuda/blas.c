@@ -37,8 +37,9 @@ typedef cublasStatus_t (*WideBatchFn)(cublasHandle_t, cublasOperation_t, cublasO
 static struct {
   cublasStatus_t (*create)(cublasHandle_t *);
   cublasStatus_t (*set_stream)(cublasHandle_t, cudaStream_t);
-  cublasStatus_t (*set_math)(cublasHandle_t, cublasMath_t); /* may be NULL */
-  GemmFn gemm;                                              /* NULL: no library */
+  cublasStatus_t (*set_math)(cublasHandle_t, cublasMath_t);        /* may be NULL */
+  cublasStatus_t (*set_workspace)(cublasHandle_t, void *, size_t); /* may be NULL */
+  GemmFn gemm;                                                     /* NULL: no library */
   BatchFn batch;
   WideGemmFn wide_gemm; /* may be NULL */
   WideBatchFn wide_batch;
@@ -57,6 +58,7 @@ static void find_library(void) {
   blas.create = cublasCreate;
   blas.set_stream = cublasSetStream;
   blas.set_math = cublasSetMathMode;
+  blas.set_workspace = cublasSetWorkspace;
   blas.gemm = cublasGemmEx;
   blas.batch = cublasGemmStridedBatchedEx;
   snprintf(blas.name, sizeof blas.name, "cuBLAS, emulated");
@@ -74,6 +76,7 @@ static bool load_functions(void *library) {
   FIND(create, "cublasCreate_v2");
   FIND(set_stream, "cublasSetStream_v2");
   FIND(set_math, "cublasSetMathMode");
+  FIND(set_workspace, "cublasSetWorkspace_v2");
   FIND(gemm, "cublasGemmEx");
   FIND(batch, "cublasGemmStridedBatchedEx");
   FIND(wide_gemm, "cublasGemmEx_64");
@@ -166,15 +169,27 @@ static cublasStatus_t create(Handle *h) {
   return status;
 }
 
+/* Gives cuBLAS memory of the graph that is captured on the device, if there is one, for captured
+ * products: with its own they would use memory that other calls use at the same time. Setting the
+ * stream has ended the use of a former graph's memory. The sizes are those of PyTorch. */
+static bool set_workspace(Handle *h, int index, lt_Stream *stream) {
+  lt_Graph *graph = lt_capture_of(&lt_cuda_backend, index);
+  if (!graph || !blas.set_workspace) return true;
+  size_t size = lt_cuda_facts(index)->major >= 9 ? (size_t)32 << 20 : (size_t)8320 << 10;
+  void *memory = lt_capture_workspace(graph, stream, size);
+  return memory && check_status(blas.set_workspace(h->handle, memory, size));
+}
+
 /* Creates the handle where needed and sets its stream. cuBLAS allocates from the driver, so cached
  * memory is freed when that fails. */
-static bool prepare(Handle *h, cudaStream_t stream) {
+static bool prepare(Handle *h, int index, lt_Stream *stream) {
   if (!h->handle) {
     cublasStatus_t status = create(h);
     if (status != CUBLAS_STATUS_SUCCESS && lt_cuda_free_cached()) status = create(h);
     if (!check_status(status)) return false;
   }
-  return check_status(blas.set_stream(h->handle, stream));
+  return check_status(blas.set_stream(h->handle, (cudaStream_t)lt_accel_native(stream))) &&
+         set_workspace(h, index, stream);
 }
 
 /* ---- one product, or many -------------------------------------------------------------------- */
@@ -301,7 +316,7 @@ bool lt_cuda_gemm(const lt_Call *c, lt_Dtype dtype, int64_t m, int64_t n, int64_
   Handle *h = &handles[index];
   pthread_mutex_lock(&h->lock);
   cudaStream_t stream = lt_cuda_stream(c);
-  bool ok = prepare(h, stream) && run(h, &p, batch) &&
+  bool ok = prepare(h, index, c->stream) && run(h, &p, batch) &&
             lt_cuda_launch_ok(lt_cuda_note_launch("gemm", stream, cudaSuccess));
   pthread_mutex_unlock(&h->lock);
   return ok;

@@ -9,11 +9,19 @@
  * blocks (interruptibly) until the work queued on the stream is done; the copy itself then takes
  * only as long as its bytes need. Small copies go through staging memory, pinned memory that
  * outlives an interrupted copy.
+ *
+ * A capture records copies within the device and those that stay queued. Other copies are refused:
+ * the host would have to block, or its memory would have to keep the values.
  */
 #include "cuda.h"
 
 #define STAGED ((size_t)64 << 10) /* copies up to this size go through staging memory */
 #define CHUNK  ((size_t)64 << 20) /* bytes copied between two checks for an interrupt */
+
+/* Hints for copies that cannot be captured. */
+#define COPY_BEFORE                                                                                \
+  "copy to the device before the capture, and x:copy_(y) into the same tensor before each replay"
+#define READ_AFTER "read results after g:replay()"
 
 /* Returns true for pinned host memory, which devices access directly. */
 static bool is_pinned(const void *memory) {
@@ -92,6 +100,7 @@ static bool to_device(int index, void *target, const void *source, size_t nbytes
   lt_Event *done;
   if (pinned && non_blocking)
     return queue_copy(target, source, nbytes, cudaMemcpyHostToDevice, stream);
+  if (!lt_capture_allows(&lt_cuda_backend, index, "copy from the host", COPY_BEFORE)) return false;
   if (!pinned && nbytes <= STAGED && open_stage(index, nbytes, &stage, &done))
     return send_staged(index, target, source, nbytes, stream, stage, done);
   return copy_and_wait(index, target, source, nbytes, cudaMemcpyHostToDevice, stream);
@@ -103,6 +112,7 @@ static bool to_host(int index, void *target, const void *source, size_t nbytes, 
   lt_Event *done;
   if (non_blocking && is_pinned(target))
     return queue_copy(target, source, nbytes, cudaMemcpyDeviceToHost, stream);
+  if (!lt_capture_allows(&lt_cuda_backend, index, "copy to the host", READ_AFTER)) return false;
   bool staged = nbytes <= STAGED && open_stage(index, nbytes, &stage, &done);
   return (staged ? receive_staged(index, target, source, nbytes, stream, stage, done)
                  : copy_and_wait(index, target, source, nbytes, cudaMemcpyDeviceToHost, stream)) &&
@@ -139,6 +149,9 @@ static bool order(int of, cudaStream_t sooner, int at, cudaStream_t later) {
 static bool copy_between(int to, void *target, int from, const void *source, size_t nbytes,
                          cudaStream_t stream) {
   const lt_Backend *b = &lt_cuda_backend;
+  if (!lt_capture_allows(b, to, "copy between devices", NULL) ||
+      !lt_capture_allows(b, from, "copy between devices", NULL))
+    return false;
   cudaStream_t other = (cudaStream_t)lt_accel_native(b->streams.current(b, from));
   if (!order(from, other, to, stream) || !lt_cuda_select(to)) return false;
   enable_peer_access(to, from);
@@ -149,21 +162,34 @@ static bool copy_between(int to, void *target, int from, const void *source, siz
 
 /* ---- tables for kernels ---------------------------------------------------------------------- */
 
+/* Captures a copy from pinned memory that the graph keeps, since each replay copies from it. */
+static bool capture_upload(lt_Graph *graph, void *to, const void *bytes, size_t nbytes,
+                           lt_Stream *stream) {
+  void *stage = lt_cuda_backend.memory.host_alloc(&lt_cuda_backend, nbytes);
+  if (!stage) return false;
+  memcpy(stage, bytes, nbytes);
+  return lt_capture_keep_host(graph, stage, nbytes) &&
+         queue_copy(to, stage, nbytes, cudaMemcpyHostToDevice, stream);
+}
+
+/* Copies the host's bytes to new device memory. The host blocks only where there is no pinned
+ * memory. */
+static bool upload(int index, void *to, const void *bytes, size_t nbytes, lt_Stream *stream) {
+  void *stage;
+  lt_Event *done;
+  lt_Graph *graph = lt_capture_of(&lt_cuda_backend, index);
+  if (graph) return capture_upload(graph, to, bytes, nbytes, stream);
+  return open_stage(index, nbytes, &stage, &done)
+             ? send_staged(index, to, bytes, nbytes, stream, stage, done)
+             : copy_and_wait(index, to, bytes, nbytes, cudaMemcpyHostToDevice, stream);
+}
+
 lt_Tensor *lt_cuda_upload(const lt_Call *c, const void *bytes, size_t nbytes) {
   int64_t size = (int64_t)nbytes;
-  int index = c->device.index;
   lt_Tensor *t = lt_empty(LT_uint8, c->device, 1, &size);
-  void *to = t ? lt_tensor_data(t) : NULL, *stage;
-  lt_Event *done;
-  /* The host blocks only where there is no pinned memory. */
-  bool ok = t && (open_stage(index, nbytes, &stage, &done)
-                      ? send_staged(index, to, bytes, nbytes, c->stream, stage, done)
-                      : copy_and_wait(index, to, bytes, nbytes, cudaMemcpyHostToDevice, c->stream));
-  if (!ok) {
-    lt_release(t);
-    t = NULL;
-  }
-  return t;
+  if (t && upload(c->device.index, lt_tensor_data(t), bytes, nbytes, c->stream)) return t;
+  lt_release(t);
+  return NULL;
 }
 
 /* ---- lt_Backend ------------------------------------------------------------------------------ */

@@ -181,6 +181,78 @@ static lt_DriverStatus event_elapsed(void *from, void *to, double *milliseconds)
   return s;
 }
 
+/* ---- graphs ---------------------------------------------------------------------------------- */
+
+/* In relaxed mode the driver allows allocations and other calls of this thread that are not
+ * captured; what cannot be captured is refused before the driver is called (accel/graphs.c). What
+ * reports of faults need is allocated first. */
+static lt_DriverStatus capture_begin(int index, void *stream) {
+  int before;
+  if (!enter(index, &before)) return LT_DRIVER_FAILED;
+  if (!lt_cuda_fault_prepare(index)) {
+    leave(before);
+    return LT_DRIVER_FAILED;
+  }
+  return finish(before, cudaStreamBeginCapture((cudaStream_t)stream, cudaStreamCaptureModeRelaxed),
+                "begin a capture");
+}
+
+/* Makes a graph ready to be launched; when the device is out of memory, frees cached memory and
+ * tries once more. */
+static cudaError_t instantiate(cudaGraph_t graph, cudaGraphExec_t *out) {
+  cudaError_t status = cudaGraphInstantiateWithFlags(out, graph, 0);
+  if (status == cudaErrorMemoryAllocation && lt_cuda_free_cached())
+    status = cudaGraphInstantiateWithFlags(out, graph, 0);
+  return status;
+}
+
+static lt_DriverStatus capture_end(int index, void *stream, void **out) {
+  cudaGraph_t graph = NULL;
+  cudaGraphExec_t exec = NULL;
+  int before;
+  *out = NULL;
+  if (!enter(index, &before)) return LT_DRIVER_FAILED;
+  cudaError_t status = cudaStreamEndCapture((cudaStream_t)stream, &graph);
+  bool ended = status == cudaSuccess;
+  if (ended) status = instantiate(graph, &exec);
+  if (graph) cudaGraphDestroy(graph);
+  if (status == cudaSuccess) *out = exec;
+  return finish(before, status, ended ? "instantiate a graph" : "end a capture");
+}
+
+static lt_DriverStatus is_capturing(int index, void *stream, bool *out) {
+  enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  *out = false;
+  if (!stream || lt_cuda_is_lost(index)) return LT_DRIVER_OK;
+  lt_DriverStatus s =
+      driver_status(cudaStreamIsCapturing((cudaStream_t)stream, &status), "query a capture");
+  *out = status != cudaStreamCaptureStatusNone;
+  return s;
+}
+
+static lt_DriverStatus graph_launch(int index, void *graph, void *stream) {
+  int before;
+  if (!enter(index, &before)) return LT_DRIVER_FAILED;
+  if (!lt_cuda_fault_check(index)) {
+    leave(before);
+    return LT_DRIVER_FAILED;
+  }
+  cudaStream_t native = (cudaStream_t)stream;
+  cudaError_t status =
+      lt_cuda_note_launch("graph", native, cudaGraphLaunch((cudaGraphExec_t)graph, native));
+  lt_DriverStatus s = finish(before, status, "launch a graph");
+  if (s == LT_DRIVER_OK && lt_cuda_is_blocking() && !lt_cuda_fault_check(index))
+    return LT_DRIVER_FAILED;
+  return s;
+}
+
+static lt_DriverStatus graph_free(int index, void *graph) {
+  if (lt_cuda_is_lost(index)) return LT_DRIVER_OK;
+  int before;
+  if (!enter(index, &before)) return LT_DRIVER_FAILED;
+  return finish(before, cudaGraphExecDestroy((cudaGraphExec_t)graph), "free a graph");
+}
+
 /* Returns false when the runtime has already been unloaded, as happens at the end of a program. */
 static bool alive(void) {
   int index;
@@ -208,5 +280,10 @@ const lt_AccelDriver lt_cuda_driver = {
     .event_synchronize = event_synchronize,
     .event_elapsed = event_elapsed,
     .synchronize = synchronize,
+    .capture_begin = capture_begin,
+    .capture_end = capture_end,
+    .is_capturing = is_capturing,
+    .graph_launch = graph_launch,
+    .graph_free = graph_free,
     .alive = alive,
 };

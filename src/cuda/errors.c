@@ -91,7 +91,7 @@ cudaError_t lt_cuda_note_launch(const char *kernel, cudaStream_t stream, cudaErr
   pthread_once(&once, initialize);
   int index = selected < 0 ? 0 : selected;
   if (status == cudaSuccess || is_fatal(status)) record_launch(&states[index], kernel, stream);
-  if (status == cudaSuccess && blocking) {
+  if (status == cudaSuccess && blocking && !lt_capture_of(&lt_cuda_backend, index)) {
     status = cudaStreamSynchronize(stream);
     if (status == cudaSuccess) lt_cuda_note_completed(index, stream, false);
   }

@@ -65,6 +65,14 @@ static bool make(Faults *f) {
   return true;
 }
 
+bool lt_cuda_fault_prepare(int index) {
+  Faults *f = &all[index];
+  pthread_mutex_lock(&lock);
+  bool ok = atomic_load(&f->raised) || make(f);
+  pthread_mutex_unlock(&lock);
+  return ok;
+}
+
 bool lt_cuda_fault_open(const lt_Call *c, const lt_FaultNote *note, lt_CudaFault *out) {
   Faults *f = &all[c->device.index];
   if (!lt_cuda_select(c->device.index)) return false;
@@ -117,7 +125,8 @@ static bool raise_fault(int index, Faults *f) {
 
 bool lt_cuda_fault_check(int index) {
   volatile int *raised = atomic_load_explicit(&all[index].raised, memory_order_relaxed);
-  return !raised || !*raised || raise_fault(index, &all[index]);
+  return !raised || !*raised || lt_capture_of(&lt_cuda_backend, index) ||
+         raise_fault(index, &all[index]);
 }
 
 /* ---- index tensors --------------------------------------------------------------------------- */

@@ -195,6 +195,9 @@ static lt_CudaFftOutcome make_work(const lt_Call *c, const lt_CudaFft *fft, lt_T
 lt_CudaFftOutcome lt_cuda_fft_run(const lt_Call *c, const lt_CudaFft *fft, void *in, void *out,
                                   bool inverse) {
   lt_Tensor *work = NULL;
+  /* The cache may destroy the plan before the last replay. */
+  if (!lt_capture_allows(&lt_cuda_backend, c->device.index, "run a Fourier transform", NULL))
+    return LT_FFT_FAILED;
   lt_CudaFftOutcome outcome = make_work(c, fft, &work);
   if (outcome != LT_FFT_DONE) return outcome;
   int index = c->device.index;

@@ -159,7 +159,8 @@ static bool launch_kernel(lt_UserKernel *k, const lt_KernelLaunch *launch, lt_St
   cudaError_t status = lt_cuda_launch_function(k->function, launch, native);
   if (status == cudaErrorMemoryAllocation && lt_cuda_free_cached())
     status = lt_cuda_launch_function(k->function, launch, native);
-  if (status == cudaSuccess && lt_cuda_is_blocking() && !lt_wait_stream(stream)) return false;
+  bool waits = lt_cuda_is_blocking() && !lt_capture_of(&lt_cuda_backend, k->index);
+  if (status == cudaSuccess && waits && !lt_wait_stream(stream)) return false;
   return lt_cuda_launch_ok(lt_cuda_note_launch(k->name, native, status));
 }
 

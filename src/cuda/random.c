@@ -12,11 +12,16 @@
 #include "random_range.h"
 
 /* Reserves the random numbers of n elements from the generator that is argument i, or the default
- * generator. With `wide`, an element uses 64 bits. */
-static void reserve(const lt_Call *c, int i, int64_t n, bool wide, uint64_t *seed,
+ * generator. With `wide`, an element uses 64 bits. Fails during a capture: each replay would draw
+ * the same numbers. */
+static bool reserve(const lt_Call *c, int i, int64_t n, bool wide, uint64_t *seed,
                     uint64_t *position) {
   lt_Generator *g = c->arg[i].kind == LT_ARG_GENERATOR ? c->arg[i].generator : NULL;
+  if (!lt_capture_allows(&lt_cuda_backend, c->device.index, "draw random numbers",
+                         "draw them into a tensor before each replay: noise:normal_()"))
+    return false;
   lt_generator_reserve(g, (uint64_t)n * (wide ? 2 : 1), seed, position);
+  return true;
 }
 
 /* Reserves numbers and launches the kernel that fills c->out[0]. `generator` is the number of that
@@ -28,8 +33,8 @@ static bool draw(const lt_Call *c, int generator, bool wide, lt_CudaDistribution
   d->dtype = out->dtype;
   d->n = out->numel;
   if (d->n == 0) return true;
-  reserve(c, generator, d->n, wide, &d->seed, &d->position);
-  return lt_cuda_launch_ok(lt_cuda_launch_draw(which, d, lt_cuda_stream(c)));
+  return reserve(c, generator, d->n, wide, &d->seed, &d->position) &&
+         lt_cuda_launch_ok(lt_cuda_launch_draw(which, d, lt_cuda_stream(c)));
 }
 
 /* ---- distributions --------------------------------------------------------------------------- */
@@ -143,8 +148,8 @@ bool lt_cuda_randperm(lt_Call *c) {
   if (out->numel == 0) return true;
   Pairs p = {.sorted = lt_operand_output_open(out, LT_int64)};
   if (!p.sorted || !pairs_open(c, out->numel, &p)) return false;
-  reserve(c, 1, out->numel, true, &seed, &position);
   bool ok =
+      reserve(c, 1, out->numel, true, &seed, &position) &&
       lt_cuda_launch_ok(lt_cuda_launch_keys(seed, position, out->numel, lt_tensor_data(p.keys),
                                             lt_tensor_data(p.values), lt_cuda_stream(c))) &&
       sort_pairs(c, &p, 64);
@@ -171,11 +176,9 @@ static bool draw_with_replacement(lt_Call *c, lt_CudaWeights *w) {
     w->sums = lt_tensor_data(sums);
     ok = sum_weights(c, w);
   }
-  if (ok) {
-    reserve(c, 3, w->rows * w->k, true, &w->seed, &w->position);
-    ok = lt_cuda_launch_ok(
-        lt_cuda_launch_draw_with_replacement(w, lt_tensor_data(c->out[0]), lt_cuda_stream(c)));
-  }
+  ok = ok && reserve(c, 3, w->rows * w->k, true, &w->seed, &w->position) &&
+       lt_cuda_launch_ok(
+           lt_cuda_launch_draw_with_replacement(w, lt_tensor_data(c->out[0]), lt_cuda_stream(c)));
   lt_release(sums);
   return ok;
 }
@@ -197,8 +200,8 @@ static bool sort_by_row(const lt_Call *c, const lt_CudaWeights *w, Pairs *p) {
 static bool draw_without_replacement(lt_Call *c, lt_CudaWeights *w) {
   Pairs p = {NULL};
   if (!sum_weights(c, w) || !pairs_open(c, w->rows * w->n, &p)) return false;
-  reserve(c, 3, w->rows * w->n, true, &w->seed, &w->position);
-  bool ok = lt_cuda_launch_ok(lt_cuda_launch_arrivals(
+  bool ok = reserve(c, 3, w->rows * w->n, true, &w->seed, &w->position) &&
+            lt_cuda_launch_ok(lt_cuda_launch_arrivals(
                 w, lt_tensor_data(p.keys), lt_tensor_data(p.values), lt_cuda_stream(c))) &&
             sort_pairs(c, &p, 64) && (w->rows == 1 || sort_by_row(c, w, &p)) &&
             lt_cuda_launch_ok(lt_cuda_launch_first(w, lt_tensor_data(p.sorted),

@@ -185,6 +185,8 @@ static bool prepare(Handles *h, cudaStream_t stream) {
 bool lt_solver_run(lt_SolverJob *j, const char *name, lt_SolverFn fn, int64_t count) {
   Handles *h = &handles[j->c->device.index];
   cudaStream_t stream = lt_cuda_stream(j->c);
+  if (!lt_capture_allows(&lt_cuda_backend, j->c->device.index, "decompose or solve matrices", NULL))
+    return false;
   pthread_mutex_lock(&h->lock);
   bool ok = prepare(h, stream);
   j->solver = h->solver;

@@ -431,6 +431,7 @@ typedef struct lt_Thread {
   struct lt_Tracer *tracers;    /* trace.h; NULL: there is none */
   struct lt_TraceSpan *span;    /* the innermost open span */
   struct lt_Recorder *recorder; /* recorder.h; NULL: calls on meta are not recorded */
+  struct lt_Graph *capturing;   /* the graph that this thread captures; NULL: none */
   lt_Use *use;                  /* operands of the innermost running call */
   int frees_at_exit;            /* tensors that are LT_FREED_AT_EXIT */
 } lt_Thread;

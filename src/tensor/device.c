@@ -326,6 +326,8 @@ const lt_Backend *lt_backend_of(const lt_Tensor *t) {
   return atomic_load_explicit(&types[t->storage->device.type].backend, memory_order_acquire);
 }
 
+bool lt_is_capturing(void) { return lt_thread()->capturing != NULL; }
+
 lt_Stream *lt_stream_current(lt_Device d) {
   const lt_Backend *b = atomic_load_explicit(&types[d.type].backend, memory_order_acquire);
   return b && b->streams.current ? b->streams.current(b, d.index) : NULL;

@@ -1,5 +1,5 @@
 /* device.h: the interface that a device implements: lt_Backend, a struct of function pointers in
- * three parts (memory; streams and events; kernels). cpu, cuda, mps and meta fill it in, or a
+ * four parts (memory; streams and events; graphs; kernels). cpu, cuda, mps and meta fill it in, or a
  * shared object that is loaded at run time (it exports `const lt_Backend *lt_backend(void)`).
  *
  * The model is an asynchronous device with its own memory. Work is queued on a stream and may run
@@ -21,7 +21,7 @@
 
 #include "lutra.h"
 
-#define LT_BACKEND_ABI 8
+#define LT_BACKEND_ABI 9
 
 typedef struct lt_Call lt_Call; /* kernel.h */
 typedef bool (*lt_KernelFn)(lt_Call *call);
@@ -234,6 +234,37 @@ typedef struct lt_DeviceStreams {
   bool (*device_synchronize)(const lt_Backend *self, int index);
 } lt_DeviceStreams;
 
+/* Work that was recorded once (captured) and is queued again as a whole (replayed), with the same
+ * kernels, addresses and numbers. The device adds its own members. */
+typedef struct lt_Graph {
+  const lt_Backend *backend;
+  int index; /* of the device */
+} lt_Graph;
+
+/* Graphs. All NULL: not supported. While a thread captures, the work that it queues on the stream
+ * is recorded and does not run; memory that it allocates on the device comes from a private pool,
+ * and has the same address in each replay; calls for which the host would have to block, or that
+ * depend on work outside of the capture, fail and make the capture fail. A thread captures one
+ * graph at a time. */
+typedef struct lt_DeviceGraphs {
+  /* Returns a number for a new private pool, which several graphs may share that are not replayed at
+   * the same time. */
+  uint32_t (*pool_new)(const lt_Backend *self);
+  /* Begins to capture the work of this thread on `stream`, which is not the default stream. Blocks
+   * until the device is done. pool: 0, or one of pool_new or of another graph of the device. */
+  lt_Graph *(*begin)(const lt_Backend *self, lt_Stream *stream, uint32_t pool);
+  /* Ends the capture. Fails when the capture has failed: with the first error in it. */
+  bool (*end)(lt_Graph *graph);
+  /* Queues the work on a stream of the device. The graph must have been captured successfully. */
+  bool (*replay)(lt_Graph *graph, lt_Stream *stream);
+  uint32_t (*pool)(const lt_Graph *graph);
+  /* Frees the graph, after its replays, and ends its capture if it is underway. Memory of its pool
+   * that no tensor and no other graph uses is returned to the driver. */
+  void (*destroy)(lt_Graph *graph);
+  /* Returns true when work that is queued on the stream is captured. */
+  bool (*is_capturing)(lt_Stream *stream);
+} lt_DeviceGraphs;
+
 /* Kernels. A device with data has elementwise and the core kernels of the table. */
 typedef struct lt_DeviceKernels {
   /* Runs an elementwise op. */
@@ -287,6 +318,7 @@ struct lt_Backend {
 
   lt_DeviceMemory memory;
   lt_DeviceStreams streams;
+  lt_DeviceGraphs graphs;
   lt_DeviceKernels kernels;
 
   /* Returns a fact for display: its instruction set ("isa"), the library for matrix products
@@ -332,6 +364,8 @@ bool lt_op_is_core(lt_OpId op);
 /* Returns true when the op can run on a device type, by a kernel or by other ops. dtype: that it
  * computes in; LT_DTYPE_NONE: any. */
 bool lt_op_supported(lt_OpId op, int device_type, lt_Dtype dtype);
+/* Returns true when this thread captures a graph. */
+bool lt_is_capturing(void);
 /* Returns this thread's current stream on a device, or on t's device; NULL when the device has no
  * streams. */
 lt_Stream *lt_stream_current(lt_Device device);

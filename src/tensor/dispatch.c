@@ -404,10 +404,10 @@ static bool run_kernel(lt_Call *c) {
 bool lt_host_run(lt_Call *c) { return lt_fallback_run(c, run_kernel); }
 
 /* Tells the allocator that memory allocated on one stream is used on another, so that it is not
- * reused too early. */
-static void note_stream(const lt_Backend *b, lt_Stream *stream, const lt_Tensor *t) {
+ * reused too early; in a capture that it is used at all. */
+static void note_stream(const lt_Backend *b, lt_Stream *stream, const lt_Tensor *t, bool always) {
   lt_Storage *s = t->storage;
-  if (s->stream != stream && s->stream && s->stream->index == stream->index &&
+  if ((s->stream != stream || always) && s->stream && s->stream->index == stream->index &&
       s->stream->backend == b)
     b->memory.record_stream(s, stream);
 }
@@ -417,12 +417,15 @@ static void note_streams(const lt_Call *c) {
   const lt_Backend *b = lt_device_backend(c->device.type);
   if (!b->memory.record_stream) return;
   lt_Stream *stream = b->streams.current(b, c->device.index);
+  bool always = lt_thread()->capturing != NULL;
   for (int i = 0; i < c->nargs; i++) {
     const lt_Arg *a = &c->arg[i];
-    if (a->kind == LT_ARG_TENSOR) note_stream(b, stream, a->tensor);
+    if (a->kind == LT_ARG_TENSOR) note_stream(b, stream, a->tensor, always);
     for (int k = 0; a->kind == LT_ARG_TENSORS && k < a->count; k++)
-      if (a->tensors[k]) note_stream(b, stream, a->tensors[k]);
+      if (a->tensors[k]) note_stream(b, stream, a->tensors[k], always);
   }
+  for (int i = 0; always && i < c->nout; i++)
+    if (c->out[i]) note_stream(b, stream, c->out[i], true);
 }
 
 /* Finishes a call: records the streams that use its operands; on meta, adds it to the recorder. */

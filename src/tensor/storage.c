@@ -327,7 +327,12 @@ static lt_Event *carry_on(lt_Event *e, lt_Stream *stream) {
   return NULL;
 }
 
+/* In a capture the host blocks: the graph cannot wait for work outside of it. */
 void lt_storage_wait_pending(lt_Storage *s, lt_Stream *stream, bool writes) {
+  if (lt_thread()->capturing) {
+    settle(s, true);
+    return;
+  }
   pthread_mutex_t *lock = lock_of(s);
   pthread_mutex_lock(lock);
   lt_Event *e = atomic_load(&s->pending);
@@ -335,8 +340,13 @@ void lt_storage_wait_pending(lt_Storage *s, lt_Stream *stream, bool writes) {
   pthread_mutex_unlock(lock);
 }
 
+/* In a capture the copy does not run: the graph keeps the storage, and marks it at each replay. */
 void lt_storage_set_pending(lt_Storage *s, lt_Stream *stream, bool writes) {
   const lt_Backend *b = stream->backend;
+  if (b->graphs.is_capturing && lt_thread()->capturing && b->graphs.is_capturing(stream)) {
+    b->memory.record_stream(s, stream);
+    return;
+  }
   pthread_mutex_t *lock = lock_of(s);
   pthread_mutex_lock(lock);
   lt_Event *e = atomic_load(&s->pending);

@@ -837,6 +837,7 @@ void lt_lua_open_accelerator(lua_State *L, int functions, int methods) {
   lua_newtable(L);
   lt_lua_setfuncs(L, module);
   lt_lua_set_memory(L);
+  lt_lua_open_captures(L);
   lt_lua_open_signposts(L);
   lua_setfield(L, functions, "_accelerator");
   lua_pushvalue(L, methods);

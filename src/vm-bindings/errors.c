@@ -173,7 +173,8 @@ int lt_lua_fail(lua_State *L, const char *name) {
   if (lt_interrupt_take()) lt_lua_error(L, "interrupted");
   push_reason(L, S);
   const char *reason = lua_tostring(L, -1);
-  if (name && !strstr(reason, ": ")) lt_lua_error(L, "%s: %s", name, reason);
+  const char *line = strchr(reason, '\n'), *colon = strstr(reason, ": ");
+  if (name && (!colon || (line && line < colon))) lt_lua_error(L, "%s: %s", name, reason);
   lt_lua_error(L, "%s", reason);
 }
 

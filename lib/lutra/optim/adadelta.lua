@@ -20,6 +20,7 @@ function Adadelta.check_group(_, group)
 end
 
 Adadelta.counts = true
+Adadelta.steps_alike = true -- no number depends on the count
 
 --- Returns the names of the state tensors; see lutra.optim.optimizer.
 function Adadelta.buffers() return {"square_avg", "acc_delta"} end

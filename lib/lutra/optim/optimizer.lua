@@ -16,7 +16,7 @@
 -- group), buffers of a class without this method as zeros. One call gets the parameters that agree
 -- in `step` (the number of steps, including this one), in their numbers, in `fresh` (true when the
 -- first of their buffers was created for this call) and in device. `counts` is true when the state
--- holds `step`. The lists are reused by the next call, so `apply` must not keep them.
+-- holds `step`, and `steps_alike` when apply does not use it. The lists are reused by the next call, so `apply` must not keep them.
 --
 -- Invariant: a parameter is in exactly one group; `state` is keyed by the parameter itself, whose
 -- identity module:to and load_state_dict preserve.
@@ -205,7 +205,27 @@ local function read_lr(self, group)
   group.lr = lr
 end
 
+-- Raises an error for a step that a graph cannot repeat: its numbers change with the number of
+-- steps, or it creates state, which each replay would create again.
+local function check_capture(self)
+  args.check(not self.counts or self.steps_alike, "%s: step: cannot capture a step in a graph: its "
+    .. "numbers depend on how many steps came before\nhint: capture forward and backward, and call "
+    .. "opt:step() after g:replay()", self.__name)
+  for _, group in ipairs(self.param_groups) do
+    local names = self.buffers and self:buffers(group) or {}
+    local stateless = not self.update and #names == 0
+    for _, p in ipairs(group.params) do
+      local state = self.state[p]
+      local first = state and (self.update and next(state) or state[names[1]])
+      args.check(stateless or first or not p.grad, "%s: step: cannot create the state of a "
+        .. "parameter while a graph is captured\nhint: call opt:step() once before the capture",
+        self.__name)
+    end
+  end
+end
+
 local function update_all(self)
+  if core._accelerator.capturing() then check_capture(self) end
   for _, group in ipairs(self.param_groups) do
     if group.lr ~= nil and type(group.lr) ~= "number" then read_lr(self, group) end
     (self.update and update_each or batches.apply)(self, group)

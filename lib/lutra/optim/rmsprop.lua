@@ -16,6 +16,7 @@ local RMSprop = Optimizer:extend("RMSprop",
   .. "bool differentiable = false")
 
 RMSprop.counts = true
+RMSprop.steps_alike = true -- no number depends on the count
 
 --- Returns the names of the state tensors; see lutra.optim.optimizer.
 function RMSprop.buffers(_, group)

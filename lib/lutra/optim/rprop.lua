@@ -25,6 +25,7 @@ function Rprop.check_group(_, group)
 end
 
 Rprop.counts = true
+Rprop.steps_alike = true -- no number depends on the count
 
 --- Returns the number with which a state tensor starts: lr for step sizes.
 function Rprop.initial(_, name, group) return name == "step_size" and group.lr or 0 end

@@ -9,6 +9,7 @@
  *   pinned.c      the cache of pinned host memory
  *   streams.c     streams, and the current stream of each thread
  *   events.c      events
+ *   graphs.c      graphs: captures, what they keep, replays
  *   report.c      snapshots of the memory; the message of an allocation that failed
  *   launches.c    the launches that the message of a device's error names (launches.h)
  *   fault.c       messages about bad values that only the device can see (fault.h)
@@ -58,6 +59,14 @@ typedef struct lt_AccelDriver {
   lt_DriverStatus (*synchronize)(int index);
   /* Queues a fill with one byte. May be NULL: then LUTRA_MEMORY_DEBUG does not poison memory. */
   lt_DriverStatus (*memory_fill)(int index, void *memory, int byte, size_t nbytes, void *stream);
+  /* Graphs; all NULL: not supported. While a stream captures, memory_new, host_new and the functions
+   * for other streams and events keep working. capture_end always ends the capture of the stream;
+   * *graph is ready to be launched, NULL on failure. */
+  lt_DriverStatus (*capture_begin)(int index, void *stream);
+  lt_DriverStatus (*capture_end)(int index, void *stream, void **graph);
+  lt_DriverStatus (*is_capturing)(int index, void *stream, bool *out);
+  lt_DriverStatus (*graph_launch)(int index, void *graph, void *stream);
+  lt_DriverStatus (*graph_free)(int index, void *graph);
   /* Returns false once the driver has been unloaded, at the end of the process: then nothing is
    * returned to it any more. */
   bool (*alive)(void);
@@ -85,6 +94,20 @@ void lt_accel_shutdown(const lt_Backend *backend);
 /* Undoes lt_accel_attach: returns all memory, streams and events to the driver. Nothing of the
  * backend may be in use. For tests, and for a shared object that is unloaded. */
 void lt_accel_detach(lt_Backend *backend);
+
+/* ---- for the vendor's kernels, during a capture ---------------------------------------------- */
+
+/* Returns the graph that this thread captures on the device; NULL: it captures none there. */
+lt_Graph *lt_capture_of(const lt_Backend *backend, int index);
+/* Fails when this thread captures on the device: `what` cannot be captured ("copy to the host").
+ * The capture then fails, too. `hint` may be NULL. */
+bool lt_capture_allows(const lt_Backend *backend, int index, const char *what, const char *hint);
+/* Keeps host memory of host_alloc, to which captured work refers, until the graph is freed. Takes it
+ * over, also on failure. */
+bool lt_capture_keep_host(lt_Graph *graph, void *memory, size_t nbytes);
+/* Returns memory of the device for work on `stream` that lives as long as the graph; for the same
+ * stream always the same memory. NULL on failure. */
+void *lt_capture_workspace(lt_Graph *graph, lt_Stream *stream, size_t nbytes);
 
 /* ---- inside this folder ---------------------------------------------------------------------- */
 
@@ -117,6 +140,9 @@ struct lt_Accel {
   lt_AccelStream *streams; /* list of the streams with users, except the default ones */
   lt_PinnedCache *pinned;
   lt_EventCache *events;
+  pthread_mutex_t graphs_lock;
+  int captures[LT_ACCEL_MAX];     /* captures underway */
+  struct lt_AccelGraph *deferred; /* list of graphs to be freed after the captures underway */
   atomic_bool shut;
 };
 
@@ -145,6 +171,25 @@ void lt_event_cache_free(lt_Accel *accel);
 lt_DriverStatus lt_event_take(lt_Accel *accel, int index, void **native);
 /* Returns an event to the cache. */
 void lt_event_give(lt_Accel *accel, int index, void *native);
+
+/* graphs.c */
+void lt_accel_fill_graphs(lt_Backend *backend);
+/* Returns the private pool from which this thread allocates on the device; 0: none. */
+uint32_t lt_capture_pool(const lt_Backend *backend, int index);
+/* Returns true when this thread captures and the stream is part of the capture. */
+bool lt_capture_includes(const lt_Backend *backend, int index, const lt_Stream *stream);
+/* Keeps a storage that captured work uses on `stream`, until the graph is freed, where the graph's
+ * pool does not do that. */
+bool lt_capture_keep(lt_Graph *graph, lt_Storage *storage, const lt_Stream *stream);
+/* Keeps a stream that has become part of the capture until the capture ends. */
+void lt_capture_join(lt_Graph *graph, lt_AccelStream *stream);
+/* Returns a number for the capture that this thread makes, unique in the process; 0: none. */
+uint64_t lt_capture_number(const lt_Backend *backend);
+/* Frees the graphs that wait for the end of captures. */
+void lt_graphs_free(lt_Accel *accel);
+/* streams.c: count users of a stream, which is destroyed when the last one is dropped. */
+void lt_accel_stream_use(lt_AccelStream *s);
+void lt_accel_stream_drop(lt_Accel *accel, lt_AccelStream *s);
 
 /* pinned.c: the cache of pinned host memory of a vendor. */
 void lt_accel_fill_pinned(lt_Backend *backend);

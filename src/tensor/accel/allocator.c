@@ -248,7 +248,7 @@ static void retire(lt_Allocator *a, lt_Block *b) {
   if (split_bytes) COUNT(a, inactive_split_bytes, small, split_bytes);
   b->state = LT_BLOCK_FREE;
   lt_block_set_add(set_of(a, b), b);
-  if (a->debug) {
+  if (a->debug && !b->segment->pool) { /* a graph uses the addresses of its pool */
     lt_block_set_remove(set_of(a, b), b);
     segment_delete(a, b->segment);
   }
@@ -370,6 +370,7 @@ void *lt_allocator_alloc(lt_Allocator *a, uint32_t pool, size_t nbytes, lt_Accel
 /* Blocks until all work that uses b is done: without a cache nothing keeps the order. */
 static void finish_uses(lt_Allocator *a, lt_Block *b) {
   const lt_AccelDriver *d = a->accel->driver;
+  if (lt_capture_of(a->accel->backend, a->index)) return;
   poison(a, b->address, b->size, b->segment->stream);
   d->stream_synchronize(a->index, b->segment->stream->native);
   for (lt_BlockUse *use = b->uses; use; use = use->next)
@@ -490,7 +491,7 @@ static bool release_whole(lt_Allocator *a, bool waited) {
   bool ok = true;
   for (lt_Segment *s = a->segments, *next; s && ok; s = next) {
     next = s->next;
-    if (!is_whole(s)) continue;
+    if (s->pool || !is_whole(s)) continue;
     /* Queued work of its own stream may still use a free block. */
     if (!waited) ok = wait_for_all(a);
     waited = true;
@@ -501,7 +502,11 @@ static bool release_whole(lt_Allocator *a, bool waited) {
   return ok;
 }
 
+/* During a capture of this thread nothing can be released, since that requires the device to be
+ * done. */
 bool lt_allocator_release(lt_Allocator *a, bool wait) {
+  if (wait && lt_capture_of(a->accel->backend, a->index)) return true;
+  if (!lt_capture_allows(a->accel->backend, a->index, "release cached memory", NULL)) return false;
   pthread_mutex_lock(&a->lock);
   if (wait) a->stats.num_alloc_retries++;
   bool ok = !wait || wait_for_all(a);
@@ -513,6 +518,60 @@ bool lt_allocator_release(lt_Allocator *a, bool wait) {
   if (!ok) lt_error_not_memory();
   pthread_mutex_unlock(&a->lock);
   return ok;
+}
+
+/* ---- private pools --------------------------------------------------------------------------- */
+
+bool lt_allocator_pool_open(lt_Allocator *a, uint32_t pool) {
+  pthread_mutex_lock(&a->lock);
+  lt_PrivatePool *p = a->pools;
+  while (p && p->id != pool) p = p->next;
+  if (!p && (p = malloc(sizeof *p))) {
+    *p = (lt_PrivatePool){a->pools, pool, 0};
+    a->pools = p;
+  }
+  if (p) p->users++;
+  pthread_mutex_unlock(&a->lock);
+  return p || lt_fail_memory();
+}
+
+/* Moves the segments of a private pool to the ordinary one. */
+static void dissolve(lt_Allocator *a, uint32_t pool) {
+  for (lt_Segment *s = a->segments, *next; s; s = next) {
+    next = s->next;
+    if (s->pool != pool) continue;
+    for (lt_Block *b = s->first; b; b = b->next)
+      if (b->state == LT_BLOCK_FREE) lt_block_set_remove(set_of(a, b), b);
+    s->pool = 0;
+    if (is_whole(s)) {
+      segment_delete(a, s);
+      continue;
+    }
+    for (lt_Block *b = s->first; b; b = b->next)
+      if (b->state == LT_BLOCK_FREE) lt_block_set_add(set_of(a, b), b);
+  }
+}
+
+void lt_allocator_pool_close(lt_Allocator *a, uint32_t pool) {
+  pthread_mutex_lock(&a->lock);
+  lt_PrivatePool **link = &a->pools;
+  while (*link && (*link)->id != pool) link = &(*link)->next;
+  lt_PrivatePool *p = *link;
+  if (p && --p->users == 0) {
+    *link = p->next;
+    free(p);
+    retire_waiting(a);
+    dissolve(a, pool);
+  }
+  pthread_mutex_unlock(&a->lock);
+}
+
+uint32_t lt_allocator_pool_of(lt_Allocator *a, const void *memory) {
+  pthread_mutex_lock(&a->lock);
+  const lt_Block *b = lt_block_map_find(&a->held, memory);
+  uint32_t pool = b ? b->segment->pool : 0;
+  pthread_mutex_unlock(&a->lock);
+  return pool;
 }
 
 bool lt_allocator_limit(lt_Allocator *a, double fraction) {
@@ -545,6 +604,11 @@ void lt_allocator_delete(lt_Allocator *a) {
     }
     if (there) a->accel->driver->memory_free(a->index, s->address);
     free(s);
+  }
+  while (a->pools) {
+    lt_PrivatePool *pool = a->pools;
+    a->pools = pool->next;
+    free(pool);
   }
   while (a->spare) {
     lt_Block *b = a->spare;

@@ -13,6 +13,13 @@
 #define LT_LARGE_LIMIT   ((size_t)10 << 20) /* ... this; above: */
 #define LT_LARGE_ROUND   ((size_t)2 << 20)  /* a multiple of this */
 
+/* A private pool that graphs use. */
+typedef struct lt_PrivatePool {
+  struct lt_PrivatePool *next;
+  uint32_t id;
+  int users;
+} lt_PrivatePool;
+
 struct lt_Allocator {
   pthread_mutex_t lock; /* protects all that follows */
   lt_Accel *accel;
@@ -25,7 +32,8 @@ struct lt_Allocator {
   lt_Block *waiting_last;  /* the last of them; valid when there is one */
   uint64_t recorded;       /* number of uses recorded so far */
   lt_Segment *segments;
-  lt_Block *spare; /* list of unused structs */
+  lt_PrivatePool *pools; /* list of those in use */
+  lt_Block *spare;       /* list of unused structs */
   lt_MemoryStats stats;
 };
 
@@ -47,6 +55,12 @@ bool lt_allocator_record(lt_Allocator *a, const void *memory, lt_AccelStream *st
 /* Returns segments that are completely free to the driver. `wait`: blocks on all work first, so
  * that more of them are, and counts as a retry in the statistics. */
 bool lt_allocator_release(lt_Allocator *a, bool wait);
+/* Count the users of a private pool. When the last one closes it, its free segments are returned to
+ * the driver, and the others become ordinary memory; all work on the device must be done then. */
+bool lt_allocator_pool_open(lt_Allocator *a, uint32_t pool);
+void lt_allocator_pool_close(lt_Allocator *a, uint32_t pool);
+/* Returns the pool of a block that a tensor holds, 0 for an ordinary one or other memory. */
+uint32_t lt_allocator_pool_of(lt_Allocator *a, const void *memory);
 /* Moves the blocks of a stream that is about to be destroyed to the default stream, which is made
  * to wait for the work on it. */
 void lt_allocator_adopt(lt_Allocator *a, lt_AccelStream *ending);

@@ -75,7 +75,7 @@ static void *alloc(const lt_Backend *self, int index, size_t nbytes, lt_Stream *
     return lt_error_set("%s: cannot allocate: the stream is on \"%s\", the memory on \"%s\"",
                         lt_user_op(), lt_accel_name(stream->backend, stream->index),
                         lt_accel_name(self, index));
-  return lt_allocator_alloc(accel->allocator[index], 0, nbytes,
+  return lt_allocator_alloc(accel->allocator[index], lt_capture_pool(self, index), nbytes,
                             lt_accel_stream(accel, index, stream));
 }
 
@@ -116,10 +116,13 @@ static bool memory_info(const lt_Backend *self, int index, int64_t *free_bytes, 
 }
 
 /* Records that a stream uses memory: of pinned memory by a pending event, of other memory in its
- * allocator. */
+ * allocator; in a capture in the graph. */
 static bool record_stream(lt_Storage *storage, lt_Stream *stream) {
   if (!storage->data || !stream) return true;
   const lt_Backend *b = stream->backend;
+  lt_Graph *graph = lt_capture_of(b, stream->index);
+  if (graph && lt_capture_includes(b, stream->index, stream))
+    return lt_capture_keep(graph, storage, stream);
   if (storage->pinned) {
     lt_storage_set_pending(storage, stream, true);
     return true;
@@ -135,11 +138,13 @@ static bool record_stream(lt_Storage *storage, lt_Stream *stream) {
 
 /* Returns everything to the driver, and frees the state. */
 static void accel_free(lt_Accel *accel) {
+  lt_graphs_free(accel);
   if (accel->pinned) lt_pinned_free(accel);
   for (int i = 0; i < LT_ACCEL_MAX; i++)
     if (accel->allocator[i]) lt_allocator_delete(accel->allocator[i]);
   if (accel->events) lt_event_cache_free(accel);
   pthread_mutex_destroy(&accel->streams_lock);
+  pthread_mutex_destroy(&accel->graphs_lock);
   free(accel);
 }
 
@@ -156,6 +161,7 @@ static void fill(lt_Backend *b) {
   b->memory.record_stream = record_stream;
   lt_accel_fill_streams(b);
   lt_accel_fill_events(b);
+  lt_accel_fill_graphs(b);
   lt_accel_fill_pinned(b);
   lt_accel_fill_reports(b);
 }
@@ -166,6 +172,7 @@ bool lt_accel_attach(lt_Backend *backend, const lt_AccelDriver *driver) {
   accel->backend = backend;
   accel->driver = driver;
   pthread_mutex_init(&accel->streams_lock, NULL);
+  pthread_mutex_init(&accel->graphs_lock, NULL);
   for (int i = 0; i < LT_ACCEL_MAX; i++) accel->default_stream[i].base = (lt_Stream){backend, i};
   accel->pinned = lt_pinned_new();
   accel->events = lt_event_cache_new();

@@ -12,6 +12,7 @@ typedef struct Event {
   void *native;
   bool timing;
   atomic_bool recorded;
+  _Atomic uint64_t capture; /* number of the capture that its last record is part of; 0: none */
 } Event;
 
 #define KEPT 256 /* events that are cached for each device; more are destroyed */
@@ -96,9 +97,13 @@ static bool event_record(lt_Event *event, lt_Stream *stream) {
         "record: expected a Stream of \"%s\", where the event is, got one of \"%s\"",
         lt_accel_name(event->backend, event->index), lt_accel_name(stream->backend, stream->index));
   if (!lt_accel_ready(event->backend, event->index)) return false;
+  uint64_t capture = stream && lt_capture_includes(event->backend, event->index, stream)
+                         ? lt_capture_number(event->backend)
+                         : 0;
   if (lt_accel_of(event->backend)
           ->driver->event_record(event->index, e->native, lt_accel_native(stream)) != LT_DRIVER_OK)
     return false;
+  atomic_store(&e->capture, capture);
   atomic_store(&e->recorded, true);
   if (stream) lt_trace_order(LT_TRACE_MARK, stream, event);
   return true;
@@ -111,17 +116,42 @@ static bool is_pending(const lt_Event *event) {
          lt_accel_usable(lt_accel_of(event->backend));
 }
 
+/* Fails for an event that was recorded in a capture: it marks a place in a graph, not in time. */
+static bool is_outside(const lt_Event *event, const char *what) {
+  if (!atomic_load(&((const Event *)event)->capture)) return true;
+  char text[120];
+  snprintf(text, sizeof text, "%s an event that was recorded in the capture", what);
+  return lt_capture_allows(event->backend, event->index, text, NULL) &&
+         lt_fail("cannot %s an event that was recorded while a graph was captured", what);
+}
+
 /* As with streams, an event counts as done after a failure of the driver. */
 static bool event_query(lt_Event *event) {
-  return !is_pending(event) ||
+  return !is_pending(event) || !is_outside(event, "query") ||
          lt_accel_of(event->backend)->driver->event_query(event->index, ((Event *)event)->native) !=
              LT_DRIVER_NOT_READY;
 }
 
 static bool event_synchronize(lt_Event *event) {
-  return !is_pending(event) || lt_accel_of(event->backend)
-                                       ->driver->event_synchronize(
-                                           event->index, ((Event *)event)->native) == LT_DRIVER_OK;
+  return !is_pending(event) ||
+         (is_outside(event, "synchronize with") &&
+          lt_accel_of(event->backend)
+                  ->driver->event_synchronize(event->index, ((Event *)event)->native) ==
+              LT_DRIVER_OK);
+}
+
+/* Fails when the wait would be one of a capture for work outside of it, or of work outside of a
+ * capture for it. Otherwise sets *graph to the capture of which the stream becomes a part, or
+ * NULL. */
+static bool check_capture(const lt_Stream *stream, const lt_Event *event, lt_Graph **graph) {
+  uint64_t capture = atomic_load(&((const Event *)event)->capture);
+  bool own = capture && capture == lt_capture_number(stream->backend);
+  *graph = own ? lt_capture_of(event->backend, event->index) : NULL;
+  if (own) return true;
+  if (capture) return is_outside(event, "wait for");
+  return !lt_capture_includes(stream->backend, stream->index, stream) ||
+         lt_capture_allows(stream->backend, stream->index, "wait for work outside of the capture",
+                           "make the streams wait for each other before the capture");
 }
 
 /* Streams and events of different devices of one vendor can be combined. */
@@ -131,12 +161,14 @@ static bool stream_wait_event(lt_Stream *stream, lt_Event *event) {
     return lt_error_set(
         "wait_event: expected an Event of the stream's device type (\"%s\"), got one of \"%s\"",
         lt_accel_name(stream->backend, stream->index), lt_accel_name(event->backend, event->index));
+  lt_Graph *graph;
   if (!atomic_load(&e->recorded)) return true;
-  if (!lt_accel_ready(stream->backend, stream->index) ||
+  if (!lt_accel_ready(stream->backend, stream->index) || !check_capture(stream, event, &graph) ||
       lt_accel_of(stream->backend)
               ->driver->stream_wait_event(stream->index, lt_accel_native(stream), e->native) !=
           LT_DRIVER_OK)
     return false;
+  if (graph) lt_capture_join(graph, (lt_AccelStream *)stream);
   lt_trace_order(LT_TRACE_AFTER, stream, event);
   return true;
 }
@@ -159,6 +191,7 @@ static bool event_elapsed(lt_Event *from, lt_Event *to, double *milliseconds) {
     if (!atomic_load(&both[i]->recorded))
       return lt_error_set(
           "elapsed_time: cannot read the time of the %s event: it was never recorded", names[i]);
+    if (!is_outside(&both[i]->base, "read the time of")) return false;
     lt_DriverStatus status = d->event_query(from->index, both[i]->native);
     if (status == LT_DRIVER_NOT_READY)
       return lt_error_set("elapsed_time: cannot read the time of the %s event: it has not "

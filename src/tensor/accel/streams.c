@@ -29,15 +29,13 @@ static Current *current_of(const lt_Accel *accel) {
   return c;
 }
 
-static void drop_user(lt_Accel *accel, lt_AccelStream *s);
-
 /* Removes a thread that ends from the users of its current streams. */
 static void forget_current(void *unused) {
   (void)unused;
   for (int slot = 0; slot < LT_MAX_DEVICE_TYPES; slot++) {
     lt_Accel *accel = lt_accel_at(slot, current[slot].serial);
     for (int i = 0; accel && i < LT_ACCEL_MAX; i++)
-      if (current[slot].stream[i]) drop_user(accel, current[slot].stream[i]);
+      if (current[slot].stream[i]) lt_accel_stream_drop(accel, current[slot].stream[i]);
     current[slot] = (Current){0};
   }
 }
@@ -75,7 +73,11 @@ static void unlist(lt_Accel *accel, const lt_AccelStream *s) {
   pthread_mutex_unlock(&accel->streams_lock);
 }
 
-static void drop_user(lt_Accel *accel, lt_AccelStream *s) {
+void lt_accel_stream_use(lt_AccelStream *s) {
+  if (!is_default(s)) atomic_fetch_add(&s->users, 1);
+}
+
+void lt_accel_stream_drop(lt_Accel *accel, lt_AccelStream *s) {
   if (is_default(s) || atomic_fetch_sub(&s->users, 1) != 1) return;
   unlist(accel, s);
   if (lt_accel_usable(accel)) {
@@ -104,7 +106,7 @@ static lt_Stream *stream_new(const lt_Backend *self, int index, int priority) {
 }
 
 static void stream_free(lt_Stream *stream) {
-  if (stream) drop_user(lt_accel_of(stream->backend), (lt_AccelStream *)stream);
+  if (stream) lt_accel_stream_drop(lt_accel_of(stream->backend), (lt_AccelStream *)stream);
 }
 
 /* ---- the backend's members ------------------------------------------------------------------- */
@@ -138,7 +140,7 @@ static bool stream_set_current(const lt_Backend *self, int index, lt_Stream *str
     pthread_setspecific(thread_end, current);
   }
   *place = s;
-  if (old) drop_user(accel, old);
+  if (old) lt_accel_stream_drop(accel, old);
   return true;
 }
 
@@ -167,23 +169,34 @@ static bool is_idle(const lt_Backend *b, int index) {
   return !lt_accel_is_ready(b, index) || !lt_accel_usable(lt_accel_of(b));
 }
 
+/* What the host cannot do with a stream or an event during a capture, and why. */
+#define LATER "call it before or after the capture"
+
+/* Fails when the stream is part of this thread's capture. */
+static bool may_ask(const lt_Stream *s, const char *what) {
+  return !lt_capture_includes(s->backend, s->index, s) ||
+         lt_capture_allows(s->backend, s->index, what, LATER);
+}
+
 /* After a failure of the driver this returns true, so that polling ends; the next call for the
  * device reports the failure. */
 static bool stream_query(lt_Stream *s) {
-  return is_idle(s->backend, s->index) ||
+  return is_idle(s->backend, s->index) || !may_ask(s, "query the stream") ||
          lt_accel_of(s->backend)->driver->stream_query(s->index, lt_accel_native(s)) !=
              LT_DRIVER_NOT_READY;
 }
 
 static bool stream_synchronize(lt_Stream *s) {
   return is_idle(s->backend, s->index) ||
-         lt_accel_of(s->backend)->driver->stream_synchronize(s->index, lt_accel_native(s)) ==
-             LT_DRIVER_OK;
+         (may_ask(s, "synchronize the stream") &&
+          lt_accel_of(s->backend)->driver->stream_synchronize(s->index, lt_accel_native(s)) ==
+              LT_DRIVER_OK);
 }
 
 /* Returns true when all streams of a device are done. */
 static bool device_query(const lt_Backend *self, int index) {
   lt_Accel *accel = lt_accel_of(self);
+  if (lt_capture_of(self, index)) return true; /* synchronize will fail */
   if (!stream_query(stream_default(self, index))) return false;
   pthread_mutex_lock(&accel->streams_lock);
   lt_AccelStream *s = accel->streams;
@@ -193,7 +206,8 @@ static bool device_query(const lt_Backend *self, int index) {
 }
 
 static bool synchronize(const lt_Backend *self, int index) {
-  return is_idle(self, index) || lt_accel_of(self)->driver->synchronize(index) == LT_DRIVER_OK;
+  return is_idle(self, index) || (lt_capture_allows(self, index, "synchronize the device", LATER) &&
+                                  lt_accel_of(self)->driver->synchronize(index) == LT_DRIVER_OK);
 }
 
 void lt_accel_fill_streams(lt_Backend *b) {
