@@ -48,6 +48,32 @@ event:synchronize()
 print(lt.cuda.current_stream() == lt.cuda.default_stream())  --> true
 lt.cuda.set_stream(lt.cuda.default_stream())
 
+-- Graphs: capture work once, replay it on new values at the same addresses
+local input, scale = lt.zeros{4, device = "cuda"}, lt.full({4}, 3.0):to "cuda"
+local graph = lt.cuda.CUDAGraph()
+local output = lt.cuda.graph(graph, function()
+  assert(lt.cuda.is_current_stream_capturing())
+  return (input * scale + 1):sum()
+end)
+input:copy_(lt.tensor{1, 2, 3, 4})
+graph:replay()
+print(output:item())  --> 34.0
+input:copy_(lt.tensor{0, 0, 0, 10})
+graph:replay()
+print(output:item(), graph)  --> 34.0	CUDAGraph(captured)
+
+-- Graphs that share their private memory
+local pool = lt.cuda.graph_pool_handle()
+local second = lt.cuda.CUDAGraph()
+lt.cuda.graph(second, {pool = pool, stream = stream}, function() return input + 1 end)
+print(second:pool() == pool)  --> true
+second:reset()
+lt.cuda.with_stream(stream, function()
+  second:capture_begin{pool = pool}
+  local sum = input + scale
+  second:capture_end()
+end)
+
 -- Random numbers: one generator for all devices
 lt.cuda.manual_seed(1)
 lt.cuda.manual_seed_all(1)
