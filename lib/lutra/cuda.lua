@@ -285,8 +285,9 @@ function cuda.CUDAGraph() return require("lutra.internal.cuda_graph").new() end
 -- g:replay() runs it: tensors that f returned then hold new values, computed from the values that
 -- the tensors f used have by then. Numbers, CPU tensors with one element and sizes keep their values
 -- of the capture. Calls for which the host would block (item, synchronize, printing, copies from and
--- to memory that is not pinned), random numbers, Fourier transforms and decompositions of matrices
--- raise an error, which ends the capture. Run f once or twice before the capture, so that kernels
+-- to memory that is not pinned), Fourier transforms, decompositions of matrices and random numbers
+-- of a Generator raise an error, which ends the capture. Random numbers of the default generator are
+-- other ones at each replay. Run f once or twice before the capture, so that kernels
 -- are compiled and the state of optimizers exists.
 function cuda.graph(...) return require("lutra.internal.cuda_graph").graph(...) end
 

@@ -12,16 +12,22 @@
 #include "random_range.h"
 
 /* Reserves the random numbers of n elements from the generator that is argument i, or the default
- * generator. With `wide`, an element uses 64 bits. Fails during a capture: each replay would draw
- * the same numbers. */
-static bool reserve(const lt_Call *c, int i, int64_t n, bool wide, uint64_t *seed,
-                    uint64_t *position) {
+ * generator. With `wide`, an element uses 64 bits. In a capture the numbers are those of each
+ * replay, from the default generator. */
+static bool reserve(const lt_Call *c, int i, int64_t n, bool wide, lt_CudaRandom *out) {
   lt_Generator *g = c->arg[i].kind == LT_ARG_GENERATOR ? c->arg[i].generator : NULL;
-  if (!lt_capture_allows(&lt_cuda_backend, c->device.index, "draw random numbers",
-                         "draw them into a tensor before each replay: noise:normal_()"))
-    return false;
-  lt_generator_reserve(g, (uint64_t)n * (wide ? 2 : 1), seed, position);
-  return true;
+  lt_Graph *graph = lt_capture_of(&lt_cuda_backend, c->device.index);
+  uint64_t count = (uint64_t)n * (wide ? 2 : 1);
+  *out = (lt_CudaRandom){0, 0, NULL};
+  if (!graph) {
+    lt_generator_reserve(g, count, &out->seed, &out->position);
+    return true;
+  }
+  if (g && g != lt_generator_default())
+    return lt_capture_allows(&lt_cuda_backend, c->device.index, "draw from a Generator",
+                             "draw from the default generator");
+  out->state = lt_capture_random(graph, c->device, count, &out->position);
+  return out->state;
 }
 
 /* Reserves numbers and launches the kernel that fills c->out[0]. `generator` is the number of that
@@ -33,7 +39,7 @@ static bool draw(const lt_Call *c, int generator, bool wide, lt_CudaDistribution
   d->dtype = out->dtype;
   d->n = out->numel;
   if (d->n == 0) return true;
-  return reserve(c, generator, d->n, wide, &d->seed, &d->position) &&
+  return reserve(c, generator, d->n, wide, &d->random) &&
          lt_cuda_launch_ok(lt_cuda_launch_draw(which, d, lt_cuda_stream(c)));
 }
 
@@ -143,16 +149,15 @@ static bool sort_pairs(const lt_Call *c, Pairs *p, int bits) {
 /* Sorts the numbers 1 to n by random keys of 64 bits. */
 bool lt_cuda_randperm(lt_Call *c) {
   lt_Tensor *out = c->out[0];
-  uint64_t seed, position;
+  lt_CudaRandom random;
   if (!lt_cuda_begin(c)) return false;
   if (out->numel == 0) return true;
   Pairs p = {.sorted = lt_operand_output_open(out, LT_int64)};
   if (!p.sorted || !pairs_open(c, out->numel, &p)) return false;
-  bool ok =
-      reserve(c, 1, out->numel, true, &seed, &position) &&
-      lt_cuda_launch_ok(lt_cuda_launch_keys(seed, position, out->numel, lt_tensor_data(p.keys),
-                                            lt_tensor_data(p.values), lt_cuda_stream(c))) &&
-      sort_pairs(c, &p, 64);
+  bool ok = reserve(c, 1, out->numel, true, &random) &&
+            lt_cuda_launch_ok(lt_cuda_launch_keys(&random, out->numel, lt_tensor_data(p.keys),
+                                                  lt_tensor_data(p.values), lt_cuda_stream(c))) &&
+            sort_pairs(c, &p, 64);
   if (ok) ok = lt_operand_output_close(out, lt_retain(p.sorted));
   pairs_close(&p);
   return ok;
@@ -176,7 +181,7 @@ static bool draw_with_replacement(lt_Call *c, lt_CudaWeights *w) {
     w->sums = lt_tensor_data(sums);
     ok = sum_weights(c, w);
   }
-  ok = ok && reserve(c, 3, w->rows * w->k, true, &w->seed, &w->position) &&
+  ok = ok && reserve(c, 3, w->rows * w->k, true, &w->random) &&
        lt_cuda_launch_ok(
            lt_cuda_launch_draw_with_replacement(w, lt_tensor_data(c->out[0]), lt_cuda_stream(c)));
   lt_release(sums);
@@ -200,7 +205,7 @@ static bool sort_by_row(const lt_Call *c, const lt_CudaWeights *w, Pairs *p) {
 static bool draw_without_replacement(lt_Call *c, lt_CudaWeights *w) {
   Pairs p = {NULL};
   if (!sum_weights(c, w) || !pairs_open(c, w->rows * w->n, &p)) return false;
-  bool ok = reserve(c, 3, w->rows * w->n, true, &w->seed, &w->position) &&
+  bool ok = reserve(c, 3, w->rows * w->n, true, &w->random) &&
             lt_cuda_launch_ok(lt_cuda_launch_arrivals(
                 w, lt_tensor_data(p.keys), lt_tensor_data(p.values), lt_cuda_stream(c))) &&
             sort_pairs(c, &p, 64) && (w->rows == 1 || sort_by_row(c, w, &p)) &&

@@ -28,6 +28,13 @@ LT_DEVICE_INLINE uint64_t wide(const uint32_t (&w)[4], int i) {
   return (uint64_t)w[2 * i + 1] << 32 | w[2 * i];
 }
 
+/* Computes the words of block t of a part of a sequence. */
+LT_DEVICE_INLINE void random_block(const lt_CudaRandom &r, int64_t t, uint32_t (&w)[4]) {
+  lt_Philox p = {r.seed, r.position};
+  if (r.state) p = {r.state[0], r.state[1] + r.position};
+  lt_philox_block(p, t, w);
+}
+
 /* ---- floats ---------------------------------------------------------------------------------- */
 
 /* Converts the words of a block to numbers: fractions in [0, 1), positive ones in (0, 1]. */
@@ -108,7 +115,7 @@ __global__ void draw_floats(lt_CudaDraw d, bool vector) {
   if (i >= d.n) return;
   uint32_t w[4];
   T v[Source<T>::EACH];
-  lt_philox_block({d.seed, d.position}, t, w);
+  random_block(d.random, t, w);
   if (which == LT_CUDA_UNIFORM)
     uniform(v, w, d);
   else if (which == LT_CUDA_NORMAL)
@@ -124,7 +131,7 @@ __global__ void draw_integers(lt_CudaDraw d) {
   int64_t t = thread_number();
   uint32_t w[4];
   if (2 * t >= d.n) return;
-  lt_philox_block({d.seed, d.position}, t, w);
+  random_block(d.random, t, w);
   for (int k = 0; k < 2; k++)
     if (2 * t + k < d.n)
       store(d.out, d.dtype, 2 * t + k, (int64_t)((uint64_t)d.from + lt_below(wide(w, k), d.span)));
@@ -134,7 +141,7 @@ __global__ void draw_bernoulli(lt_CudaDraw d) {
   int64_t t = thread_number();
   uint32_t w[4];
   if (4 * t >= d.n || (d.bad && *d.bad)) return;
-  lt_philox_block({d.seed, d.position}, t, w);
+  random_block(d.random, t, w);
   for (int k = 0; k < 4; k++) {
     int64_t i = 4 * t + k;
     if (i >= d.n) break;
@@ -154,11 +161,11 @@ __global__ void check_probabilities(const void *probability, int dtype, int64_t 
 
 /* ---- permutations and draws by weight -------------------------------------------------------- */
 
-__global__ void random_keys(lt_Philox p, int64_t n, uint64_t *keys, int64_t *values) {
+__global__ void random_keys(lt_CudaRandom r, int64_t n, uint64_t *keys, int64_t *values) {
   int64_t t = thread_number();
   uint32_t w[4];
   if (2 * t >= n) return;
-  lt_philox_block(p, t, w);
+  random_block(r, t, w);
   for (int k = 0; k < 2; k++) {
     int64_t i = 2 * t + k;
     if (i >= n) break;
@@ -226,7 +233,7 @@ __global__ void draw_with_replacement(lt_CudaWeights s, int64_t *out) {
   int64_t t = thread_number();
   uint32_t w[4];
   if (2 * t >= s.rows * s.k) return;
-  lt_philox_block({s.seed, s.position}, t, w);
+  random_block(s.random, t, w);
   for (int k = 0; k < 2; k++) {
     int64_t i = 2 * t + k;
     if (i >= s.rows * s.k) break;
@@ -243,7 +250,7 @@ __global__ void arrivals(lt_CudaWeights s, uint64_t *keys, int64_t *values) {
   int64_t t = thread_number(), n = s.rows * s.n;
   uint32_t bits[4];
   if (2 * t >= n) return;
-  lt_philox_block({s.seed, s.position}, t, bits);
+  random_block(s.random, t, bits);
   for (int k = 0; k < 2; k++) {
     int64_t i = 2 * t + k;
     if (i >= n) break;
@@ -303,11 +310,10 @@ cudaError_t lt_cuda_launch_check_probabilities(const void *probability, int dtyp
                 stream, probability, dtype, n, fault);
 }
 
-cudaError_t lt_cuda_launch_keys(uint64_t seed, uint64_t position, int64_t n, uint64_t *keys,
+cudaError_t lt_cuda_launch_keys(const lt_CudaRandom *random, int64_t n, uint64_t *keys,
                                 int64_t *values, cudaStream_t stream) {
-  lt_Philox p = {seed, position};
-  return launch("random_keys", random_keys, threads_for(n, 2), dim3(THREADS), 0, stream, p, n, keys,
-                values);
+  return launch("random_keys", random_keys, threads_for(n, 2), dim3(THREADS), 0, stream, *random, n,
+                keys, values);
 }
 
 cudaError_t lt_cuda_launch_sum_weights(const lt_CudaWeights *w, cudaStream_t stream) {

@@ -4,6 +4,13 @@
 
 #include "kernels.h"
 
+/* A part of a generator's sequence: numbers from `position` on. With `state`, of a graph, device
+ * memory has the seed and a position, set for each replay, which is added to this one. */
+typedef struct lt_CudaRandom {
+  uint64_t seed, position;
+  const uint64_t *state; /* NULL: not in a graph */
+} lt_CudaRandom;
+
 /* The distributions of lt_cuda_launch_draw. */
 typedef enum lt_CudaDistribution {
   LT_CUDA_UNIFORM,     /* on [a, b) */
@@ -13,14 +20,14 @@ typedef enum lt_CudaDistribution {
   LT_CUDA_BERNOULLI    /* 1 with probability a, or probability[i]; else 0 */
 } lt_CudaDistribution;
 
-/* The arguments of a fill with random numbers: a contiguous tensor of n elements (n > 0), from
- * `position` on in the sequence of `seed`. Integers and Bernoulli draws may have any dtype, the
+/* The arguments of a fill with random numbers: a contiguous tensor of n elements (n > 0).
+ * Integers and Bernoulli draws may have any dtype, the
  * others floating dtypes. */
 typedef struct lt_CudaDraw {
   void *out;
   const void *probability; /* contiguous and floating, or NULL */
   const int *bad;          /* NULL, or device memory: nothing is written when it is set */
-  uint64_t seed, position;
+  lt_CudaRandom random;
   int64_t n, from;
   uint64_t span;
   double a, b;
@@ -39,15 +46,15 @@ LT_C_LINKAGE cudaError_t lt_cuda_launch_check_probabilities(const void *probabil
                                                             cudaStream_t stream);
 
 /* Writes keys[i] = the 64 random bits of element i and values[i] = i + 1, for i < n; n > 0. */
-LT_C_LINKAGE cudaError_t lt_cuda_launch_keys(uint64_t seed, uint64_t position, int64_t n,
-                                             uint64_t *keys, int64_t *values, cudaStream_t stream);
+LT_C_LINKAGE cudaError_t lt_cuda_launch_keys(const lt_CudaRandom *random, int64_t n, uint64_t *keys,
+                                             int64_t *values, cudaStream_t stream);
 
 /* Rows of n weights, contiguous and floating, from each of which k indices are drawn. */
 typedef struct lt_CudaWeights {
   const void *weights;
   int dtype;
   int64_t rows, n, k;
-  uint64_t seed, position;
+  lt_CudaRandom random;
   double *sums;          /* rows x n running sums, or NULL */
   int64_t *last;         /* for each row, the index of the last weight that is not 0 */
   int64_t least;         /* the number of weights that must not be 0, in each row */

@@ -105,6 +105,11 @@ bool lt_capture_allows(const lt_Backend *backend, int index, const char *what, c
 /* Keeps host memory of host_alloc, to which captured work refers, until the graph is freed. Takes it
  * over, also on failure. */
 bool lt_capture_keep_host(lt_Graph *graph, void *memory, size_t nbytes);
+/* Returns device memory with two numbers: the default generator's seed, and the position of the
+ * first of the random numbers that a replay draws. *position is that of the next n, relative to it.
+ * NULL on failure. */
+const uint64_t *lt_capture_random(lt_Graph *graph, lt_Device device, uint64_t n,
+                                  uint64_t *position);
 /* Returns memory of the device for work on `stream` that lives as long as the graph; for the same
  * stream always the same memory. NULL on failure. */
 void *lt_capture_workspace(lt_Graph *graph, lt_Stream *stream, size_t nbytes);
@@ -141,7 +146,7 @@ struct lt_Accel {
   lt_PinnedCache *pinned;
   lt_EventCache *events;
   pthread_mutex_t graphs_lock;
-  int captures[LT_ACCEL_MAX];     /* captures underway */
+  bool capturing[LT_ACCEL_MAX];   /* a capture is underway */
   struct lt_AccelGraph *deferred; /* list of graphs to be freed after the captures underway */
   atomic_bool shut;
 };
@@ -185,6 +190,8 @@ bool lt_capture_keep(lt_Graph *graph, lt_Storage *storage, const lt_Stream *stre
 void lt_capture_join(lt_Graph *graph, lt_AccelStream *stream);
 /* Returns a number for the capture that this thread makes, unique in the process; 0: none. */
 uint64_t lt_capture_number(const lt_Backend *backend);
+/* Returns true when any thread captures on the device: then it cannot be synchronized. */
+bool lt_capture_underway(lt_Accel *accel, int index);
 /* Frees the graphs that wait for the end of captures. */
 void lt_graphs_free(lt_Accel *accel);
 /* streams.c: count users of a stream, which is destroyed when the last one is dropped. */

@@ -502,10 +502,9 @@ static bool release_whole(lt_Allocator *a, bool waited) {
   return ok;
 }
 
-/* During a capture of this thread nothing can be released, since that requires the device to be
- * done. */
+/* During a capture nothing can be released, since that requires the device to be done. */
 bool lt_allocator_release(lt_Allocator *a, bool wait) {
-  if (wait && lt_capture_of(a->accel->backend, a->index)) return true;
+  if (wait && lt_capture_underway(a->accel, a->index)) return true;
   if (!lt_capture_allows(a->accel->backend, a->index, "release cached memory", NULL)) return false;
   pthread_mutex_lock(&a->lock);
   if (wait) a->stats.num_alloc_retries++;

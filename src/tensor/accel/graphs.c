@@ -42,6 +42,9 @@ typedef struct lt_AccelGraph {
   size_t kept_count, kept_room;
   HostMemory *host;
   Workspace *workspaces;
+  lt_Device device; /* of `random` */
+  uint64_t *random; /* device memory: see lt_capture_random; NULL: no numbers are drawn */
+  uint64_t drawn;   /* blocks of four random numbers that a replay draws */
 } Graph;
 
 static _Atomic uint32_t last_pool;
@@ -75,6 +78,12 @@ uint64_t lt_capture_number(const lt_Backend *b) {
   return g && g->base.backend == b ? g->number : 0;
 }
 
+/* Makes the capture fail with the error in the slot, if it has not failed before. Returns false. */
+static bool refuse(Graph *g) {
+  if (!g->why[0]) snprintf(g->why, sizeof g->why, "%s", lt_error());
+  return false;
+}
+
 bool lt_capture_allows(const lt_Backend *b, int index, const char *what, const char *hint) {
   Graph *g = capture_of(b, index);
   if (!g) return true;
@@ -82,8 +91,7 @@ bool lt_capture_allows(const lt_Backend *b, int index, const char *what, const c
   lt_error_set("%s%scannot %s while a graph is captured on \"%s\"%s%s", op ? lt_user_op() : "",
                op ? ": " : "", what, lt_accel_name(b, index), hint ? "\nhint: " : "",
                hint ? hint : "");
-  if (!g->why[0]) snprintf(g->why, sizeof g->why, "%s", lt_error());
-  return false;
+  return refuse(g);
 }
 
 bool lt_capture_includes(const lt_Backend *b, int index, const lt_Stream *stream) {
@@ -108,7 +116,11 @@ void lt_capture_join(lt_Graph *graph, lt_AccelStream *stream) {
   for (int i = 0; i < g->joined_count; i++)
     if (g->joined[i] == stream) return;
   lt_AccelStream **more = realloc(g->joined, sizeof *more * ((size_t)g->joined_count + 1));
-  if (!more) return;
+  if (!more) {
+    lt_fail_memory();
+    refuse(g);
+    return;
+  }
   g->joined = more;
   lt_accel_stream_use(g->joined[g->joined_count++] = stream);
 }
@@ -131,7 +143,10 @@ bool lt_capture_keep(lt_Graph *graph, lt_Storage *s, const lt_Stream *stream) {
   if (g->kept_count == g->kept_room) {
     size_t room = g->kept_room ? 2 * g->kept_room : 64;
     lt_Storage **more = realloc(g->kept, sizeof *more * room);
-    if (!more) return lt_fail_memory();
+    if (!more) {
+      lt_fail_memory();
+      return refuse(g);
+    }
     g->kept = more;
     g->kept_room = room;
   }
@@ -142,9 +157,10 @@ bool lt_capture_keep(lt_Graph *graph, lt_Storage *s, const lt_Stream *stream) {
 bool lt_capture_keep_host(lt_Graph *graph, void *memory, size_t nbytes) {
   Graph *g = (Graph *)graph;
   HostMemory *h = malloc(sizeof *h);
-  if (!h) { /* leaked: captured work may refer to it */
+  if (!h) {
+    g->base.backend->memory.host_free(g->base.backend, memory, nbytes, NULL);
     lt_fail_memory();
-    return false;
+    return refuse(g);
   }
   *h = (HostMemory){g->host, memory, nbytes};
   g->host = h;
@@ -168,6 +184,32 @@ void *lt_capture_workspace(lt_Graph *graph, lt_Stream *stream, size_t nbytes) {
   return memory;
 }
 
+/* The memory is not of the graph's pool, in which other work of the graph may have used it before:
+ * its numbers are written before the replay. */
+const uint64_t *lt_capture_random(lt_Graph *graph, lt_Device device, uint64_t n,
+                                  uint64_t *position) {
+  Graph *g = (Graph *)graph;
+  const lt_Backend *b = graph->backend;
+  lt_Accel *accel = lt_accel_of(b);
+  if (!g->random) {
+    g->device = device;
+    g->random = lt_allocator_alloc(accel->allocator[graph->index], 0, 2 * sizeof *g->random,
+                                   &accel->default_stream[graph->index]);
+  }
+  *position = g->drawn;
+  g->drawn += (n + 3) / 4;
+  return g->random;
+}
+
+/* Queues a copy of the seed and the position of a replay's random numbers. */
+static bool send_random(const Graph *g, lt_Stream *stream) {
+  uint64_t state[2];
+  if (!g->random) return true;
+  lt_generator_reserve(NULL, 4 * g->drawn, &state[0], &state[1]);
+  return g->base.backend->memory.copy(g->device, g->random, lt_cpu(), state, sizeof state, stream,
+                                      false);
+}
+
 /* Releases everything that the captured work refers to. Its replays are done. */
 static void release_kept(Graph *g) {
   const lt_Backend *b = g->base.backend;
@@ -183,6 +225,7 @@ static void release_kept(Graph *g) {
     b->memory.host_free(b, h->memory, h->nbytes, NULL);
     free(h);
   }
+  if (g->random) b->memory.free(b, g->base.index, g->random, 0, NULL);
   for (size_t i = 0; i < g->kept_count; i++) lt_storage_release(g->kept[i]);
   free(g->kept);
   g->kept = NULL;
@@ -215,7 +258,7 @@ static void graph_free(Graph *g) {
 static void graph_drop(Graph *g) {
   lt_Accel *accel = lt_accel_of(g->base.backend);
   pthread_mutex_lock(&accel->graphs_lock);
-  bool deferred = accel->captures[g->base.index] > 0;
+  bool deferred = accel->capturing[g->base.index];
   if (deferred) {
     g->next = accel->deferred;
     accel->deferred = g;
@@ -238,11 +281,28 @@ void lt_graphs_free(lt_Accel *accel) {
 
 /* ---- capture --------------------------------------------------------------------------------- */
 
-/* Counts the captures underway on a device. */
-static void count_captures(lt_Accel *accel, int index, int n) {
+/* Marks the device as one with a capture underway; fails where another thread captures. */
+static bool claim(lt_Accel *accel, int index) {
   pthread_mutex_lock(&accel->graphs_lock);
-  accel->captures[index] += n;
+  bool ok = !accel->capturing[index];
+  accel->capturing[index] = true;
   pthread_mutex_unlock(&accel->graphs_lock);
+  return ok ||
+         lt_error_set("graph: cannot begin a capture on \"%s\": another thread captures there",
+                      lt_accel_name(accel->backend, index));
+}
+
+static void unclaim(lt_Accel *accel, int index) {
+  pthread_mutex_lock(&accel->graphs_lock);
+  accel->capturing[index] = false;
+  pthread_mutex_unlock(&accel->graphs_lock);
+}
+
+bool lt_capture_underway(lt_Accel *accel, int index) {
+  pthread_mutex_lock(&accel->graphs_lock);
+  bool is = accel->capturing[index];
+  pthread_mutex_unlock(&accel->graphs_lock);
+  return is;
 }
 
 /* Blocks until the device is done and returns unused memory to the driver, from which the private
@@ -278,12 +338,13 @@ static lt_Graph *begin(const lt_Backend *self, lt_Stream *stream, uint32_t pool)
   g->pool = pool ? pool : pool_new(self);
   g->number = atomic_fetch_add(&last_capture, 1) + 1;
   g->stream = (lt_AccelStream *)stream;
-  if (!start(g, accel, index)) {
+  bool claimed = claim(accel, index);
+  if (!claimed || !start(g, accel, index)) {
+    if (claimed) unclaim(accel, index);
     free(g);
     return NULL;
   }
   lt_accel_stream_use(g->stream);
-  count_captures(accel, index, 1);
   lt_thread()->capturing = &g->base;
   return &g->base;
 }
@@ -296,7 +357,7 @@ static lt_DriverStatus finish(Graph *g) {
   if (lt_thread()->capturing == &g->base) lt_thread()->capturing = NULL;
   if (lt_accel_usable(accel))
     status = accel->driver->capture_end(index, g->stream->native, &g->native);
-  count_captures(accel, index, -1);
+  unclaim(accel, index);
   for (int i = 0; i < g->joined_count; i++) lt_accel_stream_drop(accel, g->joined[i]);
   g->joined_count = 0;
   lt_AccelStream *stream = g->stream;
@@ -357,6 +418,7 @@ static bool replay(lt_Graph *graph, lt_Stream *stream) {
                         lt_accel_name(b, graph->index),
                         lt_accel_name(stream->backend, stream->index));
   if (!lt_capture_allows(b, graph->index, "replay a graph", NULL)) return false;
+  if (!send_random(g, stream)) return false;
   order_host(g, stream, false);
   lt_DriverStatus status =
       lt_accel_of(b)->driver->graph_launch(graph->index, g->native, lt_accel_native(stream));

@@ -115,8 +115,8 @@ describe("a CUDA graph", function()
       lt.manual_seed(3)
       local function model()
         lt.manual_seed(5)
-        return nn.Sequential(nn.Linear(8, 40), nn.LayerNorm(40), nn.GELU(), nn.Linear(40, 4))
-          :to "cuda"
+        return nn.Sequential(nn.Linear(8, 40), nn.LayerNorm(40), nn.GELU(), nn.Dropout(0.2),
+          nn.Linear(40, 4)):to "cuda"
       end
       local x, y = X:to "cuda", Y:to "cuda"
       local function step_of(net)
@@ -131,12 +131,16 @@ describe("a CUDA graph", function()
       end
       local net, expected = model(), model()
       local step, eager = step_of(net), step_of(expected)
+      lt.manual_seed(7)
       step() -- creates the momentum
+      lt.manual_seed(7)
       eager()
       local g, loss = capture(step)
       for _ = 1, 5 do
         x:copy_(lt.randn{32, 8})
+        local state = lt.get_rng_state()
         g:replay()
+        lt.set_rng_state(state)
         assert.equal(eager():item(), loss:item())
       end
       local theirs = expected:state_dict()
@@ -158,6 +162,39 @@ describe("a CUDA graph", function()
     for _ = 1, 50 do lt.ones(3):pin_memory() end
     for _ = 1, 4 do g:replay() end
     for i = 1, 150 do assert.equal(i - 2, copies[i]:max():item()) end
+  end)
+
+  it("draws other random numbers at each replay, those of eager calls", function()
+    local weights = on_device{1, 2, 3, 4}
+    local probabilities = on_device{0.2, 0.5, 0.8}
+    local function f()
+      local ones = lt.ones{5, 7, device = "cuda"}
+      return F.dropout(ones, 0.5, true), lt.randn{3, 5, device = "cuda"},
+        lt.rand{9, device = "cuda"}:mul_(2), lt.randperm(10, {device = "cuda"}),
+        lt.multinomial(weights, 2), lt.multinomial(weights, 9, true), lt.bernoulli(probabilities),
+        lt.randint(1, 1000, {4}, {device = "cuda"}), lt.empty{3, device = "cuda"}:exponential_(),
+        lt.randn{6, device = "cuda", dtype = "float64"}
+    end
+    local g = cuda.CUDAGraph()
+    local before = lt.get_rng_state()
+    local results = table.pack(cuda.graph(g, f))
+    assert.is_true(lt.equal(before, lt.get_rng_state()))
+    lt.manual_seed(11)
+    local replays = {}
+    for i = 1, 3 do
+      g:replay()
+      replays[i] = {}
+      for k, result in ipairs(results) do replays[i][k] = result:clone() end
+    end
+    local state = lt.get_rng_state()
+    lt.manual_seed(11)
+    for i = 1, 3 do
+      for k, expected in ipairs {f()} do
+        assert.is_true(lt.equal(expected, replays[i][k]), i .. ", result " .. k)
+      end
+    end
+    assert.is_true(lt.equal(state, lt.get_rng_state()))
+    assert.is_false(lt.equal(replays[1][2], replays[2][2]))
   end)
 
   it("captures copies of pinned memory", function()
@@ -365,11 +402,11 @@ describe("a capture", function()
   end)
 
   it("refuses what a replay could not repeat", function()
-    local noise = lt.zeros{3, device = "cuda"}
-    refused({"cannot draw random numbers", "noise:normal_()"}, function() noise:normal_() end)
-    refused("cannot draw random numbers", function(x) return F.dropout(x:to "float32", 0.5, true) end)
-    refused("cannot draw random numbers", function() return lt.rand{3, device = "cuda"} end)
-    refused("cannot draw random numbers", function() return lt.randperm(5, {device = "cuda"}) end)
+    local generator = lt.Generator():manual_seed(3)
+    local noise, square = lt.zeros{3, device = "cuda"}, lt.eye(3):to "cuda"
+    refused("cannot draw from a Generator", function() noise:normal_(0, 1, generator) end)
+    refused("cannot run a Fourier transform", function(x) return lt.fft.fft(x) end)
+    refused({"cannot decompose or solve matrices"}, function() return lt.linalg.inv(square) end)
     local p = lt.ones{3, device = "cuda", requires_grad = true}
     p.grad = lt.ones_like(p)
     local adam = optim.AdamW({p})
