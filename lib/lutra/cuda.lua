@@ -281,13 +281,13 @@ cuda.with_stream = scopes.with_stream
 function cuda.CUDAGraph() return require("lutra.internal.cuda_graph").new() end
 
 --- lt.cuda.graph(g, {pool, stream}, f, ...), or lt.cuda.graph(g, f, ...): captures the work that
--- f(...) queues on CUDA devices in the graph g, without running it, and returns what f returns.
--- g:replay() runs it: tensors that f returned then hold new values, computed from the values that
--- the tensors f used have by then. Numbers, CPU tensors with one element and sizes keep their values
--- of the capture. Calls for which the host would block (item, synchronize, printing, copies from and
--- to memory that is not pinned), Fourier transforms, decompositions of matrices and random numbers
--- of a Generator raise an error, which ends the capture. Random numbers of the default generator are
--- other ones at each replay. Run f once or twice before the capture, so that kernels
+-- f(...) queues on the current CUDA device in the graph g, without running it, and returns what f
+-- returns. g:replay() runs it: tensors that f returned then hold new values, computed from those
+-- that the tensors f used have by then. Numbers, sizes and CPU tensors with one element keep their
+-- values of the capture; random numbers of the default generator are new ones at each replay.
+-- Calls for which the host would block (item, synchronize, printing, copies from and to memory that
+-- is not pinned), Fourier transforms, decompositions of matrices and random numbers of another
+-- Generator raise an error, which ends the capture. Run f once before the capture, so that kernels
 -- are compiled and the state of optimizers exists.
 function cuda.graph(...) return require("lutra.internal.cuda_graph").graph(...) end
 

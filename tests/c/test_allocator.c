@@ -293,6 +293,43 @@ static void private_pools_do_not_share(void) {
   end();
 }
 
+/* Checks the free memory of a pool that graphs own: it stays, until the last one closes the pool;
+ * then free segments are returned and the others become ordinary. */
+static void private_pools_are_kept_until_closed(void) {
+  begin(64 * MiB);
+  put(get(MiB, NULL));
+  CHECK(fake.memory.release(&fake, 0));
+  lt_Allocator *a = lt_accel_of(&fake)->allocator[0];
+  lt_AccelStream *main = (lt_AccelStream *)fake.streams.get_default(&fake, 0);
+  CHECK(lt_allocator_pool_open(a, 7) && lt_allocator_pool_open(a, 7));
+  void *p = lt_allocator_alloc(a, 7, MiB, main), *q = lt_allocator_alloc(a, 7, 2 * MiB, main);
+  void *r = lt_allocator_alloc(a, 7, 512, main);
+  CHECK_INT(lt_allocator_pool_of(a, p), 7);
+  put(p);
+  put(q);
+  CHECK_INT(lt_allocator_pool_of(a, p), 0);
+  CHECK(fake.memory.release(&fake, 0));
+  CHECK_INT(NOW(reserved_bytes, LT_POOL_ALL), 22 * MiB);
+  check_all();
+  CHECK(lt_allocator_alloc(a, 7, 2 * MiB, main) == q); /* the same address again */
+  put(q);
+  CHECK(get(512, NULL) != p); /* an ordinary request gets other memory */
+  CHECK_INT(NOW(segment, LT_POOL_ALL), 3);
+  lt_allocator_pool_close(a, 7);
+  CHECK_INT(NOW(segment, LT_POOL_ALL), 3);
+  lt_allocator_pool_close(a, 7);
+  CHECK_INT(NOW(segment, LT_POOL_ALL), 2); /* that of r, and the ordinary one */
+  CHECK_INT(lt_allocator_pool_of(a, r), 0);
+  check_all();
+  put(r);
+  CHECK(fake.memory.release(&fake, 0));
+  CHECK_INT(NOW(segment, LT_POOL_ALL), 1);
+  lt_allocator_pool_close(a, 7); /* closed already: nothing happens */
+  CHECK(lt_allocator_pool_open(a, 9)); /* open at the end */
+  check_all();
+  end();
+}
+
 static void memory_used_on_other_streams_is_freed_later(void) {
   begin(256 * MiB);
   lt_Stream *s = fake.streams.create(&fake, 0, 0), *main = fake.streams.get_default(&fake, 0);
@@ -783,6 +820,7 @@ int main(int argc, char **argv) {
   RUN(the_best_fit_is_used);
   RUN(streams_do_not_share);
   RUN(private_pools_do_not_share);
+  RUN(private_pools_are_kept_until_closed);
   RUN(memory_used_on_other_streams_is_freed_later);
   RUN(only_the_last_use_delays_the_free);
   RUN(many_pending_blocks_cost_little);
