@@ -484,7 +484,8 @@ static void note_tensors(lua_State *L, const Kernel *k, const lt_Backend *b, lt_
     if (!t) continue;
     lt_Storage *s = t->storage;
     if (k->param[i].written) lt_tensor_touch(t);
-    if (stream && s->stream && s->stream != stream && b->memory.record_stream)
+    if (stream && s->stream && (s->stream != stream || lt_is_capturing()) &&
+        b->memory.record_stream)
       b->memory.record_stream(s, stream);
   }
 }

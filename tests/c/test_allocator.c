@@ -324,7 +324,7 @@ static void private_pools_are_kept_until_closed(void) {
   put(r);
   CHECK(fake.memory.release(&fake, 0));
   CHECK_INT(NOW(segment, LT_POOL_ALL), 1);
-  lt_allocator_pool_close(a, 7); /* closed already: nothing happens */
+  lt_allocator_pool_close(a, 7);       /* closed already: nothing happens */
   CHECK(lt_allocator_pool_open(a, 9)); /* open at the end */
   check_all();
   end();

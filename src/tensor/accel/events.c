@@ -122,7 +122,7 @@ static bool is_outside(const lt_Event *event, const char *what) {
   char text[120];
   snprintf(text, sizeof text, "%s an event that was recorded in the capture", what);
   return lt_capture_allows(event->backend, event->index, text, NULL) &&
-         lt_fail("cannot %s an event that was recorded while a graph was captured", what);
+         lt_error_set("cannot %s an event that was recorded while a graph was captured", what);
 }
 
 /* As with streams, an event counts as done after a failure of the driver. */

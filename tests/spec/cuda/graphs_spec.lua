@@ -197,6 +197,29 @@ describe("a CUDA graph", function()
     assert.is_false(lt.equal(replays[1][2], replays[2][2]))
   end)
 
+  it("captures custom kernels", function()
+    if not devices.can_compile() then return pending "needs a compiler" end
+    local twice = cuda.kernel([[
+      __global__ void twice(const float *x, float *y, float a, int n) {
+        int i = blockIdx.x * blockDim.x + threadIdx.x;
+        if (i < n) y[i] = a * x[i];
+      }]], "twice")
+    local x, y = on_device{1, 2, 3}, on_device{0, 0, 0}
+    local stream = cuda.Stream()
+    local g = cuda.CUDAGraph()
+    local sum = cuda.graph(g, {stream = stream}, function()
+      local z = cuda.with_stream(stream, function() return lt.ones{3, device = "cuda"} end)
+      twice({1, 32}, x, y, 2, 3)
+      twice({1, 32}, y, z, 5, 3)
+      return z:sum()
+    end)
+    assert.same({0, 0, 0}, values(y))
+    x:fill_(3)
+    g:replay()
+    assert.same({6, 6, 6}, values(y))
+    assert.equal(90, sum:item())
+  end)
+
   it("captures copies of pinned memory", function()
     local from, to = lt.zeros(3):pin_memory(), lt.zeros(3):pin_memory()
     local x = lt.zeros{3, device = "cuda"}
