@@ -156,7 +156,8 @@ kinds.constructor = one_of{"custom($fn, $fn)", "$module", "$dataset",
   "lt.optim.AdamW({$tensor}, {lr = 0.1})", "lt.optim.SGD({$tensor}, {lr = 0.1, momentum = 0.9})",
   "lt.data.DataLoader(lt.data.TensorDataset(lt.ones(4, 2)), {batch_size = $integer})",
   "lt.data.DataLoader($dataset, {collate_fn = $fn})", "lt.Generator($integer)",
-  "lt.accelerator.Stream()", "lt.accelerator.Event()", "lt.cuda.Stream()", "lt.cuda.Event()"}
+  "lt.accelerator.Stream()", "lt.accelerator.Event()", "lt.cuda.Stream()", "lt.cuda.Event()",
+  "lt.cuda.CUDAGraph()"}
 
 -- Something that few functions expect.
 kinds.hostile = weighted{
