@@ -122,7 +122,8 @@ bool lt_cuda_fault_open(const lt_Call *c, const lt_FaultNote *note, lt_CudaFault
 bool lt_cuda_fault_prepare(int index);
 /* Raises the error of the first bad value that has been reported on the device, with the message of
  * the call that it belongs to. Returns true when nothing was reported; this costs one read of host
- * memory, and during a capture always. Called by lt_cuda_begin, by copies to the host and by synchronization. */
+ * memory, and during a capture always. Called by lt_cuda_begin, by copies to the host and by
+ * synchronization. */
 bool lt_cuda_fault_check(int index);
 
 /* Converts an index tensor (any integer dtype and layout) to contiguous int64 indices that count

@@ -1,6 +1,6 @@
 /* device.h: the interface that a device implements: lt_Backend, a struct of function pointers in
- * four parts (memory; streams and events; graphs; kernels). cpu, cuda, mps and meta fill it in, or a
- * shared object that is loaded at run time (it exports `const lt_Backend *lt_backend(void)`).
+ * four parts (memory; streams and events; graphs; kernels). cpu, cuda, mps and meta fill it in, or
+ * a shared object that is loaded at run time (it exports `const lt_Backend *lt_backend(void)`).
  *
  * The model is an asynchronous device with its own memory. Work is queued on a stream and may run
  * later; the work of one stream runs in order. A NULL stream is the device's default stream. The
@@ -247,8 +247,8 @@ typedef struct lt_Graph {
  * depend on work outside of the capture, fail and make the capture fail. A thread captures one
  * graph at a time. */
 typedef struct lt_DeviceGraphs {
-  /* Returns a number for a new private pool, which several graphs may share that are not replayed at
-   * the same time. */
+  /* Returns a number for a new private pool, which several graphs may share that are not replayed
+   * at the same time. */
   uint32_t (*pool_new)(const lt_Backend *self);
   /* Begins to capture the work of this thread on `stream`, which is not the default stream. Blocks
    * until the device is done. pool: 0, or one of pool_new or of another graph of the device. */

@@ -324,7 +324,19 @@ static void private_pools_are_kept_until_closed(void) {
   put(r);
   CHECK(fake.memory.release(&fake, 0));
   CHECK_INT(NOW(segment, LT_POOL_ALL), 1);
-  lt_allocator_pool_close(a, 7);       /* closed already: nothing happens */
+  lt_allocator_pool_close(a, 7); /* closed already: nothing happens */
+  /* Without memory of the driver, a pool gets ordinary segments that are free. */
+  void *most = get(20 * MiB, NULL), *rest = get(40 * MiB, NULL);
+  CHECK(most && rest && !lt_allocator_alloc(a, 9, 2 * MiB, main) && lt_error_is_memory());
+  put(most);
+  CHECK(lt_allocator_pool_open(a, 9));
+  p = lt_allocator_alloc(a, 9, 2 * MiB, main);
+  CHECK(p == most && lt_allocator_pool_of(a, p) == 9);
+  check_all();
+  put(p);
+  put(rest);
+  lt_allocator_pool_close(a, 9);
+  check_all();
   CHECK(lt_allocator_pool_open(a, 9)); /* open at the end */
   check_all();
   end();

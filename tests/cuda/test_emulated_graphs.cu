@@ -1,5 +1,5 @@
-/* test_emulated_graphs.cu: captures and graphs of the emulated runtime, and the errors of calls that
- * CUDA does not allow during a capture. */
+/* test_emulated_graphs.cu: captures and graphs of the emulated runtime, and the errors of calls
+ * that CUDA does not allow during a capture. */
 #include "emulated.h"
 
 #include <thread>

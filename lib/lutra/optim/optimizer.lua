@@ -16,8 +16,8 @@
 -- group), buffers of a class without this method as zeros. One call gets the parameters that agree
 -- in `step` (the number of steps, including this one), in their numbers, in `fresh` (true when the
 -- first of their buffers was created for this call) and in device. `counts` is true when the state
--- holds `step`, and `steps_alike` when apply does not use it. The lists are reused by the next call,
--- so `apply` must not keep them.
+-- holds `step`, and `steps_alike` when apply does not use it. The lists are reused by the next
+-- call, so `apply` must not keep them.
 --
 -- Invariant: a parameter is in exactly one group; `state` is keyed by the parameter itself, whose
 -- identity module:to and load_state_dict preserve.
@@ -210,8 +210,8 @@ end
 -- steps, or it creates state, which each replay would create again.
 local function check_capture(self)
   args.check(not self.counts or self.steps_alike, "%s: step: cannot capture a step in a graph: its "
-    .. "numbers depend on the number of earlier steps\nhint: capture forward and backward, and call "
-    .. "opt:step() after g:replay()", self.__name)
+    .. "numbers depend on the number of earlier steps\nhint: capture forward and backward, and "
+    .. "call opt:step() after g:replay()", self.__name)
   for _, group in ipairs(self.param_groups) do
     local names = self.buffers and self:buffers(group) or {}
     local stateless = not self.update and #names == 0

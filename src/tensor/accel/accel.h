@@ -59,9 +59,9 @@ typedef struct lt_AccelDriver {
   lt_DriverStatus (*synchronize)(int index);
   /* Queues a fill with one byte. May be NULL: then LUTRA_MEMORY_DEBUG does not poison memory. */
   lt_DriverStatus (*memory_fill)(int index, void *memory, int byte, size_t nbytes, void *stream);
-  /* Graphs; all NULL: not supported. While a stream captures, memory_new, host_new and the functions
-   * for other streams and events keep working. capture_end always ends the capture of the stream;
-   * *graph is ready to be launched, NULL on failure. */
+  /* Graphs; all NULL: not supported. While a stream captures, memory_new, host_new and the
+   * functions for other streams and events keep working. capture_end always ends the capture of the
+   * stream; *graph is ready to be launched, NULL on failure. */
   lt_DriverStatus (*capture_begin)(int index, void *stream);
   lt_DriverStatus (*capture_end)(int index, void *stream, void **graph);
   lt_DriverStatus (*is_capturing)(int index, void *stream, bool *out);
@@ -102,8 +102,8 @@ lt_Graph *lt_capture_of(const lt_Backend *backend, int index);
 /* Fails when this thread captures on the device: `what` cannot be captured ("copy to the host").
  * The capture then fails, too. `hint` may be NULL. */
 bool lt_capture_allows(const lt_Backend *backend, int index, const char *what, const char *hint);
-/* Keeps host memory of host_alloc, to which captured work refers, until the graph is freed. Takes it
- * over, also on failure. */
+/* Keeps host memory of host_alloc, to which captured work refers, until the graph is freed. Takes
+ * it over, also on failure. */
 bool lt_capture_keep_host(lt_Graph *graph, void *memory, size_t nbytes);
 /* Returns device memory with two numbers: the default generator's seed, and the position of the
  * first of the random numbers that a replay draws. *position is that of the next n, relative to it.

@@ -308,6 +308,29 @@ static void cut(lt_Allocator *a, lt_Block *b, size_t size, bool was_split) {
   COUNT(a, inactive_split_bytes, small, was_split ? -(int64_t)size : (int64_t)rest);
 }
 
+/* Returns true when a segment is one free block. */
+static bool is_whole(const lt_Segment *s) {
+  return s->first->state == LT_BLOCK_FREE && !s->first->next;
+}
+
+/* When the driver has no more memory, gives the smallest ordinary segment that is free and large
+ * enough to a private pool, and returns its block, which is then in no set; NULL without one.
+ * During a capture such segments cannot be returned to the driver. */
+static lt_Block *adopt_segment(lt_Allocator *a, uint32_t pool, size_t size,
+                               lt_AccelStream *stream) {
+  lt_Segment *best = NULL;
+  for (lt_Segment *s = a->segments; s; s = s->next)
+    if (s->pool == 0 && s->small == (size <= LT_SMALL_LIMIT) && s->size >= size && is_whole(s) &&
+        (!best || s->size < best->size))
+      best = s;
+  if (!best) return NULL;
+  lt_block_set_remove(set_of(a, best->first), best->first);
+  best->pool = pool;
+  best->stream = stream;
+  lt_error_clear();
+  return best->first;
+}
+
 /* Returns a block for a request: a free one, or a new segment; split to the requested size. */
 static lt_Block *find_block(lt_Allocator *a, uint32_t pool, size_t nbytes, lt_AccelStream *stream) {
   if (!retire_waiting(a)) return NULL;
@@ -323,6 +346,7 @@ static lt_Block *find_block(lt_Allocator *a, uint32_t pool, size_t nbytes, lt_Ac
     lt_block_set_remove(set, b);
   else
     b = segment_new(a, pool, size, stream);
+  if (!b && pool && lt_error_is_memory()) b = adopt_segment(a, pool, size, stream);
   if (!b) return NULL;
   cut(a, b, size, was_split);
   bool small = b->segment->small;
@@ -474,11 +498,6 @@ void lt_allocator_adopt(lt_Allocator *a, lt_AccelStream *ending) {
 }
 
 /* ---- returning memory to the driver ---------------------------------------------------------- */
-
-/* Returns true when a segment is one free block. */
-static bool is_whole(const lt_Segment *s) {
-  return s->first->state == LT_BLOCK_FREE && !s->first->next;
-}
 
 /* Blocks until all work on the device is done. Fails on Ctrl-C. */
 static bool wait_for_all(const lt_Allocator *a) {

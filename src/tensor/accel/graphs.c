@@ -376,7 +376,9 @@ static bool end(lt_Graph *graph) {
   if (status == LT_DRIVER_NO_MEMORY)
     lt_error_memory("graph: cannot end the capture on \"%s\": out of memory",
                     lt_accel_name(graph->backend, graph->index));
-  return status == LT_DRIVER_OK;
+  /* Memory that the pool got from other streams may still be used by work of theirs. */
+  return status == LT_DRIVER_OK &&
+         lt_accel_of(graph->backend)->driver->synchronize(graph->index) == LT_DRIVER_OK;
 }
 
 static void destroy(lt_Graph *graph) {

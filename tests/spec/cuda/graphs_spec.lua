@@ -319,6 +319,33 @@ describe("the memory of a CUDA graph", function()
     assert.equal(before, reserved())
   end)
 
+  it("reuses that of dead tensors where the device has no more", function()
+    if os.getenv "LUTRA_TEST_GPU" then return pending "a GPU has more memory" end
+    local result = devices.script([[
+      local lt = require "lutra"
+      local x = lt.ones{1 << 20, device = "cuda"}
+      local g = lt.cuda.CUDAGraph()
+      local ok, message = pcall(lt.cuda.graph, g, function()
+        local all = {}
+        for i = 1, 40 do all[i] = x + i end
+      end)
+      assert(not ok and message:find "out of memory", message)
+      local y = lt.cuda.graph(g, function()
+        local y = x
+        for _ = 1, 100 do y = y + 1 end
+        return y
+      end)
+      g:replay()
+      assert(y:max():item() == 101 and y:min():item() == 101)
+      y = nil
+      g:reset()
+      collectgarbage()
+      lt.cuda.empty_cache()
+      assert(lt.cuda.memory_reserved() <= 24 << 20)
+    ]], "LUTRA_EMULATE=cuda:1,memory=64MiB")
+    assert.equal(0, result.status, result.out .. result.err)
+  end)
+
   it("can be shared by graphs", function()
     local x = on_device{1, 2, 3}
     local pool = cuda.graph_pool_handle()
