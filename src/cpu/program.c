@@ -3,12 +3,16 @@
  * A block of every live value fits the first cache. A program is compiled to instructions on
  * registers: a register is a block of a thread's scratch memory, or the memory of an operand that
  * can be used directly. Values that are the same in every block (numbers, operands of one element,
- * and what is computed from them) are computed once, before the first block. */
+ * and what is computed from them) are computed once, before the first block.
+ *
+ * In a program with reductions a block is a number of whole rows, and a register `by_row` holds one
+ * value for each of them. */
 #include "program.h"
 #include "cpu.h"
 #include "opids.h"
 #include "positions.h"
 #include "kernel_support.h"
+#include "rows.h"
 #include "vector.h"
 
 #include <float.h>
@@ -24,6 +28,7 @@ enum {
 typedef struct Register {
   lt_Dtype type; /* a compute type */
   bool fixed;    /* has the same value in every block */
+  bool by_row;   /* has one value for each row */
   int operand;   /* the operand whose memory it is; -1: a block */
   int slot;      /* index of the block */
   int last;      /* last instruction that uses it */
@@ -35,6 +40,8 @@ typedef enum Code {
   CODE_CONVERT, /* dst = src[0], of another compute type */
   CODE_CALL,    /* dst = fn(src) */
   CODE_NARROW,  /* dst is wrapped to a narrower integer dtype */
+  CODE_EXPAND,  /* dst = src[0], one value for each row, in all elements of the row */
+  CODE_REDUCE,  /* dst = the reductions of the rows of src[0] */
   CODE_STORE    /* the operand = src[0], converted */
 } Code;
 
@@ -44,7 +51,11 @@ typedef struct Instruction {
   int operand;
   lt_Dtype dtype; /* of loaded or stored memory, of a narrow integer */
   lt_VectorFn fn;
-  bool divides; /* src[1] is an integer divisor */
+  bool divides;        /* src[1] is an integer divisor */
+  bool by_row;         /* it computes one value for each row */
+  const lt_Fold *fold; /* of a reduction, or: */
+  const lt_Centered *centered;
+  double amount;
   lt_Numbers numbers;
   char element[16];
 } Instruction;
@@ -53,7 +64,7 @@ typedef struct Port { /* layout of an operand */
   bool linear, fixed, dense;
 } Port;
 
-typedef struct Plan {
+typedef struct lt_PreparedProgram {
   lt_ProgramLoop *loop;
   const lt_Program *program;
   const lt_Isa *isa;
@@ -64,7 +75,10 @@ typedef struct Plan {
   Register *reg;
   Instruction *code;
   int (*known)[LT_DTYPE_COUNT]; /* register of a value in a compute type, plus 1; 0: none */
+  int (*wide)[LT_DTYPE_COUNT];  /* the same of a value for each row, in all elements of the row */
   int64_t block, slot_size;
+  char *scratch; /* of all threads of the last run, to be used again */
+  size_t scratch_size;
   atomic_bool refused;
 } Plan;
 
@@ -75,6 +89,12 @@ static Port port_of(const Plan *p, int k) {
   const lt_ProgramLoop *l = p->loop;
   const lt_Operand *o = &l->operand[k];
   int64_t size = (int64_t)lt_dtype_size(o->dtype), run = size;
+  if (p->program->row) {
+    bool by_row = p->program->by_row[k], dense = o->strides[by_row ? 0 : 1] == size;
+    return (Port){.linear = dense && (by_row || o->strides[0] == l->shape[1] * size),
+                  .fixed = k >= p->program->nout && o->strides[0] == 0 && l->shape[0] > 1,
+                  .dense = dense};
+  }
   bool linear = true, constant = true, periodic = !p->rows;
   for (int d = l->ndim - 1; d >= 0; d--) {
     linear &= o->strides[d] == run;
@@ -88,23 +108,27 @@ static Port port_of(const Plan *p, int k) {
                 .dense = o->strides[p->last] == size};
 }
 
-static int new_register(Plan *p, lt_Dtype type, bool fixed) {
+static int new_register(Plan *p, lt_Dtype type, bool fixed, bool by_row) {
   if (lt_dtype_is_complex(type)) /* some of their ops have results of another size: abs, tests */
     p->ok = lt_error_set(
         "program: expected a real dtype, got \"%s\": complex numbers are not yet supported",
         lt_dtype_name(type));
-  p->reg[p->nregisters] = (Register){type, fixed, -1, -1, -1};
+  p->reg[p->nregisters] = (Register){type, fixed, by_row, -1, -1, -1};
   return p->nregisters++;
 }
 
 static Instruction *emit(Plan *p, Code code, int dst) {
   Instruction *i = &p->code[p->ninstructions++];
-  *i = (Instruction){.code = code, .dst = dst, .src = {-1, -1, -1}, .operand = -1};
+  *i = (Instruction){.code = code,
+                     .dst = dst,
+                     .src = {-1, -1, -1},
+                     .operand = -1,
+                     .by_row = dst >= 0 && p->reg[dst].by_row};
   return i;
 }
 
 static int number_register(Plan *p, lt_Scalar s, lt_Dtype type) {
-  int dst = new_register(p, type, true);
+  int dst = new_register(p, type, true, false);
   if (!lt_number_store(s, type, emit(p, CODE_NUMBER, dst)->element)) p->ok = false;
   return dst;
 }
@@ -114,9 +138,9 @@ static int number_register(Plan *p, lt_Scalar s, lt_Dtype type) {
 static int input_register(Plan *p, int value, lt_Dtype type) {
   int k = p->program->nout + value;
   const Port *port = &p->port[k];
-  int dst = new_register(p, type, port->fixed);
+  int dst = new_register(p, type, port->fixed, p->program->row && p->program->by_row[k]);
   bool direct = p->loop->operand[k].dtype == type && !port->fixed &&
-                (port->linear || (p->rows && port->dense));
+                (port->linear || (p->rows && port->dense && !p->program->row));
   if (direct) {
     p->reg[dst].operand = k;
   } else {
@@ -127,9 +151,9 @@ static int input_register(Plan *p, int value, lt_Dtype type) {
   return dst;
 }
 
-/* Returns the register that holds a value in a compute type; emits its load or conversion if
- * needed. */
-static int register_of(Plan *p, lt_StepInput in, lt_Dtype type) {
+/* Returns the register that holds a value in a compute type, with one element for each row if it is
+ * such a value; emits its load or conversion if needed. */
+static int own_register(Plan *p, lt_StepInput in, lt_Dtype type) {
   if (in.value < 0) return number_register(p, in.number, type);
   int *known = &p->known[in.value][type];
   if (*known) return *known - 1;
@@ -139,11 +163,24 @@ static int register_of(Plan *p, lt_StepInput in, lt_Dtype type) {
   }
   const lt_Step *s = &p->program->step[in.value - p->program->ninputs];
   int own = p->known[in.value][lt_dtype_compute(s->result)] - 1;
-  int dst = new_register(p, type, p->reg[own].fixed);
+  int dst = new_register(p, type, p->reg[own].fixed, p->reg[own].by_row);
   Instruction *i = emit(p, CODE_CONVERT, dst);
   i->src[0] = own;
   i->dtype = p->reg[own].type;
   *known = dst + 1;
+  return dst;
+}
+
+/* Returns the register that holds a value in a compute type, for a step that computes one value for
+ * each row, or for each element. */
+static int register_of(Plan *p, lt_StepInput in, lt_Dtype type, bool by_row) {
+  int own = own_register(p, in, type);
+  if (by_row || !p->reg[own].by_row) return own;
+  int *wide = &p->wide[in.value][type];
+  if (*wide) return *wide - 1;
+  int dst = new_register(p, type, p->reg[own].fixed, false);
+  emit(p, CODE_EXPAND, dst)->src[0] = own;
+  *wide = dst + 1;
   return dst;
 }
 
@@ -178,6 +215,20 @@ static void narrow(Plan *p, const lt_Step *s, int dst) {
   i->dtype = s->result;
 }
 
+/* Emits the reduction of a row. */
+static void add_reduction(Plan *p, const lt_Step *s, int dst, int src) {
+  lt_FormKind kind = lt_reductions[s->id].kind;
+  bool fold = kind == LT_FORM_FOLD || kind == LT_FORM_FOLD_WIDE;
+  Instruction *i = emit(p, CODE_REDUCE, dst);
+  i->src[0] = src;
+  i->amount = s->amount;
+  if (fold)
+    i->fold = lt_fold(s->id, s->compute, false);
+  else
+    i->centered = lt_centered(s->id, s->compute);
+  if (!i->fold && !i->centered) p->ok = lt_error_set("program: cannot run: no loop for an op");
+}
+
 /* Emits the instructions of one step. */
 static void add_step(Plan *p, int index) {
   const lt_Step *s = &p->program->step[index];
@@ -185,13 +236,19 @@ static void add_step(Plan *p, int index) {
   int inputs = power_of(s) ? 1 : s->inputs;
   bool fixed = true;
   for (int k = 0; k < inputs; k++) {
-    src[k] = register_of(p, s->input[k], s->compute);
+    src[k] = register_of(p, s->input[k], s->compute, s->by_row && !s->reduces);
     fixed &= p->reg[src[k]].fixed;
+  }
+  if (s->reduces) {
+    int dst = new_register(p, lt_dtype_compute(s->result), false, true);
+    *known = dst + 1;
+    add_reduction(p, s, dst, src[0]);
+    return;
   }
   if (s->op == LT_NO_OP) { /* a conversion, which register_of has emitted */
     *known = src[0] + 1;
     if (!is_narrow(s->result)) return;
-    int dst = new_register(p, s->compute, fixed);
+    int dst = new_register(p, s->compute, fixed, s->by_row);
     Instruction *i = emit(p, CODE_CONVERT, dst);
     i->src[0] = src[0];
     i->dtype = s->compute;
@@ -199,7 +256,7 @@ static void add_step(Plan *p, int index) {
     narrow(p, s, dst);
     return;
   }
-  int dst = new_register(p, lt_dtype_compute(s->result), fixed);
+  int dst = new_register(p, lt_dtype_compute(s->result), fixed, s->by_row);
   *known = dst + 1;
   add_call(p, s, dst, src, inputs);
   narrow(p, s, dst);
@@ -210,9 +267,10 @@ static void add_step(Plan *p, int index) {
 static void add_outputs(Plan *p) {
   for (int k = 0; k < p->program->nout; k++) {
     lt_Dtype dtype = p->program->out_dtype[k], type = lt_dtype_compute(dtype);
-    int src = register_of(p, p->program->out[k], type);
+    bool by_row = p->program->row && p->program->by_row[k];
+    int src = register_of(p, p->program->out[k], type, by_row);
     Register *r = &p->reg[src];
-    if (dtype == type && !r->fixed && r->operand < 0) {
+    if (dtype == type && !r->fixed && r->operand < 0 && p->port[k].linear) {
       r->operand = k;
       continue;
     }
@@ -220,6 +278,7 @@ static void add_outputs(Plan *p) {
     i->src[0] = src;
     i->operand = k;
     i->dtype = dtype;
+    i->by_row = by_row;
   }
 }
 
@@ -265,6 +324,11 @@ static void size_blocks(Plan *p) {
     if (lt_dtype_size(p->reg[i].type) == 8) widest = 8;
   int64_t n = CACHE / (p->slots * widest) / 64 * 64;
   n = n < FEWEST ? FEWEST : n > MOST ? MOST : n;
+  if (p->program->row) { /* the number of rows in a block */
+    p->block = 2 * n / row > 1 ? 2 * n / row : 1;
+    p->slot_size = (p->block * row * widest + 63) / 64 * 64;
+    return;
+  }
   p->block = p->rows ? n : n / row * row;
   p->slot_size = n * widest;
 }
@@ -286,14 +350,73 @@ static bool compile(Plan *p) {
 typedef struct Work { /* state of a thread */
   Plan *plan;
   char *scratch;
-  char **where; /* memory of each register */
-  int64_t position, n;
+  char **where;        /* memory of each register */
+  int64_t position, n; /* the first element, or row, and the number of elements */
+  int64_t rows;
   int64_t at[LT_MAX_DIMS];
 } Work;
+
+/* Loads an operand of a program with rows to a block, or stores it from the block. */
+static void transfer_rows(const Work *w, const Instruction *i, char *block, bool store) {
+  const Plan *p = w->plan;
+  const lt_Operand *o = &p->loop->operand[i->operand];
+  lt_Dtype type = p->reg[store ? i->src[0] : i->dst].type;
+  const lt_Vectors *v = p->isa->vectors[type];
+  int64_t row = p->loop->shape[1], stride = o->strides[i->by_row ? 0 : 1], pieces = w->rows,
+          n = row;
+  char *memory = o->data + w->position * o->strides[0];
+  if (i->by_row || p->port[i->operand].linear) { /* one piece */
+    n = i->by_row ? w->rows : w->n;
+    pieces = 1;
+  }
+  for (int64_t k = 0; k < pieces; k++) {
+    if (store)
+      v->store[o->dtype](n, memory, stride, block);
+    else
+      v->load[o->dtype](n, block, memory, stride);
+    block += n * (int64_t)lt_dtype_size(type);
+    memory += o->strides[0];
+  }
+}
+
+/* Computes the reduction of each row of a block. */
+static void reduce_rows(const Work *w, const Instruction *i, char *dst, const char *src) {
+  const Plan *p = w->plan;
+  lt_Dtype from = p->reg[i->src[0]].type, to = p->reg[i->dst].type;
+  lt_Dtype state = i->fold ? i->fold->to : i->centered->to;
+  int64_t row = p->loop->shape[1], size = row * (int64_t)lt_dtype_size(from);
+  if (i->fold && state == to) {
+    i->fold->elements.rows(src, w->rows, row, dst);
+    if (i->fold->finish) i->fold->finish(dst, w->rows, (double)row, i->amount);
+    return;
+  }
+  for (int64_t k = 0; k < w->rows; k++) {
+    double states[3], result[1]; /* memory for values of any type */
+    if (i->fold) {
+      i->fold->elements.rows(src + k * size, 1, row, result);
+      if (i->fold->finish) i->fold->finish(result, 1, (double)row, i->amount);
+    } else {
+      i->centered->row(src + k * size, row, states);
+      i->centered->finish(states, i->amount, result);
+    }
+    p->isa->vectors[to]->load[state](1, dst + k * (int64_t)lt_dtype_size(to), result, 0);
+  }
+}
+
+/* Copies the value of each row to all elements of the row. */
+static void expand_rows(const Work *w, lt_Dtype type, char *dst, const char *src) {
+  const lt_Vectors *v = w->plan->isa->vectors[type];
+  int64_t row = w->plan->loop->shape[1], size = (int64_t)lt_dtype_size(type);
+  for (int64_t k = 0; k < w->rows; k++) v->load[type](row, dst + k * row * size, src + k * size, 0);
+}
 
 /* Loads the elements of an operand to a block, row by row, or stores them from it. */
 static void transfer(const Work *w, const Instruction *i, char *block, bool store) {
   const Plan *p = w->plan;
+  if (p->program->row) {
+    transfer_rows(w, i, block, store);
+    return;
+  }
   const lt_ProgramLoop *l = p->loop;
   const lt_Operand *o = &l->operand[i->operand];
   lt_Dtype type = p->reg[store ? i->src[0] : i->dst].type;
@@ -335,29 +458,36 @@ static bool has_zero(const void *values, lt_Dtype type, int64_t n) {
 static void execute(const Work *w, const Instruction *i) {
   Plan *p = w->plan;
   char *dst = i->dst >= 0 ? w->where[i->dst] : NULL;
+  int64_t n = i->by_row ? w->rows : w->n;
   const char *src[3];
   for (int k = 0; k < 3; k++) src[k] = i->src[k] >= 0 ? w->where[i->src[k]] : NULL;
   const lt_Vectors *v = p->isa->vectors[p->reg[i->dst >= 0 ? i->dst : i->src[0]].type];
   switch (i->code) {
   case CODE_NUMBER:
-    v->load[p->reg[i->dst].type](w->n, dst, i->element, 0);
+    v->load[p->reg[i->dst].type](n, dst, i->element, 0);
     break;
   case CODE_LOAD:
     transfer(w, i, dst, false);
     break;
   case CODE_CONVERT:
-    v->load[i->dtype](w->n, dst, src[0], (int64_t)lt_dtype_size(i->dtype));
+    v->load[i->dtype](n, dst, src[0], (int64_t)lt_dtype_size(i->dtype));
     break;
   case CODE_CALL:
-    if (i->divides && has_zero(src[1], p->reg[i->src[1]].type, w->n)) p->refused = true;
-    i->fn(w->n, dst, src[0], src[1], src[2], &i->numbers);
+    if (i->divides && has_zero(src[1], p->reg[i->src[1]].type, n)) p->refused = true;
+    i->fn(n, dst, src[0], src[1], src[2], &i->numbers);
     break;
   case CODE_NARROW: {
     int64_t size = (int64_t)lt_dtype_size(i->dtype);
-    v->store[i->dtype](w->n, w->scratch, size, dst);
-    v->load[i->dtype](w->n, dst, w->scratch, size);
+    v->store[i->dtype](n, w->scratch, size, dst);
+    v->load[i->dtype](n, dst, w->scratch, size);
     break;
   }
+  case CODE_EXPAND:
+    expand_rows(w, p->reg[i->dst].type, dst, src[0]);
+    break;
+  case CODE_REDUCE:
+    reduce_rows(w, i, dst, src[0]);
+    break;
   case CODE_STORE:
     transfer(w, i, (char *)src[0], true);
     break;
@@ -371,8 +501,9 @@ static void find_operands(const Work *w) {
     int k = p->reg[i].operand;
     if (k < 0) continue;
     const lt_Operand *o = &p->loop->operand[k];
-    w->where[i] = p->port[k].linear ? o->data + w->position * (int64_t)lt_dtype_size(o->dtype)
-                                    : lt_position_address(p->loop->ndim, o, w->at);
+    w->where[i] = p->program->row     ? o->data + w->position * o->strides[0]
+                  : p->port[k].linear ? o->data + w->position * (int64_t)lt_dtype_size(o->dtype)
+                                      : lt_position_address(p->loop->ndim, o, w->at);
   }
 }
 
@@ -403,50 +534,126 @@ static void run(Plan *p, char *scratch, int64_t begin, int64_t end) {
   }
 }
 
+/* Processes rows begin <= i < end of a program with rows. */
+static void run_rows(Plan *p, char *scratch, int64_t begin, int64_t end) {
+  int64_t row = p->loop->shape[1], left = LT_CHUNK;
+  Work w = {.plan = p,
+            .scratch = scratch,
+            .where = (char **)(void *)(scratch + p->slots * p->slot_size),
+            .position = begin,
+            .rows = end - begin < p->block ? end - begin : p->block};
+  w.n = w.rows * row;
+  for (int i = 0; i < p->nregisters; i++) w.where[i] = scratch + p->reg[i].slot * p->slot_size;
+  for (int i = 0; i < p->ninstructions; i++)
+    if (is_fixed(p, &p->code[i])) execute(&w, &p->code[i]);
+  for (; w.position < end; w.position += w.rows) {
+    w.rows = end - w.position < p->block ? end - w.position : p->block;
+    w.n = w.rows * row;
+    find_operands(&w);
+    for (int i = 0; i < p->ninstructions; i++)
+      if (!is_fixed(p, &p->code[i])) execute(&w, &p->code[i]);
+    if ((left -= w.n) > 0) continue;
+    left = LT_CHUNK;
+    if (lt_stopped()) return;
+  }
+}
+
+/* Returns scratch memory of at least this size, aligned to 64 bytes; that of the last run if it is
+ * large enough. NULL with the error set when out of memory. */
+static char *scratch_of(Plan *p, size_t size) {
+  if (size + 64 > p->scratch_size) {
+    free(p->scratch);
+    p->scratch_size = size + 64;
+    p->scratch = malloc(p->scratch_size);
+    if (!p->scratch) {
+      p->scratch_size = 0;
+      lt_fail_memory();
+      return NULL;
+    }
+  }
+  return p->scratch + (64 - (uintptr_t)p->scratch % 64) % 64;
+}
+
 /* Runs the compiled program over all elements, with scratch memory for each thread. Returns false
  * after an interrupt or when out of memory. */
 static bool run_all(Plan *p) {
-  int64_t n = p->loop->numel, unit = p->rows ? 64 : p->loop->shape[p->last];
+  bool by_rows = p->program->row > 0;
+  void (*part)(Plan *, char *, int64_t, int64_t) = by_rows ? run_rows : run;
+  int64_t work = p->loop->numel, n = by_rows ? p->loop->shape[0] : work;
+  int64_t unit = by_rows ? 1 : p->rows ? 64 : p->loop->shape[p->last];
   int64_t bytes = p->slots * p->slot_size + (int64_t)sizeof(char *) * p->nregisters;
-  int team = lt_team(n * (1 + p->program->nsteps / 4), n / FEWEST + 1);
+  int team = lt_team(work * (1 + p->program->nsteps / 4), by_rows ? n : n / FEWEST + 1);
   bytes = (bytes + 63) / 64 * 64;
-  char *scratch = malloc((size_t)(bytes * team + 64));
-  if (!scratch) return lt_fail_memory();
-  char *first = scratch + (64 - (uintptr_t)scratch % 64) % 64;
+  char *first = scratch_of(p, (size_t)(bytes * team));
+  if (!first) return false;
+  p->refused = false;
   if (team == 1) {
-    run(p, first, 0, n);
+    part(p, first, 0, n);
   } else {
 #pragma omp parallel num_threads(team)
     {
       int64_t share = (n / omp_get_num_threads() / unit + 1) * unit;
       int64_t begin = share * omp_get_thread_num();
       char *own = first + bytes * omp_get_thread_num();
-      if (begin < n) run(p, own, begin, n - begin < share ? n : begin + share);
+      if (begin < n) part(p, own, begin, n - begin < share ? n : begin + share);
     }
   }
-  free(scratch);
   p->loop->refused = p->refused;
   return lt_check_interrupt();
 }
 
-bool lt_cpu_program(lt_ProgramLoop *loop) {
+/* Frees a compiled program. NULL is allowed. */
+static void free_plan(Plan *p) {
+  if (!p) return;
+  free(p->port);
+  free(p->reg);
+  free(p->code);
+  free(p->known);
+  free(p->wide);
+  free(p->scratch);
+  free(p);
+}
+
+/* Compiles the program of a loop. NULL with the error set. */
+static Plan *prepare(lt_ProgramLoop *loop) {
   const lt_Program *g = loop->program;
   size_t values = (size_t)(g->ninputs + g->nsteps);
-  size_t most = 4 * (size_t)g->nsteps + 2 * (size_t)g->nout + values; /* upper bound of registers */
-  Plan p = {.loop = loop,
-            .program = g,
-            .isa = lt_cpu_isa(),
-            .ok = true,
-            .last = loop->ndim - 1,
-            .rows = loop->shape[loop->ndim - 1] >= LONG_ROW,
-            .port = calloc((size_t)(g->nout + g->ninputs), sizeof *p.port),
-            .reg = calloc(most + 1, sizeof *p.reg),
-            .code = calloc(2 * most + 1, sizeof *p.code),
-            .known = calloc(values + 1, sizeof *p.known)};
-  bool ok = p.port && p.reg && p.code && p.known ? compile(&p) && run_all(&p) : lt_fail_memory();
-  free(p.port);
-  free(p.reg);
-  free(p.code);
-  free(p.known);
+  size_t most = 8 * (size_t)g->nsteps + 2 * (size_t)g->nout + 3 * values; /* of registers */
+  Plan *p = calloc(1, sizeof *p);
+  if (!p) {
+    lt_fail_memory();
+    return NULL;
+  }
+  p->loop = loop;
+  p->program = g;
+  p->isa = lt_cpu_isa();
+  p->ok = true;
+  p->last = loop->ndim - 1;
+  p->rows = loop->shape[loop->ndim - 1] >= LONG_ROW;
+  p->port = calloc((size_t)(g->nout + g->ninputs), sizeof *p->port);
+  p->reg = calloc(most + 1, sizeof *p->reg);
+  p->code = calloc(2 * most + 1, sizeof *p->code);
+  p->known = calloc(values + 1, sizeof *p->known);
+  p->wide = calloc(values + 1, sizeof *p->wide);
+  bool memory = p->port && p->reg && p->code && p->known && p->wide;
+  if (memory ? compile(p) : lt_fail_memory()) return p;
+  free_plan(p);
+  return NULL;
+}
+
+bool lt_cpu_program(lt_ProgramLoop *loop) {
+  if (loop->action == LT_PROGRAM_RUN) return run_all(loop->prepared);
+  if (loop->action == LT_PROGRAM_FREE) {
+    free_plan(loop->prepared);
+    loop->prepared = NULL;
+    return true;
+  }
+  Plan *p = prepare(loop);
+  if (loop->action == LT_PROGRAM_PREPARE) {
+    loop->prepared = p;
+    return p != NULL;
+  }
+  bool ok = p && run_all(p);
+  free_plan(p);
   return ok;
 }

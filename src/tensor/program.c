@@ -25,19 +25,19 @@ void lt_program_free(lt_Program *p) {
   free(p->step);
   free(p->out);
   free(p->out_dtype);
+  free(p->by_row);
   free(p);
 }
 
-/* Allocates a program with enough memory for all calls of the record. */
-static lt_Program *program_new(const lt_Recorder *r, int nout) {
+lt_Program *lt_program_alloc(int inputs, int calls, int outputs) {
   lt_Program *p = calloc(1, sizeof *p);
   if (!p) return NULL;
-  p->dtype = calloc((size_t)r->nvalues + 1, sizeof *p->dtype);
-  p->step =
-      calloc(2 * (size_t)r->ncalls + 1, sizeof *p->step); /* a call may need a conversion, too */
-  p->out = calloc((size_t)nout + 1, sizeof *p->out);
-  p->out_dtype = calloc((size_t)nout + 1, sizeof *p->out_dtype);
-  if (p->dtype && p->step && p->out && p->out_dtype) return p;
+  p->dtype = calloc((size_t)inputs + 1, sizeof *p->dtype);
+  p->step = calloc(2 * (size_t)calls + 1, sizeof *p->step); /* a call may need a conversion, too */
+  p->out = calloc((size_t)outputs + 1, sizeof *p->out);
+  p->out_dtype = calloc((size_t)outputs + 1, sizeof *p->out_dtype);
+  p->by_row = calloc((size_t)inputs + (size_t)outputs + 1, sizeof *p->by_row);
+  if (p->dtype && p->step && p->out && p->out_dtype && p->by_row) return p;
   lt_program_free(p);
   return NULL;
 }
@@ -101,7 +101,9 @@ static bool same_number(lt_Scalar a, lt_Scalar b) {
 /* Returns true when two steps compute the same. */
 static bool same_step(const lt_Step *s, const lt_Step *t) {
   if (s->op != t->op || s->compute != t->compute || s->result != t->result ||
-      s->inputs != t->inputs || !same_number(s->a, t->a) || !same_number(s->b, t->b))
+      s->inputs != t->inputs || s->by_row != t->by_row || s->reduces != t->reduces ||
+      s->id != t->id || s->amount != t->amount || !same_number(s->a, t->a) ||
+      !same_number(s->b, t->b))
     return false;
   for (int i = 0; i < s->inputs; i++)
     if (s->input[i].value != t->input[i].value ||
@@ -110,25 +112,25 @@ static bool same_step(const lt_Step *s, const lt_Step *t) {
   return true;
 }
 
-/* Appends a step, or finds an equal one, and returns its value. */
-static lt_StepInput add_step(lt_Program *p, const lt_Step *step) {
+lt_StepInput lt_program_step(lt_Program *p, const lt_Step *step) {
   int i = 0;
   while (i < p->nsteps && !same_step(&p->step[i], step)) i++;
   if (i == p->nsteps) p->step[p->nsteps++] = *step;
   return (lt_StepInput){p->ninputs + i, lt_scalar_int(0)};
 }
 
-/* Returns a value converted to another dtype; a number needs no conversion. */
-static lt_StepInput converted(lt_Program *p, lt_StepInput in, lt_Dtype from, lt_Dtype to) {
-  if (from == to || in.value < 0) return in;
+lt_StepInput lt_program_convert(lt_Program *p, lt_StepInput in, lt_Dtype from, lt_Dtype to,
+                                bool by_row) {
+  if (from == to || in.value < 0) return in; /* a number needs no conversion */
   lt_Step step = {.op = LT_NO_OP,
                   .compute = lt_dtype_compute(to),
                   .result = to,
                   .inputs = 1,
                   .input = {in},
+                  .by_row = by_row,
                   .a = lt_scalar_int(0),
                   .b = lt_scalar_int(0)};
-  return add_step(p, &step);
+  return lt_program_step(p, &step);
 }
 
 /* Returns the scalar argument i (0-based) after the inputs: a or b of the op's expression. */
@@ -139,29 +141,34 @@ static lt_Scalar extra(const lt_RecordedCall *call, int i) {
   return a->kind == LT_ARG_FLOAT ? lt_scalar_float(a->f) : a->scalar;
 }
 
-/* Appends the step of an elementwise call. */
-static void add_elementwise(Builder *m, const lt_RecordedCall *call, ValueInfo *out) {
+lt_StepInput lt_program_add(lt_Program *p, const lt_RecordedCall *call, const lt_StepInput *input,
+                            lt_Dtype result, bool by_row) {
   const lt_OpInfo *info = &lt_ops[call->op];
   bool test = info->rule == LT_RULE_TEST;
-  if (info->traits & LT_TRAIT_COPY &&
-      info->rule == LT_RULE_SELF) { /* fill: the value is a number */
-    out->as = (lt_StepInput){-1, extra(call, 0)};
-    return;
-  }
-  lt_Dtype given = test ? LT_bool : out->dtype;
+  if (info->traits & LT_TRAIT_COPY && info->rule == LT_RULE_SELF) /* fill: the value is a number */
+    return (lt_StepInput){-1, extra(call, 0)};
+  lt_Dtype given = test ? LT_bool : result;
   if (!test && lt_dtype_compute(given) != call->compute) given = call->compute; /* in place */
   lt_Step step = {.op = call->op,
                   .compute = call->compute,
                   .result = given,
                   .divides = info->rule == LT_RULE_DIVIDE &&
                              lt_dtype_category(call->compute) == LT_INTEGER,
+                  .by_row = by_row,
                   .inputs = info->inputs,
                   .a = extra(call, 0),
                   .b = extra(call, 1)};
-  for (int i = 0; i < info->inputs; i++)
-    step.input[i] = call->arg[i].kind == LT_ARG_TENSOR ? m->known[call->arg[i].i].as
-                                                       : (lt_StepInput){-1, call->arg[i].scalar};
-  out->as = converted(m->p, add_step(m->p, &step), given, out->dtype);
+  memcpy(step.input, input, sizeof *input * (size_t)info->inputs);
+  return lt_program_convert(p, lt_program_step(p, &step), given, result, by_row);
+}
+
+/* Appends the steps of an elementwise call. */
+static void add_elementwise(Builder *m, const lt_RecordedCall *call, ValueInfo *out) {
+  lt_StepInput input[3];
+  for (int i = 0; i < lt_ops[call->op].inputs; i++)
+    input[i] = call->arg[i].kind == LT_ARG_TENSOR ? m->known[call->arg[i].i].as
+                                                  : (lt_StepInput){-1, call->arg[i].scalar};
+  out->as = lt_program_add(m->p, call, input, out->dtype, false);
 }
 
 /* Appends what a call becomes, if the outputs depend on it. */
@@ -175,7 +182,7 @@ static void add_call(Builder *m, int i) {
     out->as = (lt_StepInput){-1, lt_scalar_int(0)};
   } else {
     const ValueInfo *source = &m->known[call->arg[source_of(call)].i];
-    out->as = converted(m->p, source->as, source->dtype, out->dtype);
+    out->as = lt_program_convert(m->p, source->as, source->dtype, out->dtype, false);
   }
 }
 
@@ -214,7 +221,7 @@ static bool make(Builder *m, int nout, lt_Tensor *const *out) {
 }
 
 lt_Program *lt_program_new(const lt_Recorder *r, int strict, int nout, lt_Tensor *const *out) {
-  Builder m = {.r = r, .strict = strict, .p = program_new(r, nout)};
+  Builder m = {.r = r, .strict = strict, .p = lt_program_alloc(r->nvalues, r->ncalls, nout)};
   m.known = calloc((size_t)r->nvalues + 1, sizeof *m.known);
   bool ok = m.p && m.known ? make(&m, nout, out) : lt_fail_memory();
   free(m.known);

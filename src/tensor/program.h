@@ -26,6 +26,10 @@ typedef struct lt_Step {
   lt_Dtype compute; /* the dtype that it computes in */
   lt_Dtype result;  /* the dtype of its result */
   bool divides;     /* input 1 is an integer divisor, which must not be 0 */
+  bool by_row;      /* it has one result for each row; see lt_Program.row */
+  bool reduces;     /* the reduction `id` of a row of input 0, with the argument `amount` */
+  int id;
+  double amount;
   int inputs;
   lt_StepInput input[3];
   lt_Scalar a, b; /* the scalar arguments, as in the op's expression */
@@ -37,6 +41,11 @@ typedef struct lt_Program {
   lt_Step *step;
   lt_StepInput *out;
   lt_Dtype *out_dtype;
+  /* Of a program with reductions: it runs over a matrix whose rows have `row` elements, and some
+   * inputs and outputs have one element for each row (by_row: outputs, then inputs). Otherwise 0
+   * and NULL. */
+  int64_t row;
+  bool *by_row;
 } lt_Program;
 
 /* Creates the program that computes the tensors `out`, which are results or inputs of the record.
@@ -45,11 +54,36 @@ typedef struct lt_Program {
  * with an error that names the op, when another call is not elementwise. */
 lt_Program *lt_program_new(const struct lt_Recorder *r, int strict, int nout,
                            lt_Tensor *const *out);
+/* Allocates a program with memory for so many inputs, calls and outputs. NULL when memory is
+ * out. */
+lt_Program *lt_program_alloc(int inputs, int calls, int outputs);
+struct lt_RecordedCall;
+/* Appends the steps of an elementwise call, whose result has the dtype `result`, and returns its
+ * value. Equal steps are shared. */
+lt_StepInput lt_program_add(lt_Program *p, const struct lt_RecordedCall *call,
+                            const lt_StepInput *input, lt_Dtype result, bool by_row);
+/* Appends a step, or finds an equal one, and returns its value. */
+lt_StepInput lt_program_step(lt_Program *p, const lt_Step *step);
+/* Returns a value converted to another dtype. */
+lt_StepInput lt_program_convert(lt_Program *p, lt_StepInput in, lt_Dtype from, lt_Dtype to,
+                                bool by_row);
 /* Frees a program. NULL is allowed. */
 void lt_program_free(lt_Program *p);
 
+/* What the device does with a loop. A program may be compiled for the layout of a loop, run many
+ * times, and freed: the loop must stay where it is, and the addresses of its operands may change
+ * from run to run, their strides may not. Only such programs may have rows. */
+typedef enum lt_ProgramAction {
+  LT_PROGRAM_ONCE, /* compiles, runs and frees */
+  LT_PROGRAM_PREPARE,
+  LT_PROGRAM_RUN,
+  LT_PROGRAM_FREE
+} lt_ProgramAction;
+
 /* A program and the memory that it runs on. */
 typedef struct lt_ProgramLoop {
+  lt_ProgramAction action;
+  struct lt_PreparedProgram *prepared; /* the device's; NULL: it is not prepared */
   const lt_Program *program;
   int ndim;
   int64_t numel; /* above 0 */
