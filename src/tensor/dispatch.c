@@ -231,6 +231,17 @@ static bool has_lent_args(const lt_Call *c) {
   return false;
 }
 
+/* Returns the device of a call without tensors: while a program is recorded the recording device
+ * stands for its device. */
+static lt_Device default_device(void) {
+  const lt_Recorder *r = lt_recording_program();
+  lt_Device d = lt_device_default();
+  if (!r) return d;
+  if (!lt_device_equal(d, r->device))
+    lt_recorder_refuse("it creates a tensor on \"%s\"", lt_device_name(d));
+  return lt_recording();
+}
+
 /* Chooses where the call runs: on the device of its tensors; a factory function on the one that its
  * argument `device` names, otherwise on the default device. */
 static bool choose_device(lt_Call *c) {
@@ -251,7 +262,7 @@ static bool choose_device(lt_Call *c) {
   else
     c->device = place.tensor ? lt_tensor_device(place.tensor)
                 : c->ngiven  ? lt_tensor_device(c->given[0])
-                             : lt_device_default();
+                             : default_device();
   return true;
 }
 
@@ -822,8 +833,8 @@ static bool traced_call(lt_Call *c, const lt_Arg *args, int nargs) {
 }
 
 /* Runs an op, whose results are written into `given` if there are any. */
-static bool call_op(lt_OpId op, bool in_place, const lt_Arg *args, int nargs,
-                    lt_Tensor *const *given, int ngiven, lt_Results *r) {
+static bool run_op(lt_OpId op, bool in_place, const lt_Arg *args, int nargs,
+                   lt_Tensor *const *given, int ngiven, lt_Results *r) {
   lt_Call c;
   lt_Use use;
   lt_Thread *thread = lt_thread();
@@ -864,6 +875,28 @@ static bool call_op(lt_OpId op, bool in_place, const lt_Arg *args, int nargs,
   r->count = c.nout;
   for (int i = 0; i < c.nout; i++) r->few[i] = c.out[i];
   return true;
+}
+
+/* Records a call of a program, on stand-ins of its tensors. */
+static bool record_op(lt_Recorder *recorder, lt_OpId op, bool in_place, const lt_Arg *args,
+                      int nargs, int ngiven, lt_Results *r) {
+  lt_StandIns s;
+  r->count = 0;
+  if (ngiven) lt_recorder_refuse("it calls an op with the argument 'out'");
+  const lt_Arg *own = lt_record_arguments(recorder, op, args, nargs, &s);
+  bool ok = own && (!ngiven || lt_fail("cannot record: %s", recorder->reason)) &&
+            run_op(op, in_place, own, nargs, NULL, 0, r);
+  free(s.lists);
+  return ok;
+}
+
+/* Runs an op, or records it while a program is recorded. */
+static bool call_op(lt_OpId op, bool in_place, const lt_Arg *args, int nargs,
+                    lt_Tensor *const *given, int ngiven, lt_Results *r) {
+  lt_Recorder *recorder = lt_recording_program();
+  if (__builtin_expect(recorder != NULL, 0))
+    return record_op(recorder, op, in_place, args, nargs, ngiven, r);
+  return run_op(op, in_place, args, nargs, given, ngiven, r);
 }
 
 bool lt_call(lt_OpId op, bool in_place, const lt_Arg *args, int nargs, lt_Results *r) {

@@ -3,6 +3,8 @@
  * record keeps an alias of each value, so that its storage is not reused. */
 #include "recorder.h"
 
+#include <stdarg.h>
+
 lt_Recorder *lt_recorder_begin(void) {
   lt_Recorder *r = calloc(1, sizeof *r);
   if (!r) {
@@ -30,7 +32,13 @@ void lt_recorder_end(lt_Recorder *r) {
 void lt_recorder_free(lt_Recorder *r) {
   if (!r) return;
   lt_recorder_end(r);
-  for (int i = 0; i < r->nvalues; i++) lt_release(r->value[i].tensor);
+  for (int i = 0; i < r->nvalues; i++) {
+    lt_release(r->value[i].tensor);
+    lt_release(r->value[i].source);
+    lt_release(r->value[i].stand_in);
+  }
+  for (int i = 0; i < r->nmade; i++) lt_storage_release(r->made[i]);
+  free(r->made);
   for (int i = 0; i < r->ncalls; i++) free(r->call[i].arg);
   free(r->value);
   free(r->call);
@@ -79,7 +87,8 @@ static int add_value(lt_Recorder *r, lt_ValueKind kind, int call, int result, co
   lt_Tensor *alias = lt_alias(t);
   if (!alias) return -1;
   int *slot = slot_of(r, alias->storage);
-  r->value[r->nvalues] = (lt_RecordedValue){kind, call, result, alias, *slot - 1};
+  r->value[r->nvalues] = (lt_RecordedValue){
+      .kind = kind, .call = call, .result = result, .tensor = alias, .earlier = *slot - 1};
   *slot = ++r->nvalues;
   return r->nvalues - 1;
 }
@@ -165,6 +174,7 @@ static bool note(lt_Recorder *r, const lt_Call *c) {
                             .in_place = c->in_place,
                             .compute =
                                 c->info->kind == LT_KIND_ELEMENTWISE ? c->compute : LT_DTYPE_NONE,
+                            .folded = c->compute,
                             .nargs = c->nargs,
                             .nout = c->nout,
                             .arg = malloc(bytes ? bytes : 1)};
@@ -185,4 +195,132 @@ static bool note(lt_Recorder *r, const lt_Call *c) {
 bool lt_record_call(const lt_Call *c) {
   lt_Recorder *r = lt_thread()->recorder;
   return !r || !lt_device_equal(c->device, lt_recording()) || note(r, c);
+}
+
+/* ---- programs -------------------------------------------------------------------------------- */
+
+lt_Recorder *lt_recorder_begin_for(lt_Device device) {
+  lt_Recorder *r = lt_recorder_begin();
+  if (!r) return NULL;
+  r->captures = true;
+  r->device = device;
+  return r;
+}
+
+void lt_recorder_refuse(const char *format, ...) {
+  lt_Recorder *r = lt_recording_program();
+  if (!r || r->reason[0]) return;
+  va_list list;
+  va_start(list, format);
+  vsnprintf(r->reason, sizeof r->reason, format, list);
+  va_end(list);
+}
+
+bool lt_record_created(lt_Recorder *r, const lt_Tensor *t) {
+  if (t->numel > 1) lt_recorder_refuse("it creates a tensor from data");
+  if (!grow(&r->made, r->nmade, &r->made_room, sizeof *r->made)) return false;
+  r->made[r->nmade++] = lt_storage_retain(t->storage);
+  return true;
+}
+
+lt_Device lt_shown_device(const lt_Tensor *t) {
+  const lt_Recorder *r = lt_recording_program();
+  lt_Device own = lt_tensor_device(t);
+  return r && lt_device_equal(own, lt_recording()) ? r->device : own;
+}
+
+static bool was_made(const lt_Recorder *r, const lt_Storage *s) {
+  for (int i = 0; i < r->nmade; i++)
+    if (r->made[i] == s) return true;
+  return false;
+}
+
+/* Returns the bytes from the start of a tensor to the end of its last element. */
+static size_t reach_of(const lt_Tensor *t) {
+  int64_t last = 0;
+  for (int i = 0; t->numel && i < t->ndim; i++) last += (t->shape[i] - 1) * t->strides[i];
+  return t->numel ? (size_t)(last + 1) * lt_dtype_size(t->dtype) : 0;
+}
+
+/* Creates the stand-in of a tensor. */
+static lt_Tensor *stand_in_new(lt_Tensor *t) {
+  bool grad = lt_tensor_requires_grad(t);
+  lt_Storage *s = lt_storage_new(lt_recording(), reach_of(t));
+  if (!s) return NULL;
+  lt_Tensor *made = lt_tensor_on(s, t->dtype, 0, t->ndim, t->shape, t->strides);
+  lt_storage_release(s);
+  if (!made || !grad || lt_tensor_set_requires_grad(made, true)) return made;
+  lt_release(made);
+  return NULL;
+}
+
+lt_Tensor *lt_recorder_stand_in(lt_Recorder *r, lt_Tensor *t, bool input) {
+  lt_ValueKind kind = input ? LT_VALUE_INPUT : LT_VALUE_CAPTURED;
+  for (int i = 0; i < r->nvalues; i++)
+    if (r->value[i].source == t && r->value[i].kind == kind) return r->value[i].stand_in;
+  lt_Tensor *made = stand_in_new(t);
+  int i = made ? add_value(r, kind, -1, -1, made) : -1;
+  if (i < 0) {
+    lt_release(made);
+    return NULL;
+  }
+  r->value[i].source = lt_retain(t);
+  r->value[i].stand_in = made;
+  r->value[i].made = was_made(r, t->storage);
+  return made;
+}
+
+/* Replaces one tensor of a call. False with the error. */
+static bool replace(lt_Recorder *r, lt_Tensor **t) {
+  lt_Device d = lt_tensor_device(*t);
+  if ((*t)->freed || lt_device_equal(d, lt_recording())) return true;
+  if (!lt_device_equal(d, r->device)) {
+    lt_recorder_refuse("it uses tensors on \"%s\" and \"%s\"", lt_device_name(r->device),
+                       lt_device_name(d));
+    return lt_fail("cannot record: %s", r->reason);
+  }
+  lt_Tensor *stand_in = lt_recorder_stand_in(r, *t, false);
+  if (stand_in) *t = stand_in;
+  return stand_in != NULL;
+}
+
+/* Returns the number of tensors in the lists of a call. */
+static int listed(const lt_Arg *args, int nargs) {
+  int n = 0;
+  for (int i = 0; i < nargs; i++)
+    if (args[i].kind == LT_ARG_TENSORS) n += args[i].count;
+  return n;
+}
+
+const lt_Arg *lt_record_arguments(lt_Recorder *r, lt_OpId op, const lt_Arg *args, int nargs,
+                                  lt_StandIns *s) {
+  int lists = listed(args, nargs);
+  (void)op;
+  s->lists = NULL;
+  if (nargs < 0 || nargs > LT_MAX_ARGS) return args; /* dispatch reports it */
+  if (nargs) memcpy(s->arg, args, sizeof *args * (size_t)nargs);
+  if (lists && !(s->lists = malloc(sizeof *s->lists * (size_t)lists))) {
+    lt_fail_memory();
+    return NULL;
+  }
+  lt_Tensor **next = s->lists;
+  for (int i = 0; i < nargs; i++) {
+    lt_Arg *a = &s->arg[i];
+    if (a->kind == LT_ARG_TENSOR && a->tensor && !replace(r, &a->tensor)) return NULL;
+    if (a->kind == LT_ARG_DEVICE && lt_device_equal(a->device, r->device)) {
+      a->device = lt_recording();
+    } else if (a->kind == LT_ARG_DEVICE && !lt_device_equal(a->device, lt_recording())) {
+      lt_recorder_refuse("it uses tensors on \"%s\" and \"%s\"", lt_device_name(r->device),
+                         lt_device_name(a->device));
+      lt_fail("cannot record: %s", r->reason);
+      return NULL;
+    }
+    if (a->kind != LT_ARG_TENSORS) continue;
+    if (a->count) memcpy(next, a->tensors, sizeof *next * (size_t)a->count);
+    for (int k = 0; k < a->count; k++)
+      if (next[k] && !replace(r, &next[k])) return NULL;
+    a->tensors = next;
+    next += a->count;
+  }
+  return s->arg;
 }

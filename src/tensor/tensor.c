@@ -2,6 +2,7 @@
  * releasing them, reading one element, freeing their memory early, and other geometries for
  * kernels. */
 #include "autograd/autograd.h"
+#include "recorder.h"
 #include "refs.h"
 #include "trace.h"
 
@@ -50,6 +51,11 @@ lt_Tensor *lt_empty(lt_Dtype dtype, lt_Device device, int ndim, const int64_t *s
     return NULL;
   }
   lt_shape_strides(ndim, shape, t->strides);
+  if (__builtin_expect(thread->recorder != NULL, 0) && thread->recorder->captures &&
+      device.type != LT_DEVICE_meta && !lt_record_created(thread->recorder, t)) {
+    lt_release(t);
+    return NULL;
+  }
   return t;
 }
 
@@ -106,6 +112,7 @@ bool lt_tensor_is_contiguous(const lt_Tensor *t) {
 bool lt_tensor_item(const lt_Tensor *t, lt_Scalar *out) {
   char element[16];
   if (!lt_tensor_usable(t, "item", "self")) return false;
+  lt_recorder_refuse("it reads the value of a tensor");
   if (t->numel != 1) {
     lt_error_set("item: expected a tensor of one element for argument 'self', got shape %s",
                  lt_shape_text(t->ndim, t->shape));

@@ -5,6 +5,7 @@
  * collector clears entries of weak tables before it calls finalizers, so an entry never outlives
  * its tensor. */
 #include "bindings.h"
+#include "recorder.h"
 #include "opids.h"
 
 #include <math.h>
@@ -209,7 +210,7 @@ static const char *const field_names[] = {
 };
 enum { FIELD_COUNT = sizeof field_names / sizeof *field_names };
 
-static bool is_on(const lt_Tensor *t, int type) { return lt_tensor_device(t).type == type; }
+static bool is_on(const lt_Tensor *t, int type) { return lt_shown_device(t).type == type; }
 
 /* Pushes the transpose of t: all dimensions in reverse. */
 static void push_reversed(lua_State *L, lt_Tensor *t) {
@@ -233,7 +234,7 @@ static int push_field(lua_State *L, lt_Tensor *t, int field) {
     lua_pushstring(L, lt_dtype_name(t->dtype));
     break;
   case FIELD_device:
-    lua_pushstring(L, lt_device_name(lt_tensor_device(t)));
+    lua_pushstring(L, lt_device_name(lt_shown_device(t)));
     break;
   case FIELD_ndim:
     lua_pushinteger(L, t->ndim);

@@ -5,6 +5,7 @@
  * allocation in between may run a finalizer that changes the table: the second pass checks all of
  * it again. */
 #include "bindings.h"
+#include "recorder.h"
 #include "opids.h"
 
 #include <math.h>
@@ -329,6 +330,7 @@ static void push_level(lua_State *L, const lt_Tensor *t, int dim, const char *da
 static int create_totable(lua_State *L) {
   lt_Tensor *t = lt_lua_push_alias(L, 1, "totable", "self");
   const lt_Backend *b = lt_backend_of(t);
+  lt_recorder_refuse("it reads the values of a tensor");
   if (!b->has_data)
     lt_lua_error(L, "totable: cannot read a tensor on \"%s\": it has no data", b->name);
   if (!b->host_memory) {

@@ -4,6 +4,7 @@
  * numbers are written as 1.0000e+05, and only they are copied from a device. All elements have the
  * same format. The profile "summary" is a different text, made by lutra/internal/summary.lua. */
 #include "bindings.h"
+#include "recorder.h"
 #include "opids.h"
 
 #include <math.h>
@@ -267,6 +268,7 @@ static int print_tensor(lua_State *L, lt_PrintOptions opt) {
   Suffixes s = {0};
   lt_Tensor *t = lt_lua_push_alias(L, 1, "tostring", "self"), *of = lt_lua_to_tensor(L, 1);
   bool summary = (double)t->numel > opt.threshold, empty = t->numel == 0;
+  lt_recorder_refuse("it prints a tensor");
   find_suffixes(&s, of,
                 !lt_backend_of(t)->has_data || (empty ? t->ndim != 1 : summary || t->ndim >= 2));
   if (!lt_backend_of(t)->has_data) {

@@ -13,6 +13,7 @@
  *     application to statistically optimum beamforming", 2017 (eigenvectors)
  */
 #include "gradients.h"
+#include "../recorder.h"
 #include "../infer.h"
 
 /* ---- matrices -------------------------------------------------------------------------------- */
@@ -167,6 +168,7 @@ static lt_Tensor *scaled_inverse(lt_Tensor *a, lt_Tensor *c) {
 static bool any_zero(lt_Tensor *t) {
   lt_Tensor *found = UNARY(any, BINARY(eq, t, 0.0));
   lt_Scalar yes;
+  lt_recorder_refuse("a gradient depends on the values of a tensor");
   return found && !lt_tensor_is_meta(found) && lt_tensor_item(found, &yes) &&
          lt_scalar_to_int(yes) != 0;
 }

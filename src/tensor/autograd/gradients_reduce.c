@@ -1,5 +1,6 @@
 /* gradients_reduce.c: gradients of reductions, cumulative sums and products, and sorting. */
 #include "gradients.h"
+#include "../recorder.h"
 
 #define DY g->grad
 
@@ -251,6 +252,7 @@ static lt_Tensor *cumprod_pairs(lt_Grad *g, lt_Arg x, int64_t dim) {
 static bool has_zero(lt_Grad *g, lt_Tensor *x, bool *yes) {
   lt_Scalar s = lt_scalar_bool(false);
   lt_Tensor *any = lt_do(any, LT_ARG(lt_do(eq, LT_ARG(x), LT_ARG(0.0))));
+  lt_recorder_refuse("a gradient depends on the values of a tensor");
   if (!any || (!lt_tensor_is_meta(any) && !lt_tensor_item(any, &s))) {
     g->failed = true;
     return false;

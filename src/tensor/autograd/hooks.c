@@ -13,6 +13,7 @@
  * changes one of these counts notifies the hooks if the flag `hooked` is set: lt_retain,
  * lt_release, and their counterparts for nodes. */
 #include "autograd.h"
+#include "../recorder.h"
 
 struct lt_Hook {
   atomic_int refs;
@@ -147,6 +148,7 @@ int lt_tensor_add_hook(lt_Tensor *t, lt_HookFn fn, void *context, void (*forget)
 
 int lt_tensor_add_owned_hook(lt_Tensor *t, lt_HookFn fn, void *context,
                              void (*forget)(void *context), lt_HeldFn held) {
+  lt_recorder_refuse("it adds a hook to a tensor");
   if (!lt_tensor_usable(t, "register_hook", "self")) return 0;
   if (!lt_tensor_needs_grad(t)) {
     lt_error_set("register_hook: expected a tensor that requires grad for argument 'self', got one "
