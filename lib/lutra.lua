@@ -72,14 +72,6 @@ function lt.best_device() return core.device(core._accelerator.kind() or "cpu") 
 --- lt.vmap: lt.func.vmap.
 function lt.vmap(...) return require("lutra.func").vmap(...) end
 
---- Returns the function or module f unchanged: there is no compiler. Programs that call PyTorch's
--- torch.compile run; its options have no effect.
-function lt.compile(f)
-  local args = require "lutra.internal.args"
-  args.expect(args.is_callable(f), "compile", "a module or a function", "model", f)
-  return f
-end
-
 --- Sets how precisely GPUs multiply float32 matrices: "highest" computes in float32, "high" and
 -- "medium" allow TF32, as lt.backends.cuda.matmul.allow_tf32 does.
 function lt.set_float32_matmul_precision(precision)
@@ -115,6 +107,7 @@ local libraries = {
   mps = "lutra.mps",
   backends = "lutra.backends",
   breakpoint = "lutra.breakpoint",
+  compile = "lutra.compile",
   elementwise = "lutra.elementwise",
   nn = "lutra.nn",
   F = "lutra.nn.functional",

@@ -23,7 +23,6 @@ function Scale:extra_repr() return "scale" end
 local net = Scale(3)
 print(net(lt.ones(1, 3)).shape, net:type_name(), nn.Module.is_module(net))  --> {1, 3}	Scale	true
 print(net:isinstance(nn.Module), lt.isinstance(net, nn.Linear))  --> true	false
-net = lt.compile(net) -- returns the module: there is no compiler
 print(select(2, pcall(net, lt.ones(1, 4))))  --> ...
 
 -- Children, given by name or by method

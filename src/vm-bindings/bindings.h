@@ -453,6 +453,7 @@ void lt_lua_open_images(lua_State *L, int functions, int methods);
 void lt_lua_open_trace(lua_State *L, int functions, int methods);
 void lt_lua_open_kernel(lua_State *L, int functions, int methods);
 void lt_lua_open_program(lua_State *L, int functions, int methods);
+void lt_lua_open_plan(lua_State *L, int functions, int methods);
 void lt_lua_open_workers(lua_State *L, int functions, int methods);
 
 #endif

@@ -170,6 +170,7 @@ local objects = {
     return setmetatable({}, require "lutra.data.csv_data")
   end},
   {"Figure", "lt.plot.figure", function() return lt.plot.figure() end},
+  {"Compiled", "lt.compile", function() return lt.compile(function(x) return x end) end},
   {"Expression", "lt.elementwise", function() return lt.elementwise "x" end},
 }
 

@@ -1,0 +1,480 @@
+-- lt.compile: a compiled function returns what the function returns, with plans of the expected
+-- kinds of steps, also for other shapes, layouts and dtypes. Expected values are those of the plain
+-- calls, which other specs compare with PyTorch.
+
+local lt = require "lutra"
+local nn, F = lt.nn, lt.nn.functional
+
+local function same(expected, got, tolerance)
+  assert.equal(expected.dtype, got.dtype)
+  assert.equal(tostring(expected.shape), tostring(got.shape))
+  assert.equal(expected.requires_grad, got.requires_grad)
+  if expected:numel() == 0 then return end
+  local close = lt.allclose(expected:detach():double(), got:detach():double(),
+    {rtol = tolerance or 1e-5, atol = tolerance or 1e-6, equal_nan = true})
+  assert.is_true(close, ("expected %s, got %s"):format(expected, got))
+end
+
+-- Checks that f and its compiled form return the same three times, and returns the compiled form.
+local function check(f, ...)
+  local c = lt.compile(f)
+  local expected = table.pack(f(...))
+  for _ = 1, 3 do
+    local got = table.pack(c(...))
+    assert.equal(expected.n, got.n)
+    for i = 1, expected.n do same(expected[i], got[i]) end
+  end
+  assert.is_nil(c:reason())
+  return c
+end
+
+local function rand(...) return lt.rand(...) + 0.25 end
+
+describe("lt.compile", function()
+  before_each(function() lt.manual_seed(7) end)
+
+  it("fuses chains of elementwise ops to one step", function()
+    local x, y = rand(5, 67), rand(5, 67)
+    local c = check(function(a, b)
+      return ((((a * 2 + b) * a - b):tanh() + a) * 0.5 - b):sigmoid() * a
+    end, x, y)
+    local plan = c:plans()[1]
+    assert.equal(1, plan.steps)
+    assert.equal(10, plan.fused)
+  end)
+
+  it("computes every elementwise op of one argument in a chain", function()
+    local x = rand(3, 70)
+    for _, op in ipairs(lt.ops()) do
+      local f = rawget(lt, op.name)
+      if op.kind == "elementwise" and #op.params == 1 and f then
+        local ok = pcall(f, x)
+        if ok then check(function(a) return f(a * 0.5) end, x) end
+      end
+    end
+  end)
+
+  it("computes ops of two arguments, and of numbers", function()
+    local x, y = rand(4, 33), rand(4, 33)
+    for _, name in ipairs {"add", "sub", "mul", "div", "pow", "atan2", "maximum", "minimum", "fmod",
+      "remainder", "hypot", "lt", "ge", "eq"} do
+      check(function(a, b) return lt[name](a + 1, b), lt[name](a * 2, 3) end, x, y)
+    end
+    check(function(a) return a ^ 3, a ^ 2, a ^ -1, 2 ^ a, 1 - a, 3 / a end, x)
+    check(function(a, b) return lt.where((a * 2):gt(b), a, b * 3) end, x, y)
+    check(function(a, b) return (a * 2):masked_fill(b:gt(0.5), -1) end, x, y)
+  end)
+
+  it("computes reductions of rows in the same pass", function()
+    for _, n in ipairs {2, 7, 64, 65, 1000, 5000} do
+      local x = lt.randn(6, n)
+      local c = check(function(a)
+        local e = (a - a:amax(-1, true)):exp()
+        return e / e:sum(-1, true)
+      end, x)
+      assert.equal(1, c:plans()[1].steps)
+      c = check(function(a)
+        local d = a - a:mean(-1, true)
+        return d / ((d * d):mean(-1, true) + 1e-5):sqrt()
+      end, x)
+      assert.equal(1, c:plans()[1].steps)
+      check(function(a)
+        local m, v = a:mean(-1), a:var(-1)
+        return (a - m:unsqueeze(-1)) * v:rsqrt():unsqueeze(-1), m, v
+      end, x)
+      check(function(a) return (a * 2):sum(-1), (a * 2):sum(1), (a * 2):sum() end, x)
+    end
+    check(function(a) return (a:exp() - a:amin(-1, true)):log():amax(-1) end, lt.randn(2, 3, 4, 9))
+    check(function(a) return a:softmax(-1) * 2, a:log_softmax(1) + 1 end, lt.randn(3, 9))
+  end)
+
+  it("keeps the dtypes of the ops", function()
+    for _, dtype in ipairs {"float64", "bfloat16", "float16", "int64", "int32", "int8", "bool"} do
+      local x = lt.randint(0, 5, {4, 70}):to(dtype)
+      local c = lt.compile(function(a) return a * 2 + a, a / 3, a:sum(-1), a:eq(2) end)
+      local expected = {(function(a) return a * 2 + a, a / 3, a:sum(-1), a:eq(2) end)(x)}
+      local got = {c(x)}
+      for i = 1, 4 do same(expected[i], got[i], dtype:find "16" and 0.02) end
+    end
+    check(function(a, b) return a + b, (a:double() + b) * 2 end, rand(3, 4), lt.arange(4))
+    check(function(a) return a // 3, a % 3, -a // 2 end, lt.arange(20))
+    check(function(a) return a * a + 1, a:abs() end, lt.randn{5, dtype = "complex64"})
+  end)
+
+  it("broadcasts", function()
+    check(function(a, b, d) return (a + b) * d - b, b * 2 end, rand(5, 1, 9), rand(4, 1), rand(9))
+    check(function(a, b) return a * b + 1 end, rand(6, 70), lt.tensor(2.5))
+    check(function(a, b) return (a * b):exp() + b end, rand(1), rand(3, 3))
+  end)
+
+  it("runs views, products, joins and indices", function()
+    local x, w = rand(6, 8), rand(8, 5)
+    check(function(a) return (a:matmul(w) + 1):relu():t() end, x)
+    check(function(a) return a:t():contiguous():view(-1) + 1, a[2] * 2 end, x)
+    check(function(a) return a[{{2, 4}}] + a[{{3, 5}}] end, x)
+    check(function(a) return lt.cat({a, a * 2}, 2):sum(1), lt.stack{a, a + 1} end, x)
+    check(function(a) return a:permute(2, 1):reshape(4, 12):narrow(2, 3, 5) * 2 end, x)
+    local at = lt.tensor{1, 3, 5}
+    check(function(a) return a:index_select(1, at) * 2, a[at] + 1 end, x)
+    check(function(a) local p = a:split(3, 2); return p[1] + p[2], p[3] end, rand(4, 8))
+    check(function(a) return a:cumsum(2) + a:sort(2), a:argmax(2), (a:topk(3)) end, x)
+  end)
+
+  it("changes intermediate values in place", function()
+    local x = rand(5, 6)
+    check(function(a) local z = a * 2; z:add_(1):mul_(a); return z, z + 1 end, x)
+    check(function(a) local z = a * 2; z[2] = 0; z[{{}, 3}] = a[{{}, 1}]; return z * 2 end, x)
+    check(function(a)
+      local z = lt.zeros(5, 6)
+      z:add_(a)
+      return z, lt.ones(3), lt.full({2}, 7)
+    end, x)
+    check(function(a)
+      local z = a + 1
+      local row, whole = z[1], z * 3
+      z:add_(1)
+      row:mul_(2)
+      return z, whole, row
+    end, x)
+    check(function(a) local z = lt.empty(5, 6); z:copy_(a):fill_diagonal_(3); return z end, x)
+  end)
+
+  it("returns arguments, captured tensors and shared results as they are", function()
+    local x, w = rand(3), rand(2)
+    local c = lt.compile(function(a) local y = a + 1; return a, w, y, y, a + 1 end)
+    for _ = 1, 2 do
+      local a, b, y, z, other = c(x)
+      assert.equal(x, a)
+      assert.is_true(rawequal(x, a))
+      assert.is_true(rawequal(w, b))
+      assert.not_equal(y:data_ptr(), other:data_ptr())
+      y:add_(1)
+      same(y, z)
+      same(x + 1, other)
+    end
+    assert.is_nil(c:reason())
+    local v = lt.compile(function(a) return a:view(-1), a:t() end)(rand(2, 2))
+    assert.equal(4, v:numel())
+  end)
+
+  it("makes new results for each call", function()
+    local c = lt.compile(function(a) return a * 2 end)
+    local x = rand(100)
+    local first, second = c(x), c(x + 1)
+    assert.not_equal(first:data_ptr(), second:data_ptr())
+    same(x * 2, first)
+  end)
+
+  it("takes arguments of any shape, layout and kind", function()
+    local function f(a, k) return (a * k + 1):relu():sum(-1) end
+    local c = lt.compile(f)
+    for _, x in ipairs {rand(3, 4), rand(4, 3):t(), rand(2, 3, 4), rand(3, 8)[{{}, {1, 4}}],
+      rand(4), rand(0, 4), rand(3, 1):expand(3, 4), rand(3, 4):double()} do
+      for _, k in ipairs {2, 2.5, 2} do same(f(x, k), c(x, k)) end
+    end
+    same(f(lt.tensor(2.0):view(1), 1), c(lt.tensor(2.0):view(1), 1))
+    check(function(a) return a * 2 + 1 end, lt.tensor(3.0))
+    check(function(a) return a * 2 + 1, a:sum() end, lt.empty(0))
+    local g = lt.compile(function(a, b) return a - b end)
+    local x, y = rand(3), rand(3)
+    same(x - x, g(x, x))
+    same(x - y, g(x, y))
+    same(y - x, g(y, x))
+  end)
+
+  it("takes and returns tables", function()
+    local c = lt.compile(function(t, k)
+      return {sum = t.a + t.list[1] * k, parts = {t.a, t.list[2]}, name = "x"}, k
+    end)
+    for _ = 1, 2 do
+      local t = {a = rand(3), list = {rand(3), rand(3)}}
+      local r, k = c(t, 2)
+      same(t.a + t.list[1] * 2, r.sum)
+      same(t.list[2], r.parts[2])
+      assert.equal("x", r.name)
+      assert.equal(2, k)
+    end
+    assert.is_nil(c:reason())
+    assert.equal(1, #c:plans())
+  end)
+
+  it("reads captured tensors at each call", function()
+    local w, box = rand(3), {b = rand(3)}
+    local c = lt.compile(function(a) return a * w + box.b end)
+    local x = rand(3)
+    same(x * w + box.b, c(x))
+    w:mul_(2)
+    same(x * w + box.b, c(x))
+    w = rand(3)
+    same(x * w + box.b, c(x))
+    box.b = rand(3)
+    same(x * w + box.b, c(x))
+    box = {b = rand(3)}
+    same(x * w + box.b, c(x))
+    w = rand(1)
+    same(x * w + box.b, c(x))
+    local k = 2
+    local d = lt.compile(function(a) return a * k end)
+    same(x * 2, d(x))
+    k = 3
+    same(x * 3, d(x))
+  end)
+
+  it("draws the numbers that plain calls draw", function()
+    local f = function(a) return F.dropout(a, 0.5) + lt.rand(4) * lt.randn(4) end
+    local c, x = lt.compile(f), rand(4)
+    c(x)
+    lt.manual_seed(3)
+    local one, two = f(x), f(x)
+    lt.manual_seed(3)
+    same(one, c(x))
+    same(two, c(x))
+    assert.is_nil(c:reason())
+  end)
+end)
+
+describe("the reason why lt.compile calls the function itself", function()
+  before_each(function() lt.manual_seed(7) end)
+
+  local function falls_back(reason, f, ...)
+    local c = lt.compile(f)
+    local expected = table.pack(f(...))
+    for _ = 1, 2 do
+      local got = table.pack(c(...))
+      for i = 1, expected.n do
+        if lt.is_tensor(expected[i]) then same(expected[i], got[i])
+        else assert.same(expected[i], got[i]) end
+      end
+    end
+    assert.truthy(c:reason():find(reason, 1, true), c:reason())
+    assert.truthy(tostring(c):find(reason, 1, true))
+    assert.equal(c:reason(), c:plans()[1].reason)
+    local ok, message = pcall(lt.compile(f, {fullgraph = true}), ...)
+    assert.is_false(ok)
+    assert.truthy(tostring(message):find(reason, 1, true), message)
+  end
+
+  it("is control flow that depends on values", function()
+    local x = rand(3)
+    falls_back("reads the value", function(a) return a:sum():item() > 0 and a or -a end, x)
+    falls_back("reads the values", function(a) return a:totable() end, x)
+    falls_back("depends on the data", function(a) return a:nonzero() end, x)
+    falls_back("depends on the data", function(a) return a[a:gt(0.5)] end, x)
+    falls_back("reads the value", function(a) return a:sum() > lt.tensor(1.0) and a or a * 2 end, x)
+  end)
+
+  it("is a tensor made from data, a generator, another device, a hook", function()
+    local x = rand(3)
+    falls_back("creates a tensor from data", function(a) return a + lt.tensor{1, 2, 3} end, x)
+    local g = lt.Generator and lt.Generator()
+    if g then
+      falls_back("Generator", function(a) return a * 0 + lt.rand{3, generator = g} * 0 end, x)
+    end
+    falls_back("\"meta\"", function(a) return a, lt.zeros{2, device = "meta"}.shape[1] end, x)
+    local w = lt.rand{3, requires_grad = true}
+    falls_back("adds a hook", function(a)
+      local y = a * w
+      y:register_hook(function() end)
+      return y
+    end, x)
+  end)
+
+  it("is a change of an argument", function()
+    local c = lt.compile(function(a) return a:add_(1) end)
+    local x = lt.zeros(3)
+    same(lt.ones(3), c(x))
+    same(lt.ones(3) * 2, c(x))
+    assert.truthy(c:reason():find("changes an argument in place", 1, true))
+  end)
+
+  it("is a tensor that is stored outside", function()
+    local kept = {}
+    local c = lt.compile(function(a) kept.last = a * 2; return a + 1 end)
+    local x = rand(3)
+    same(x + 1, c(x))
+    same(x * 2, kept.last)
+    assert.truthy(c:reason():find("stores a tensor", 1, true))
+  end)
+
+  it("is an error, which is raised as usual", function()
+    local c = lt.compile(function(a, b) return a:matmul(b) end)
+    for _ = 1, 2 do
+      local ok, message = pcall(c, rand(3, 4), rand(3, 4))
+      assert.is_false(ok)
+      assert.truthy(tostring(message):find("matmul", 1, true))
+    end
+    same(lt.ones(2, 2) * 2, c(lt.ones(2, 2), lt.ones(2, 2)))
+    assert.has_error(function() lt.compile(3) end)
+  end)
+
+  it("is the number of plans", function()
+    local f = function(a, k) return a * k end
+    local c, x = lt.compile(f), rand(3)
+    for k = 1, 40 do same(x * k, c(x, k)) end
+    assert.is_true(#c:plans() <= 16)
+    assert.truthy(c:reason():find("16 plans", 1, true))
+    c:reset()
+    same(x * 2, c(x, 2))
+    assert.equal(1, #c:plans())
+    assert.is_nil(c:reason())
+  end)
+
+  it("is autocast", function()
+    local c, x = lt.compile(function(a) return a:matmul(a) end), rand(3, 3)
+    lt.autocast("cpu", function() assert.equal("bfloat16", c(x).dtype) end)
+    assert.equal("float32", c(x).dtype)
+  end)
+end)
+
+describe("lt.compile with gradients", function()
+  before_each(function() lt.manual_seed(7) end)
+
+  -- Checks gradients of the arguments.
+  local function gradients(f, ...)
+    local c = lt.compile(f)
+    local inputs = {}
+    for i, x in ipairs {...} do inputs[i] = x:clone():requires_grad_() end
+    local expected = lt.autograd.grad(f(table.unpack(inputs)):sum(), inputs, {allow_unused = true})
+    for _ = 1, 3 do
+      local got = lt.autograd.grad(c(table.unpack(inputs)):sum(), inputs, {allow_unused = true})
+      for i in ipairs(inputs) do
+        if expected[i] then same(expected[i], got[i]) else assert.falsy(got[i]) end
+      end
+    end
+    assert.is_nil(c:reason())
+    return c
+  end
+
+  it("computes those of chains, reductions, products and views", function()
+    local x, y = rand(5, 6), rand(5, 6)
+    gradients(function(a, b) return ((a * 2 + b):tanh() * a - b):sigmoid() end, x, y)
+    gradients(function(a, b) return a + b end, x, y)
+    gradients(function(a) return a:view(-1) * 1, a end, x)
+    gradients(function(a)
+      local d = a - a:mean(-1, true)
+      return d / ((d * d):mean(-1, true) + 1e-5):sqrt() * a
+    end, x)
+    gradients(function(a) return (a:softmax(-1) * a):log() end, x)
+    gradients(function(a, b) return (a:matmul(b:t()) + 1):relu():t():contiguous() * 2 end, x, y)
+    gradients(function(a, b) return lt.cat({a, b * 2}, 1):sum(1) * a[1] end, x, y)
+    gradients(function(a, b) return a * b[{{}, {1, 1}}] + b:mean() end, x, y)
+    gradients(function(a) local z = a * 2; z[1] = 0; z:mul_(3); return z * a end, x)
+    gradients(function(a) return F.layer_norm(a, {6}) + F.gelu(a) end, x)
+    gradients(function(a, b) return a:pow(3) * 2 + 0 * b:detach() end, x, y)
+  end)
+
+  it("computes those of captured tensors, and of a part of the results", function()
+    local w, x = lt.randn{6, requires_grad = true}, rand(5, 6)
+    local function f(a) local h = a * w; return h:tanh(), h:detach() * 2, h:gt(0.5) end
+    local c = lt.compile(f)
+    for _ = 1, 2 do
+      w.grad = nil
+      f(x):sum():backward()
+      local expected = w.grad
+      w.grad = nil
+      local a, b, d = c(x)
+      assert.is_false(b.requires_grad)
+      assert.is_false(d.requires_grad)
+      a:sum():backward()
+      same(expected, w.grad)
+    end
+    local g = lt.compile(function(a) return a * w, (a * w * 2):sum() end)
+    local _, second = g(x)
+    w.grad = nil
+    second:backward()
+    same((x * 2):sum(1), w.grad)
+  end)
+
+  it("checks the values that it saves, and refuses second derivatives", function()
+    local x = lt.randn{4, requires_grad = true}
+    local w = rand(4)
+    local c = lt.compile(function(a) return (a * w):exp() end)
+    local y = c(x):sum()
+    y:backward{retain_graph = true}
+    y:backward()
+    assert.has_error(function() y:backward() end)
+    y = c(x):sum()
+    w:add_(1)
+    assert.has_error(function() y:backward() end)
+    y = c(x):sum()
+    assert.has_error(function() lt.autograd.grad(y, x, {create_graph = true}) end)
+    lt.no_grad(function() assert.is_false(c(x).requires_grad) end)
+    local first, second = c(x), c(x)
+    local one = lt.autograd.grad(first:sum(), x)[1]
+    same(one, lt.autograd.grad(second:sum(), x)[1])
+  end)
+
+  it("frees what calls have saved", function()
+    local x = lt.randn{1000, requires_grad = true}
+    local c = lt.compile(function(a) return (a:exp() * a):tanh():sum() end)
+    for _ = 1, 50 do c(x):backward() end
+    collectgarbage()
+    collectgarbage()
+    local before = collectgarbage "count"
+    for _ = 1, 10000 do
+      x.grad = nil
+      c(x):backward()
+    end
+    collectgarbage()
+    collectgarbage()
+    assert.is_true(collectgarbage "count" - before < 200)
+  end)
+end)
+
+describe("lt.compile of a module", function()
+  local function net_of()
+    lt.manual_seed(5)
+    return nn.Sequential(nn.Linear(7, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Dropout(0.5),
+      nn.Linear(16, 3))
+  end
+
+  it("is a module with the same parameters, names and modes", function()
+    local net = net_of()
+    local c = lt.compile(net)
+    assert.is_true(nn.Module.is_module(c))
+    assert.equal(net[1].weight, c[1].weight)
+    local names = {}
+    for name in c:named_parameters() do names[#names + 1] = name end
+    assert.same({"1.weight", "1.bias", "2.weight", "2.bias", "5.weight", "5.bias"}, names)
+    c:eval()
+    assert.is_false(net.training)
+    local x = lt.randn(4, 7)
+    same(net(x), c(x))
+    same(nn.Sequential(c, nn.ReLU())(x), net(x):relu())
+    net[1].weight = nn.Parameter(lt.zeros(16, 7))
+    same(net(x), c(x))
+    net:double()
+    same(net(x:double()), c(x:double()))
+  end)
+
+  it("trains to the same losses as the module", function()
+    local x, t = lt.randn(5, 7), lt.tensor{1, 2, 3, 1, 2}
+    local function train(wrap)
+      local net = wrap(net_of())
+      local opt = lt.optim.Adam(net:parameters(), {lr = 0.01})
+      local losses = {}
+      lt.manual_seed(9)
+      for i = 1, 12 do
+        opt:zero_grad()
+        local loss = F.cross_entropy(net(x), t)
+        loss:backward()
+        opt:step()
+        losses[i] = loss:item()
+      end
+      net:eval()
+      losses[13] = net(x):sum():item()
+      return losses, net
+    end
+    local expected = train(function(m) return m end)
+    local got, net = train(lt.compile)
+    for i, loss in ipairs(expected) do assert.is_true(math.abs(loss - got[i]) < 1e-4) end
+    assert.is_nil(net:reason())
+    assert.equal(2, #net:plans())
+  end)
+
+  it("accepts the options of torch.compile", function()
+    local net = net_of()
+    assert.equal(net, lt.compile(net, {disable = true}))
+    assert.truthy(lt.compile(net, {mode = "max-autotune", dynamic = true, fullgraph = true}))
+  end)
+end)
