@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+"""Compiled functions on the CPU: lt.compile beside plain calls, PyTorch's eager mode and
+torch.compile (which requires g++), in turns. Prints microseconds (the least of the rounds),
+milliseconds of compilation, and the time of lt.compile over that of torch.compile.
+
+    python3 bench/compile.py [--only PATTERN] [--threads 2] [--rounds 5] [--lutra PROGRAM]
+"""
+
+import argparse
+import re
+import time
+
+from pairs import Lutra, Torch
+
+# (name, Lua that defines f and the call, Python that does)
+ROWS = []
+
+
+def function(name, setup, lua, call, python_setup, python):
+    """A function of x and y."""
+    ROWS.append((name, setup + "\nlocal f = wrap(function(x, y) return %s end)\n" % lua
+                 + "return function() return f(%s) end" % call,
+                 python_setup + "\nf = wrap(lambda x, y=None: %s)\nstep = lambda: f(%s)" %
+                 (python, call)))
+
+
+def step(name, lua, python):
+    ROWS.append((name, lua + "\nreturn step", python))
+
+
+for n in (10**4, 10**6):
+    label = "10^%d" % (len(str(n)) - 1)
+    data = ("local x, y = lt.randn(%d), lt.randn(%d)" % (n, n),
+            "x, y = torch.randn(%d), torch.randn(%d)" % (n, n))
+    function("chain of ten elementwise ops, " + label, data[0],
+             "((((x * 2 + y) * x - y):tanh() + x) * 0.5 - y):sigmoid() * x", "x, y", data[1],
+             "torch.sigmoid((torch.tanh((x * 2 + y) * x - y) + x) * 0.5 - y) * x")
+    function("GELU by hand, " + label, data[0],
+             "0.5 * x * (1 + ((x + 0.044715 * x ^ 3) * 0.79788456):tanh())", "x", data[1],
+             "0.5 * x * (1 + torch.tanh(0.79788456 * (x + 0.044715 * x ** 3)))")
+for shape in ("64, 128", "1024, 1024"):
+    label = shape.replace(", ", " x ")
+    data = ("local x = lt.randn(%s)" % shape, "x = torch.randn(%s)" % shape)
+    function("layer norm by hand, " + label, data[0] + """
+local function norm(x)
+  local d = x - x:mean(-1, true)
+  return d / ((d * d):mean(-1, true) + 1e-5):sqrt()
+end""", "norm(x)", "x", data[1] + """
+def norm(x):
+    d = x - x.mean(-1, True)
+    return d / ((d * d).mean(-1, True) + 1e-5).sqrt()""", "norm(x)")
+    function("softmax by hand, " + label, data[0] + """
+local function softmax(x)
+  local e = (x - x:amax(-1, true)):exp()
+  return e / e:sum(-1, true)
+end""", "softmax(x)", "x", data[1] + """
+def softmax(x):
+    e = torch.exp(x - x.amax(-1, True))
+    return e / e.sum(-1, True)""", "softmax(x)")
+
+step("gradient of GELU by hand, 10^6", """
+local x = lt.randn{1000000, requires_grad = true}
+local g = lt.ones(1000000)
+local f = wrap(function(x)
+  return 0.5 * x * (1 + ((x + 0.044715 * x * x * x) * 0.79788456):tanh())
+end)
+local function step() x.grad = nil; f(x):backward(g) end""", """
+x, g = torch.randn(1000000, requires_grad=True), torch.ones(1000000)
+f = wrap(lambda x: 0.5 * x * (1 + torch.tanh(0.79788456 * (x + 0.044715 * x * x * x))))
+def step():
+    x.grad = None
+    f(x).backward(g)""")
+
+for name, inputs, hidden, batch in (("2-16-1", 2, 16, 4), ("784-512-10", 784, 512, 64)):
+    classes = int(name.split("-")[-1])
+    step("step of MLP %s" % name, """
+local net = wrap(nn.Sequential(nn.Linear(%d, %d), nn.ReLU(), nn.Linear(%d, %d)))
+local opt = optim.SGD(net:parameters(), {lr = 0.01})
+local x, y = lt.randn(%d, %d), lt.randn(%d, %d)
+local function step()
+  opt:zero_grad()
+  F.mse_loss(net(x), y):backward()
+  opt:step()
+end""" % (inputs, hidden, hidden, classes, batch, inputs, batch, classes), """
+net = wrap(nn.Sequential(nn.Linear(%d, %d), nn.ReLU(), nn.Linear(%d, %d)))
+opt = optim.SGD(net.parameters(), lr=0.01)
+x, y = torch.randn(%d, %d), torch.randn(%d, %d)
+def step():
+    opt.zero_grad()
+    F.mse_loss(net(x), y).backward()
+    opt.step()""" % (inputs, hidden, hidden, classes, batch, inputs, batch, classes))
+
+step("step of a GPT, 4 layers, width 128, batch 12 x 64", """
+local Block = nn.Module:extend "Block"
+function Block:init()
+  self.ln1 = nn.LayerNorm(128); self.ln2 = nn.LayerNorm(128)
+  self.qkv = nn.Linear(128, 384); self.proj = nn.Linear(128, 128)
+  self.up = nn.Linear(128, 512); self.down = nn.Linear(512, 128)
+end
+function Block:forward(h)
+  local B, T = h:size(1), h:size(2)
+  local p = self.qkv(self.ln1(h)):split(128, 3)
+  for i = 1, 3 do p[i] = p[i]:view(B, T, 4, 32):transpose(2, 3) end
+  local y = F.scaled_dot_product_attention(p[1], p[2], p[3], {is_causal = true})
+  h = h + self.proj(y:transpose(2, 3):reshape(B, T, 128))
+  return h + self.down(F.gelu(self.up(self.ln2(h))))
+end
+local tokens, places = nn.Embedding(65, 128), nn.Embedding(64, 128)
+local body = nn.Sequential(Block(), Block(), Block(), Block(), nn.LayerNorm(128),
+  nn.Linear(128, 65))
+local opt = optim.AdamW(nn.ModuleList{tokens, places, body}:parameters(), {lr = 0.001})
+local text, target, at = lt.randint(1, 65, {12, 64}), lt.randint(1, 65, {12, 64}), lt.arange(64)
+local loss_of = wrap(function(text, target)
+  local logits = body(tokens(text) + places(at))
+  return F.cross_entropy(logits:view(-1, 65), target:view(-1))
+end)
+local function step()
+  local loss = loss_of(text, target)
+  opt:zero_grad(); loss:backward(); opt:step()
+end""", """
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.ln1, self.ln2 = nn.LayerNorm(128), nn.LayerNorm(128)
+        self.qkv, self.proj = nn.Linear(128, 384), nn.Linear(128, 128)
+        self.up, self.down = nn.Linear(128, 512), nn.Linear(512, 128)
+    def forward(self, h):
+        B, T = h.shape[:2]
+        q, k, v = (p.view(B, T, 4, 32).transpose(1, 2) for p in self.qkv(self.ln1(h)).split(128, 2))
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        h = h + self.proj(y.transpose(1, 2).reshape(B, T, 128))
+        return h + self.down(F.gelu(self.up(self.ln2(h))))
+tokens, places = nn.Embedding(65, 128), nn.Embedding(64, 128)
+body = nn.Sequential(Block(), Block(), Block(), Block(), nn.LayerNorm(128), nn.Linear(128, 65))
+opt = optim.AdamW(nn.ModuleList([tokens, places, body]).parameters(), lr=0.001)
+text, target = torch.randint(0, 65, (12, 64)), torch.randint(0, 65, (12, 64))
+at = torch.arange(64)
+def loss_of(text, target):
+    logits = body(tokens(text) + places(at))
+    return F.cross_entropy(logits.view(-1, 65), target.view(-1))
+loss_of = wrap(loss_of)
+def step():
+    loss = loss_of(text, target)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()""")
+
+
+class LutraSide(Lutra):
+    """Measures Lua code in which `wrap` is lt.compile or nothing."""
+
+    def __init__(self, options, wrap):
+        super().__init__(options.lutra, options.threads)
+        self.wrap = wrap
+
+    def start(self, lua):
+        """Returns the seconds that the set-up and the first call take."""
+        text = "local wrap = %s\n%s" % (self.wrap, lua)
+        start = time.perf_counter()
+        self.ask("prepare " + text.replace("\n", "\\n"))
+        return time.perf_counter() - start
+
+
+class TorchSide(Torch):
+    def __init__(self, options, compiles):
+        super().__init__(options.threads)
+        self.compiles = compiles
+
+    def start(self, python):
+        self.torch.manual_seed(1)
+        self.torch._dynamo.reset()
+        names = dict(self.names)
+        names["wrap"] = self.torch.compile if self.compiles else lambda f: f
+        exec(python, names)
+        self.f = names["step"]
+        start = time.perf_counter()
+        self.f()
+        return time.perf_counter() - start
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--only", default="")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--lutra", default="build/lutra")
+    options = parser.parse_args()
+    sides = [LutraSide(options, "function(f) return f end"), LutraSide(options, "lt.compile")]
+    try:
+        sides += [TorchSide(options, False), TorchSide(options, True)]
+    except ImportError:
+        print("PyTorch is not installed: python3 -m pip install torch")
+    print("%d threads: microseconds of Lutra, lt.compile, PyTorch, torch.compile; milliseconds of "
+          "compilation" % options.threads)
+    for name, lua, python in ROWS:
+        if not re.search(options.only, name):
+            continue
+        first = [side.start(lua if k < 2 else python) for k, side in enumerate(sides)]
+        best = [min(times) for times in zip(*([side.run(0.02) for side in sides]
+                                              for _ in range(options.rounds)))]
+        made = [max(0, first[k] - first[k - 1]) * 1e3 for k in range(1, len(sides), 2)]
+        ratio = "  %5.2f" % (best[1] / best[3]) if len(best) > 2 else ""
+        print("%-52s %s  %s%s" % (name, " ".join("%10.2f" % (t * 1e6) for t in best),
+                                  " ".join("%8.1f" % t for t in made), ratio), flush=True)
+
+
+if __name__ == "__main__":
+    main()
