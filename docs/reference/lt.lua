@@ -126,6 +126,23 @@ file:close()
 print(lt.load_idx(path))  --> tensor{97, 98, 99, dtype = "uint8"}
 os.remove(path)
 
+-- A function that is recorded once for each kind of arguments, and then runs a plan
+local norm = lt.compile(function(x)
+  local d = x - x:mean(-1, true)
+  return d / ((d * d):mean(-1, true) + 1e-5):sqrt()
+end)
+print(norm(lt.tensor{{1., 2., 3.}}))  --> tensor{{-1.2247,  0.0000,  1.2247}, shape = {1, 3}}
+print(norm:reason())                  --> nil
+local plan = norm:plans()[1]
+print(plan.arguments, plan.calls, plan.steps)  --> (float32 {1, 3})	7	1
+
+-- A module whose call is compiled; why a function has no plan
+local net = lt.compile(nn.Sequential(nn.Linear(3, 4), nn.Tanh()))
+print(net(lt.ones(2, 3)).shape, net[1].weight.shape)  --> {2, 4}	{4, 3}
+local sign = lt.compile(function(x) return x:sum():item() > 0 and 1 or -1 end)
+print(sign(lt.ones(3)), sign:reason())  --> 1	it reads the value of a tensor
+sign:reset()
+
 -- An elementwise function from an expression: one kernel, with its gradient
 local swish = lt.elementwise "x / (1 + exp(-x))"
 print(swish(lt.tensor{0., 1.}))  --> tensor{0.0000, 0.7311}
