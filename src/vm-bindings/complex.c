@@ -179,6 +179,7 @@ static int number_newindex(lua_State *L) {
 static int make(lua_State *L) {
   lt_LuaArgs a;
   const lt_Signature *g = lt_op_signature(LT_OP_complex);
+  lt_lua_charge(L, lt_lua_state(L));
   lt_lua_arguments(L, &a, "complex", g, false);
   if (a.arg[0].kind != LT_ARG_SCALAR || a.arg[1].kind != LT_ARG_SCALAR)
     return lt_lua_call(L, LT_OP_complex, false, &a);

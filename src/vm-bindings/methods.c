@@ -136,6 +136,15 @@ static int set_view(lua_State *L) {
   return 1;
 }
 
+/* ---- arguments ------------------------------------------------------------------------------- */
+
+/* Charges the collector for earlier results, and reads the arguments of a method that runs an op. */
+static void read_arguments(lua_State *L, lt_LuaArgs *a, const char *name,
+                           const lt_Signature *signature, bool method) {
+  lt_lua_charge(L, lt_lua_state(L));
+  lt_lua_arguments(L, a, name, signature, method);
+}
+
 /* ---- view ------------------------------------------------------------------------------------ */
 
 static const char view_signature[] = "(Tensor self, sizes|dtype size)",
@@ -157,7 +166,7 @@ static int method_view(lua_State *L) {
   lt_LuaArgs a;
   bool dtype = names_dtype(L);
   lt_OpId op = dtype ? LT_OP__view : LT_OP_view;
-  lt_lua_arguments(L, &a, "view",
+  read_arguments(L, &a, "view",
                    dtype ? lt_lua_signature(L, view_dtype_signature) : lt_op_signature(op), true);
   a.signature = lt_op_signature(op);
   return lt_lua_call(L, op, false, &a);
@@ -170,7 +179,7 @@ static const char where_signature[] = "(Tensor self, Tensor condition, Operand o
 /* x:where(condition, other): x where the condition is true, else other */
 static int method_where(lua_State *L) {
   lt_LuaArgs a;
-  lt_lua_arguments(L, &a, "where", lt_lua_signature(L, where_signature), true);
+  read_arguments(L, &a, "where", lt_lua_signature(L, where_signature), true);
   lt_Arg self = a.arg[0];
   a.arg[0] = a.arg[1];
   a.arg[1] = self;
@@ -187,7 +196,7 @@ static const char nonzero_signature[] = "(Tensor self, bool as_tuple = false) ->
  * dim, as where(condition) returns */
 static int nonzero(lua_State *L, bool method) {
   lt_LuaArgs a;
-  lt_lua_arguments(L, &a, "nonzero", lt_op_signature(LT_OP_nonzero), method);
+  read_arguments(L, &a, "nonzero", lt_op_signature(LT_OP_nonzero), method);
   bool list = a.arg[1].kind == LT_ARG_BOOL && a.arg[1].b;
   lt_OpId op = list ? LT_OP_where : LT_OP_nonzero;
   if (list) {
@@ -271,7 +280,7 @@ static int method_to(lua_State *L) {
   lt_lua_enter(L, lt_lua_state(L));
   lt_lua_check(L, 1, "to", "self");
   name_positions(L);
-  lt_lua_arguments(L, &a, "to", lt_op_signature(LT_OP_to), true);
+  read_arguments(L, &a, "to", lt_op_signature(LT_OP_to), true);
   return lt_lua_call(L, LT_OP_to, false, &a);
 }
 
@@ -300,7 +309,7 @@ static const struct {
 static int method_cast(lua_State *L) {
   lt_LuaArgs a;
   lua_Integer i = lua_tointeger(L, lua_upvalueindex(LT_UP_OWN));
-  lt_lua_arguments(L, &a, casts[i].name, lt_lua_signature(L, cast_signature), true);
+  read_arguments(L, &a, casts[i].name, lt_lua_signature(L, cast_signature), true);
   return convert(L, &a, LT_NIL, lt_arg_dtype(casts[i].dtype), false);
 }
 
@@ -316,7 +325,7 @@ static int method_device(lua_State *L) {
   lt_Device device;
   const char *name = lua_tostring(L, lua_upvalueindex(LT_UP_OWN));
   bool cuda = strcmp(name, "cuda") == 0;
-  lt_lua_arguments(L, &a, name, lt_lua_signature(L, move_signature(name)), true);
+  read_arguments(L, &a, name, lt_lua_signature(L, move_signature(name)), true);
   if (cuda && a.arg[1].kind == LT_ARG_DEVICE)
     device = a.arg[1].device;
   else if (!lt_device_parse(name, &device))
@@ -333,7 +342,7 @@ static const char type_as_signature[] = "(Tensor self, Tensor other)";
 
 static int method_type_as(lua_State *L) {
   lt_LuaArgs a;
-  lt_lua_arguments(L, &a, "type_as", lt_lua_signature(L, type_as_signature), true);
+  read_arguments(L, &a, "type_as", lt_lua_signature(L, type_as_signature), true);
   const lt_Tensor *other = a.arg[1].tensor;
   return convert(L, &a, lt_arg_device(lt_tensor_device(other)), lt_arg_dtype(other->dtype), false);
 }

@@ -97,6 +97,29 @@ describe("peak memory", function()
     ]]
   end)
 
+  measure("of dropped conversions and copies stays near what the program uses", function()
+    run [[
+      local x = lt.ones(10000)
+      local mask, like = x:gt(0), lt.ones{1, dtype = "float64"}
+      for name, f in pairs {
+        cast = function() return x:long() end,
+        to = function() return x:to "float64" end,
+        type_as = function() return x:type_as(like) end,
+        where = function() return x:where(mask, 0) end,
+        nonzero = function() return x:nonzero() end,
+        complex = function() return lt.complex(x, x) end,
+      } do
+        collectgarbage()
+        local before, most = lt.memory_live(), 0
+        for _ = 1, 2000 do
+          f()
+          most = math.max(most, lt.memory_live())
+        end
+        assert(most - before < 16 << 20, name)
+      end
+    ]]
+  end)
+
   -- A complete collection is rare beside a large heap. So results that two steps of the
   -- generational collector find in use, which only it frees, must be few.
   measure("of an expression's results stays low beside a large heap of Lua", function()
