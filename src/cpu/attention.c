@@ -244,7 +244,7 @@ static bool run_gradients(Work *w) {
 
 /* Sets a tensor to 0. */
 static void clear(lt_Tensor *t) {
-  memset(lt_tensor_data(t), 0, (size_t)t->numel * lt_dtype_size(t->dtype));
+  if (t->numel) memset(lt_tensor_data(t), 0, (size_t)t->numel * lt_dtype_size(t->dtype));
 }
 
 /* _attention_backward (grad, query, key, value, attn_mask?, result, logsumexp, is_causal, scale) */
