@@ -137,12 +137,13 @@ typedef struct Cached {
 typedef struct Stack {
   Cached *first;
   int count;
-  int least; /* lowest count since the epoch began: so many blocks were not needed */
+  int least;    /* lowest count since the epoch began: so many blocks were not needed */
+  int64_t used; /* time of the last request or release, in calls of this file */
 } Stack;
 
 static struct {
   pthread_mutex_t lock;
-  int next_class;   /* class from which shrink takes the next block */
+  int64_t time;     /* requests and releases so far */
   int requests;     /* since the epoch began */
   int64_t peaks[2]; /* largest allocated bytes: in this epoch, in the one before */
   Stack stack[CLASSES];
@@ -196,12 +197,20 @@ static void release(void *memory, size_t size) {
   count_reserved(-1, size);
 }
 
-/* Frees cached blocks, from each class in turn, until at most `limit` bytes are cached. */
+/* Returns the class with cached blocks that was used longest ago; -1 without one. */
+static int oldest_class(void) {
+  int oldest = -1;
+  for (int k = 0; k < CLASSES; k++)
+    if (cache.stack[k].first && (oldest < 0 || cache.stack[k].used < cache.stack[oldest].used))
+      oldest = k;
+  return oldest;
+}
+
+/* Frees cached blocks, of the class used longest ago first, until at most `limit` bytes are
+ * cached. */
 static void shrink(int64_t limit) {
-  for (; cached_bytes() > limit; cache.next_class = (cache.next_class + 1) % CLASSES) {
-    Stack *s = &cache.stack[cache.next_class];
-    if (s->first) release(pop(s), class_size(cache.next_class));
-  }
+  for (int k; cached_bytes() > limit && (k = oldest_class()) >= 0;)
+    release(pop(&cache.stack[k]), class_size(k));
 }
 
 /* Frees the blocks that were not needed since the last call. They are the last of each stack. */
@@ -238,6 +247,7 @@ static void *take_cached(size_t nbytes) {
   void *memory = NULL;
   pthread_mutex_lock(&cache.lock);
   if (++cache.requests == EPOCH) end_epoch();
+  s->used = ++cache.time;
   if (s->first) {
     memory = pop(s);
     count_held(1, class_size(k), nbytes);
@@ -258,6 +268,7 @@ static void add_to_cache(void *memory, size_t nbytes) {
     block->next = s->first;
     s->first = block;
     s->count++;
+    s->used = ++cache.time;
     shrink(cache_limit());
   }
   pthread_mutex_unlock(&cache.lock);

@@ -118,6 +118,25 @@ static void the_cache_is_bounded(void) {
   empty();
 }
 
+/* Over the limit, the blocks that were used longest ago are freed, not those of the present. */
+static void blocks_in_use_are_kept(void) {
+  if (LT_DEBUG) SKIP("no block is cached under sanitizers");
+  enum { COUNT = 30 };
+  char *block[COUNT];
+  empty();
+  for (int i = 0; i < COUNT; i++) block[i] = get(4 * MiB + (size_t)i * 512 * KiB);
+  for (int i = 0; i < COUNT; i++) put(block[i], 4 * MiB + (size_t)i * 512 * KiB);
+  int64_t requested = -1;
+  for (int round = 0; round < 10; round++) {
+    char *a = get(160 * MiB), *b = get(160 * MiB);
+    put(a, 160 * MiB);
+    put(b, 160 * MiB);
+    if (round == 0) requested = stats().num_device_alloc;
+  }
+  CHECK_INT(stats().num_device_alloc, requested);
+  empty();
+}
+
 static void *allocate_and_free(void *seed) {
   unsigned random = (unsigned)(uintptr_t)seed;
   for (int i = 0; i < 3000; i++) {
@@ -187,6 +206,7 @@ int main(void) {
   RUN(a_freed_block_serves_its_class);
   RUN(statistics_count);
   RUN(the_cache_is_bounded);
+  RUN(blocks_in_use_are_kept);
   RUN(threads_share_the_cache);
   RUN(large_blocks_are_in_huge_pages);
   RUN(what_is_too_large_is_refused);
