@@ -198,7 +198,7 @@ end
 
 -- Runs when no plan fits the arguments: makes one, or calls f.
 local function miss(self, ...)
-  if core._is_recording() then return self.f(...) end
+  if core._runs_plain() then return self.f(...) end
   local arguments = table.pack(...)
   if has_node(arguments) then return call_flat(self, arguments) end
   local reason, add

@@ -350,6 +350,7 @@ static lt_Plan *plan_of(lt_Recorder *r, int mark, int nout, lt_Tensor *const *ou
   if (p) {
     atomic_init(&p->refs, 1);
     p->device = r->device;
+    p->stream = lt_stream_current(r->device);
     p->out = calloc((size_t)nout + 1, sizeof *p->out);
     p->gradient = calloc((size_t)g->nwanted + 1, sizeof *p->gradient);
     ok = ok && p->out && p->gradient;
@@ -412,10 +413,20 @@ static bool run_step(lt_PlanStep *s, const lt_Backend *b, lt_Stream *stream) {
   return false;
 }
 
+/* Tells the allocator that memory of the slots, which was allocated on other streams, is used on
+ * this one. */
+static void note_streams(const lt_Plan *p, const lt_PlanSlot *slot) {
+  const lt_Backend *b = lt_device_backend(p->device.type);
+  for (int i = 0; p->stream && b->memory.record_stream && i < p->nslots; i++) {
+    lt_Storage *s = slot[i].storage;
+    if (s && s->stream && s->stream != p->stream) b->memory.record_stream(s, p->stream);
+  }
+}
+
 /* Runs the steps of a part on the slots. */
 static bool run_part(lt_Plan *p, lt_PlanPart *part, const lt_PlanSlot *slot) {
   const lt_Backend *b = lt_device_backend(p->device.type);
-  lt_Stream *stream = b->streams.current ? b->streams.current(b, p->device.index) : NULL;
+  lt_Stream *stream = lt_stream_current(p->device);
   lt_UserOp user = lt_user_op_get();
   bool ok = true;
   for (int i = 0; i < part->npatches; i++) {
@@ -432,6 +443,7 @@ static bool run_part(lt_Plan *p, lt_PlanPart *part, const lt_PlanSlot *slot) {
     ok = run_step(part->step[i], b, stream);
   }
   lt_user_op_set(user);
+  note_streams(p, slot);
   for (int i = 0; i < part->npatches; i++) {
     part->patch[i].tensor->storage = p->nothing;
     part->patch[i].tensor->offset = 0;
@@ -663,9 +675,10 @@ static bool connect(lt_Plan *p, lt_Tensor *const *inputs, lt_Tensor *const *capt
 
 /* ---- a call ---------------------------------------------------------------------------------- */
 
-/* Returns true when the captured tensors have the recorded geometry, and no other tensor shares
- * memory that the plan writes. */
+/* Returns true when the captured tensors have the recorded geometry, no other tensor shares memory
+ * that the plan writes, and the stream is the plan's. */
 static bool is_current(const lt_Plan *p, lt_Tensor *const *inputs, lt_Tensor *const *captured) {
+  if (p->stream != lt_stream_current(p->device)) return false;
   for (int i = 0; i < p->ncaptured; i++) {
     lt_Tensor *t = captured[i];
     const lt_Tensor *like = p->like[i];

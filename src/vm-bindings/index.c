@@ -9,6 +9,7 @@
  * does, so that nothing leaks. */
 #include "bindings.h"
 #include "opids.h"
+#include "recorder.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -337,8 +338,9 @@ static lt_Tensor *to_device_of(lt_Tensor *t, lt_Tensor *like) {
 /* Returns an index tensor on the device of the tensor that it indexes. Only a tensor on the CPU is
  * copied there implicitly; for any other returns NULL with the reason. */
 static lt_Tensor *index_on(lt_Tensor *index, lt_Tensor *like) {
-  lt_Device from = lt_tensor_device(index), to = lt_tensor_device(like);
-  if (lt_device_equal(from, to) || from.type == LT_DEVICE_cpu) return to_device_of(index, like);
+  lt_Device from = lt_shown_device(index), to = lt_shown_device(like);
+  if (lt_device_equal(from, to)) return index;
+  if (from.type == LT_DEVICE_cpu) return to_device_of(index, like);
   lt_error_set("index: expected %s on \"%s\", where the tensor is%s, got one on \"%s\"\nhint: "
                "index:to(\"%s\")",
                index->dtype == LT_bool ? "a mask" : "an index tensor", lt_device_name(to),

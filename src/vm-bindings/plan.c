@@ -421,7 +421,8 @@ static int compiled_call(lua_State *L) {
   lt_lua_enter(L, S);
   luaL_checkstack(L, 16, "compile");
   lua_pushvalue(L, lua_upvalueindex(LT_UP_OWN));
-  bool usable = !lt_thread()->recorder && !lt_thread()->autocast.on && n >= 0;
+  const lt_Thread *th = lt_thread();
+  bool usable = !th->recorder && !th->capturing && !th->autocast.on && n >= 0;
   int entries = usable ? (int)lua_rawlen(L, list) : 0;
   for (int i = 1; i <= entries; i++) {
     lua_rawgeti(L, list, i);
@@ -455,9 +456,10 @@ static int compiled_new(lua_State *L) {
   return 1;
 }
 
-/* _is_recording() -> whether a program is being recorded */
-static int is_recording(lua_State *L) {
-  lua_pushboolean(L, lt_recording_program() != NULL);
+/* _runs_plain() -> whether compiled functions call their functions: a program is being recorded, or
+ * a graph captured, whose replays would share the memory of a plan with other calls */
+static int runs_plain(lua_State *L) {
+  lua_pushboolean(L, lt_recording_program() != NULL || lt_thread()->capturing != NULL);
   return 1;
 }
 
@@ -480,7 +482,7 @@ void lt_lua_open_plan(lua_State *L, int functions, int methods) {
   static const luaL_Reg module[] = {{"_record", record_new},
                                     {"_plan_entry", entry_new},
                                     {"_compiled", compiled_new},
-                                    {"_is_recording", is_recording},
+                                    {"_runs_plain", runs_plain},
                                     {"_is_recorded", is_recorded},
                                     {"_tensor_id", tensor_id},
                                     {NULL, NULL}};

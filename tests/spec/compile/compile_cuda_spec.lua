@@ -1,0 +1,151 @@
+-- lt.compile on a CUDA device: plans return what plain calls return.
+
+local devices = require "device_support"
+if devices.elsewhere("compile/compile_cuda", _ENV) then return end
+
+local lt = require "lutra"
+local nn, F, cuda = lt.nn, lt.F, lt.cuda
+local device = "cuda:0"
+
+local function same(expected, got, label)
+  assert.equal(expected.dtype, got.dtype, label)
+  assert.equal(expected.device, got.device, label)
+  assert.equal(tostring(expected.shape), tostring(got.shape), label)
+  assert.equal(expected.requires_grad, got.requires_grad, label)
+  local a, b = expected:detach():to("cpu"):double(), got:detach():to("cpu"):double()
+  local close = lt.allclose(a, b, {rtol = 1e-5, atol = 1e-6, equal_nan = true})
+  assert.is_true(close, ("%s: expected %s, got %s"):format(label or "", expected, got))
+end
+
+local function rand(...) return (lt.rand(...) + 0.25):to(device) end
+
+-- Checks that f and its compiled form return the same for inputs that change, and returns the
+-- compiled form.
+local function check(f, inputs, options)
+  local c = lt.compile(f, options)
+  for i = 1, 4 do
+    local given = {}
+    for k, x in ipairs(inputs) do given[k] = x:is_floating_point() and x * i or x end
+    local expected = table.pack(f(table.unpack(given)))
+    local got = table.pack(c(table.unpack(given)))
+    assert.is_nil(c:reason())
+    assert.equal(expected.n, got.n)
+    for k = 1, expected.n do same(expected[k], got[k], "result " .. k) end
+  end
+  return c
+end
+
+-- Does the same for gradients of the inputs.
+local function check_gradients(f, inputs, options)
+  local c = lt.compile(f, options)
+  for i = 1, 4 do
+    local given = {}
+    for k, x in ipairs(inputs) do given[k] = (x * i):requires_grad_() end
+    local expected = lt.autograd.grad(f(table.unpack(given)):sum(), given)
+    local got = lt.autograd.grad(c(table.unpack(given)):sum(), given)
+    assert.is_nil(c:reason())
+    for k in ipairs(given) do same(expected[k], got[k], "gradient " .. k) end
+  end
+  return c
+end
+
+local function chain(a, b)
+  return ((((a * 2 + b) * a - b):tanh() + a) * 0.5 - b):sigmoid() * a
+end
+
+local function norm(a)
+  local d = a - a:mean(-1, true)
+  return d / ((d * d):mean(-1, true) + 1e-5):sqrt()
+end
+
+describe("lt.compile on CUDA", function()
+  before_each(function() lt.manual_seed(7) end)
+
+  it("computes chains, reductions, products, views and indices", function()
+    local x, y = rand(5, 6), rand(5, 6)
+    local index = lt.tensor({3, 1}, {device = device})
+    check(chain, {x, y})
+    check(norm, {x})
+    check(function(a, b) return (a:matmul(b:t()) + 1):relu():t():contiguous() * 2 end, {x, y})
+    check(function(a, b) return lt.cat({a, b * 2}, 1):sum(1), a:view(-1) * 2, a:t() end, {x, y})
+    check(function(a) return a[index], a[{{2, 4}}] + 1, a:index_select(2, index) end, {x})
+    check(function(a) return a:sort(2), a:argmax(2), a:gt(0.5):sum(2) end, {x})
+    check(function(a) return F.softmax(a, -1), F.layer_norm(a, {6}), a:cumsum(1), a:half() * 2 end,
+      {x})
+    check(function(a) local z = a * 2; z[1] = 0; z:mul_(3); return z, z:long() + 1 end, {x})
+  end)
+
+  it("computes gradients", function()
+    local x, y = rand(5, 6), rand(5, 6)
+    check_gradients(chain, {x, y})
+    check_gradients(norm, {x})
+    check_gradients(function(a, b) return (a:matmul(b:t()) + 1):relu() * b:sum() end, {x, y})
+    check_gradients(function(a, b) return lt.cat({a, b * 2}, 1):sum(1) * a[1] end, {x, y})
+  end)
+
+  it("falls back where tensors are on several devices", function()
+    local x, w = rand(3), lt.ones(3)
+    local c = lt.compile(function(a) return a * w:to(device) end)
+    same(x, c(x))
+    assert.truthy(c:reason():find("\"cpu\"", 1, true), c:reason())
+  end)
+
+  it("runs on the current stream, and not in a capture", function()
+    local x, y, side = rand(50), rand(50), cuda.Stream()
+    local c = lt.compile(chain)
+    local expected = chain(x, y)
+    side:wait_stream(cuda.current_stream())
+    for _ = 1, 3 do
+      same(expected, c(x, y))
+      local z = cuda.with_stream(side, function() return c(x, y) end)
+      side:synchronize()
+      same(expected, z)
+    end
+    local plans = #c:plans()
+    local g = cuda.CUDAGraph()
+    local z = cuda.graph(g, function() return c(x, y) end)
+    g:replay()
+    same(expected, z)
+    assert.equal(2, plans)
+    assert.equal(plans, #c:plans())
+  end)
+
+  it("draws the numbers that plain calls draw", function()
+    local f = function(a) return F.dropout(a, 0.5) + lt.rand{4, device = device} end
+    local c, x = lt.compile(f), rand(4)
+    c(x)
+    lt.manual_seed(3)
+    local one, two = f(x), f(x)
+    lt.manual_seed(3)
+    same(one, c(x))
+    same(two, c(x))
+  end)
+
+  it("trains a module to the losses of the module", function()
+    local x, t = lt.randn(8, 7):to(device), lt.randint(1, 3, {8}):to(device)
+    local function train(wrap)
+      lt.manual_seed(5)
+      local net = wrap(nn.Sequential(nn.Linear(7, 16), nn.BatchNorm1d(16), nn.GELU(),
+        nn.Dropout(0.2), nn.Linear(16, 3)):to(device))
+      local opt = lt.optim.Adam(net:parameters(), {lr = 0.01})
+      local losses = {}
+      lt.manual_seed(9)
+      for i = 1, 6 do
+        opt:zero_grad()
+        local loss = F.cross_entropy(net(x * i), t)
+        loss:backward()
+        opt:step()
+        losses[i] = loss:item()
+      end
+      net:eval()
+      losses[7] = net(x):sum():item()
+      return losses, net
+    end
+    local expected = train(function(m) return m end)
+    for _, mode in ipairs {"default", "reduce-overhead"} do
+      local got, net = train(function(m) return lt.compile(m, {mode = mode}) end)
+      for i, loss in ipairs(expected) do assert.is_true(math.abs(loss - got[i]) < 1e-4) end
+      assert.is_nil(net:reason())
+    end
+  end)
+end)
