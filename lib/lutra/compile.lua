@@ -14,6 +14,7 @@
 
 local core = require "lutra.core"
 local args = require "lutra.internal.args"
+local fused = require "lutra.elementwise.fused"
 local places = require "lutra.compile.places"
 local tree = require "lutra.internal.tree"
 
@@ -58,12 +59,23 @@ local function split_results(results)
   end
 end
 
+-- Returns the function that compiles elementwise programs for a CUDA device; nil for other devices.
+local function compiler_for(device)
+  if not device:find "^cuda" then return nil end
+  return function(program, rank)
+    local kernel = fused.kernel(program, rank, "a part of a compiled function")
+    if not kernel then return nil end
+    return kernel._kernel:build(device) and kernel._kernel or nil
+  end
+end
+
 -- Records f on stand-ins of the arguments. Returns the plan, its places and guards, and the
 -- function that builds the results; nil and the reason when there is no plan.
 local function record(f, reached, arguments)
   local search = places.search(reached)
   local kept = places.keep(search)
-  local recorder = core._record(device_of(arguments))
+  local device = device_of(arguments)
+  local recorder = core._record(device)
   local given = {}
   for i = 1, arguments.n do
     local x = arguments[i]
@@ -88,7 +100,7 @@ local function record(f, reached, arguments)
       return nil, "it returns a value that is no tensor"
     end
   end
-  local plan, message = recorder:plan(list, core.is_grad_enabled())
+  local plan, message = recorder:plan(list, core.is_grad_enabled(), compiler_for(device))
   recorder:stop()
   if not plan then return nil, message end
   local captured, made = plan:captured()

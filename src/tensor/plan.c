@@ -340,8 +340,9 @@ static void free_builder(lt_PlanBuilder *b) {
 
 /* Makes the plan after the backward pass has been recorded. */
 static lt_Plan *plan_of(lt_Recorder *r, int mark, int nout, lt_Tensor *const *out,
-                        const Gradients *g, const int *values) {
-  lt_PlanBuilder b = {.r = r, .mark = mark, .backend = lt_device_backend(r->device.type)};
+                        const Gradients *g, const int *values, const lt_PlanCompiler *compiler) {
+  lt_PlanBuilder b = {
+      .r = r, .mark = mark, .backend = lt_device_backend(r->device.type), .compiler = compiler};
   lt_Plan *p = b.plan = calloc(1, sizeof *p);
   b.value = calloc((size_t)r->nvalues + 1, sizeof *b.value);
   b.call = calloc((size_t)r->ncalls + 1, sizeof *b.call);
@@ -370,7 +371,8 @@ static lt_Plan *plan_of(lt_Recorder *r, int mark, int nout, lt_Tensor *const *ou
   return NULL;
 }
 
-lt_Plan *lt_plan_new(lt_Recorder *r, int nout, lt_Tensor *const *out, bool grad) {
+lt_Plan *lt_plan_new(lt_Recorder *r, int nout, lt_Tensor *const *out, bool grad,
+                     const lt_PlanCompiler *compiler) {
   Gradients g = {0};
   lt_Plan *p = NULL;
   int *values = calloc((size_t)nout + 1, sizeof *values), mark = r->ncalls;
@@ -379,7 +381,7 @@ lt_Plan *lt_plan_new(lt_Recorder *r, int nout, lt_Tensor *const *out, bool grad)
   if (ok && grad && !r->reason[0]) ok = record_backward(r, nout, out, &g);
   lt_recorder_end(r);
   if (ok && r->reason[0]) ok = lt_error_set("%s", r->reason);
-  if (ok) p = plan_of(r, mark, nout, out, &g, values);
+  if (ok) p = plan_of(r, mark, nout, out, &g, values, compiler);
   free_gradients(&g);
   free(values);
   return p;
@@ -396,6 +398,8 @@ static bool run_step(lt_PlanStep *s, const lt_Backend *b, lt_Stream *stream) {
     return s->loop.layout == LT_LAYOUT_EMPTY || b->kernels.elementwise(&s->loop);
   case LT_STEP_PROGRAM:
     return b->kernels.program(s->program);
+  case LT_STEP_LAUNCH:
+    return b->kernels.user_launch(s->kernel, &s->launch, stream) && lt_check_interrupt();
   case LT_STEP_KERNEL:
     s->call.stream = stream;
     if (s->update && !lt_copy_into(s->out[0], s->call.arg[0].tensor, false)) return false;

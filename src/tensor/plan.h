@@ -19,10 +19,20 @@
 
 typedef struct lt_Plan lt_Plan;
 
+/* Makes the kernels of elementwise programs, on a device that does not run programs itself. Its
+ * kernel gets the addresses of the loop's operands, the number of elements, and, with a rank above
+ * 0, the sizes of the dimensions and the strides of each input, in elements. */
+typedef struct lt_PlanCompiler {
+  /* Returns NULL where there is no such kernel: the ops are run one by one. */
+  lt_UserKernel *(*compile)(void *context, const lt_ProgramLoop *loop, int rank);
+  void *context;
+} lt_PlanCompiler;
+
 /* Makes a plan of a program with these results; the record has ended its calls of the program, but
- * still runs. With `grad` the backward pass is recorded, too, if a result requires grad. NULL with
- * the error, which states why the program has no plan. */
-lt_Plan *lt_plan_new(lt_Recorder *r, int nout, lt_Tensor *const *out, bool grad);
+ * still runs. With `grad` the backward pass is recorded, too, if a result requires grad. compiler:
+ * may be NULL. NULL with the error, which states why the program has no plan. */
+lt_Plan *lt_plan_new(lt_Recorder *r, int nout, lt_Tensor *const *out, bool grad,
+                     const lt_PlanCompiler *compiler);
 lt_Plan *lt_plan_retain(lt_Plan *p);
 /* Releases a plan, which lives on while an autograd graph refers to it. NULL is allowed. */
 void lt_plan_release(lt_Plan *p);
@@ -115,6 +125,8 @@ typedef struct lt_PlanUnit {
   int nin, *in;         /* values that the program reads, */
   int nresult, *result; /* and those that it writes */
   lt_ProgramLoop *loop;
+  lt_UserKernel *kernel; /* of the program, on a device that does not run it */
+  int rank;              /* of this kernel */
 } lt_PlanUnit;
 
 /* The state while a plan is made. */
@@ -122,6 +134,7 @@ typedef struct lt_PlanBuilder {
   const lt_Recorder *r;
   lt_Plan *plan;
   const lt_Backend *backend;
+  const lt_PlanCompiler *compiler;
   int mark; /* the first call of the backward pass */
   lt_PlanValue *value;
   lt_PlanCall *call;
@@ -153,6 +166,7 @@ typedef struct lt_PlanAddress {
 typedef enum lt_StepKind {
   LT_STEP_LOOP,    /* one elementwise op */
   LT_STEP_PROGRAM, /* several of them */
+  LT_STEP_LAUNCH,  /* several of them, as a kernel that was compiled for them */
   LT_STEP_KERNEL,  /* a kernel that writes the tensors call->out */
   LT_STEP_CALL     /* a call of the op, whose results are copied */
 } lt_StepKind;
@@ -165,6 +179,8 @@ typedef struct lt_PlanStep {
   lt_Loop loop;
   _Alignas(LT_MAX_ELEMENT) char number[3][LT_MAX_ELEMENT];
   lt_ProgramLoop *program;
+  lt_UserKernel *kernel;
+  lt_KernelLaunch launch;
   lt_Call call;
   int nout;
   lt_Tensor *out[LT_MAX_OUT];
@@ -225,6 +241,10 @@ struct lt_Plan {
 
 /* Makes room for one more item of an array. False with the error when memory is out. */
 bool lt_plan_grow(void *array, int count, int *room, size_t item);
+/* Returns whether elementwise calls can be fused. */
+static inline bool lt_plan_fuses(const lt_PlanBuilder *b) {
+  return b->backend->kernels.program || (b->compiler && b->backend->kernels.user_launch);
+}
 /* Returns the buffer of a value. */
 static inline lt_PlanBuffer *lt_buffer_of(const lt_PlanBuilder *b, int64_t value) {
   int i = b->value[value].buffer;

@@ -242,9 +242,39 @@ static bool make_loop(lt_PlanBuilder *b, lt_PlanStep *s, int call, int part) {
   return true;
 }
 
+/* Fills in the launch of a kernel for the step's program. */
+static bool make_launch(lt_PlanStep *s, int rank) {
+  enum { THREADS = 256 };
+  const lt_ProgramLoop *l = s->program;
+  int nout = l->program->nout, nin = l->program->ninputs, n = 0;
+  size_t operands = (size_t)(nout + nin), numbers = (size_t)(1 + rank + nin * rank);
+  size_t all = operands + numbers;
+  void **address = s->memory = calloc(all + 1, sizeof *address + sizeof(size_t) + sizeof(int64_t));
+  if (!address) return lt_fail_memory();
+  size_t *sizes = (size_t *)(void *)(address + all);
+  int64_t *number = (int64_t *)(void *)(sizes + all);
+  for (size_t i = 0; i < operands; i++) address[i] = &l->operand[i].data;
+  for (size_t i = 0; i < numbers; i++) {
+    address[operands + i] = &number[i];
+    sizes[operands + i] = sizeof *number;
+  }
+  number[n++] = l->numel;
+  for (int d = 0; d < rank; d++) number[n++] = l->shape[d];
+  for (int i = nout; i < nout + nin; i++)
+    for (int d = 0; d < rank; d++)
+      number[n++] = l->operand[i].strides[d] / (int64_t)lt_dtype_size(l->operand[i].dtype);
+  s->launch = (lt_KernelLaunch){.grid = {(l->numel + THREADS - 1) / THREADS, 1, 1},
+                                .block = {THREADS, 1, 1},
+                                .count = (int)all,
+                                .arguments = address,
+                                .sizes = sizes};
+  return true;
+}
+
 /* Makes the step of a unit's program. */
 static bool make_program(lt_PlanBuilder *b, lt_PlanStep *s, lt_PlanUnit *u) {
-  s->kind = LT_STEP_PROGRAM;
+  s->kind = u->kernel ? LT_STEP_LAUNCH : LT_STEP_PROGRAM;
+  s->kernel = u->kernel;
   for (int i = 0; i < u->nresult + u->nin; i++) {
     int value = i < u->nresult ? u->result[i] : u->in[i - u->nresult];
     const lt_Tensor *t = lt_plan_tensor(b, value, u->part);
@@ -253,6 +283,7 @@ static bool make_program(lt_PlanBuilder *b, lt_PlanStep *s, lt_PlanUnit *u) {
   s->program = u->loop;
   u->loop = NULL;
   u->program = NULL;
+  if (s->kernel && !make_launch(s, u->rank)) return false;
   b->plan->counts.groups++;
   b->plan->counts.fused += u->ncalls;
   return true;

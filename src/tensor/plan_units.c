@@ -211,8 +211,7 @@ static bool is_candidate(const lt_PlanBuilder *b, int call, Candidate *c) {
   const lt_RecordedCall *recorded = &b->r->call[call];
   const lt_OpInfo *info = &lt_ops[recorded->op];
   *c = (Candidate){.call = call};
-  if (b->call[call].keeps_order || recorded->nout != 1 || !b->backend->kernels.program)
-    return false;
+  if (b->call[call].keeps_order || recorded->nout != 1 || !lt_plan_fuses(b)) return false;
   c->reduces = reduces_rows(b, call, &c->reduction);
   c->nsource = c->reduces ? 1 : lt_plan_sources(b, call, c->source);
   const lt_Tensor *out = result_of(b, call);
@@ -369,6 +368,29 @@ static void set_operand(const lt_PlanUnit *u, lt_Operand *o, const lt_Tensor *t,
   }
 }
 
+/* Returns whether the operand is contiguous in the loop's shape. */
+static bool is_contiguous(const lt_ProgramLoop *l, const lt_Operand *o) {
+  int64_t size = (int64_t)lt_dtype_size(o->dtype);
+  for (int d = l->ndim - 1; d >= 0; size *= l->shape[d--])
+    if (o->strides[d] != size) return false;
+  return true;
+}
+
+/* Makes the kernel of the unit's program. False when there is none. */
+static bool make_kernel(lt_PlanBuilder *b, lt_PlanUnit *u) {
+  enum { MOST_PARAMETERS = 100 };
+  const lt_ProgramLoop *l = u->loop;
+  int nout = u->program->nout, nin = u->program->ninputs;
+  bool flat = true;
+  for (int i = 0; i < nout; i++)
+    if (!is_contiguous(l, &l->operand[i])) return false;
+  for (int i = 0; i < nin; i++) flat &= is_contiguous(l, &l->operand[nout + i]);
+  u->rank = flat ? 0 : l->ndim;
+  if (nout + nin * (1 + u->rank) + u->rank + 1 > MOST_PARAMETERS) return false;
+  u->kernel = b->compiler->compile(b->compiler->context, l, u->rank);
+  return u->kernel != NULL;
+}
+
 /* Makes the loop of the unit's program and compiles it for the device. */
 static bool prepare(lt_PlanBuilder *b, lt_PlanUnit *u) {
   lt_Program *p = u->program;
@@ -408,6 +430,7 @@ static bool prepare(lt_PlanBuilder *b, lt_PlanUnit *u) {
   } else {
     lt_operands_collapse(&l->ndim, l->shape, p->nout + p->ninputs, o);
   }
+  if (!b->backend->kernels.program) return make_kernel(b, u);
   l->action = LT_PROGRAM_PREPARE;
   bool ok = b->backend->kernels.program(l);
   l->action = LT_PROGRAM_RUN;

@@ -451,6 +451,13 @@ void lt_lua_open_files(lua_State *L, int functions, int methods);
 void lt_lua_open_sources(lua_State *L, int functions, int methods);
 void lt_lua_open_images(lua_State *L, int functions, int methods);
 void lt_lua_open_trace(lua_State *L, int functions, int methods);
+/* Returns the compiled kernel at stack index i, which is never freed; NULL when the value is no
+ * kernel that was built for the device. */
+lt_UserKernel *lt_lua_user_kernel(lua_State *L, int i, lt_Device d);
+struct lt_Program;
+/* Pushes an elementwise program as a table; see program.c. */
+void lt_lua_push_program(lua_State *L, const struct lt_Program *p);
+
 void lt_lua_open_kernel(lua_State *L, int functions, int methods);
 void lt_lua_open_program(lua_State *L, int functions, int methods);
 void lt_lua_open_plan(lua_State *L, int functions, int methods);

@@ -195,6 +195,11 @@ static int kernel_build(lua_State *L) {
   return 2;
 }
 
+lt_UserKernel *lt_lua_user_kernel(lua_State *L, int i, lt_Device d) {
+  Kernel *k = luaL_testudata(L, i, KERNEL);
+  return k ? k->built[d.index] : NULL;
+}
+
 /* ---- arguments ------------------------------------------------------------------------------- */
 
 /* Stack index of a call's first argument; argument i + 1 is at FIRST + i. */

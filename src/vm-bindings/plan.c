@@ -3,7 +3,7 @@
  *
  *   r = _record(device)               starts to record a program on this device
  *   r:stand_in(x)                     the tensor that the program gets in place of its argument x
- *   r:plan(results, grad)             ends the recording; the plan, or nil and the reason
+ *   r:plan(results, grad, compile)    ends the recording; the plan, or nil and the reason
  *   _plan_entry(plan, settings)       a plan with the kind of arguments that it is for
  *   _compiled(entries, miss)          the function that runs the entry which fits its arguments
  *
@@ -76,16 +76,53 @@ static int record_gc(lua_State *L) {
   return 0;
 }
 
+/* Calls the host's function that makes kernels. */
+typedef struct Compiler {
+  lua_State *L;
+  int function; /* its stack index; after an error that of the error */
+  bool failed;
+  lt_Device device;
+} Compiler;
+
+static lt_UserKernel *compile_kernel(void *context, const lt_ProgramLoop *loop, int rank) {
+  Compiler *c = context;
+  lua_State *L = c->L;
+  if (c->failed) return NULL;
+  lua_pushvalue(L, c->function);
+  lt_lua_push_program(L, loop->program);
+  lua_pushinteger(L, rank);
+  c->failed = lua_pcall(L, 2, 1, 0) != LUA_OK;
+  if (c->failed) {
+    lua_replace(L, c->function);
+    return NULL;
+  }
+  lt_UserKernel *kernel = lt_lua_user_kernel(L, -1, c->device);
+  lua_pop(L, 1);
+  return kernel;
+}
+
+/* r:plan(results, grad, compile or nil) -> the plan; nil and the reason. compile(program, rank)
+ * returns a kernel or nil. */
 static int record_plan(lua_State *L) {
+  lua_settop(L, 4);
   lt_Recorder *r = record_at(L);
   bool grad = lua_toboolean(L, 3);
+  Compiler c = {.L = L, .function = 4, .device = r->device};
+  lt_PlanCompiler compiler = {compile_kernel, &c};
   int n;
   lt_Tensor **out = lt_lua_tensors(L, "compile", "results", 2, false, &n);
   lt_Plan **p = lua_newuserdatauv(L, sizeof *p, 0);
   *p = NULL;
   luaL_setmetatable(L, PLAN);
   lt_lua_enter(L, lt_lua_state(L));
-  *p = lt_plan_new(r, n, out, grad);
+  luaL_checkstack(L, 20, "compile");
+  int at = lua_gettop(L);
+  *p = lt_plan_new(r, n, out, grad, lua_isnil(L, 4) ? NULL : &compiler);
+  lua_settop(L, at);
+  if (c.failed) {
+    lua_pushvalue(L, c.function);
+    return lua_error(L);
+  }
   if (*p) return 1;
   lua_pushnil(L);
   lua_pushstring(L, lt_error());

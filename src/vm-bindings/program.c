@@ -137,11 +137,10 @@ static void push_step(lua_State *L, const lt_Step *s) {
   }
 }
 
-/* p:describe() -> {inputs = {dtype ...}, outputs = {{value or number, dtype} ...}, steps ...}. A
+/* Pushes a table: {inputs = {dtype ...}, outputs = {{value or number, dtype} ...}, steps ...}. A
  * step is {op (nil: a conversion), compute, result, a, b, inputs ...}; values are numbered from the
  * inputs on, then the steps */
-static int program_describe(lua_State *L) {
-  const lt_Program *p = program_at(L);
+void lt_lua_push_program(lua_State *L, const lt_Program *p) {
   lua_createtable(L, p->nsteps, 2);
   lua_createtable(L, p->ninputs, 0);
   for (int i = 0; i < p->ninputs; i++) {
@@ -160,6 +159,11 @@ static int program_describe(lua_State *L) {
     push_step(L, &p->step[i]);
     lua_rawseti(L, -2, i + 1);
   }
+}
+
+/* p:describe() -> the program as a table */
+static int program_describe(lua_State *L) {
+  lt_lua_push_program(L, program_at(L));
   return 1;
 }
 

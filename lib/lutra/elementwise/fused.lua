@@ -178,6 +178,22 @@ local function is_missing(message)
     or message:find("cuda_bf16.h", 1, true)
 end
 
+-- Returns the kernel of a source; nil when there is no compiler.
+local function compile(text)
+  local ok, made = pcall(require("lutra.internal.kernel").internal, text, "elementwise")
+  if ok then return made end
+  if type(made) ~= "string" or not is_missing(made) then error(made, 0) end
+  unavailable = true
+  return nil
+end
+
+--- Returns the kernel of a program for contiguous inputs, or inputs of `rank` dimensions with
+-- strides; nil when there is no compiler, or no kernel can compute the program.
+function fused.kernel(made, rank, comment)
+  if unavailable or not source.fits(made) then return nil end
+  return compile((source.write(made, rank, comment)))
+end
+
 -- Returns the kernel of a plan, compiled on first use, and the numbers that it takes; nil when it
 -- needs too many parameters or there is no compiler.
 local function kernel_for(self, plan, rank)
@@ -191,13 +207,8 @@ local function kernel_for(self, plan, rank)
     text, numbers = source.write(plan.made, rank, comment)
   end
   if parameters > MOST_PARAMETERS then return nil end
-  local make = require("lutra.internal.kernel").internal
-  local ok, made = pcall(make, text, "elementwise")
-  if not ok then
-    if type(made) ~= "string" or not is_missing(made) then error(made, 0) end
-    unavailable = true
-    return nil
-  end
+  local made = compile(text)
+  if not made then return nil end
   plan.kernels[rank] = {kernel = made, numbers = numbers}
   return made, numbers
 end
