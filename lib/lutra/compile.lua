@@ -71,7 +71,7 @@ end
 
 -- Records f on stand-ins of the arguments. Returns the plan, its places and guards, and the
 -- function that builds the results; nil and the reason when there is no plan.
-local function record(f, reached, arguments)
+local function record(f, reached, arguments, graphs)
   local search = places.search(reached)
   local kept = places.keep(search)
   local device = device_of(arguments)
@@ -100,7 +100,8 @@ local function record(f, reached, arguments)
       return nil, "it returns a value that is no tensor"
     end
   end
-  local plan, message = recorder:plan(list, core.is_grad_enabled(), compiler_for(device))
+  local plan, message = recorder:plan(list, core.is_grad_enabled(), compiler_for(device),
+    graphs)
   recorder:stop()
   if not plan then return nil, message end
   local captured, made = plan:captured()
@@ -117,7 +118,8 @@ local function add_entry(self, arguments)
   if #self.entries >= MOST_PLANS then
     return ("there are %d plans already, for other arguments"):format(MOST_PLANS)
   end
-  local plan, flat, guards, constants, build = record(self.f, self.reached, arguments)
+  local plan, flat, guards, constants, build = record(self.f, self.reached, arguments,
+    self.options.graphs)
   local reason = not plan and flat or nil
   local settings = {arguments = table.move(arguments, 1, arguments.n, 1, {n = arguments.n}),
     captured = plan and flat, guards = plan and guards or nil, constants = constants, build = build,
@@ -287,6 +289,7 @@ local function text_of(state)
     lines[#lines + 1] = entry.reason and ("  %s: no plan: %s"):format(entry.arguments, entry.reason)
       or ("  %s: %d calls in %d steps, %d of them in %d groups"):format(entry.arguments,
         entry.calls, entry.steps, entry.fused, entry.groups)
+    if entry.graph_reason then lines[#lines + 1] = "    no graph: " .. entry.graph_reason end
   end
   return table.concat(lines, "\n")
 end
@@ -330,10 +333,10 @@ local signature = args.signature("compile",
 -- dynamic, backend, mode and options are accepted without effect. Raises an error unless f can be
 -- called.
 return function(...)
-  local f, fullgraph, _, _, _, _, disable = signature(...)
+  local f, fullgraph, _, _, mode, _, disable = signature(...)
   args.expect(args.is_callable(f), "compile", "a module or a function", "model", f)
   if disable then return f end
-  local options = {fullgraph = fullgraph}
+  local options = {fullgraph = fullgraph, graphs = mode == "reduce-overhead"}
   local nn = package.loaded["lutra.nn"]
   if nn and nn.Module.is_module(f) then
     return module_object(make(function(...) return f(...) end, f, options), f)

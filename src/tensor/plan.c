@@ -37,6 +37,7 @@ lt_Plan *lt_plan_retain(lt_Plan *p) {
 
 void lt_plan_release(lt_Plan *p) {
   if (!p || atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) != 1) return;
+  lt_plan_graphs_free(p);
   free_part(p, &p->part[0]);
   free_part(p, &p->part[1]);
   free_outs(p->out, p->nout);
@@ -63,7 +64,11 @@ int lt_plan_captured_count(const lt_Plan *p) { return p->ncaptured; }
 lt_Tensor *lt_plan_captured(const lt_Plan *p, int i) { return p->captured[i]; }
 bool lt_plan_captured_made(const lt_Plan *p, int i) { return p->made[i]; }
 int lt_plan_results(const lt_Plan *p) { return p->nout; }
-void lt_plan_counts(const lt_Plan *p, lt_PlanCounts *out) { *out = p->counts; }
+void lt_plan_counts(const lt_Plan *p, lt_PlanCounts *out) {
+  *out = p->counts;
+  out->graphs = (p->graph[0] != NULL) + (p->graph[1] != NULL);
+  out->no_graph = p->no_graph;
+}
 
 /* ---- the backward pass of a record ----------------------------------------------------------- */
 
@@ -188,6 +193,7 @@ static bool give_slots(lt_PlanBuilder *b, const Gradients *g) {
     if (!value->source) continue;
     int slot = value->kind == LT_VALUE_INPUT ? input++ : p->ninputs + captured;
     set_slot(b, v, slot);
+    if (value->kind == LT_VALUE_INPUT) p->slot_bytes[slot] = lt_buffer_of(b, v)->bytes;
     for (int k = 0; k < g->nwanted; k++)
       if (g->wanted[k] == value->stand_in) p->wanted[k] = slot;
     if (value->kind == LT_VALUE_INPUT) continue;
@@ -200,8 +206,11 @@ static bool give_slots(lt_PlanBuilder *b, const Gradients *g) {
     p->writes_captured |= p->wrote[captured];
     captured++;
   }
-  for (int i = 0; i < g->n; i++)
-    set_slot(b, lt_recorder_value(r, g->grad[i]), p->saved_slot + 1 + i);
+  for (int i = 0; i < g->n; i++) {
+    int v = lt_recorder_value(r, g->grad[i]);
+    set_slot(b, v, p->saved_slot + 1 + i);
+    p->slot_bytes[p->saved_slot + 1 + i] = lt_buffer_of(b, v)->bytes;
+  }
   return true;
 }
 
@@ -372,7 +381,7 @@ static lt_Plan *plan_of(lt_Recorder *r, int mark, int nout, lt_Tensor *const *ou
 }
 
 lt_Plan *lt_plan_new(lt_Recorder *r, int nout, lt_Tensor *const *out, bool grad,
-                     const lt_PlanCompiler *compiler) {
+                     const lt_PlanCompiler *compiler, bool graphs) {
   Gradients g = {0};
   lt_Plan *p = NULL;
   int *values = calloc((size_t)nout + 1, sizeof *values), mark = r->ncalls;
@@ -382,6 +391,7 @@ lt_Plan *lt_plan_new(lt_Recorder *r, int nout, lt_Tensor *const *out, bool grad,
   lt_recorder_end(r);
   if (ok && r->reason[0]) ok = lt_error_set("%s", r->reason);
   if (ok) p = plan_of(r, mark, nout, out, &g, values, compiler);
+  if (p) p->graphs = graphs && p->stream && lt_device_backend(p->device.type)->graphs.begin;
   free_gradients(&g);
   free(values);
   return p;
@@ -417,18 +427,17 @@ static bool run_step(lt_PlanStep *s, const lt_Backend *b, lt_Stream *stream) {
   return false;
 }
 
-/* Tells the allocator that memory of the slots, which was allocated on other streams, is used on
- * this one. */
-static void note_streams(const lt_Plan *p, const lt_PlanSlot *slot) {
+void lt_plan_note_streams(const lt_Plan *p, const lt_PlanSlot *slot) {
   const lt_Backend *b = lt_device_backend(p->device.type);
-  for (int i = 0; p->stream && b->memory.record_stream && i < p->nslots; i++) {
+  if (!p->stream || !b->memory.record_stream || lt_thread()->capturing) return;
+  for (int i = 0; i < p->nslots; i++) {
     lt_Storage *s = slot[i].storage;
     if (s && s->stream && s->stream != p->stream) b->memory.record_stream(s, p->stream);
   }
 }
 
-/* Runs the steps of a part on the slots. */
-static bool run_part(lt_Plan *p, lt_PlanPart *part, const lt_PlanSlot *slot) {
+bool lt_plan_run_steps(lt_Plan *p, int which, const lt_PlanSlot *slot) {
+  const lt_PlanPart *part = &p->part[which];
   const lt_Backend *b = lt_device_backend(p->device.type);
   lt_Stream *stream = lt_stream_current(p->device);
   lt_UserOp user = lt_user_op_get();
@@ -447,7 +456,7 @@ static bool run_part(lt_Plan *p, lt_PlanPart *part, const lt_PlanSlot *slot) {
     ok = run_step(part->step[i], b, stream);
   }
   lt_user_op_set(user);
-  note_streams(p, slot);
+  lt_plan_note_streams(p, slot);
   for (int i = 0; i < part->npatches; i++) {
     part->patch[i].tensor->storage = p->nothing;
     part->patch[i].tensor->offset = 0;
@@ -511,8 +520,8 @@ static void release_all(lt_Tensor **out, int n) {
 static bool run_traced(lt_Plan *p, int part, const lt_PlanSlot *slot, const char *name) {
   lt_TraceSpan span;
   if (!lt_thread()->tracers || !lt_trace_begin_op(&span, name))
-    return run_part(p, &p->part[part], slot);
-  bool ok = run_part(p, &p->part[part], slot);
+    return lt_plan_run_part(p, part, slot);
+  bool ok = lt_plan_run_part(p, part, slot);
   span.event.op = LT_NO_OP;
   span.event.name = name;
   span.event.device = p->device;
@@ -710,8 +719,11 @@ static bool open_slots(lt_Plan *p, lt_Tensor *const *inputs, lt_Tensor *const *c
   }
   for (int i = p->saved_slot; i < p->nslots; i++) p->slot[i].storage = NULL;
   if (p->counts.gradients) {
-    lt_Storage *saved = p->spare;
-    p->spare = NULL;
+    lt_Storage *saved = lt_plan_fixed_saved(p);
+    if (!saved) {
+      saved = p->spare;
+      p->spare = NULL;
+    }
     if (!saved) saved = lt_storage_new(p->device, (size_t)p->saved_bytes);
     p->slot[p->saved_slot] = (lt_PlanSlot){saved, 0};
     if (!saved) return false;

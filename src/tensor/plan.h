@@ -6,7 +6,7 @@
  * it is made: a run infers nothing, and allocates only results and what the backward pass reads.
  *
  *   record -> values and buffers (plan_values.c) -> units (plan_units.c) -> steps and memory
- *   (plan_steps.c) -> runs (plan.c)
+ *   (plan_steps.c) -> runs (plan.c), as graphs of the device (plan_graph.c)
  *
  * A buffer is the memory of a recorded storage. An elementwise call in place, of all elements of a
  * storage without views, gets a new buffer, so that everything is in SSA form except buffers that
@@ -30,9 +30,10 @@ typedef struct lt_PlanCompiler {
 
 /* Makes a plan of a program with these results; the record has ended its calls of the program, but
  * still runs. With `grad` the backward pass is recorded, too, if a result requires grad. compiler:
- * may be NULL. NULL with the error, which states why the program has no plan. */
+ * may be NULL. graphs: from the second run on, the plan is run as graphs where the device has
+ * them. NULL with the error, which states why the program has no plan. */
 lt_Plan *lt_plan_new(lt_Recorder *r, int nout, lt_Tensor *const *out, bool grad,
-                     const lt_PlanCompiler *compiler);
+                     const lt_PlanCompiler *compiler, bool graphs);
 lt_Plan *lt_plan_retain(lt_Plan *p);
 /* Releases a plan, which lives on while an autograd graph refers to it. NULL is allowed. */
 void lt_plan_release(lt_Plan *p);
@@ -65,6 +66,8 @@ typedef struct lt_PlanCounts {
   int groups;            /* steps that compute several calls in one pass */
   int fused;             /* calls in them */
   int64_t memory, saved; /* bytes: of intermediate values; that a backward pass reads */
+  int graphs;            /* captured so far: of the forward and of the backward pass */
+  const char *no_graph;  /* why there are none, or "" */
   bool gradients;
 } lt_PlanCounts;
 void lt_plan_counts(const lt_Plan *p, lt_PlanCounts *out);
@@ -222,8 +225,8 @@ struct lt_Plan {
   int nslots; /* inputs, captured tensors, saved memory, gradients of results, new memory */
   int saved_slot;
   int64_t saved_bytes;
-  int64_t *slot_bytes; /* of new memory, which is allocated for each run of */
-  int *slot_part;      /* this part; -1 for other slots */
+  int64_t *slot_bytes; /* 0 for captured tensors and the saved memory */
+  int *slot_part;      /* of new memory: the part for whose runs it is allocated; otherwise -1 */
   int nout;
   lt_PlanOut *out;
   int ngrads;           /* of results that require grad, in their order */
@@ -236,6 +239,12 @@ struct lt_Plan {
   lt_Storage *nothing; /* the storage of tensors whose slot is empty */
   lt_Storage *spare;   /* saved memory that was released */
   lt_PlanSlot *slot;   /* of the running call */
+  bool graphs;         /* are wanted; see plan_graph.c */
+  bool ran[2];         /* the part's steps, at least once */
+  int captures[2];
+  lt_Graph *graph[2];
+  lt_PlanSlot *fixed; /* the memory that the graphs use, by slot; NULL: there are none */
+  char no_graph[256]; /* why there are none, or "" */
   lt_PlanCounts counts;
 };
 
@@ -266,6 +275,16 @@ bool lt_plan_units(lt_PlanBuilder *b);
 bool lt_plan_steps(lt_PlanBuilder *b);
 /* Returns the plan's tensor of a value, for a step of this part. NULL with the error. */
 lt_Tensor *lt_plan_tensor(lt_PlanBuilder *b, int64_t value, int part);
+/* Runs a part on these slots: its graph, or its steps. */
+bool lt_plan_run_part(lt_Plan *p, int part, const lt_PlanSlot *slot);
+bool lt_plan_run_steps(lt_Plan *p, int part, const lt_PlanSlot *slot);
+/* Tells the allocator that memory of the slots, which was allocated on other streams, is used on
+ * the plan's. */
+void lt_plan_note_streams(const lt_Plan *p, const lt_PlanSlot *slot);
+/* Returns the saved memory that the graphs use, retained; NULL where it is in use, or there is
+ * none. */
+lt_Storage *lt_plan_fixed_saved(lt_Plan *p);
+void lt_plan_graphs_free(lt_Plan *p);
 void lt_plan_step_free(lt_PlanStep *s);
 /* Frees a loop and what the device has prepared for it. NULL is allowed. */
 void lt_plan_loop_free(lt_ProgramLoop *l, const lt_Backend *b);

@@ -101,12 +101,12 @@ static lt_UserKernel *compile_kernel(void *context, const lt_ProgramLoop *loop, 
   return kernel;
 }
 
-/* r:plan(results, grad, compile or nil) -> the plan; nil and the reason. compile(program, rank)
- * returns a kernel or nil. */
+/* r:plan(results, grad, compile or nil, graphs) -> the plan; nil and the reason. compile(program,
+ * rank) returns a kernel or nil. */
 static int record_plan(lua_State *L) {
-  lua_settop(L, 4);
+  lua_settop(L, 5);
   lt_Recorder *r = record_at(L);
-  bool grad = lua_toboolean(L, 3);
+  bool grad = lua_toboolean(L, 3), graphs = lua_toboolean(L, 5);
   Compiler c = {.L = L, .function = 4, .device = r->device};
   lt_PlanCompiler compiler = {compile_kernel, &c};
   int n;
@@ -117,7 +117,7 @@ static int record_plan(lua_State *L) {
   lt_lua_enter(L, lt_lua_state(L));
   luaL_checkstack(L, 20, "compile");
   int at = lua_gettop(L);
-  *p = lt_plan_new(r, n, out, grad, lua_isnil(L, 4) ? NULL : &compiler);
+  *p = lt_plan_new(r, n, out, grad, lua_isnil(L, 4) ? NULL : &compiler, graphs);
   lua_settop(L, at);
   if (c.failed) {
     lua_pushvalue(L, c.function);
@@ -177,17 +177,23 @@ static void set_count(lua_State *L, const char *key, int64_t value) {
   lua_setfield(L, -2, key);
 }
 
-/* p:counts() -> {calls, steps, groups, fused, memory, saved, gradients} */
+/* p:counts() -> {calls, steps, groups, fused, memory, saved, graphs, graph_reason or nil,
+ * gradients} */
 static int plan_counts(lua_State *L) {
   lt_PlanCounts c;
   lt_plan_counts(plan_at(L, 1), &c);
-  lua_createtable(L, 0, 7);
+  lua_createtable(L, 0, 9);
   set_count(L, "calls", c.calls);
   set_count(L, "steps", c.steps);
   set_count(L, "groups", c.groups);
   set_count(L, "fused", c.fused);
   set_count(L, "memory", c.memory);
   set_count(L, "saved", c.saved);
+  set_count(L, "graphs", c.graphs);
+  if (c.no_graph[0]) {
+    lua_pushstring(L, c.no_graph);
+    lua_setfield(L, -2, "graph_reason");
+  }
   lua_pushboolean(L, c.gradients);
   lua_setfield(L, -2, "gradients");
   return 1;

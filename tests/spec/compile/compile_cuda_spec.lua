@@ -131,13 +131,94 @@ describe("lt.compile on CUDA", function()
 
   it("draws the numbers that plain calls draw", function()
     local f = function(a) return F.dropout(a, 0.5) + lt.rand{4, device = device} end
-    local c, x = lt.compile(f), rand(4)
-    c(x)
-    lt.manual_seed(3)
-    local one, two = f(x), f(x)
-    lt.manual_seed(3)
-    same(one, c(x))
-    same(two, c(x))
+    for _, mode in ipairs {"default", "reduce-overhead"} do
+      local c, x = lt.compile(f, {mode = mode}), rand(4)
+      c(x)
+      lt.manual_seed(3)
+      local expected = {f(x), f(x), f(x)}
+      lt.manual_seed(3)
+      for i = 1, 3 do same(expected[i], c(x)) end
+    end
+  end)
+
+  it("runs steps where a graph cannot be captured, and in a capture", function()
+    local options = {mode = "reduce-overhead"}
+    local x = lt.eye(3):to(device) * 2 + 1
+    local c = check(function(a) return lt.linalg.inv(a) * 2 + a end, {x}, options)
+    local plan = c:plans()[1]
+    assert.equal(0, plan.graphs)
+    assert.truthy(plan.graph_reason:find("cannot decompose or solve", 1, true), plan.graph_reason)
+    assert.truthy(tostring(c):find("no graph: ", 1, true))
+    c = check(chain, {x, x}, options)
+    local g = cuda.CUDAGraph()
+    local z = cuda.graph(g, function() return c(x, x) end)
+    g:replay()
+    same(chain(x, x), z)
+  end)
+
+  it("replays graphs with reduce-overhead", function()
+    local options = {mode = "reduce-overhead"}
+    local x, y = rand(5, 6), rand(5, 6)
+    local function graphs(c) return c:plans()[1].graphs end
+    local c = lt.compile(chain, options)
+    local results, expected = {}, {}
+    for i = 1, 4 do
+      results[i], expected[i] = c(x * i, y), chain(x * i, y)
+      assert.equal(i > 1 and 1 or 0, graphs(c))
+      assert.is_nil(c:plans()[1].graph_reason)
+    end
+    for i = 1, 4 do same(expected[i], results[i]) end -- the results have memory of their own
+    assert.equal(1, graphs(check(function(a, b)
+      return a:matmul(b:t()):softmax(-1), a:view(-1), a:t() * 2, a, (a + b)[{{}, {2, 3}}]
+    end, {x, y}, options)))
+    assert.equal(1, graphs(check(norm, {rand(9, 8):t()[{{2, 4}}]}, options)))
+    assert.equal(2, graphs(check_gradients(chain, {x, y}, options)))
+    assert.equal(2, graphs(check_gradients(function(a, b)
+      return F.softmax(a:matmul(b:t()) + 1, -1):matmul(a) * b:sum()
+    end, {x, y}, options)))
+    assert.equal(0, graphs(check(chain, {x, y})))
+  end)
+
+  it("keeps what several calls save, with graphs", function()
+    local x = rand(6):requires_grad_()
+    local c = lt.compile(function(a) return (a:exp() * a):tanh():sum() end,
+      {mode = "reduce-overhead"})
+    local function gradient(y, options) return lt.autograd.grad(y, x, options)[1] end
+    for _ = 1, 3 do
+      local a, b = x * 1, x * 2
+      local expected = {gradient((a:exp() * a):tanh():sum()),
+        gradient((b:exp() * b):tanh():sum())}
+      local one, two = c(x * 1), c(x * 2)
+      same(expected[2], gradient(two))
+      same(expected[1], gradient(one, {retain_graph = true}))
+      same(expected[1], gradient(one))
+    end
+    assert.equal(2, c:plans()[1].graphs)
+  end)
+
+  it("uses captured tensors where they are, with graphs", function()
+    local w, x = rand(4), rand(4)
+    local c = lt.compile(function(a) return a * w + 1 end, {mode = "reduce-overhead"})
+    for i = 1, 10 do
+      if i == 4 then w = rand(4) else w:add_(1) end
+      same(x * w + 1, c(x))
+    end
+    assert.equal(1, c:plans()[1].graphs)
+    for _ = 1, 10 do
+      w = rand(4)
+      same(x * w + 1, c(x))
+    end
+    assert.equal(0, c:plans()[1].graphs)
+    assert.truthy(c:plans()[1].graph_reason:find("captured tensors change", 1, true))
+    w = rand(4)
+    local writes = lt.compile(function(a) w:add_(a); return w * 2 end, {mode = "reduce-overhead"})
+    local sum = w:clone()
+    for _ = 1, 5 do
+      sum = sum + x
+      same(sum * 2, writes(x))
+      same(sum, w)
+    end
+    assert.equal(1, writes:plans()[1].graphs)
   end)
 
   it("trains a module to the losses of the module", function()
@@ -165,6 +246,7 @@ describe("lt.compile on CUDA", function()
       local got, net = train(function(m) return lt.compile(m, {mode = mode}) end)
       for i, loss in ipairs(expected) do assert.is_true(math.abs(loss - got[i]) < 1e-4) end
       assert.is_nil(net:reason())
+      assert.equal(mode == "default" and 0 or 2, net:plans()[2].graphs)
     end
   end)
 end)
