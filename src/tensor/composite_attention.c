@@ -199,7 +199,8 @@ static bool check_heads(const lt_Call *c) {
 static bool fits_kernel(const lt_Call *c, int batch, const int64_t *shape) {
   lt_Tensor *mask = lt_in(c, 3);
   const lt_Tensor *q = lt_in(c, 0), *k = lt_in(c, 1);
-  bool device = c->device.type == LT_DEVICE_cpu || lt_device_equal(c->device, lt_recording());
+  lt_Device shown = lt_shown_device(q);
+  bool device = shown.type == LT_DEVICE_cpu || lt_device_equal(shown, lt_recording());
   if (!device || c->arg[4].f > 0) return false;
   if (!mask) return true;
   if (mask->dtype != LT_bool && mask->dtype != q->dtype &&
