@@ -239,7 +239,7 @@ struct lt_Plan {
   lt_Storage *nothing; /* the storage of tensors whose slot is empty */
   lt_Storage *spare;   /* saved memory that was released */
   lt_PlanSlot *slot;   /* of the running call */
-  bool graphs;         /* are wanted; see plan_graph.c */
+  bool graphs;         /* it runs as graphs, where that works; see plan_graph.c */
   bool ran[2];         /* the part's steps, at least once */
   int captures[2];
   lt_Graph *graph[2];

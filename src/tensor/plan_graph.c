@@ -1,9 +1,9 @@
 /* plan_graph.c: runs a part of a plan as one graph of the device, which replays its steps.
  *
- * A graph works on fixed memory. Inputs, and what the backward pass reads, are copied into the fixed
- * memory of their slots before a replay, results are copied out of it; captured tensors are used
- * where they are. The first run of a part executes its steps, the second captures them. While a
- * backward pass is outstanding, its saved memory is in use: then the steps are executed.
+ * A graph works on fixed memory. Inputs, and what the backward pass reads, are copied into it
+ * before a replay, results are copied out of it; captured tensors are used where they are. The
+ * first run of a part executes its steps, the second captures them. While a backward pass is
+ * outstanding, its saved memory is in use: then the steps are executed.
  *
  * A part whose capture fails has no graph, which changes nothing but the time of a run. */
 #include "plan.h"

@@ -102,6 +102,21 @@ describe("lt.compile on CUDA", function()
     check_gradients(function(a, b) return lt.cat({a, b * 2}, 1):sum(1) * a[1] end, {x, y})
   end)
 
+  it("computes attention, embeddings and convolutions, with gradients", function()
+    local options = {mode = "reduce-overhead"}
+    local q = rand(2, 2, 5, 4)
+    local function attend(x)
+      return F.scaled_dot_product_attention(x, x * 2, x, {is_causal = true})
+    end
+    local plan = check_gradients(attend, {q}, options):plans()[1]
+    assert.is_nil(plan.graph_reason)
+    assert.equal(2, plan.graphs)
+    local table_, index = rand(7, 4), lt.randint(1, 7, {3, 5}):to(device)
+    check_gradients(function(w) return F.embedding(index, w) * 2 end, {table_}, options)
+    check_gradients(function(x, w) return F.max_pool2d(F.conv2d(x, w), 2) end,
+      {rand(2, 3, 6, 6), rand(4, 3, 3, 3)}, options)
+  end)
+
   it("falls back where tensors are on several devices", function()
     local x, w = rand(3), lt.ones(3)
     local c = lt.compile(function(a) return a * w:to(device) end)
