@@ -143,6 +143,11 @@ local sign = lt.compile(function(x) return x:sum():item() > 0 and 1 or -1 end)
 print(sign(lt.ones(3)), sign:reason())  --> 1	it reads the value of a tensor
 sign:reset()
 
+-- On a CUDA device: the steps of a plan as one CUDA graph
+local fast = lt.compile(function(x) return (x * 2 + 1):tanh() end, {mode = "reduce-overhead"})
+print(fast(lt.zeros(2)))         --> tensor{0.7616, 0.7616}
+print(fast:plans()[1].graphs)    --> 0
+
 -- An elementwise function from an expression: one kernel, with its gradient
 local swish = lt.elementwise "x / (1 + exp(-x))"
 print(swish(lt.tensor{0., 1.}))  --> tensor{0.0000, 0.7311}

@@ -273,7 +273,8 @@ function Compiled.reason(c) return state_of(c, "reason").last end
 --- c:plans(): returns a list with a table for each kind of arguments, the last first: `arguments`,
 -- a string; `reason`, why there is no plan; or the numbers of recorded `calls`, of `steps` that
 -- run, of `groups` of several calls in one pass and of `fused` calls in them; bytes of `memory` for
--- intermediate values, and `saved` for the backward pass; and `gradients`, whether there is one.
+-- intermediate values, and `saved` for the backward pass; `gradients`, whether there is one; and
+-- with mode = "reduce-overhead" the number of CUDA `graphs`, or `graph_reason`, why there are none.
 function Compiled.plans(c) return plans_of(state_of(c, "plans")) end
 
 --- c:reset(): removes all plans; the next call records again.
@@ -322,16 +323,17 @@ local signature = args.signature("compile",
   "any model, bool fullgraph = false, bool? dynamic = nil, any? backend = nil, "
   .. "string? mode = nil, table? options = nil, bool disable = false")
 
---- compile(f, {fullgraph = false, disable = false}): returns a function with the results of f, or a
--- module with the parameters and fields of the module f, that records f once for each kind of
--- arguments (the shapes, dtypes, devices and requires_grad of tensors, other values, whether
--- gradients are enabled, modes of modules) and then runs a plan. Tables are searched for tensors.
--- What f does apart from ops, such as printing or counting, happens when it is recorded. Where f
--- cannot be recorded, because it reads the values of tensors or changes its arguments, for example,
--- f itself is called; with fullgraph = true that is an error. c:reason() states the reason,
--- c:plans() describes the plans, c:reset() removes them. With disable = true f is returned.
--- dynamic, backend, mode and options are accepted without effect. Raises an error unless f can be
--- called.
+--- compile(f, {fullgraph = false, mode = nil, disable = false}): returns a function with the
+-- results of f, or a module with the parameters and fields of the module f, that records f once for
+-- each kind of arguments (the shapes, dtypes, devices and requires_grad of tensors, other values,
+-- whether gradients are enabled, modes of modules) and then runs a plan. Tables are searched for
+-- tensors. What f does apart from ops, such as printing or counting, happens when it is recorded.
+-- Where f cannot be recorded, because it reads the values of tensors or changes its arguments, for
+-- example, f itself is called; with fullgraph = true that is an error. c:reason() states the
+-- reason, c:plans() describes the plans, c:reset() removes them. With disable = true f is returned.
+-- With mode = "reduce-overhead" plans on a CUDA device are captured as CUDA graphs at the second
+-- call; where that is not possible their steps run. dynamic, backend, options and other modes are
+-- accepted without effect. Raises an error unless f can be called.
 return function(...)
   local f, fullgraph, _, _, mode, _, disable = signature(...)
   args.expect(args.is_callable(f), "compile", "a module or a function", "model", f)
