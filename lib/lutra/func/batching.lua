@@ -21,7 +21,6 @@ local level = 0
 local sizes = {} -- level -> number of examples
 local made = {} -- level -> its proxies
 local originals = {} -- replacement -> original
-local meta = debug.getmetatable(core._ops.zeros(1))
 
 local REFUSED = setmetatable({}, {__tostring = function() return "vmap: cannot batch" end})
 
@@ -347,6 +346,7 @@ local function field(old, t, own, key)
 end
 
 local function put_metatable()
+  local meta = debug.getmetatable(core._ops.zeros(1))
   for event, name in pairs(OPERATORS) do
     local old = rawget(meta, event)
     put(meta, event, function(a, b)
