@@ -2,10 +2,10 @@
  * type.
  *
  * The work is split into blocks. In each block an operand is either used in memory, or gathered and
- * converted to a block on the stack; the result is converted and scattered to memory likewise. Inputs
- * that are transposed are gathered in panels of several rows, so that whole cache lines are read. An
- * element's result depends on its inputs alone, so the work may be split anywhere: among threads,
- * and between blocks for a check for interrupts. */
+ * converted to a block on the stack; the result is converted and scattered to memory likewise.
+ * Inputs that are transposed are gathered in panels of several rows, so that whole cache lines are
+ * read. An element's result depends on its inputs alone, so the work may be split anywhere: among
+ * threads, and between blocks for a check for interrupts. */
 #include "cpu.h"
 #include "moves.h"
 #include "opids.h"
@@ -53,7 +53,7 @@ typedef struct Plan {
 
 /* ---- operands -------------------------------------------------------------------------------- */
 
-/* Loads the elements of several rows, each of which has the same element everywhere, into a block. */
+/* Loads the elements of several rows into a block. Each row has the same element everywhere. */
 static void spread_rows(const Plan *p, const lt_Operand *o, const char *memory, int64_t rows,
                         int64_t row, char *block) {
   Block values;
@@ -98,8 +98,8 @@ static char *in_place(const Plan *p, const Port *port, int64_t position, const i
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-/* Computes one block: n elements from linear index `position`, with coordinates `at`. gathered[k], if
- * there is one: the n elements of operand k in dense memory. */
+/* Computes one block: n elements from linear index `position`, with coordinates `at`. gathered[k],
+ * if there is one: the n elements of operand k in dense memory. */
 static void run_block(const Plan *p, int64_t position, const int64_t *at, int64_t n, Block block[4],
                       char *const *gathered) {
   const void *in[3] = {NULL, NULL, NULL};

@@ -72,8 +72,8 @@
   ((x) != (x) ? (nan) : (x) == (T)INFINITY ? (above) : (x) == -(T)INFINITY ? (below) : (x))
 #endif
 
-/* NaN in any of the three gives NaN. If lo > hi, the result is hi. Comparisons with NaN are false, so
- * that x stays NaN; as maxima and minima these are single instructions. */
+/* NaN in any of the three gives NaN. If lo > hi, the result is hi. Comparisons with NaN are false,
+ * so that x stays NaN; as maxima and minima these are single instructions. */
 #define CLAMP(x, lo, hi)                                                                           \
   ((lo) != (lo) ? (lo) : (hi) != (hi) ? (hi) : CLAMP_TO_(hi, (lo) > (x) ? (lo) : (x)))
 #define CLAMP_TO_(hi, least) ((hi) < (least) ? (hi) : (least))

@@ -138,7 +138,7 @@ static int set_view(lua_State *L) {
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
-/* Charges the collector for earlier results, and reads the arguments of a method that runs an op. */
+/* Charges the collector for earlier results, then reads the arguments of a method. */
 static void read_arguments(lua_State *L, lt_LuaArgs *a, const char *name,
                            const lt_Signature *signature, bool method) {
   lt_lua_charge(L, lt_lua_state(L));
@@ -167,7 +167,7 @@ static int method_view(lua_State *L) {
   bool dtype = names_dtype(L);
   lt_OpId op = dtype ? LT_OP__view : LT_OP_view;
   read_arguments(L, &a, "view",
-                   dtype ? lt_lua_signature(L, view_dtype_signature) : lt_op_signature(op), true);
+                 dtype ? lt_lua_signature(L, view_dtype_signature) : lt_op_signature(op), true);
   a.signature = lt_op_signature(op);
   return lt_lua_call(L, op, false, &a);
 }

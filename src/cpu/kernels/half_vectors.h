@@ -1,5 +1,5 @@
-/* half_vectors.h: conversions between float16 and float32 by the CPU's own instructions, which round
- * as half.h. Without them the functions convert nothing. */
+/* half_vectors.h: conversions between float16 and float32 by the CPU's own instructions, which
+ * round as half.h. Without them the functions convert nothing. */
 #ifndef LT_CPU_HALF_VECTORS_H
 #define LT_CPU_HALF_VECTORS_H
 

@@ -480,8 +480,8 @@ static inline float element_float32(T v) { return (float)v; }
 static inline double element_float64(T v) { return (double)v; }
 #endif
 
-/* Truncates floats block by block, up to the first block with a magnitude over 2^51, or NaN. Returns
- * how many. */
+/* Truncates floats block by block, up to the first block with a magnitude over 2^51, or NaN.
+ * Returns how many. */
 #define NEAR_FLOATS(S, function)                                                                   \
   static inline __attribute__((unused)) int64_t function(int64_t n, int64_t *out, const S *in) {   \
     int64_t done = 0;                                                                              \
@@ -509,7 +509,8 @@ NEAR_FLOATS(double, near_float64)
 #define near_float64(n, out, in) 0
 #endif
 
-/* Convert the first of n dense elements in ways that the compiler does not find. Return how many. */
+/* Convert the first of n dense elements in ways that the compiler does not find, and return how
+ * many. */
 #ifdef LT_IS_FLOAT32
 #define LOADED_FIRST(name, n, out, in)                                                             \
   (IS(name, "float16") ? lt_halves_to_floats(n, out, (const void *)(in)) : 0)

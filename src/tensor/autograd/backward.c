@@ -407,8 +407,8 @@ static bool any_grad(Task *t) {
   return false;
 }
 
-/* Returns the sum of the gradients of the node's first input so far, if the node's gradient function
- * may change it in place; NULL otherwise. */
+/* Returns the sum of the gradients of the node's first input so far, if the node's gradient
+ * function may change it in place; NULL otherwise. */
 static lt_Tensor *sum_so_far(Pass *p, Task *t) {
   const lt_Node *n = t->node;
   int child = n->ninputs > 0 ? p->child[t->child] : -1;

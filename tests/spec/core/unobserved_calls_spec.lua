@@ -57,7 +57,8 @@ describe("a call that nobody observes", function()
   it("creates tensors of one value in every dtype", function()
     for _, dtype in ipairs{"float32", "float64", "float16", "bfloat16", "int64", "int32", "int16",
       "int8", "uint8", "bool", "complex64", "complex128"} do
-      local zeros, ones = lt.zeros(2, 3, {dtype = dtype}), lt.ones_like(lt.zeros(3, {dtype = dtype}))
+      local zeros = lt.zeros(2, 3, {dtype = dtype})
+      local ones = lt.ones_like(lt.zeros(3, {dtype = dtype}))
       assert.equal(dtype, zeros.dtype)
       assert.equal(dtype, ones.dtype)
       assert.is_true(lt.equal(zeros, lt.tensor({{0, 0, 0}, {0, 0, 0}}):to(dtype)), dtype)
