@@ -1,7 +1,8 @@
 /* test_vector_loops.c: forms of the elementwise loops that give the results of a plainer form: a y
- * that is one element, powers with constant exponents, divisions by vector instructions, and inputs
- * that are broadcast or transposed. The references are the plainer form, long double, the C
- * library's fmod, and 128-bit integers. Sizes lie around the ends of vectors, blocks and panels. */
+ * that is one element, clamps, powers with constant exponents, divisions and conversions by vector
+ * instructions, and inputs that are broadcast or transposed. The references are the plainer form,
+ * long double, the C library's fmod, and 128-bit integers. Sizes lie around the ends of vectors,
+ * blocks and panels. */
 #include "check.h"
 
 #include "core.h"
@@ -75,6 +76,49 @@ static void one_y(void) {
           check_report(__FILE__, __LINE__, "%s of %s, %d elements: another result with one y",
                        lt_ops[op].name, lt_dtype_name(dtypes[k]), (int)n);
       }
+    }
+}
+
+/* ---- clamps ---------------------------------------------------------------------------------- */
+
+/* Returns which of x, lo and hi the clamped value is: a NaN bound, else the lesser of hi and the
+ * greater of lo and x; of equal ones, or if x is NaN, x. */
+static double clamped(double x, double lo, double hi) {
+  if (isnan(lo)) return lo;
+  if (isnan(hi)) return hi;
+  double least = lo > x ? lo : x;
+  return hi < least ? hi : least;
+}
+
+/* Compares the bits of clamps between tensors (op _clamp) or numbers (_hardtanh). */
+static void clamps_of(lt_Dtype d, lt_OpId op, size_t n) {
+  static _Alignas(64) char in[3][MOST * 8], out[MOST * 8];
+  size_t size = lt_dtype_size(d);
+  lt_Scalar bound[2] = {random_scalar(d), random_scalar(d)};
+  for (int k = 0; k < 3; k++) fill_values(d, (int64_t)n, in[k]);
+  for (size_t i = 0; op == LT_OP__hardtanh && i < n; i++)
+    for (int k = 0; k < 2; k++) CHECK(lt_scalar_store(bound[k], d, in[k + 1] + i * size));
+  lt_Numbers numbers;
+  lt_cpu_numbers(&numbers, d, d, &bound[0], &bound[1]);
+  lt_cpu_isa()->vectors[d]->op[op]((int64_t)n, out, in[0], in[1], in[2], &numbers);
+  for (size_t i = 0; i < n; i++) {
+    double v[3];
+    for (int k = 0; k < 3; k++) v[k] = lt_scalar_to_double(lt_scalar_load(d, in[k] + i * size));
+    char wanted[8];
+    CHECK(lt_scalar_store(lt_scalar_float(clamped(v[0], v[1], v[2])), d, wanted));
+    if (memcmp(out + i * size, wanted, size) != 0)
+      check_report(__FILE__, __LINE__, "%s of %s: %g from %g to %g gave %g", lt_ops[op].name,
+                   lt_dtype_name(d), v[0], v[1], v[2],
+                   lt_scalar_to_double(lt_scalar_load(d, out + i * size)));
+  }
+}
+
+static void clamps(void) {
+  for (int round = 0; round < 20; round++) EACH_LENGTH(n) {
+      clamps_of(LT_float32, LT_OP__clamp, n);
+      clamps_of(LT_float64, LT_OP__clamp, n);
+      clamps_of(LT_float32, LT_OP__hardtanh, n);
+      clamps_of(LT_float64, LT_OP__hardtanh, n);
     }
 }
 
@@ -355,6 +399,7 @@ static void other_instruction_sets(void) {
 int main(int count, char **arguments) {
   program = count > 0 ? arguments[0] : "";
   RUN(one_y);
+  RUN(clamps);
   RUN(powers);
   RUN(divisions);
   RUN(layouts_do_not_matter);

@@ -23,6 +23,17 @@ LT_MATHS double lt_double(uint64_t bits) {
   return x;
 }
 
+/* Return a bound that is NaN, else x. The bits are chosen, since gcc would merge a choice of numbers
+ * with the comparisons before it and find no maxima and minima among them. */
+LT_MATHS float lt_m_nan_orf(float bound, float x) {
+  uint32_t mask = bound != bound ? ~0u : 0;
+  return lt_float((lt_bits(bound) & mask) | (lt_bits(x) & ~mask));
+}
+LT_MATHS double lt_m_nan_or(double bound, double x) {
+  uint64_t mask = bound != bound ? ~(uint64_t)0 : 0;
+  return lt_double((lt_bits64(bound) & mask) | (lt_bits64(x) & ~mask));
+}
+
 /* ---- in double ------------------------------------------------------------------------------- */
 
 /* Returns 1 / x with an error of 2^-45, for x in the range of float. */
