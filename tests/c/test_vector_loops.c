@@ -7,6 +7,7 @@
 
 #include "core.h"
 #include "cpu/vector.h"
+#include "half.h"
 #include "kernel.h"
 #include "opids.h"
 
@@ -119,6 +120,50 @@ static void clamps(void) {
       clamps_of(LT_float64, LT_OP__clamp, n);
       clamps_of(LT_float32, LT_OP__hardtanh, n);
       clamps_of(LT_float64, LT_OP__hardtanh, n);
+    }
+}
+
+/* ---- conversions ----------------------------------------------------------------------------- */
+
+static uint16_t rounded(lt_Dtype d, float x) {
+  return d == LT_float16 ? lt_half_from_float(x).bits : lt_bfloat16_from_float(x).bits;
+}
+
+static float widened(lt_Dtype d, uint16_t bits) {
+  return d == LT_float16 ? lt_half_to_float((lt_half){bits})
+                         : lt_bfloat16_to_float((lt_bfloat16){bits});
+}
+
+/* Compares the bits of dense and strided conversions of n elements with half.h. Every 50th number
+ * may be a NaN, or none. */
+static void conversions_of(lt_Dtype d, int64_t n, bool nan) {
+  const lt_Vectors *floats = lt_cpu_isa()->vectors[LT_float32];
+  static float x[MOST], back[MOST];
+  static uint16_t half[MOST * 2];
+  for (int64_t i = 0; i < n; i++) {
+    uint32_t bits = (uint32_t)next_random();
+    if (i % 3 == 0) bits &= next_random() % 2 ? 0xffff8000u : 0xfffff000u; /* ties */
+    if (i % 5 == 0) bits |= 0x7fffu;
+    memcpy(&x[i], &bits, sizeof bits);
+    if (isnan(x[i]) && !(nan && i % 50 == 7)) x[i] = random_float();
+    if (isnan(x[i]) && !nan) x[i] = INFINITY;
+  }
+  for (int64_t step = 1; step <= 2; step++) {
+    floats->store[d](n, half, 2 * step, x);
+    floats->load[d](n, back, half, 2 * step);
+    for (int64_t i = 0; i < n; i++) {
+      float wide = widened(d, half[i * step]);
+      if (half[i * step] == rounded(d, x[i]) && memcmp(&back[i], &wide, sizeof wide) == 0) continue;
+      check_report(__FILE__, __LINE__, "%s %d of %d: %a became %#x, then %a", lt_dtype_name(d),
+                   (int)i, (int)n, (double)x[i], half[i * step], (double)back[i]);
+    }
+  }
+}
+
+static void conversions(void) {
+  for (int round = 0; round < 20; round++) EACH_LENGTH(n) {
+      conversions_of(LT_bfloat16, (int64_t)n, round % 2);
+      conversions_of(LT_float16, (int64_t)n, round % 2);
     }
 }
 
@@ -400,6 +445,7 @@ int main(int count, char **arguments) {
   program = count > 0 ? arguments[0] : "";
   RUN(one_y);
   RUN(clamps);
+  RUN(conversions);
   RUN(powers);
   RUN(divisions);
   RUN(layouts_do_not_matter);

@@ -523,9 +523,12 @@ NEAR_FLOATS(double, near_float64)
  * many. */
 #ifdef LT_IS_FLOAT32
 #define LOADED_FIRST(name, n, out, in)                                                             \
-  (IS(name, "float16") ? lt_halves_to_floats(n, out, (const void *)(in)) : 0)
+  (IS(name, "float16")    ? lt_halves_to_floats(n, out, (const void *)(in))                        \
+   : IS(name, "bfloat16") ? lt_bfloats_to_floats(n, out, (const void *)(in))                       \
+                          : 0)
 #define STORED_FIRST(name, n, out, in)                                                             \
   (IS(name, "float16")                    ? lt_floats_to_halves(n, out, in)                        \
+   : IS(name, "bfloat16")                 ? lt_floats_to_bfloats(n, out, in)                       \
    : HAS_NEAR_FLOATS && IS(name, "int64") ? near_float32(n, (void *)(out), in)                     \
                                           : 0)
 #elif defined LT_IS_FLOAT
