@@ -45,7 +45,8 @@ static void run_rows(Folded f, const char *x, int64_t rows, int64_t n, char *out
     loops_of(f)->rows(x, rows, n, out);
     return;
   }
-  double some[SOME], both[2], state; /* room for any type */
+  _Alignas(64) double some[SOME];
+  double both[2], state; /* room for any type */
   size_t to = lt_dtype_size(f.f->to);
   int64_t room = (int64_t)(sizeof some / lt_dtype_size(f.f->from));
   int64_t together = n < room ? room / n : 1;
@@ -69,7 +70,8 @@ static void run_columns(Folded f, const char *x, int64_t n, int64_t stride, int6
     loops_of(f)->columns(x, n, stride, width, out);
     return;
   }
-  double some[SOME], both[2 * LT_FOLD_WIDTH], more[LT_FOLD_WIDTH];
+  _Alignas(64) double some[SOME];
+  double both[2 * LT_FOLD_WIDTH], more[LT_FOLD_WIDTH];
   size_t from = lt_dtype_size(f.f->from);
   int64_t together = (int64_t)(sizeof some / from) / width;
   for (int64_t i = 0, m; i < n; i += m) {
