@@ -331,6 +331,15 @@ static lt_VectorFn power_of(const lt_Loop *l, const Port *y, lt_Dtype compute) {
   return lt_cpu_power(compute, exponent);
 }
 
+/* Returns whether a clamp's bounds are floats that are the same for all elements. Then the loop of
+ * _hardtanh, which has them as scalar arguments, computes the same. */
+static bool clamps_to_numbers(const Plan *p, lt_Dtype compute) {
+  if (p->loop->op != LT_OP__clamp || !lt_dtype_is_float(compute)) return false;
+  for (int k = 2; k <= 3; k++)
+    if (!p->port[k].direct || p->port[k].place != CONSTANT) return false;
+  return true;
+}
+
 /* Returns true when operand k is dense in a loop of one dimension. */
 static bool is_dense(const lt_Loop *l, int k) {
   return l->operand[k].strides[0] == (int64_t)lt_dtype_size(l->operand[k].dtype);
@@ -372,7 +381,14 @@ static bool run_loop(const lt_Loop *l, lt_Dtype compute, bool gives_bool) {
   if (!p.fn && l->op != LT_OP_copy)
     return lt_fail("cannot run with dtype \"%s\" on the CPU: no kernel for it",
                    lt_dtype_name(compute));
-  lt_cpu_numbers(&p.numbers, compute, l->operand[0].dtype, &l->a, &l->b);
+  lt_Scalar a = l->a, b = l->b;
+  if (clamps_to_numbers(&p, compute)) {
+    p.fn = p.in->op[LT_OP__hardtanh];
+    p.inputs = 1;
+    a = lt_scalar_load(compute, l->operand[2].data);
+    b = lt_scalar_load(compute, l->operand[3].data);
+  }
+  lt_cpu_numbers(&p.numbers, compute, l->operand[0].dtype, &a, &b);
   const Port *y = &p.port[2];
   p.rows = l->shape[p.last] >= (p.port[0].place == LINEAR ? ROW_LIMIT : ROW_LIMIT_STRIDED);
   p.numbers.y_once = p.fn && p.inputs == 2 && y->direct &&

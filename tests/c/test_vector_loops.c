@@ -123,6 +123,36 @@ static void clamps(void) {
     }
 }
 
+/* Clamps a tensor to two numbers, which may be NaN. */
+static void clamps_to_numbers(void) {
+  static const lt_Dtype dtypes[] = {LT_float32, LT_float64, LT_float16, LT_bfloat16};
+  static const double bounds[] = {-1.5, 2, NAN, INFINITY, -INFINITY, -0.0, 0};
+  enum { BOUNDS = sizeof bounds / sizeof *bounds };
+  for (int c = 0; c < 4 * BOUNDS * BOUNDS; c++) {
+    lt_Dtype d = dtypes[c % 4];
+    double lo = bounds[c / 4 % BOUNDS], hi = bounds[c / 4 / BOUNDS];
+    size_t size = lt_dtype_size(d);
+    lt_Tensor *x = lt_empty(d, lt_cpu(), 1, (int64_t[]){MOST});
+    lt_Tensor *out = lt_empty(d, lt_cpu(), 1, (int64_t[]){MOST});
+    const char *in = lt_tensor_data(x), *result = lt_tensor_data(out);
+    fill_values(d, MOST, lt_tensor_data(x));
+    lt_Arg args[] = {lt_arg_tensor(x), lt_arg_scalar(lt_scalar_float(lo)),
+                     lt_arg_scalar(lt_scalar_float(hi))};
+    CHECK(lt_loop_run(LT_OP__clamp, out, lt_dtype_compute(d), 3, args, lt_scalar_int(0),
+                      lt_scalar_int(0)));
+    for (int i = 0; i < MOST; i++) {
+      double v = lt_scalar_to_double(lt_scalar_load(d, in + (size_t)i * size));
+      double y = lt_scalar_to_double(lt_scalar_load(d, result + (size_t)i * size));
+      double wanted = clamped(v, lo, hi);
+      if (memcmp(&y, &wanted, sizeof y) == 0 || (isnan(y) && isnan(wanted))) continue;
+      check_report(__FILE__, __LINE__, "clamp of %s: %g from %g to %g gave %g", lt_dtype_name(d), v,
+                   lo, hi, y);
+    }
+    lt_release(x);
+    lt_release(out);
+  }
+}
+
 /* ---- conversions ----------------------------------------------------------------------------- */
 
 static uint16_t rounded(lt_Dtype d, float x) {
@@ -445,6 +475,7 @@ int main(int count, char **arguments) {
   program = count > 0 ? arguments[0] : "";
   RUN(one_y);
   RUN(clamps);
+  RUN(clamps_to_numbers);
   RUN(conversions);
   RUN(powers);
   RUN(divisions);
