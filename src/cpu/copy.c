@@ -47,7 +47,7 @@ static void piece_offsets(const Pieces *p, const int64_t *at, int64_t *to, int64
 
 /* ---- the three methods ----------------------------------------------------------------------- */
 
-enum { STEP = 1 << 20 }; /* bytes of a dense copy's piece */
+enum { STEP = 1 << 16 }; /* bytes of a dense copy's piece */
 
 static void dense_pieces(const lt_Loop *l, int64_t bytes, int64_t first, int64_t last) {
   char *to = l->operand[0].data;
@@ -62,7 +62,7 @@ static void copy_dense(const lt_Loop *l, int64_t size) {
     memmove(l->operand[0].data, l->operand[1].data, (size_t)bytes);
     return;
   }
-  LT_IN_TEAM(lt_team(bytes / 4, bytes / STEP), (bytes + STEP - 1) / STEP,
+  LT_IN_TEAM(lt_team(bytes / 8, bytes / STEP), (bytes + STEP - 1) / STEP,
              dense_pieces(l, bytes, first, last));
 }
 
