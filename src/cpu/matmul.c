@@ -87,7 +87,7 @@ static int batch_team(const Product *p, int64_t batch) {
   double work = (double)p->m * (double)p->n * (double)p->k;
   int threads = lt_num_threads();
   if (batch < threads || batch < 2 || work > 4e6 || !lt_gemm_nests()) return 1;
-  double grains = work * (double)batch / (8 * LT_GRAIN);
+  double grains = work * (double)batch / (4 * LT_GRAIN);
   int team = grains < threads ? (int)grains > 1 ? (int)grains : 1 : threads;
   return lt_threads_start(team);
 }
