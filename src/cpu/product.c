@@ -1,20 +1,23 @@
 /* product.c: divides a matrix product into the panels that the loops of kernels/product.c compute.
  *
  * Each thread computes a block of c. Columns of b are read in place where they are dense and their
- * rows near to one another, else copied to dense panels, once; a is read in place where its rows
- * are dense.
+ * rows near to one another, else copied to dense panels, once; a is read in place unless its rows or
+ * columns are far apart.
  *
  * Invariant: a sum is divided by its length alone, so every element has the same bits for any
  * number of threads. */
 #include "product.h"
 #include "kernel_support.h"
+#include "moves.h"
 
 #include <omp.h>
 
 enum {
-  DEPTH = 384,  /* most terms of a sum at once: a panel of b is near the first cache */
+  DEPTH = 256,  /* most terms of a sum at once: a panel of b stays in the first cache */
   HEIGHT = 252, /* most rows of a at once, in whole tiles: they fit the second cache */
-  APART = 272,  /* elements between copied columns of a, so that they use all lines of a cache */
+  APART = 272,  /* elements between copied rows of a, so that they use all lines of a cache */
+  TILE = 32,    /* rows and columns of a that are transposed at once */
+  MANY = 512,   /* columns of c from which dense rows of a are copied */
   WIDTH = 1024, /* most columns of b that are copied at once */
   FAR = 2048 /* bytes between rows of b from which they are copied: they share lines of a cache */
 };
@@ -41,11 +44,16 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 /* Returns n rounded up to a multiple of `step`. */
 static int64_t rounded(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
 
-/* Copies m rows of a from row i on, and k columns from column p on, which are dense, to columns
- * that are APART elements apart. */
+/* Copies m rows of a from row i on, and k columns from column p on, to dense rows that are APART
+ * elements apart. */
 static void copy_a(const Product *g, int64_t i, int64_t m, int64_t p, int64_t k, char *to) {
-  for (int64_t q = 0; q < k; q++)
-    memcpy(to + q * APART * g->size, at(g, g->a, i, p + q), (size_t)(m * g->size));
+  int64_t size = g->size, step = APART * size;
+  for (int64_t r = 0; r < m && g->a.column == 1; r++)
+    memcpy(to + r * step, at(g, g->a, i + r, p), (size_t)(k * size));
+  for (int64_t r = 0; r < m && g->a.column != 1; r += TILE)
+    for (int64_t q = 0; q < k; q += TILE)
+      lt_mover(size)->tile(least(TILE, m - r), least(TILE, k - q), to + r * step + q * size, step,
+                           at(g, g->a, i + r, p + q), g->a.column * size);
 }
 
 /* Computes the panels of m rows from row i on, and of the columns j .. last - 1, with k terms of
@@ -69,7 +77,8 @@ static void run_panels(const Product *g, int64_t i, int64_t m, int64_t j, int64_
   if (g->copy_a) {
     copy_a(g, i, m, p, k, rows);
     a = rows;
-    panel.a_column = APART;
+    panel.a_row = APART;
+    panel.a_column = 1;
   }
   for (; j < last && !lt_stopped(); j += columns) {
     int64_t n = least(columns, last - j);
@@ -184,7 +193,8 @@ static bool run_column(Product *g) {
  * is needed. */
 static bool open_room(Product *g, int team, char **room) {
   g->packed = g->copy_b ? least(rounded(g->n, g->loops->columns), WIDTH) : 0;
-  g->each = rounded((g->packed + (g->copy_a ? APART : 0)) * g->depth * g->size, 64);
+  int64_t rows = g->copy_a ? HEIGHT * APART : 0;
+  g->each = rounded((g->packed * g->depth + rows) * g->size, 64);
   *room = g->each ? malloc((size_t)(team * g->each) + 64) : NULL;
   if (*room) g->room = *room + 64 - (uintptr_t)*room % 64;
   return g->each == 0 || *room;
@@ -198,7 +208,10 @@ static bool prepare(Product *g) {
   int64_t parts = (g->k + DEPTH - 1) / DEPTH;
   g->depth = (g->k + parts - 1) / parts;
   g->copy_b = (g->b.column != 1 && g->n > 1) || (g->b.row * g->size >= FAR && g->m >= 64);
-  g->copy_a = g->a.column != 1 && g->a.column * g->size >= FAR / 2 && g->n >= 64;
+  if (g->a.column == 1)
+    g->copy_a = g->n >= MANY && g->a.row * g->size >= 2 * FAR;
+  else
+    g->copy_a = g->n >= 64 && g->a.column * g->size >= FAR / 2;
   return true;
 }
 
