@@ -1,8 +1,8 @@
 /* product.c: divides a matrix product into the panels that the loops of kernels/product.c compute.
  *
  * Each thread computes a block of c. Columns of b are read in place where they are dense and their
- * rows near to one another, else copied to dense panels, once; a is read in place unless its rows or
- * columns are far apart.
+ * rows near to one another, else copied to dense panels, once; a is read in place unless its rows
+ * or columns are far apart.
  *
  * Invariant: a sum is divided by its length alone, so every element has the same bits for any
  * number of threads. */

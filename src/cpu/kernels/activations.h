@@ -23,8 +23,8 @@ LT_MATHS double lt_double(uint64_t bits) {
   return x;
 }
 
-/* Return a bound that is NaN, else x. The bits are chosen, since gcc would merge a choice of numbers
- * with the comparisons before it and find no maxima and minima among them. */
+/* Return a bound that is NaN, else x. The bits are chosen, since gcc would merge a choice of
+ * numbers with the comparisons before it and find no maxima and minima among them. */
 LT_MATHS float lt_m_nan_orf(float bound, float x) {
   uint32_t mask = bound != bound ? ~0u : 0;
   return lt_float((lt_bits(bound) & mask) | (lt_bits(x) & ~mask));
