@@ -173,10 +173,11 @@ static bool roll_flat(lt_Tensor *out, lt_Tensor *self, int64_t shift) {
   return ok;
 }
 
-/* Rolls one dim after the other, each into a new tensor; without dims, the flattened tensor. */
+/* Rolls one dim after the other, each into a new tensor; without dims, the flattened tensor. The dim
+ * of a 0-d tensor is none of its shape. */
 bool lt_cpu_roll(lt_Call *c) {
   lt_Tensor *self = lt_in(c, 0), *out = c->out[0], *x = lt_retain(self);
-  int dims = c->arg[2].count;
+  int dims = out->ndim ? c->arg[2].count : 0;
   if (out->numel == 0) {
     lt_release(x);
     return true;

@@ -59,6 +59,15 @@ describe("flip", function()
 end)
 
 describe("roll", function()
+  it("leaves a tensor of one element and no dims as it is", function()
+    for shift = -2, 2 do
+      assert.equal(7, lt.tensor(7):roll(shift, 1):item())
+      assert.equal(7, lt.tensor(7):roll({shift, 1}, {1, -1}):item())
+      assert.equal(7, lt.tensor(7):roll(shift):item())
+    end
+    assert.equal(7, lt.tensor(7):flip(1):item())
+  end)
+
   it("moves elements along a dim, and along the flattened tensor", function()
     each_matrix(function(x, values, n, m)
       for _, shift in ipairs{0, 1, -2, 40} do
