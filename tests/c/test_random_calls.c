@@ -347,6 +347,13 @@ static bool has_no_values(lt_OpId op) {
   return false;
 }
 
+/* Returns true for ops that are not compared with another device: composites choose them where
+ * there is a kernel, the CPU, with scales that are finite and sums that belong to the tensors. */
+static bool is_of_cpu(lt_OpId op) {
+  return strstr(lt_ops[op].name, "_attention") == lt_ops[op].name ||
+         strstr(lt_ops[op].name, "_cross_entropy") == lt_ops[op].name;
+}
+
 /* Returns the error without the op's name, since an internal op reports several names. */
 static const char *refusal(const char *text) {
   const char *colon = strstr(text, ": ");
@@ -423,7 +430,7 @@ static bool try_call(lt_OpId op, bool in_place, int *succeeded) {
   static Call call;
   static Outcome cpu, meta, on_device;
   const lt_Signature *g = lt_op_signature(op);
-  bool has_device = test_device().type != LT_DEVICE_cpu, kept_on_device = true,
+  bool has_device = test_device().type != LT_DEVICE_cpu && !is_of_cpu(op), kept_on_device = true,
        agree_on_device = true;
   uint64_t state[2];
   size_t mark = lt_scope_open();
