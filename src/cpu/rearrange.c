@@ -173,8 +173,8 @@ static bool roll_flat(lt_Tensor *out, lt_Tensor *self, int64_t shift) {
   return ok;
 }
 
-/* Rolls one dim after the other, each into a new tensor; without dims, the flattened tensor. The dim
- * of a 0-d tensor is none of its shape. */
+/* Rolls one dim after the other, each into a new tensor; without dims, the flattened tensor. A 0-d
+ * tensor has no size for its dim. */
 bool lt_cpu_roll(lt_Call *c) {
   lt_Tensor *self = lt_in(c, 0), *out = c->out[0], *x = lt_retain(self);
   int dims = out->ndim ? c->arg[2].count : 0;

@@ -270,8 +270,8 @@ static void edges_of_tiles(void) {
         Layout x = (Layout)(at % LAYOUTS), y = (Layout)(at / LAYOUTS % LAYOUTS);
         try_mm((lt_Dtype)d, x, y, -1, rows[i], depth[at % 6], columns[j]);
       }
-  static const int64_t large[][3] = {{3, 800, 33},   {260, 20, 40}, {5, 9, 1100},    {70, 769, 64},
-                                     {600, 40, 33},  {33, 40, 600}, {64, 30, 513},   {255, 385, 20},
+  static const int64_t large[][3] = {{3, 800, 33},   {260, 20, 40}, {5, 9, 1100},  {70, 769, 64},
+                                     {600, 40, 33},  {33, 40, 600}, {64, 30, 513}, {255, 385, 20},
                                      {513, 4, 1030}, {20, 64, 64},  {9, 1025, 515}};
   for (int s = 0; s < 11; s++)
     for (Layout x = DENSE; x < LAYOUTS; x++)
