@@ -381,11 +381,11 @@ static bool runs_loop(const lt_PlanBuilder *b, int call) {
   const lt_RecordedCall *c = &b->r->call[call];
   const lt_OpInfo *info = &lt_ops[c->op];
   int source[3];
-  bool integer = lt_dtype_category(c->compute) == LT_INTEGER;
   if (b->call[call].keeps_order || lt_plan_sources(b, call, source) < 0 || c->nout != 1)
     return false;
-  if (info->kind == LT_KIND_ELEMENTWISE && info->rule == LT_RULE_DIVIDE && integer) return false;
-  return !b->backend->kernels.elementwise_supported || info->kind != LT_KIND_ELEMENTWISE ||
+  if (info->kind != LT_KIND_ELEMENTWISE) return true; /* `compute` is of elementwise ops alone */
+  if (info->rule == LT_RULE_DIVIDE && lt_dtype_category(c->compute) == LT_INTEGER) return false;
+  return !b->backend->kernels.elementwise_supported ||
          b->backend->kernels.elementwise_supported(c->op, c->compute);
 }
 
