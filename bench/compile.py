@@ -3,14 +3,15 @@
 torch.compile (which requires g++), in turns. Prints microseconds (the least of the rounds),
 milliseconds of compilation, and the time of lt.compile over that of torch.compile.
 
-    python3 bench/compile.py [--only PATTERN] [--threads 2] [--rounds 5] [--lutra PROGRAM]
+    python3 bench/compile.py [--only PATTERN] [--threads 2] [--rounds 5] [--isa avx2]
+        [--lutra PROGRAM]
 """
 
-import argparse
 import re
 import time
 
-from pairs import Lutra, Torch
+import gpt
+from pairs import Lutra, Torch, least, open_torch, parser_of, restrict
 
 # (name, Lua that defines f and the call, Python that does)
 ROWS = []
@@ -90,26 +91,7 @@ def step():
     F.mse_loss(net(x), y).backward()
     opt.step()""" % (inputs, hidden, hidden, classes, batch, inputs, batch, classes))
 
-step("step of a GPT, 4 layers, width 128, batch 12 x 64", """
-local Block = nn.Module:extend "Block"
-function Block:init()
-  self.ln1 = nn.LayerNorm(128); self.ln2 = nn.LayerNorm(128)
-  self.qkv = nn.Linear(128, 384); self.proj = nn.Linear(128, 128)
-  self.up = nn.Linear(128, 512); self.down = nn.Linear(512, 128)
-end
-function Block:forward(h)
-  local B, T = h:size(1), h:size(2)
-  local p = self.qkv(self.ln1(h)):split(128, 3)
-  for i = 1, 3 do p[i] = p[i]:view(B, T, 4, 32):transpose(2, 3) end
-  local y = F.scaled_dot_product_attention(p[1], p[2], p[3], {is_causal = true})
-  h = h + self.proj(y:transpose(2, 3):reshape(B, T, 128))
-  return h + self.down(F.gelu(self.up(self.ln2(h))))
-end
-local tokens, places = nn.Embedding(65, 128), nn.Embedding(64, 128)
-local body = nn.Sequential(Block(), Block(), Block(), Block(), nn.LayerNorm(128),
-  nn.Linear(128, 65))
-local opt = optim.AdamW(nn.ModuleList{tokens, places, body}:parameters(), {lr = 0.001})
-local text, target, at = lt.randint(1, 65, {12, 64}), lt.randint(1, 65, {12, 64}), lt.arange(64)
+step("step of a GPT, 4 layers, width 128, batch 12 x 64", gpt.LUA + """
 local loss_of = wrap(function(text, target)
   local logits = body(tokens(text) + places(at))
   return F.cross_entropy(logits:view(-1, 65), target:view(-1))
@@ -117,24 +99,7 @@ end)
 local function step()
   local loss = loss_of(text, target)
   opt:zero_grad(); loss:backward(); opt:step()
-end""", """
-class Block(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.ln1, self.ln2 = nn.LayerNorm(128), nn.LayerNorm(128)
-        self.qkv, self.proj = nn.Linear(128, 384), nn.Linear(128, 128)
-        self.up, self.down = nn.Linear(128, 512), nn.Linear(512, 128)
-    def forward(self, h):
-        B, T = h.shape[:2]
-        q, k, v = (p.view(B, T, 4, 32).transpose(1, 2) for p in self.qkv(self.ln1(h)).split(128, 2))
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        h = h + self.proj(y.transpose(1, 2).reshape(B, T, 128))
-        return h + self.down(F.gelu(self.up(self.ln2(h))))
-tokens, places = nn.Embedding(65, 128), nn.Embedding(64, 128)
-body = nn.Sequential(Block(), Block(), Block(), Block(), nn.LayerNorm(128), nn.Linear(128, 65))
-opt = optim.AdamW(nn.ModuleList([tokens, places, body]).parameters(), lr=0.001)
-text, target = torch.randint(0, 65, (12, 64)), torch.randint(0, 65, (12, 64))
-at = torch.arange(64)
+end""", gpt.PYTHON + """
 def loss_of(text, target):
     logits = body(tokens(text) + places(at))
     return F.cross_entropy(logits.view(-1, 65), target.view(-1))
@@ -179,25 +144,17 @@ class TorchSide(Torch):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--only", default="")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--lutra", default="build/lutra")
-    options = parser.parse_args()
+    options = parser_of(5).parse_args()
+    restrict(options)
     sides = [LutraSide(options, "function(f) return f end"), LutraSide(options, "lt.compile")]
-    try:
-        sides += [TorchSide(options, False), TorchSide(options, True)]
-    except ImportError:
-        print("PyTorch is not installed: python3 -m pip install torch")
+    sides += open_torch(lambda: TorchSide(options, False), lambda: TorchSide(options, True))
     print("%d threads: microseconds of Lutra, lt.compile, PyTorch, torch.compile; milliseconds of "
           "compilation" % options.threads)
     for name, lua, python in ROWS:
         if not re.search(options.only, name):
             continue
         first = [side.start(lua if k < 2 else python) for k, side in enumerate(sides)]
-        best = [min(times) for times in zip(*([side.run(0.02) for side in sides]
-                                              for _ in range(options.rounds)))]
+        best = least(sides, options.rounds)
         made = [max(0, first[k] - first[k - 1]) * 1e3 for k in range(1, len(sides), 2)]
         ratio = "  %5.2f" % (best[1] / best[3]) if len(best) > 2 else ""
         print("%-52s %s  %s%s" % (name, " ".join("%10.2f" % (t * 1e6) for t in best),

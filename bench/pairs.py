@@ -81,8 +81,8 @@ AVX2 = {"LUTRA_CPU_CAPABILITY": "avx2", "LUTRA_OPENBLAS_CORETYPE": "Haswell",
         "ONEDNN_MAX_CPU_ISA": "AVX2"}
 
 
-def open_sides(options):
-    """Returns Lutra, and PyTorch where it is installed."""
+def restrict(options):
+    """Restricts the sides that are opened from now on to the instructions of the options."""
     os.environ.pop("OPENBLAS_CORETYPE", None)  # chosen for another program than these
     if options.isa == "avx2":
         if subprocess.run([options.lutra, "-e", ""], env={**os.environ, **AVX2}, check=False,
@@ -90,24 +90,31 @@ def open_sides(options):
             print("this CPU lacks AVX2: measuring without it", file=sys.stderr)
         else:
             os.environ.update(AVX2)
-    sides = [Lutra(options.lutra, options.threads)]
+
+
+def open_torch(*make):
+    """Returns the sides that these functions make; none without PyTorch."""
     try:
-        sides.append(Torch(options.threads))
+        return [f() for f in make]
     except ImportError:
         print("PyTorch is not installed: python3 -m pip install torch", file=sys.stderr)
-    return sides
+        return []
 
 
-def measure(sides, row, rounds):
+def least(sides, rounds):
     """Returns the least time of each side, which run in turns. Before each turn there is a pause, in
-    which the threads of the other side cease to spin."""
-    for side in sides:
-        side.prepare(row)
-
+    which the threads of the other sides cease to spin."""
     def turn(side):
         time.sleep(0.01)
         return side.run(0.02)
     return [min(times) for times in zip(*([turn(side) for side in sides] for _ in range(rounds)))]
+
+
+def measure(sides, row, rounds):
+    """Returns the least time of each side for a row."""
+    for side in sides:
+        side.prepare(row)
+    return least(sides, rounds)
 
 
 # ---- the limits of the machine ----------------------------------------------------------------
@@ -176,16 +183,24 @@ def summary(ratios):
     return lines + ["  %5.2f  %s" % pair for pair in reversed(slower)]
 
 
-def main():
+def parser_of(rounds):
+    """Returns a parser of the options that all comparisons have."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--only", default="", metavar="PATTERN")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=rounds)
     parser.add_argument("--lutra", default="build/lutra", metavar="PROGRAM")
     parser.add_argument("--isa", choices=["avx2"], help="restrict both to AVX2")
+    return parser
+
+
+def main():
+    parser = parser_of(7)
     parser.add_argument("file", nargs="?", help="receives the table, too")
     options = parser.parse_args()
-    table, sides, ratios = Table(options.file), open_sides(options), {}
+    restrict(options)
+    sides = [Lutra(options.lutra, options.threads)] + open_torch(lambda: Torch(options.threads))
+    table, ratios = Table(options.file), {}
     limits = Limits(sides, options.rounds) if any(r.moved or r.flops for r in ROWS) else None
     table.line("%s; %d threads; %s" % ("; ".join(side.name for side in sides), options.threads,
                                        datetime.date.today()))
