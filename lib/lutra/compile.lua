@@ -75,7 +75,7 @@ local function record(f, reached, arguments, graphs)
   local search = places.search(reached)
   local kept = places.keep(search)
   local device = device_of(arguments)
-  local recorder = core._record(device)
+  local recorder = core._recorder(device)
   local given = {}
   for i = 1, arguments.n do
     local x = arguments[i]

@@ -403,7 +403,10 @@ lt_Generator **lt_lua_to_generator(lua_State *L, int i);
 /* Adds functions to the table on top of the stack with the two common upvalues; each is entered
  * (lt_lua_enter) before it runs. The list must be static. */
 void lt_lua_setfuncs(lua_State *L, const luaL_Reg *functions);
-/* Does the same for functions on hot paths, which call lt_lua_enter themselves. */
+/* Opens a class of userdata with these methods, as lt_lua_setfuncs adds them. `gc` is a finalizer
+ * that does not enter the core, or NULL. */
+void lt_lua_open_class(lua_State *L, const char *name, const luaL_Reg *methods, lua_CFunction gc);
+/* Does what lt_lua_setfuncs does for functions on hot paths, which call lt_lua_enter themselves. */
 void lt_lua_set_fast(lua_State *L, const luaL_Reg *functions);
 /* Pushes one function as lt_lua_setfuncs registers it. The entry must be static. */
 void lt_lua_function(lua_State *L, const luaL_Reg *function);
@@ -459,6 +462,12 @@ struct lt_Program;
 void lt_lua_push_program(lua_State *L, const struct lt_Program *p);
 
 void lt_lua_open_kernel(lua_State *L, int functions, int methods);
+struct lt_Recorder;
+/* Returns the recorder at stack index 1, or raises an error. */
+struct lt_Recorder *lt_lua_recorder(lua_State *L);
+/* Adds methods to recorders; the list must be static. */
+void lt_lua_add_to_recorder(lua_State *L, const luaL_Reg *methods);
+void lt_lua_open_recorder(lua_State *L, int functions, int methods);
 void lt_lua_open_program(lua_State *L, int functions, int methods);
 void lt_lua_open_plan(lua_State *L, int functions, int methods);
 void lt_lua_open_workers(lua_State *L, int functions, int methods);

@@ -475,6 +475,18 @@ void lt_lua_setfuncs(lua_State *L, const luaL_Reg *functions) {
   }
 }
 
+void lt_lua_open_class(lua_State *L, const char *name, const luaL_Reg *methods, lua_CFunction gc) {
+  luaL_newmetatable(L, name);
+  lt_lua_setfuncs(L, methods);
+  if (gc) {
+    lua_pushcfunction(L, gc);
+    lua_setfield(L, -2, "__gc");
+  }
+  lua_pushvalue(L, -1);
+  lua_setfield(L, -2, "__index");
+  lua_pop(L, 1);
+}
+
 void lt_lua_set_fast(lua_State *L, const luaL_Reg *functions) {
   lua_pushvalue(L, lua_upvalueindex(LT_UP_STATE));
   lua_pushvalue(L, lua_upvalueindex(LT_UP_META));

@@ -129,6 +129,7 @@ static int open_parts(lua_State *L) {
   lt_lua_open_images(L, 1, 2);
   lt_lua_open_trace(L, 1, 2);
   lt_lua_open_kernel(L, 1, 2);
+  lt_lua_open_recorder(L, 1, 2);
   lt_lua_open_program(L, 1, 2);
   lt_lua_open_plan(L, 1, 2);
   lt_lua_open_workers(L, 1, 2);

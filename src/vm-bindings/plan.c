@@ -1,8 +1,6 @@
-/* plan.c: compiled functions: records of Lua functions, the plans that are made of them, and the
- * call that runs a plan, for lib/lutra/compile.
+/* plan.c: compiled functions: the plans that are made of records of Lua functions, and the call that
+ * runs a plan, for lib/lutra/compile.
  *
- *   r = _record(device)               starts to record a program on this device
- *   r:stand_in(x)                     the tensor that the program gets in place of its argument x
  *   r:plan(results, grad, compile)    ends the recording; the plan, or nil and the reason
  *   _plan_entry(plan, settings)       a plan with the kind of arguments that it is for
  *   _compiled(entries, miss)          the function that runs the entry which fits its arguments
@@ -21,60 +19,10 @@
 #include "plan.h"
 #include "bindings.h"
 
-#define RECORD "lutra.program_record"
-#define PLAN   "lutra.plan"
-#define ENTRY  "lutra.plan_entry"
+#define PLAN  "lutra.plan"
+#define ENTRY "lutra.plan_entry"
 
-/* ---- records --------------------------------------------------------------------------------- */
-
-static lt_Recorder *record_at(lua_State *L) {
-  lt_Recorder **r = luaL_checkudata(L, 1, RECORD);
-  if (!*r) luaL_error(L, "compile: cannot use the record: it was finalized");
-  return *r;
-}
-
-static int record_new(lua_State *L) {
-  lt_Device device;
-  if (!lt_device_parse(luaL_checkstring(L, 1), &device)) lt_lua_fail(L, "compile");
-  lt_Recorder **r = lua_newuserdatauv(L, sizeof *r, 0);
-  *r = NULL;
-  luaL_setmetatable(L, RECORD);
-  *r = lt_recorder_begin_for(device);
-  if (!*r) lt_lua_fail(L, "compile");
-  return 1;
-}
-
-static int record_stand_in(lua_State *L) {
-  lt_Recorder *r = record_at(L);
-  lt_Box *box = lt_lua_box(L);
-  lt_Tensor *t = lt_lua_check(L, 2, "compile", "argument");
-  lt_Tensor *stand_in = lt_recorder_stand_in(r, t, true);
-  if (!stand_in) lt_lua_fail(L, "compile");
-  box->tensor = lt_retain(stand_in);
-  return 1;
-}
-
-/* r:stop(): ends the recording */
-static int record_stop(lua_State *L) {
-  lt_Recorder **r = luaL_checkudata(L, 1, RECORD);
-  if (*r) lt_recorder_end(*r); /* a finalizer may call this after the record was finalized */
-  return 0;
-}
-
-/* r:reason(): why the record does not describe the program, or nil */
-static int record_reason(lua_State *L) {
-  const lt_Recorder *r = record_at(L);
-  if (!r->reason[0]) return 0;
-  lua_pushstring(L, r->reason);
-  return 1;
-}
-
-static int record_gc(lua_State *L) {
-  lt_Recorder **r = luaL_checkudata(L, 1, RECORD);
-  lt_recorder_free(*r);
-  *r = NULL;
-  return 0;
-}
+/* ---- plans of records ------------------------------------------------------------------------- */
 
 /* Calls the host's function that makes kernels. */
 typedef struct Compiler {
@@ -103,9 +51,9 @@ static lt_UserKernel *compile_kernel(void *context, const lt_ProgramLoop *loop, 
 
 /* r:plan(results, grad, compile or nil, graphs) -> the plan; nil and the reason. compile(program,
  * rank) returns a kernel or nil. */
-static int record_plan(lua_State *L) {
+static int recorder_plan(lua_State *L) {
   lua_settop(L, 5);
-  lt_Recorder *r = record_at(L);
+  lt_Recorder *r = lt_lua_recorder(L);
   bool grad = lua_toboolean(L, 3), graphs = lua_toboolean(L, 5);
   Compiler c = {.L = L, .function = 4, .device = r->device};
   lt_PlanCompiler compiler = {compile_kernel, &c};
@@ -514,36 +462,17 @@ static int is_recorded(lua_State *L) {
 }
 
 void lt_lua_open_plan(lua_State *L, int functions, int methods) {
-  static const luaL_Reg record[] = {{"stand_in", record_stand_in},
-                                    {"stop", record_stop},
-                                    {"reason", record_reason},
-                                    {"plan", record_plan},
-                                    {NULL, NULL}};
+  static const luaL_Reg recorder[] = {{"plan", recorder_plan}, {NULL, NULL}};
   static const luaL_Reg plan[] = {
       {"captured", plan_captured}, {"counts", plan_counts}, {NULL, NULL}};
   static const luaL_Reg entry[] = {{NULL, NULL}};
-  static const luaL_Reg module[] = {{"_record", record_new},
-                                    {"_plan_entry", entry_new},
-                                    {"_compiled", compiled_new},
-                                    {"_runs_plain", runs_plain},
-                                    {"_is_recorded", is_recorded},
-                                    {"_tensor_id", tensor_id},
-                                    {NULL, NULL}};
-  static const struct {
-    const char *name;
-    const luaL_Reg *functions;
-    lua_CFunction gc;
-  } classes[] = {{RECORD, record, record_gc}, {PLAN, plan, plan_gc}, {ENTRY, entry, entry_gc}};
+  static const luaL_Reg module[] = {{"_plan_entry", entry_new},  {"_compiled", compiled_new},
+                                    {"_runs_plain", runs_plain}, {"_is_recorded", is_recorded},
+                                    {"_tensor_id", tensor_id},   {NULL, NULL}};
   (void)methods;
-  for (int i = 0; i < 3; i++) {
-    luaL_newmetatable(L, classes[i].name);
-    lt_lua_setfuncs(L, classes[i].functions);
-    lua_pushcfunction(L, classes[i].gc); /* a finalizer does not enter the core */
-    lua_setfield(L, -2, "__gc");
-    lua_pushvalue(L, -1);
-    lua_setfield(L, -2, "__index");
-    lua_pop(L, 1);
-  }
+  lt_lua_add_to_recorder(L, recorder);
+  lt_lua_open_class(L, PLAN, plan, plan_gc);
+  lt_lua_open_class(L, ENTRY, entry, entry_gc);
   lua_pushvalue(L, functions);
   lt_lua_setfuncs(L, module);
   lua_pop(L, 1);

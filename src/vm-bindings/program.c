@@ -1,10 +1,6 @@
-/* program.c: recorded calls and elementwise programs for lib/lutra/elementwise, and the expressions
- * of ops.def with the vocabulary that they use, for the generation of source code from a program.
+/* program.c: elementwise programs for lib/lutra/elementwise, and the expressions of ops.def with the
+ * vocabulary that they use, for the generation of source code from a program.
  *
- *   r = _recorder()                     starts to record
- *   r:input(dtype, shape)               an input, a tensor of the recording device
- *   r:mark()                            how many calls there are so far
- *   r:stop()                            ends the recording
  *   r:program(strict, tensors)          the program that computes them; see lt_program_new
  *   p:describe()                        its inputs, outputs and steps
  *   p:run(tensors)                      its outputs; nil where an integer divisor is 0 */
@@ -14,67 +10,10 @@
 #include "trace.h"
 #include "mathx.h" /* embedded below; the include makes this file depend on it */
 
-#define RECORDER "lutra.call_recorder"
-#define PROGRAM  "lutra.elementwise_program"
-
-/* ---- recorders ------------------------------------------------------------------------------- */
-
-static int recorder_new(lua_State *L) {
-  lt_Recorder **r = lua_newuserdatauv(L, sizeof *r, 0);
-  *r = NULL;
-  luaL_setmetatable(L, RECORDER);
-  *r = lt_recorder_begin();
-  if (!*r) lt_lua_fail(L, "recorder");
-  return 1;
-}
-
-static lt_Recorder *recorder_at(lua_State *L) {
-  lt_Recorder **r = luaL_checkudata(L, 1, RECORDER);
-  if (!*r) luaL_error(L, "recorder: cannot use it: it was finalized");
-  return *r;
-}
-
-static int recorder_input(lua_State *L) {
-  lt_Recorder *r = recorder_at(L);
-  int64_t shape[LT_MAX_DIMS];
-  lt_Dtype dtype = lt_dtype_from_name(luaL_checkstring(L, 2));
-  if (dtype == LT_DTYPE_NONE) lt_lua_fail(L, "recorder");
-  luaL_checktype(L, 3, LUA_TTABLE);
-  int ndim = lt_lua_length(L, "recorder", "shape", 3);
-  if (ndim > LT_MAX_DIMS)
-    return luaL_error(L, "recorder: expected at most %d dimensions", LT_MAX_DIMS);
-  for (int i = 0; i < ndim; i++) {
-    lua_rawgeti(L, 3, i + 1);
-    shape[i] = luaL_checkinteger(L, -1);
-    lua_pop(L, 1);
-  }
-  lt_lua_enter(L, lt_lua_state(L));
-  lt_Box *box = lt_lua_box(L);
-  box->tensor = lt_recorder_input(r, dtype, ndim, shape);
-  if (!box->tensor) lt_lua_fail(L, "recorder");
-  return 1;
-}
-
-static int recorder_mark(lua_State *L) {
-  lua_pushinteger(L, recorder_at(L)->ncalls);
-  return 1;
-}
-
-static int recorder_stop(lua_State *L) {
-  lt_Recorder **r = luaL_checkudata(L, 1, RECORDER);
-  if (*r) lt_recorder_end(*r); /* a finalizer may call this after the recorder was finalized */
-  return 0;
-}
-
-static int recorder_gc(lua_State *L) {
-  lt_Recorder **r = luaL_checkudata(L, 1, RECORDER);
-  lt_recorder_free(*r);
-  *r = NULL;
-  return 0;
-}
+#define PROGRAM "lutra.elementwise_program"
 
 static int recorder_program(lua_State *L) {
-  lt_Recorder *r = recorder_at(L);
+  lt_Recorder *r = lt_lua_recorder(L);
   int strict = (int)luaL_checkinteger(L, 2), n;
   lt_Program **p = lua_newuserdatauv(L, sizeof *p, 0);
   int at = lua_gettop(L);
@@ -259,25 +198,13 @@ static int elementwise_texts(lua_State *L) {
 }
 
 void lt_lua_open_program(lua_State *L, int functions, int methods) {
-  static const luaL_Reg recorder[] = {{"input", recorder_input},
-                                      {"mark", recorder_mark},
-                                      {"stop", recorder_stop},
-                                      {"program", recorder_program},
-                                      {NULL, NULL}};
+  static const luaL_Reg recorder[] = {{"program", recorder_program}, {NULL, NULL}};
   static const luaL_Reg program[] = {
       {"describe", program_describe}, {"run", program_run}, {NULL, NULL}};
-  static const luaL_Reg module[] = {
-      {"_recorder", recorder_new}, {"_elementwise_texts", elementwise_texts}, {NULL, NULL}};
+  static const luaL_Reg module[] = {{"_elementwise_texts", elementwise_texts}, {NULL, NULL}};
   (void)methods;
-  for (int i = 0; i < 2; i++) {
-    luaL_newmetatable(L, i ? PROGRAM : RECORDER);
-    lt_lua_setfuncs(L, i ? program : recorder);
-    lua_pushcfunction(L, i ? program_gc : recorder_gc); /* a finalizer does not enter the core */
-    lua_setfield(L, -2, "__gc");
-    lua_pushvalue(L, -1);
-    lua_setfield(L, -2, "__index");
-    lua_pop(L, 1);
-  }
+  lt_lua_add_to_recorder(L, recorder);
+  lt_lua_open_class(L, PROGRAM, program, program_gc);
   lua_pushvalue(L, functions);
   lt_lua_setfuncs(L, module);
   lua_pop(L, 1);

@@ -439,14 +439,6 @@ static int links(lua_State *L) {
   return 1;
 }
 
-static void open_class(lua_State *L, const char *name, const luaL_Reg *members) {
-  luaL_newmetatable(L, name);
-  lt_lua_setfuncs(L, members);
-  lua_pushvalue(L, -1);
-  lua_setfield(L, -2, "__index");
-  lua_pop(L, 1);
-}
-
 void lt_lua_open_trace(lua_State *L, int functions, int methods) {
   static const luaL_Reg recorder[] = {{"stop", recorder_stop},
                                       {"count", recorder_count},
@@ -461,8 +453,8 @@ void lt_lua_open_trace(lua_State *L, int functions, int methods) {
                                     {"devices", devices}, {"links", links},   {NULL, NULL}};
   lua_pushvalue(L, methods);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &lt_lua_methods_key);
-  open_class(L, RECORDER, recorder);
-  open_class(L, REGION, regions);
+  lt_lua_open_class(L, RECORDER, recorder, NULL);
+  lt_lua_open_class(L, REGION, regions, NULL);
   lua_newtable(L);
   lt_lua_setfuncs(L, module);
   lt_lua_add_guard(L);
