@@ -66,10 +66,7 @@
         LANES x0 = load(x + i);                                                                    \
         LT_JOIN_LIFTED(s0, x0, join, lift)                                                         \
       }                                                                                            \
-      LT_JOIN_LANES(s0, s1, join)                                                                  \
-      LT_JOIN_LANES(s2, s3, join)                                                                  \
-      LT_JOIN_LANES(s0, s2, join)                                                                  \
-      LANES_JOIN(a, join, s0);                                                                     \
+      LT_JOIN_FOUR(a, join)                                                                        \
     }                                                                                              \
     for (; i < n; i++) a = join_one(a, one((T)x[i]));                                              \
     return a;                                                                                      \

@@ -160,6 +160,33 @@ LT_LANES D8 D8_ALL(double e) {
 #define LT_JOIN_LIFTED(s, x, join, lift)     EACH_PART(LT_JOIN_LIFTED_, s, x, join, lift)
 #define LT_JOIN_LIFTED_(k, s, x, join, lift) (s).part[k] = join((s).part[k], lift((x).part[k]));
 
+/* A statement: the number a = the join of the lanes s0 to s3. */
+#define LT_JOIN_FOUR(a, join)                                                                      \
+  LT_JOIN_LANES(s0, s1, join)                                                                      \
+  LT_JOIN_LANES(s2, s3, join)                                                                      \
+  LT_JOIN_LANES(s0, s2, join)                                                                      \
+  LANES_JOIN(a, join, s0);
+
+/* A statement: the number a = the join of x[0..i) in four accumulators that begin as `start`, where
+ * i becomes the largest multiple of LANES_N up to n. */
+#define LT_FOLD_LANES(a, i, x, n, start, load, join)                                               \
+  {                                                                                                \
+    LANES s0 = (start), s1 = s0, s2 = s0, s3 = s0;                                                 \
+    for (i = 0; i + 4 * LANES_N <= n; i += 4 * LANES_N) {                                          \
+      LANES x0 = load(x + i), x1 = load(x + i + LANES_N), x2 = load(x + i + 2 * LANES_N),          \
+            x3 = load(x + i + 3 * LANES_N);                                                        \
+      LT_JOIN_LANES(s0, x0, join)                                                                  \
+      LT_JOIN_LANES(s1, x1, join)                                                                  \
+      LT_JOIN_LANES(s2, x2, join)                                                                  \
+      LT_JOIN_LANES(s3, x3, join)                                                                  \
+    }                                                                                              \
+    for (; i + LANES_N <= n; i += LANES_N) {                                                       \
+      LANES x0 = load(x + i);                                                                      \
+      LT_JOIN_LANES(s0, x0, join)                                                                  \
+    }                                                                                              \
+    LT_JOIN_FOUR(a, join)                                                                          \
+  }
+
 #define LT_AT(v, k, n)   (v)[(k) % (n)]
 #define LT_PAIR(v, k, n) LT_AT(v, k, n), LT_AT(v, k + 1, n)
 #define LT_FOUR(v, k, n) LT_PAIR(v, k, n), LT_PAIR(v, k + 2, n)

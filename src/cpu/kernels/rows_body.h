@@ -28,10 +28,7 @@
       EACH_PART(ADD_PART, s0, XV, i)                                                               \
     }                                                                                              \
     for (; i < n; i++) rest += X1(i);                                                              \
-    LT_JOIN_LANES(s0, s1, PLUS)                                                                    \
-    LT_JOIN_LANES(s2, s3, PLUS)                                                                    \
-    LT_JOIN_LANES(s0, s2, PLUS)                                                                    \
-    LANES_JOIN(all_, PLUS, s0);                                                                    \
+    LT_JOIN_FOUR(all_, PLUS)                                                                       \
     result = all_ + rest;                                                                          \
   } while (0)
 #define ADD_PART(k, s, XV, i) s.part[k] += XV((i) + (k)*V_N);
@@ -73,25 +70,7 @@ STATIC(T) FN(squares)(const T *x, T mean, int64_t n) {
 STATIC(T) FN(peak)(const T *x, int64_t n) {
   T a = x[0];
   int64_t i = 0;
-  if (n >= LANES_N) {
-    LANES s0 = LOAD(x), s1 = s0, s2 = s0, s3 = s0;
-    for (; i + 4 * LANES_N <= n; i += 4 * LANES_N) {
-      LANES x0 = LOAD(x + i), x1 = LOAD(x + i + LANES_N), x2 = LOAD(x + i + 2 * LANES_N),
-            x3 = LOAD(x + i + 3 * LANES_N);
-      LT_JOIN_LANES(s0, x0, V_PEAK)
-      LT_JOIN_LANES(s1, x1, V_PEAK)
-      LT_JOIN_LANES(s2, x2, V_PEAK)
-      LT_JOIN_LANES(s3, x3, V_PEAK)
-    }
-    for (; i + LANES_N <= n; i += LANES_N) {
-      LANES x0 = LOAD(x + i);
-      LT_JOIN_LANES(s0, x0, V_PEAK)
-    }
-    LT_JOIN_LANES(s0, s1, V_PEAK)
-    LT_JOIN_LANES(s2, s3, V_PEAK)
-    LT_JOIN_LANES(s0, s2, V_PEAK)
-    LANES_JOIN(a, V_PEAK, s0);
-  }
+  if (n >= LANES_N) LT_FOLD_LANES(a, i, x, n, LOAD(x), LOAD, V_PEAK)
   for (; i < n; i++) a = x[i] > a ? x[i] : a;
   return a;
 }

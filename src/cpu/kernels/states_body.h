@@ -33,25 +33,8 @@
   static T NAMED(pivot, name)(const FROM *x, int64_t n) {                                          \
     T a = (T)(identity);                                                                           \
     int64_t i = 0;                                                                                 \
-    if (n >= LANES_N) {                                                                            \
-      LANES s0 = LANES_ALL((T)(identity)), s1 = s0, s2 = s0, s3 = s0;                              \
-      for (; i + 4 * LANES_N <= n; i += 4 * LANES_N) {                                             \
-        LANES x0 = OPEN(x + i), x1 = OPEN(x + i + LANES_N), x2 = OPEN(x + i + 2 * LANES_N),        \
-              x3 = OPEN(x + i + 3 * LANES_N);                                                      \
-        LT_JOIN_LANES(s0, x0, OF_VECTORS(merge, name))                                             \
-        LT_JOIN_LANES(s1, x1, OF_VECTORS(merge, name))                                             \
-        LT_JOIN_LANES(s2, x2, OF_VECTORS(merge, name))                                             \
-        LT_JOIN_LANES(s3, x3, OF_VECTORS(merge, name))                                             \
-      }                                                                                            \
-      for (; i + LANES_N <= n; i += LANES_N) {                                                     \
-        LANES x0 = OPEN(x + i);                                                                    \
-        LT_JOIN_LANES(s0, x0, OF_VECTORS(merge, name))                                             \
-      }                                                                                            \
-      LT_JOIN_LANES(s0, s1, OF_VECTORS(merge, name))                                               \
-      LT_JOIN_LANES(s2, s3, OF_VECTORS(merge, name))                                               \
-      LT_JOIN_LANES(s0, s2, OF_VECTORS(merge, name))                                               \
-      LANES_JOIN(a, OF_VECTORS(merge, name), s0);                                                  \
-    }                                                                                              \
+    if (n >= LANES_N)                                                                              \
+      LT_FOLD_LANES(a, i, x, n, LANES_ALL((T)(identity)), OPEN, OF_VECTORS(merge, name))           \
     for (; i < n; i++) a = NAMED(merge, name)(a, (T)x[i]);                                         \
     return a;                                                                                      \
   }                                                                                                \
@@ -247,25 +230,7 @@
 static T NAMED(sum, of)(const T *x, int64_t n) {
   T a = 0;
   int64_t i = 0;
-  if (n >= LANES_N) {
-    LANES s0 = LANES_ALL(0), s1 = s0, s2 = s0, s3 = s0;
-    for (; i + 4 * LANES_N <= n; i += 4 * LANES_N) {
-      LANES x0 = LOAD(x + i), x1 = LOAD(x + i + LANES_N), x2 = LOAD(x + i + 2 * LANES_N),
-            x3 = LOAD(x + i + 3 * LANES_N);
-      LT_JOIN_LANES(s0, x0, PLUS)
-      LT_JOIN_LANES(s1, x1, PLUS)
-      LT_JOIN_LANES(s2, x2, PLUS)
-      LT_JOIN_LANES(s3, x3, PLUS)
-    }
-    for (; i + LANES_N <= n; i += LANES_N) {
-      LANES x0 = LOAD(x + i);
-      LT_JOIN_LANES(s0, x0, PLUS)
-    }
-    LT_JOIN_LANES(s0, s1, PLUS)
-    LT_JOIN_LANES(s2, s3, PLUS)
-    LT_JOIN_LANES(s0, s2, PLUS)
-    LANES_JOIN(a, PLUS, s0);
-  }
+  if (n >= LANES_N) LT_FOLD_LANES(a, i, x, n, LANES_ALL(0), LOAD, PLUS)
   for (; i < n; i++) a += x[i];
   return a;
 }
