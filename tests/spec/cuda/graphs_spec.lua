@@ -564,10 +564,7 @@ describe("a capture", function()
   end)
 end)
 
-local it = devices.emulated_it(_ENV)
-if os.getenv "LUTRA_TEST_GPU" then
-  it = function(title) pending(title .. ": only emulated devices fail when asked to") end
-end
+local it = devices.faulty_it(_ENV)
 
 -- Trains with a graph in a process of its own, whatever fails; returns its number of captures that
 -- succeeded, its last loss and its errors.

@@ -6,10 +6,7 @@
 local devices = require "device_support"
 if devices.elsewhere("mps/mps_faults", _ENV, {emulate = {"mps"}}) then return end
 
-local it = devices.emulated_it(_ENV)
-if os.getenv "LUTRA_TEST_GPU" then
-  it = function(title) pending(title .. ": only emulated devices fail when asked to") end
-end
+local it = devices.faulty_it(_ENV)
 
 -- Trains for a few steps, whatever happens in one of them.
 local TRAINING = [[

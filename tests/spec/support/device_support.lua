@@ -57,6 +57,15 @@ function support.emulated_it(busted, devices)
   end
 end
 
+--- The same for tests that make calls of the device's driver fail: with a GPU (LUTRA_TEST_GPU) they
+-- are skipped.
+function support.faulty_it(busted, devices)
+  if not os.getenv "LUTRA_TEST_GPU" then return support.emulated_it(busted, devices) end
+  return function(title)
+    busted.pending(title .. ": only emulated devices fail when asked to")
+  end
+end
+
 --- Compiles a kernel's source with NVIDIA's NVRTC: {status, out, err}; or nil, and why it cannot.
 function support.nvrtc(source, name)
   local compiler = program.program:gsub("[^/]*$", "tests/test_nvrtc")
