@@ -9,7 +9,7 @@
 #include "float_meanings.h"
 #include "half.h"
 #include "device_under_test.h"
-#include "cpu/vector.h"
+#include "instruction_sets.h"
 
 #include <stdlib.h>
 
@@ -645,15 +645,7 @@ static void too_large_allocations_are_refused(void) {
 static const char *program;
 static void other_instruction_sets(void) {
   if (test_device().type != LT_DEVICE_cpu) return;
-  static const char *const names[] = {"avx512", "avx2", "base"};
-  int own = 0;
-  while (own < 2 && strcmp(names[own], lt_cpu_isa()->name) != 0) own++;
-  if (own == 2) SKIP("the CPU has one instruction set");
-  for (int i = own + 1; i < 3; i++) {
-    char command[600];
-    snprintf(command, sizeof command, "LUTRA_CPU_CAPABILITY=%s '%s' >/dev/null", names[i], program);
-    CHECK_INT(system(command), 0);
-  }
+  check_other_instruction_sets(program, ">/dev/null");
 }
 
 int main(int count, char **arguments) {

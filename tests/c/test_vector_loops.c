@@ -7,6 +7,7 @@
 
 #include "core.h"
 #include "cpu/vector.h"
+#include "instruction_sets.h"
 #include "half.h"
 #include "kernel.h"
 #include "opids.h"
@@ -459,17 +460,7 @@ static void threads_do_not_matter(void) {
 
 /* Runs this program again, with fewer instructions than the CPU has. */
 static const char *program;
-static void other_instruction_sets(void) {
-  static const char *const names[] = {"avx512", "avx2", "base"};
-  int own = 0;
-  while (own < 2 && strcmp(names[own], lt_cpu_isa()->name) != 0) own++;
-  if (own == 2) SKIP("the CPU has one instruction set");
-  for (int i = own + 1; i < 3; i++) {
-    char command[600];
-    snprintf(command, sizeof command, "LUTRA_CPU_CAPABILITY=%s '%s' >/dev/null", names[i], program);
-    CHECK_INT(system(command), 0);
-  }
-}
+static void other_instruction_sets(void) { check_other_instruction_sets(program, ">/dev/null"); }
 
 int main(int count, char **arguments) {
   program = count > 0 ? arguments[0] : "";
