@@ -264,6 +264,17 @@ static bool fits_tensor(const Argument *a, lt_Tensor *t) {
 }
 
 /* Returns whether the arguments, at 2, 3, ..., n + 1, fit the entry at `entry`. */
+/* Returns whether two values are the same; numbers: of the same type, with the same bits, as -0.0
+ * and 0.0 have other results. */
+static bool is_same(lua_State *L, int i, int j) {
+  if (lua_type(L, i) != LUA_TNUMBER || lua_type(L, j) != LUA_TNUMBER) return lua_rawequal(L, i, j);
+  bool integer = lua_isinteger(L, i);
+  if (integer != lua_isinteger(L, j)) return false;
+  if (integer) return lua_tointeger(L, i) == lua_tointeger(L, j);
+  lua_Number x = lua_tonumber(L, i), y = lua_tonumber(L, j);
+  return memcmp(&x, &y, sizeof x) == 0;
+}
+
 static bool fits(lua_State *L, const Entry *e, int entry, int n) {
   if (n != e->nargs || e->grad != lt_grad_enabled() || e->inference != lt_inference_enabled() ||
       e->dtype != lt_dtype_default())
@@ -279,7 +290,7 @@ static bool fits(lua_State *L, const Entry *e, int entry, int n) {
     if (t) return false;
     lua_getiuservalue(L, entry, ARGUMENTS);
     lua_rawgeti(L, -1, i + 1);
-    bool same = lua_rawequal(L, -1, i + 2) && lua_isinteger(L, -1) == lua_isinteger(L, i + 2);
+    bool same = is_same(L, -1, i + 2);
     lua_pop(L, 2);
     if (!same) return false;
   }
@@ -314,7 +325,7 @@ static bool guards_hold(lua_State *L, const Entry *e, int entry) {
     lua_rawgeti(L, list, 3 * i + 2);
     push_place(L);
     lua_rawgeti(L, list, 3 * i + 3);
-    hold = lua_rawequal(L, -1, -2);
+    hold = is_same(L, -1, -2);
     lua_pop(L, 2);
   }
   lua_settop(L, list - 1);
