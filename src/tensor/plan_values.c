@@ -138,7 +138,7 @@ static void note_number(lt_PlanBuilder *b, int call) {
               lt_plan_sources(b, call, source) == 1)) {
     int at = info_of(b, call)->kind == LT_KIND_VIEW ? 0 : source[0];
     if (c->arg[at].kind != LT_ARG_TENSOR) return;
-    out->number = b->value[c->arg[at].i].number;
+    out->number = b->value[c->arg[at].i].number && !lt_buffer_of(b, c->arg[at].i)->written;
     out->as = b->value[c->arg[at].i].as;
   }
   if (out->number) out->number = convert_number(&out->as, b->r->value[c->out[0]].tensor->dtype);
@@ -306,7 +306,10 @@ bool lt_plan_values(lt_PlanBuilder *b) {
   if (ok) add_given(b);
   for (int i = 0; ok && i < b->r->ncalls; i++) ok = add_call(b, i, uniform);
   free(uniform);
-  return ok && merge_equal(b);
+  if (!ok) return false;
+  for (int v = 0; v < b->r->nvalues; v++)
+    if (lt_buffer_of(b, v)->written) b->value[v].number = false; /* or no longer, after a write */
+  return merge_equal(b);
 }
 
 /* ---- what the results need ------------------------------------------------------------------- */

@@ -138,6 +138,11 @@ describe("lt.compile", function()
     end, x)
     check(function(a) local z = lt.empty(5, 6); z:copy_(a):fill_diagonal_(3); return z end, x)
   end)
+    check(function(a)
+      local z = lt.full_like(a, 3):double()
+      z[2] = 5
+      return a + z, z:float() * 2
+    end, x)
 
   it("returns arguments, captured tensors and shared results as they are", function()
     local x, w = rand(3), rand(2)
