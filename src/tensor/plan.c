@@ -214,7 +214,7 @@ static bool give_slots(lt_PlanBuilder *b, const Gradients *g) {
   return true;
 }
 
-/* Returns the value whose memory an out, of another storage in the record, already has. */
+/* Returns true when an out before i, of another storage in the record, has the same memory. */
 static bool has_memory(const lt_PlanBuilder *b, const lt_PlanOut *out, int i) {
   for (int k = 0; k < i; k++)
     if (out[k].value >= 0 && !out[k].copied &&
@@ -231,14 +231,15 @@ static bool place_out(lt_PlanBuilder *b, lt_PlanOut *out, int i, lt_Tensor *t, i
   const lt_Tensor *geometry = b->r->value[o->value].tensor;
   bool stand_in = is_stand_in(b->r, t) || !lt_device_equal(lt_tensor_device(t), lt_recording());
   bool gradient = part == LT_BACKWARD;
+  bool made = b->r->value[b->value[o->value].root].made; /* each call creates it anew */
   o->offset = geometry->offset * (int64_t)lt_dtype_size(geometry->dtype);
   o->slot = -1;
   if (buffer->external) {
     bool whole = lt_shape_equal(geometry->ndim, geometry->shape, t->ndim, t->shape) &&
                  b->r->value[o->value].kind == LT_VALUE_INPUT && !b->r->value[o->value].source;
-    o->given = gradient ? whole : stand_in;
+    o->given = gradient ? whole : stand_in && !made;
     o->slot = buffer->slot;
-    o->copied = gradient && !whole;
+    o->copied = gradient ? !whole : made;
     if (!gradient && !stand_in && o->grad)
       return lt_error_set("a result that requires grad is a view of an argument");
   } else if (gradient ? buffer->made_by < b->mark || buffer->result || has_memory(b, out, i)

@@ -106,9 +106,10 @@ static bool write_argument(lt_PlanBuilder *b, const lt_Arg *a) {
   for (int i = 0; i < n; i++) {
     int64_t v = a->kind == LT_ARG_TENSOR ? a->i : a->ints[i];
     if (v < 0) continue;
-    lt_ValueKind kind = b->r->value[b->value[v].root].kind;
-    if (kind == LT_VALUE_INPUT) return lt_error_set("it changes an argument in place");
-    if (kind == LT_VALUE_CONSTANT) return lt_error_set("it changes a number in place");
+    const lt_RecordedValue *root = &b->r->value[b->value[v].root];
+    if (root->kind == LT_VALUE_INPUT) return lt_error_set("it changes an argument in place");
+    if (root->kind == LT_VALUE_CONSTANT || root->made)
+      return lt_error_set("it changes a number in place");
     lt_buffer_of(b, v)->written = true;
   }
   return true;

@@ -226,6 +226,35 @@ describe("lt.compile", function()
   end)
 
   it("draws the numbers that plain calls draw", function()
+  it("distinguishes numbers of the same value", function()
+    local x, n = rand(3), lt.arange(3)
+    local c = lt.compile(function(a, k) return a / k end)
+    for _, k in ipairs {0.0, -0.0, 2, 2.0, 0 / 0, 0 / 0} do same(x / k, c(x, k)) end
+    assert.equal(5, #c:plans())
+    local k = 2
+    local d = lt.compile(function(a) return a * k end)
+    for _, value in ipairs {2, 2.0, 2} do
+      k = value
+      same(n * k, d(n))
+    end
+    assert.equal(2, #d:plans())
+    k = 0 / 0
+    for _ = 1, 3 do same(n * k, d(n)) end
+    assert.equal(3, #d:plans())
+  end)
+
+  it("creates tensors of a number at each call", function()
+    local x = rand(3)
+    local c = lt.compile(function(a) local s = lt.tensor(2.0); return a * s, s, s:view(1) end)
+    for _ = 1, 3 do
+      local y, s, v = c(x)
+      same(x * 2, y)
+      s:add_(1)
+      v:add_(1)
+    end
+    assert.is_nil(c:reason())
+  end)
+
     local f = function(a) return F.dropout(a, 0.5) + lt.rand(4) * lt.randn(4) end
     local c, x = lt.compile(f), rand(4)
     c(x)
