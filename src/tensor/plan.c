@@ -315,6 +315,20 @@ static void mark_kept(lt_Plan *p) {
   }
 }
 
+/* Fails when a tensor that the program writes shares memory with another one that it reads. */
+static bool check_written(const lt_Recorder *r, const lt_Plan *p) {
+  for (int i = 0; i < p->ncaptured; i++) {
+    if (!p->wrote[i]) continue;
+    for (int v = 0; v < r->nvalues; v++) {
+      const lt_RecordedValue *value = &r->value[v];
+      bool own = value->kind == LT_VALUE_CAPTURED && value->source == p->captured[i];
+      if (value->source && !own && value->source->storage == p->captured[i]->storage)
+        return lt_error_set("it changes a tensor in place that shares memory with another one");
+    }
+  }
+  return true;
+}
+
 /* Builds the plan; b->value, b->call and b->buffer have been allocated. */
 static bool build(lt_PlanBuilder *b, lt_Recorder *r, int nout, lt_Tensor *const *out,
                   const Gradients *g) {
@@ -322,7 +336,7 @@ static bool build(lt_PlanBuilder *b, lt_Recorder *r, int nout, lt_Tensor *const 
   int n = 0, *needed = calloc((size_t)(nout + g->nwanted) + 1, sizeof *needed);
   if (!needed) return lt_fail_memory();
   bool ok = make_slots(b, g, nout + g->nwanted) && lt_plan_values(b) && give_slots(b, g) &&
-            make_outs(b, r, nout, out, g);
+            check_written(r, p) && make_outs(b, r, nout, out, g);
   for (int i = 0; ok && i < nout; i++) needed[n++] = p->out[i].value;
   for (int i = 0; ok && i < g->nwanted; i++) needed[n++] = p->gradient[i].value;
   if (ok) lt_plan_need(b, needed, n);
