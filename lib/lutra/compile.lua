@@ -35,27 +35,12 @@ end
 -- Returns the list of tensors in the results of f, and a function that returns these results for
 -- another list of tensors: nil when they are the list itself.
 local function split_results(results)
-  local flat = {}
-  local plain = true
-  for i = 2, results.n do
-    local value = results[i]
-    plain = plain and core.is_tensor(value)
-    tree.map(value, function(t)
-      flat[#flat + 1] = t
-      return t
-    end)
-  end
-  if plain then return flat, nil end
-  return flat, function(...)
-    local list, at = {...}, 0
-    local out = {}
-    for i = 2, results.n do
-      out[i - 1] = tree.map(results[i], function()
-        at = at + 1
-        return list[at]
-      end)
-    end
-    return table.unpack(out, 1, results.n - 1)
+  local n = results.n - 1
+  local values, plain = table.move(results, 2, results.n, 1, {}), true
+  for i = 1, n do plain = plain and core.is_tensor(values[i]) end
+  if plain then return values, nil end
+  return tree.leaves(values), function(...)
+    return table.unpack(tree.fill(values, {...}), 1, n)
   end
 end
 
@@ -94,12 +79,6 @@ local function record(f, reached, arguments, graphs)
       or (type(message) == "string" and message or "it raises an error")
   end
   local list, build = split_results(results)
-  for _, value in ipairs(list) do
-    if not core.is_tensor(value) then
-      recorder:stop()
-      return nil, "it returns a value that is no tensor"
-    end
-  end
   local plan, message = recorder:plan(list, core.is_grad_enabled(), compiler_for(device),
     graphs)
   recorder:stop()
@@ -111,6 +90,16 @@ local function record(f, reached, arguments, graphs)
 end
 
 -- Calls -------------------------------------------------------------------------------------
+
+-- Returns the arguments as a string.
+local function describe(arguments)
+  local words = {}
+  for i = 1, arguments.n do
+    local x = arguments[i]
+    words[i] = core.is_tensor(x) and ("%s %s"):format(x.dtype, tostring(x.shape)) or args.show(x)
+  end
+  return "(" .. table.concat(words, ", ") .. ")"
+end
 
 -- Adds the plan for these arguments, or the note that there is none, and returns the entry's
 -- reason.
@@ -128,18 +117,8 @@ local function add_entry(self, arguments)
   return reason, function()
     table.insert(self.entries, 1, entry)
     table.insert(self.notes, 1,
-      {plan = plan, reason = reason, arguments = self.describe(arguments)})
+      {plan = plan, reason = reason, arguments = describe(arguments)})
   end
-end
-
--- Returns the arguments as a string.
-local function describe(arguments)
-  local words = {}
-  for i = 1, arguments.n do
-    local x = arguments[i]
-    words[i] = core.is_tensor(x) and ("%s %s"):format(x.dtype, tostring(x.shape)) or args.show(x)
-  end
-  return "(" .. table.concat(words, ", ") .. ")"
 end
 
 local function has_node(arguments)
@@ -239,8 +218,7 @@ end
 -- Returns the state of a compiled function. `reached`: the function or module whose variables hold
 -- the tensors that f uses.
 function make(f, reached, options)
-  local self = {f = f, reached = reached, options = options, entries = {}, notes = {},
-    describe = describe}
+  local self = {f = f, reached = reached, options = options, entries = {}, notes = {}}
   self.call = core._compiled(self.entries, function(_, ...) return miss(self, ...) end)
   return self
 end
