@@ -19,12 +19,13 @@ local places = require "lutra.compile.places"
 local tree = require "lutra.internal.tree"
 
 local MOST_PLANS = 16
+local STORES = "it stores a tensor in a variable or a table"
 
 local Compiled = {}
 
 -- Recording --------------------------------------------------------------------------------
 
--- Returns the device of the first tensor among the arguments and what f reaches.
+-- Returns the device of the first tensor among the arguments, or else the default device.
 local function device_of(arguments)
   for i = 1, arguments.n do
     if core.is_tensor(arguments[i]) then return arguments[i].device end
@@ -54,34 +55,37 @@ local function compiler_for(device)
   end
 end
 
+-- Calls f with stand-ins of the arguments. Returns a packed table, as pcall does.
+local function call_recorded(recorder, f, arguments)
+  return table.pack(pcall(function()
+    local given = {}
+    for i = 1, arguments.n do
+      local x = arguments[i]
+      given[i] = core.is_tensor(x) and recorder:stand_in(x) or x
+    end
+    return f(table.unpack(given, 1, arguments.n))
+  end))
+end
+
 -- Records f on stand-ins of the arguments. Returns the plan, its places and guards, and the
 -- function that builds the results; nil and the reason when there is no plan.
 local function record(f, reached, arguments, graphs)
   local search = places.search(reached)
   local kept = places.keep(search)
   local device = device_of(arguments)
-  local recorder = core._recorder(device)
-  local given = {}
-  for i = 1, arguments.n do
-    local x = arguments[i]
-    given[i] = core.is_tensor(x) and recorder:stand_in(x) or x
-  end
-  local results = table.pack(pcall(f, table.unpack(given, 1, arguments.n)))
+  local recorder <close> = core._recorder(device)
+  local results = call_recorded(recorder, f, arguments)
   local reason = recorder:reason()
   local stored = places.restore(kept)
-  if not results[1] or reason or stored then
-    recorder:stop()
+  if not results[1] then
     local message = results[2]
-    if not results[1] and type(message) == "string" and message:find "interrupted" then
-      error(message, 0)
-    end
-    return nil, reason or stored and "it stores a tensor in a variable or a table"
-      or (type(message) == "string" and message or "it raises an error")
+    if type(message) ~= "string" then message = "it raises an error" end
+    if message:find "interrupted" then error(message, 0) end
+    return nil, reason or stored and STORES or message
   end
+  if reason or stored then return nil, reason or STORES end
   local list, build = split_results(results)
-  local plan, message = recorder:plan(list, core.is_grad_enabled(), compiler_for(device),
-    graphs)
-  recorder:stop()
+  local plan, message = recorder:plan(list, core.is_grad_enabled(), compiler_for(device), graphs)
   if not plan then return nil, message end
   local captured, made = plan:captured()
   local flat, guards = places.of(search, captured, made)

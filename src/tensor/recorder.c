@@ -204,6 +204,8 @@ lt_Recorder *lt_recorder_begin_for(lt_Device device) {
   if (!r) return NULL;
   r->captures = true;
   r->device = device;
+  if (!lt_device_backend(device.type)->has_data)
+    lt_recorder_refuse("it computes on \"%s\", which has no data", lt_device_name(device));
   return r;
 }
 
@@ -254,8 +256,19 @@ static lt_Tensor *stand_in_new(lt_Tensor *t) {
   return NULL;
 }
 
+/* Refuses a program with tensors on this device, which is not that of the record. */
+static bool refuse_device(lt_Recorder *r, lt_Device d) {
+  lt_recorder_refuse("it uses tensors on \"%s\" and \"%s\"", lt_device_name(r->device),
+                     lt_device_name(d));
+  return lt_fail("cannot record: %s", r->reason);
+}
+
 lt_Tensor *lt_recorder_stand_in(lt_Recorder *r, lt_Tensor *t, bool input) {
   lt_ValueKind kind = input ? LT_VALUE_INPUT : LT_VALUE_CAPTURED;
+  if (!lt_device_equal(lt_tensor_device(t), r->device)) {
+    refuse_device(r, lt_tensor_device(t));
+    return NULL;
+  }
   for (int i = 0; i < r->nvalues; i++)
     if (r->value[i].source == t && r->value[i].kind == kind) return r->value[i].stand_in;
   lt_Tensor *made = stand_in_new(t);
@@ -272,13 +285,7 @@ lt_Tensor *lt_recorder_stand_in(lt_Recorder *r, lt_Tensor *t, bool input) {
 
 /* Replaces one tensor of a call. False with the error. */
 static bool replace(lt_Recorder *r, lt_Tensor **t) {
-  lt_Device d = lt_tensor_device(*t);
-  if ((*t)->freed || lt_device_equal(d, lt_recording())) return true;
-  if (!lt_device_equal(d, r->device)) {
-    lt_recorder_refuse("it uses tensors on \"%s\" and \"%s\"", lt_device_name(r->device),
-                       lt_device_name(d));
-    return lt_fail("cannot record: %s", r->reason);
-  }
+  if ((*t)->freed || lt_device_equal(lt_tensor_device(*t), lt_recording())) return true;
   lt_Tensor *stand_in = lt_recorder_stand_in(r, *t, false);
   if (stand_in) *t = stand_in;
   return stand_in != NULL;
@@ -310,9 +317,7 @@ const lt_Arg *lt_record_arguments(lt_Recorder *r, lt_OpId op, const lt_Arg *args
     if (a->kind == LT_ARG_DEVICE && lt_device_equal(a->device, r->device)) {
       a->device = lt_recording();
     } else if (a->kind == LT_ARG_DEVICE && !lt_device_equal(a->device, lt_recording())) {
-      lt_recorder_refuse("it uses tensors on \"%s\" and \"%s\"", lt_device_name(r->device),
-                         lt_device_name(a->device));
-      lt_fail("cannot record: %s", r->reason);
+      refuse_device(r, a->device);
       return NULL;
     }
     if (a->kind != LT_ARG_TENSORS) continue;

@@ -94,9 +94,13 @@ void lt_lua_add_to_recorder(lua_State *L, const luaL_Reg *methods) {
 }
 
 void lt_lua_open_recorder(lua_State *L, int functions, int methods) {
-  static const luaL_Reg recorder[] = {{"input", recorder_input},       {"mark", recorder_mark},
-                                      {"stand_in", recorder_stand_in}, {"reason", recorder_reason},
-                                      {"stop", recorder_stop},         {NULL, NULL}};
+  static const luaL_Reg recorder[] = {{"input", recorder_input},
+                                      {"mark", recorder_mark},
+                                      {"stand_in", recorder_stand_in},
+                                      {"reason", recorder_reason},
+                                      {"stop", recorder_stop},
+                                      {"__close", recorder_stop},
+                                      {NULL, NULL}};
   static const luaL_Reg module[] = {{"_recorder", recorder_new}, {NULL, NULL}};
   (void)methods;
   lt_lua_open_class(L, RECORDER, recorder, recorder_gc);
