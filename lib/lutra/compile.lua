@@ -84,6 +84,7 @@ local function record(f, reached, arguments, graphs)
     return nil, reason or stored and STORES or message
   end
   if reason or stored then return nil, reason or STORES end
+  if places.changed(search) then return nil, "it changes a variable that it reads" end
   local list, build = split_results(results)
   local plan, message = recorder:plan(list, core.is_grad_enabled(), compiler_for(device), graphs)
   if not plan then return nil, message end

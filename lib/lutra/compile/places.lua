@@ -102,6 +102,22 @@ local function search_table(search, container)
   for key, value in next, container do see(search, container, key, value) end
 end
 
+--- Returns whether a guarded value has changed since the search.
+function places.changed(search)
+  local guards = search.guards
+  for i = 1, #guards, 3 do
+    local container, key, value = guards[i], guards[i + 1], guards[i + 2]
+    local now
+    if type(container) == "table" then
+      now = rawget(container, key)
+    else
+      now = select(2, debug.getupvalue(container, key))
+    end
+    if not rawequal(now, value) and (now == now or value == value) then return true end -- NaN: same
+  end
+  return false
+end
+
 --- Searches what a function or a module reaches. Returns the search.
 function places.search(f)
   local search = new_search()

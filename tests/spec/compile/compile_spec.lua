@@ -320,6 +320,50 @@ describe("the reason why lt.compile calls the function itself", function()
     same(lt.ones(3) * 2, c(x))
     assert.truthy(c:reason():find("changes an argument in place", 1, true))
   end)
+    local function f(a) local s = lt.tensor(1.0); s:add_(1); return a * s end
+    falls_back("changes a number in place", f, rand(3))
+  end)
+
+  it("is a change of a tensor that shares memory with another", function()
+    local w, box = lt.zeros(4), {}
+    local v = w:view(2, 2)
+    local c = lt.compile(function(a)
+      box[1] = (box[1] or 0) + 1
+      w:add_(1)
+      return a + v:sum()
+    end)
+    same(lt.ones(2) * 4, c(lt.zeros(2)))
+    assert.equal(2, box[1])
+    assert.truthy(c:reason():find("shares memory", 1, true))
+    c = lt.compile(function(a) w:add_(1); return a:sum() end)
+    same(w:sum() + 4, c(w))
+    assert.truthy(c:reason():find("shares memory", 1, true))
+  end)
+
+  it("is a change of a variable that the function reads", function()
+    local n = 0
+    local c = lt.compile(function(a) n = n + 1; return a * 2 end)
+    local x = rand(3)
+    same(x * 2, c(x))
+    assert.equal(2, n)
+    same(x * 2, c(x))
+    assert.equal(3, n)
+    assert.truthy(c:reason():find("changes a variable", 1, true))
+  end)
+
+  it("is an argument on another device, or one without data", function()
+    local x, y = rand(3), lt.ones{3, device = "meta"}
+    for _, order in ipairs {{x, y}, {y, x}} do
+      local c = lt.compile(function(a, b) return a * 2, b end)
+      local a, b = c(order[1], order[2])
+      assert.equal(order[1].device, a.device)
+      assert.equal(order[2], b)
+      assert.truthy(c:reason():find('"meta"', 1, true))
+    end
+    local c = lt.compile(function(a) return a * 2 + 1 end)
+    assert.equal("meta", c(y).device)
+    assert.truthy(c:reason():find("no data", 1, true))
+    same(lt.ones(2) * 2, lt.ones(2) + 1)
 
   it("is a tensor that is stored outside", function()
     local kept = {}
