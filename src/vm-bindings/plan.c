@@ -72,6 +72,7 @@ static int recorder_plan(lua_State *L) {
     return lua_error(L);
   }
   if (*p) return 1;
+  if (lt_stopped()) lt_lua_fail(L, "compile"); /* else Ctrl-C would be the reason for ever */
   lua_pushnil(L);
   lua_pushstring(L, lt_error());
   return 2;
@@ -263,7 +264,6 @@ static bool fits_tensor(const Argument *a, lt_Tensor *t) {
          a->requires_grad == lt_tensor_requires_grad(t);
 }
 
-/* Returns whether the arguments, at 2, 3, ..., n + 1, fit the entry at `entry`. */
 /* Returns whether two values are the same; numbers: of the same type, with the same bits, as -0.0
  * and 0.0 have other results. */
 static bool is_same(lua_State *L, int i, int j) {
@@ -275,6 +275,7 @@ static bool is_same(lua_State *L, int i, int j) {
   return memcmp(&x, &y, sizeof x) == 0;
 }
 
+/* Returns whether the arguments, at 2, 3, ..., n + 1, fit the entry at `entry`. */
 static bool fits(lua_State *L, const Entry *e, int entry, int n) {
   if (n != e->nargs || e->grad != lt_grad_enabled() || e->inference != lt_inference_enabled() ||
       e->dtype != lt_dtype_default())

@@ -1,5 +1,5 @@
-/* test_interrupt.c: Ctrl-C in the core: long operations are interrupted, and so are blocking calls
- * on a device. Results are freed and inputs stay valid.
+/* test_interrupt.c: Ctrl-C in the core: long operations are interrupted, and so are plans and
+ * blocking calls on a device. Results are freed and inputs stay valid.
  *
  * An interruption is detected by comparing the operation's time with its full time, measured in the
  * same run: when it is interrupted before it begins, it must end within half of that, at least once
@@ -9,6 +9,7 @@
 #include "opids.h"
 #include "check.h"
 #include "core.h"
+#include "plan.h"
 
 #include <pthread.h>
 #include <time.h>
@@ -156,6 +157,62 @@ static void an_op_in_place_fails_and_the_next_works(void) {
   lt_release(ones);
 }
 
+/* Makes the plan of the sum of exp(t) * t. */
+static lt_Plan *plan_of_sum(lt_Tensor *t) {
+  lt_Recorder *r = lt_recorder_begin_for(lt_tensor_device(t));
+  lt_Tensor *in = lt_recorder_stand_in(r, t, true), *exp = DO(exp, LT_ARG(in)),
+            *product = DO(mul, LT_ARG(exp), LT_ARG(in)), *sum = DO(sum, LT_ARG(product));
+  lt_Plan *p = lt_plan_new(r, 1, &sum, true, NULL, false);
+  lt_Tensor *all[] = {exp, product, sum};
+  for (int i = 0; i < 3; i++) lt_release(all[i]);
+  lt_recorder_free(r);
+  return p;
+}
+
+/* Runs the plan and its backward pass; returns the sum of the gradient, which is removed. */
+static double gradient_of(lt_Plan *p, lt_Tensor *t) {
+  lt_Tensor *out = NULL;
+  CHECK(lt_plan_run(p, &t, NULL, &out) == LT_PLAN_RAN);
+  CHECK(out && lt_backward(1, &out, NULL, false, false, 0, NULL));
+  lt_Tensor *sum = DO(sum, LT_ARG(lt_tensor_grad(t)));
+  CHECK(sum != NULL);
+  double total = sum ? *(float *)lt_tensor_data(sum) : 0;
+  lt_release(sum);
+  lt_release(out);
+  CHECK(lt_tensor_set_grad(t, NULL));
+  return total;
+}
+
+static void a_plan_fails_and_its_next_run_works(void) {
+  lt_Tensor *t = DO(rand, SIZE(1 << 16)), *out = NULL;
+  CHECK(t && lt_tensor_set_requires_grad(t, true));
+  atomic_store(&lt_interrupt_flag, true);
+  CHECK(!plan_of_sum(t));
+  CHECK(strstr(lt_error(), "interrupted") != NULL);
+  atomic_store(&lt_interrupt_flag, false);
+  lt_Plan *p = plan_of_sum(t);
+  CHECK(p != NULL);
+  double expected = gradient_of(p, t);
+  int64_t held = lt_memory_live();
+  for (int i = 0; i < 3; i++) {
+    atomic_store(&lt_interrupt_flag, true);
+    CHECK(lt_plan_run(p, &t, NULL, &out) == LT_PLAN_FAILED && !out);
+    CHECK(strstr(lt_error(), "interrupted") != NULL);
+    atomic_store(&lt_interrupt_flag, false);
+    CHECK(lt_plan_run(p, &t, NULL, &out) == LT_PLAN_RAN);
+    atomic_store(&lt_interrupt_flag, true);
+    CHECK(!lt_backward(1, &out, NULL, false, false, 0, NULL) && !lt_tensor_grad(t));
+    CHECK(strstr(lt_error(), "interrupted") != NULL);
+    atomic_store(&lt_interrupt_flag, false);
+    lt_release(out);
+    out = NULL;
+    CHECK(gradient_of(p, t) == expected);
+    CHECK_INT(lt_memory_live(), held);
+  }
+  lt_plan_release(p);
+  lt_release(t);
+}
+
 /* ---- split products -------------------------------------------------------------------------- */
 
 /* Each element of a split product equals the product of its row and column: sums of small integers
@@ -233,6 +290,7 @@ static void blocking_calls_end_when_the_device_is_done(void) {
 int main(void) {
   RUN(long_operations_are_interrupted);
   RUN(an_op_in_place_fails_and_the_next_works);
+  RUN(a_plan_fails_and_its_next_run_works);
   RUN(split_products_are_complete);
   RUN(blocking_calls_are_interrupted);
   RUN(blocking_calls_end_when_the_device_is_done);

@@ -73,6 +73,10 @@ end)
 describe("Ctrl-C stops tensors' work", function()
   case("in one product", {"x = lt.ones({4000, 4000}, {dtype = 'int64'})"}, "local _ = x:mm(x)")
   case("in many small operations", {"x = lt.ones(10)"}, "while true do x:add(1) end")
+  case("in a compiled function", {"c = lt.compile(function(a) return (a * 2):tanh():sum() end)",
+    "x = lt.ones{1 << 20, requires_grad = true}"}, "while true do c(x):backward() end")
+  case("that a compiled function records", {"x = lt.ones(2)",
+    "c = lt.compile(function(a) while true do a = a + 1 end end)"}, "c(x)")
   case("in a table that becomes a tensor", {"t = {}; for i = 1, 3000000 do t[i] = i end"},
     "while true do lt.tensor(t) end")
   case("in a tensor that becomes a table", {"x = lt.ones(1 << 21)"},
