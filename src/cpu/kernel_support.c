@@ -1,5 +1,6 @@
 /* kernel_support.c: working tensors, index tensors and geometry, used by the structured kernels. */
 #include "kernel_support.h"
+#include "moves.h"
 
 /* Calls range(context, from, to) for `step` elements at a time, with a check for an interrupt
  * between. */
@@ -79,31 +80,7 @@ lt_Tensor *lt_index_open(lt_Tensor *index, int64_t n, bool negative, const char 
   return u;
 }
 
-#define MOVE(T)                                                                                    \
-  for (int64_t i = 0; i < n; i++)                                                                  \
-  *(T *)(void *)(to + i * to_stride) = *(const T *)(const void *)(from + i * from_stride)
-
 void lt_move(char *to, int64_t to_stride, const char *from, int64_t from_stride, int64_t n,
              size_t size) {
-  if (to_stride == (int64_t)size && from_stride == (int64_t)size) {
-    if (n > 0) memcpy(to, from, (size_t)n * size);
-    return;
-  }
-  switch (size) {
-  case 1:
-    MOVE(uint8_t);
-    break;
-  case 2:
-    MOVE(uint16_t);
-    break;
-  case 4:
-    MOVE(uint32_t);
-    break;
-  case 8:
-    MOVE(uint64_t);
-    break;
-  default:
-    MOVE(lt_complex128);
-    break;
-  }
+  if (n > 0) lt_mover((int64_t)size)->move(n, to, to_stride, from, from_stride);
 }
