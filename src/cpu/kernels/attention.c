@@ -5,27 +5,6 @@
 #include "cpu/kernels/lanes.h"
 #include "cpu/kernels/maths.h"
 
-#if defined __x86_64__ && defined __FMA__
-#include <immintrin.h>
-#elif defined __aarch64__
-#include <arm_neon.h>
-#endif
-
-/* a * b + c of vectors, fused where the CPU has the instruction. */
-#if defined __AVX512F__
-#define FV_MADD(a, b, c) ((FV)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c)))
-#define DV_MADD(a, b, c) ((DV)_mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c)))
-#elif defined __x86_64__ && defined __FMA__
-#define FV_MADD(a, b, c) ((FV)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
-#define DV_MADD(a, b, c) ((DV)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
-#elif defined __aarch64__
-#define FV_MADD(a, b, c) ((FV)vfmaq_f32((float32x4_t)(c), (float32x4_t)(a), (float32x4_t)(b)))
-#define DV_MADD(a, b, c) ((DV)vfmaq_f64((float64x2_t)(c), (float64x2_t)(a), (float64x2_t)(b)))
-#else
-#define FV_MADD(a, b, c) ((a) * (b) + (c))
-#define DV_MADD(a, b, c) ((a) * (b) + (c))
-#endif
-
 /* Rows of a product whose sums, two vectors each, are in registers. */
 #if defined __AVX512F__ || defined __aarch64__
 #define TILE_ROWS 8

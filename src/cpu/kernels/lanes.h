@@ -13,6 +13,8 @@
 #include <string.h>
 #ifdef __SSE2__
 #include <immintrin.h>
+#elif defined __aarch64__
+#include <arm_neon.h>
 #endif
 
 #define LT_LANES static inline __attribute__((always_inline))
@@ -97,6 +99,21 @@ LT_LANES DV DV_OF_FLOATS(const float *x) {
 #define DV_PEAK(a, b)  LT_CHOOSE(DV, DM, (b) > (a), a, b)
 #define FV_LEAST(a, b) LT_CHOOSE(FV, FM, (b) < (a), a, b)
 #define DV_LEAST(a, b) LT_CHOOSE(DV, DM, (b) < (a), a, b)
+#endif
+
+/* a * b + c, fused where the CPU has the instruction. */
+#if defined __AVX512F__
+#define FV_MADD(a, b, c) ((FV)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c)))
+#define DV_MADD(a, b, c) ((DV)_mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c)))
+#elif defined __x86_64__ && defined __FMA__
+#define FV_MADD(a, b, c) ((FV)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
+#define DV_MADD(a, b, c) ((DV)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
+#elif defined __aarch64__
+#define FV_MADD(a, b, c) ((FV)vfmaq_f32((float32x4_t)(c), (float32x4_t)(a), (float32x4_t)(b)))
+#define DV_MADD(a, b, c) ((DV)vfmaq_f64((float64x2_t)(c), (float64x2_t)(a), (float64x2_t)(b)))
+#else
+#define FV_MADD(a, b, c) ((a) * (b) + (c))
+#define DV_MADD(a, b, c) ((a) * (b) + (c))
 #endif
 
 /* Return true if any mask is set. */

@@ -6,16 +6,10 @@
 #include "cpu/rows.h"
 #include "cpu/kernels/shuffle.h"
 
-#if defined __FMA__ && (defined __AVX512F__ || defined __AVX2__)
-#include <immintrin.h>
-#endif
-
-/* Fused multiplication and addition of vectors, where the instruction set has it; loads and stores
- * of the first n elements of a vector, 0 < n < its length, that touch no other memory. */
+/* Loads and stores of the first n elements of a vector, 0 < n < its length, that touch no other
+ * memory. */
 #if defined __AVX512F__
 #define LT_PRODUCT_ROWS 14
-#define FV_FMA(x, y, z) ((FV)_mm512_fmadd_ps((__m512)(x), (__m512)(y), (__m512)(z)))
-#define DV_FMA(x, y, z) ((DV)_mm512_fmadd_pd((__m512d)(x), (__m512d)(y), (__m512d)(z)))
 #define FIRST(n)        ((1u << (n)) - 1)
 LT_LANES FV FV_PART(const float *x, int64_t n) {
   return (FV)_mm512_maskz_loadu_ps((__mmask16)FIRST(n), x);
@@ -31,8 +25,6 @@ LT_LANES void DV_STORE(double *to, DV v, int64_t n) {
 }
 #elif defined __AVX2__ && defined __FMA__
 #define LT_PRODUCT_ROWS 6
-#define FV_FMA(x, y, z) ((FV)_mm256_fmadd_ps((__m256)(x), (__m256)(y), (__m256)(z)))
-#define DV_FMA(x, y, z) ((DV)_mm256_fmadd_pd((__m256d)(x), (__m256d)(y), (__m256d)(z)))
 static const int32_t first_lanes[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
 #define FIRST(n)        _mm256_loadu_si256((const __m256i *)(const void *)(first_lanes + 8 - (n)))
 LT_LANES FV FV_PART(const float *x, int64_t n) { return (FV)_mm256_maskload_ps(x, FIRST(n)); }
@@ -43,8 +35,6 @@ LT_LANES void DV_STORE(double *to, DV v, int64_t n) {
 }
 #else
 #define LT_PRODUCT_ROWS 6
-#define FV_FMA(x, y, z) ((x) * (y) + (z))
-#define DV_FMA(x, y, z) ((x) * (y) + (z))
 LT_LANES FV FV_PART(const float *x, int64_t n) {
   FV v = {0};
   memcpy(&v, x, (size_t)n * sizeof *x);
@@ -71,7 +61,7 @@ LT_LANES void DV_STORE(double *to, DV v, int64_t n) { memcpy(to, &v, (size_t)n *
 #define V_PART   FV_PART
 #define V_STORE  FV_STORE
 #define V_ALL(e) ((float)(e) - (FV){0})
-#define V_FMA    FV_FMA
+#define V_MADD   FV_MADD
 #include "product_body.h"
 #undef T
 #undef F
@@ -81,7 +71,7 @@ LT_LANES void DV_STORE(double *to, DV v, int64_t n) { memcpy(to, &v, (size_t)n *
 #undef V_PART
 #undef V_STORE
 #undef V_ALL
-#undef V_FMA
+#undef V_MADD
 #undef TRANSPOSE_8
 
 /* No squares of doubles are transposed by vectors. */
@@ -95,7 +85,7 @@ LT_LANES void DV_STORE(double *to, DV v, int64_t n) { memcpy(to, &v, (size_t)n *
 #define V_PART   DV_PART
 #define V_STORE  DV_STORE
 #define V_ALL(e) ((double)(e) - (DV){0})
-#define V_FMA    DV_FMA
+#define V_MADD   DV_MADD
 #include "product_body.h"
 
 extern const lt_ProductLoops LT_FOR_ISA(lt_product_loops)[2];

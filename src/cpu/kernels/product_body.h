@@ -22,7 +22,7 @@ LT_LANES void NAME(tile)(const int rows, const int vectors, const bool part, con
     UNROLL for (int j = 0; j < vectors; j++) x[j] = part ? V_PART(b, n) : V_LOAD(b + j * V_N);
     UNROLL for (int i = 0; i < rows; i++) {
       V y = V_ALL(group[i / 3][i % 3 == 0 ? 0 : i % 3 == 1 ? ar : ar2]);
-      UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = V_FMA(y, x[j], sum[i][j]);
+      UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = V_MADD(y, x[j], sum[i][j]);
     }
     UNROLL for (int g = 0; g < (rows + 2) / 3; g++) group[g] += ac;
     b += bk;
@@ -197,14 +197,14 @@ LT_LANES void NAME(dot_rows)(const int rows, const lt_Panel *p, const T *a, cons
   for (; k + 4 * V_N <= p->k; k += 4 * V_N) UNROLL for (int j = 0; j < 4; j++) {
       V f = V_LOAD(x + k + j * V_N);
       UNROLL for (int i = 0; i < rows; i++) sum[i][j] =
-          V_FMA(V_LOAD(a + i * ar + k + j * V_N), f, sum[i][j]);
+          V_MADD(V_LOAD(a + i * ar + k + j * V_N), f, sum[i][j]);
     }
   for (; k + V_N <= p->k; k += V_N)
     UNROLL for (int i = 0; i < rows; i++) sum[i][0] =
-        V_FMA(V_LOAD(a + i * ar + k), V_LOAD(x + k), sum[i][0]);
+        V_MADD(V_LOAD(a + i * ar + k), V_LOAD(x + k), sum[i][0]);
   if ((left = p->k - k) > 0)
     UNROLL for (int i = 0; i < rows; i++) sum[i][1] =
-        V_FMA(V_PART(a + i * ar + k, left), V_PART(x + k, left), sum[i][1]);
+        V_MADD(V_PART(a + i * ar + k, left), V_PART(x + k, left), sum[i][1]);
   UNROLL for (int i = 0; i < rows; i++) {
     T v = (T)p->alpha * NAME(total)((sum[i][0] + sum[i][1]) + (sum[i][2] + sum[i][3]));
     if (p->beta != 0) v += (T)p->beta * z[i * p->z_row];
@@ -231,7 +231,7 @@ LT_LANES void NAME(sum_rows)(const int vectors, const bool part, int64_t n, cons
   for (int64_t k = 0; k < p->k; k++, b += p->b_row) {
     V f = V_ALL(x[k]);
     UNROLL for (int j = 0; j < vectors; j++) sum[j] =
-        V_FMA(f, part ? V_PART(b, n) : V_LOAD(b + j * V_N), sum[j]);
+        V_MADD(f, part ? V_PART(b, n) : V_LOAD(b + j * V_N), sum[j]);
   }
   UNROLL for (int j = 0; j < vectors; j++) {
     V v = (T)p->alpha * sum[j];
