@@ -1,5 +1,5 @@
-/* plan.c: compiled functions: the plans that are made of records of Lua functions, and the call that
- * runs a plan, for lib/lutra/compile.
+/* plan.c: compiled functions: the plans that are made of records of Lua functions, and the call
+ * that runs a plan, for lib/lutra/compile.
  *
  *   r:plan(results, grad, compile)    ends the recording; the plan, or nil and the reason
  *   _plan_entry(plan, settings)       a plan with the kind of arguments that it is for
@@ -22,7 +22,7 @@
 #define PLAN  "lutra.plan"
 #define ENTRY "lutra.plan_entry"
 
-/* ---- plans of records ------------------------------------------------------------------------- */
+/* ---- plans of records ------------------------------------------------------------------------ */
 
 /* Calls the host's function that makes kernels. */
 typedef struct Compiler {

@@ -1,5 +1,5 @@
-/* program.c: elementwise programs for lib/lutra/elementwise, and the expressions of ops.def with the
- * vocabulary that they use, for the generation of source code from a program.
+/* program.c: elementwise programs for lib/lutra/elementwise, and the expressions of ops.def with
+ * the vocabulary that they use, for the generation of source code from a program.
  *
  *   r:program(strict, tensors)          the program that computes them; see lt_program_new
  *   p:describe()                        its inputs, outputs and steps

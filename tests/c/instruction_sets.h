@@ -1,5 +1,5 @@
-/* instruction_sets.h: runs a test program again with fewer instructions than the CPU has. Include it
- * after check.h. */
+/* instruction_sets.h: runs a test program again with fewer instructions than the CPU has. Include
+ * it after check.h. */
 #ifndef LT_TESTS_INSTRUCTION_SETS_H
 #define LT_TESTS_INSTRUCTION_SETS_H
 
