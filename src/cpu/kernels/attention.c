@@ -2,8 +2,8 @@
 #include "cpu/attention.h"
 #include "cpu/rows.h"
 #include "half.h"
-#include "cpu/kernels/lanes.h"
 #include "cpu/kernels/maths.h"
+#include "cpu/kernels/shuffle.h"
 
 /* Rows of a product whose sums, two vectors each, are in registers. */
 #if defined __AVX512F__ || defined __aarch64__
@@ -18,40 +18,13 @@
 #define ROUND(n, to) (((n) + (to)-1) / (to) * (to))
 #define PLUS(x, y)   ((x) + (y))
 
-/* Four vectors of four floats, transposed; false where the compiler lacks shuffles. */
-#if defined __has_builtin
-#if __has_builtin(__builtin_shufflevector)
-#define HAS_SHUFFLE 1
-#endif
-#endif
-#ifdef HAS_SHUFFLE
-typedef float Four __attribute__((vector_size(16)));
-/* Copies 4 x 4 elements, transposed. */
+/* Copy 4 x 4 elements, transposed. */
 LT_LANES void transpose_four(const float *from, int64_t row, float *to, int64_t column) {
-  Four a, b, c, d;
-  memcpy(&a, from, 16);
-  memcpy(&b, from + row, 16);
-  memcpy(&c, from + 2 * row, 16);
-  memcpy(&d, from + 3 * row, 16);
-  Four ab = __builtin_shufflevector(a, b, 0, 4, 1, 5),
-       cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
-  Four ab2 = __builtin_shufflevector(a, b, 2, 6, 3, 7);
-  Four cd2 = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-  a = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);
-  b = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
-  c = __builtin_shufflevector(ab2, cd2, 0, 1, 4, 5);
-  d = __builtin_shufflevector(ab2, cd2, 2, 3, 6, 7);
-  memcpy(to, &a, 16);
-  memcpy(to + column, &b, 16);
-  memcpy(to + 2 * column, &c, 16);
-  memcpy(to + 3 * column, &d, 16);
+  LT_F4 v[4];
+  for (int i = 0; i < 4; i++) memcpy(&v[i], from + i * row, sizeof v[i]);
+  lt_transpose_4(v);
+  for (int i = 0; i < 4; i++) memcpy(to + i * column, &v[i], sizeof v[i]);
 }
-#else
-LT_LANES void transpose_four(const float *from, int64_t row, float *to, int64_t column) {
-  for (int i = 0; i < 4; i++)
-    for (int j = 0; j < 4; j++) to[j * column + i] = from[i * row + j];
-}
-#endif
 LT_LANES void transpose_four_wide(const double *from, int64_t row, double *to, int64_t column) {
   for (int i = 0; i < 4; i++)
     for (int j = 0; j < 4; j++) to[j * column + i] = from[i * row + j];

@@ -1,6 +1,7 @@
 /* moves.c: loops that copy and fill elements as bytes, and loops that generate numbers: moves.h. */
 #include "cpu/moves.h"
 #include "cpu/rows.h"
+#include "cpu/kernels/shuffle.h"
 
 #include <string.h>
 
@@ -12,35 +13,6 @@ typedef uint64_t __attribute__((may_alias)) bytes8;
 typedef struct bytes16 {
   bytes8 half[2];
 } __attribute__((may_alias)) bytes16;
-
-/* Transposes 8 x 8 elements of 4 bytes: to[i][j] = from[j][i]. */
-typedef uint32_t Eight __attribute__((vector_size(32), aligned(4), may_alias));
-typedef int32_t Picks __attribute__((vector_size(32)));
-#if defined(__clang__)
-#define PICK(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-#else
-#define PICK(a, b, ...) __builtin_shuffle(a, b, (Picks){__VA_ARGS__})
-#endif
-#define LOWER(a, b)  PICK(a, b, 0, 8, 1, 9, 4, 12, 5, 13)
-#define UPPER(a, b)  PICK(a, b, 2, 10, 3, 11, 6, 14, 7, 15)
-#define LOWER2(a, b) PICK(a, b, 0, 1, 8, 9, 4, 5, 12, 13)
-#define UPPER2(a, b) PICK(a, b, 2, 3, 10, 11, 6, 7, 14, 15)
-#define LOWER4(a, b) PICK(a, b, 0, 1, 2, 3, 8, 9, 10, 11)
-#define UPPER4(a, b) PICK(a, b, 4, 5, 6, 7, 12, 13, 14, 15)
-
-static inline void transpose_8(char *to, int64_t to_stride, const char *from, int64_t from_stride) {
-  Eight r[8], s[8];
-  for (int i = 0; i < 8; i++) r[i] = *(const Eight *)(from + i * from_stride);
-  for (int i = 0; i < 8; i += 2) s[i] = LOWER(r[i], r[i + 1]), s[i + 1] = UPPER(r[i], r[i + 1]);
-  for (int i = 0; i < 8; i += 4) {
-    r[i] = LOWER2(s[i], s[i + 2]), r[i + 1] = UPPER2(s[i], s[i + 2]);
-    r[i + 2] = LOWER2(s[i + 1], s[i + 3]), r[i + 3] = UPPER2(s[i + 1], s[i + 3]);
-  }
-  for (int i = 0; i < 4; i++) {
-    *(Eight *)(to + i * to_stride) = LOWER4(r[i], r[i + 4]);
-    *(Eight *)(to + (i + 4) * to_stride) = UPPER4(r[i], r[i + 4]);
-  }
-}
 
 /* Define the loops for elements of one size. */
 #define MOVE(type)                                                                                 \
@@ -91,7 +63,7 @@ static inline void transpose_8(char *to, int64_t to_stride, const char *from, in
         const char *in = from + done * size;                                                       \
         int64_t j = 0;                                                                             \
         for (; j + 8 <= columns; j += 8)                                                           \
-          transpose_8(out + j * size, to_stride, in + j * from_stride, from_stride);               \
+          lt_transpose_8(in + j * from_stride, from_stride, out + j * size, to_stride);            \
         for (int k = 0; k < 8; k++)                                                                \
           for (int64_t i = j; i < columns; i++)                                                    \
             *(type *)(out + k * to_stride + i * size) =                                            \

@@ -51,7 +51,7 @@ LT_LANES void DV_STORE(double *to, DV v, int64_t n) { memcpy(to, &v, (size_t)n *
 
 #define UNROLL _Pragma("GCC unroll 14")
 
-#define TRANSPOSE_8(x, step, to, to_step) (lt_transpose_8(x, step, to, to_step), true)
+#define TRANSPOSE_8(x, step, to, to_step) (lt_transpose_8(x, 4 * (step), to, 4 * (to_step)), true)
 
 #define T        float
 #define F        f32

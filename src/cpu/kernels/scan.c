@@ -2,39 +2,20 @@
  * it, so four rows are processed at a time. */
 #include "kernel.h"
 #include "cpu/rows.h"
-#include "cpu/kernels/lanes.h"
+#include "cpu/kernels/shuffle.h"
 
 /* ---- four rows of floats, accumulated in float64 --------------------------------------------- */
 
-typedef float Four __attribute__((vector_size(16)));
 typedef double Sums __attribute__((vector_size(32)));
 
 /* GCC splits __builtin_convertvector in halves, through memory. */
 #ifdef __AVX__
 #define WIDEN(v)  ((Sums)_mm256_cvtps_pd((__m128)(v)))
-#define NARROW(v) ((Four)_mm256_cvtpd_ps((__m256d)(v)))
+#define NARROW(v) ((LT_F4)_mm256_cvtpd_ps((__m256d)(v)))
 #else
 #define WIDEN(v)  __builtin_convertvector(v, Sums)
-#define NARROW(v) __builtin_convertvector(v, Four)
+#define NARROW(v) __builtin_convertvector(v, LT_F4)
 #endif
-
-/* The elements of a and b with these indices, from 0. */
-#ifdef __clang__
-#define PICK_FOUR(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-#else
-typedef int32_t Places __attribute__((vector_size(16)));
-#define PICK_FOUR(a, b, ...) __builtin_shuffle(a, b, (Places){__VA_ARGS__})
-#endif
-
-/* Transposes the vectors v[0..3]. */
-LT_LANES void transpose(Four v[4]) {
-  Four a = PICK_FOUR(v[0], v[1], 0, 4, 1, 5), b = PICK_FOUR(v[2], v[3], 0, 4, 1, 5),
-       c = PICK_FOUR(v[0], v[1], 2, 6, 3, 7), d = PICK_FOUR(v[2], v[3], 2, 6, 3, 7);
-  v[0] = PICK_FOUR(a, b, 0, 1, 4, 5);
-  v[1] = PICK_FOUR(a, b, 2, 3, 6, 7);
-  v[2] = PICK_FOUR(c, d, 0, 1, 4, 5);
-  v[3] = PICK_FOUR(c, d, 2, 3, 6, 7);
-}
 
 #define FOUR_ROWS(NAME, JOIN, FIRST)                                                               \
   static void four_##NAME(const float *x, float *y, int64_t n) {                                   \
@@ -42,14 +23,14 @@ LT_LANES void transpose(Four v[4]) {
     int64_t i = 0, whole = n / 4 * 4;                                                              \
     for (int64_t end; (end = lt_next_chunk(i, whole)) > i;)                                        \
       for (; i < end; i += 4) {                                                                    \
-        Four v[4];                                                                                 \
+        LT_F4 v[4];                                                                                \
         for (int k = 0; k < 4; k++) memcpy(&v[k], x + k * n + i, sizeof v[k]);                     \
-        transpose(v);                                                                              \
+        lt_transpose_4(v);                                                                         \
         for (int k = 0; k < 4; k++) {                                                              \
           s = JOIN(s, WIDEN(v[k]));                                                                \
           v[k] = NARROW(s);                                                                        \
         }                                                                                          \
-        transpose(v);                                                                              \
+        lt_transpose_4(v);                                                                         \
         for (int k = 0; k < 4; k++) memcpy(y + k * n + i, &v[k], sizeof v[k]);                     \
       }                                                                                            \
     for (; i < n && !lt_stopped(); i++)                                                            \

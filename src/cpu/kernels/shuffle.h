@@ -1,5 +1,5 @@
-/* shuffle.h: shuffles of two vectors in the notation of each compiler, and the transposition of a
- * square of floats by them. */
+/* shuffle.h: shuffles of two vectors in the notation of each compiler, and transpositions of
+ * squares of 4-byte elements by them. */
 #ifndef LT_CPU_SHUFFLE_H
 #define LT_CPU_SHUFFLE_H
 
@@ -13,11 +13,28 @@
 #define LT_SHUFFLE(I, a, b, ...) __builtin_shuffle(a, b, (I){__VA_ARGS__})
 #endif
 
+typedef float LT_F4 __attribute__((vector_size(16)));
+typedef int32_t LT_I4 __attribute__((vector_size(16)));
+
+/* Transposes the vectors v[0..3]. */
+LT_LANES void lt_transpose_4(LT_F4 v[4]) {
+  LT_F4 a = LT_SHUFFLE(LT_I4, v[0], v[1], 0, 4, 1, 5),
+        b = LT_SHUFFLE(LT_I4, v[2], v[3], 0, 4, 1, 5),
+        c = LT_SHUFFLE(LT_I4, v[0], v[1], 2, 6, 3, 7),
+        d = LT_SHUFFLE(LT_I4, v[2], v[3], 2, 6, 3, 7);
+  v[0] = LT_SHUFFLE(LT_I4, a, b, 0, 1, 4, 5);
+  v[1] = LT_SHUFFLE(LT_I4, a, b, 2, 3, 6, 7);
+  v[2] = LT_SHUFFLE(LT_I4, c, d, 0, 1, 4, 5);
+  v[3] = LT_SHUFFLE(LT_I4, c, d, 2, 3, 6, 7);
+}
+
 typedef float LT_F8 __attribute__((vector_size(32)));
 typedef int32_t LT_I8 __attribute__((vector_size(32)));
 
-/* Copies the transpose of 8 x 8 floats; rows are `step` and `to_step` elements apart. */
-LT_LANES void lt_transpose_8(const float *x, int64_t step, float *to, int64_t to_step) {
+/* Copies the transpose of 8 x 8 elements; rows are `step` and `to_step` bytes apart. */
+LT_LANES void lt_transpose_8(const void *from, int64_t step, void *out, int64_t to_step) {
+  const char *x = from;
+  char *to = out;
   LT_F8 r[8], s[8];
   for (int i = 0; i < 8; i++) memcpy(&r[i], x + i * step, sizeof r[i]);
   for (int i = 0; i < 8; i += 2) {
