@@ -140,14 +140,16 @@ static bool event_synchronize(lt_Event *event) {
               LT_DRIVER_OK);
 }
 
-/* Fails when the wait would be one of a capture for work outside of it, or of work outside of a
- * capture for it. Otherwise sets *graph to the capture of which the stream becomes a part, or
- * NULL. */
+/* Fails when the wait would be one of a capture for work outside of it, of work outside of a
+ * capture for it, or of another device for a capture, which has a private pool on its own device
+ * only. Otherwise sets *graph to the capture of which the stream becomes a part, or NULL. */
 static bool check_capture(const lt_Stream *stream, const lt_Event *event, lt_Graph **graph) {
   uint64_t capture = atomic_load(&((const Event *)event)->capture);
   bool own = capture && capture == lt_capture_number(stream->backend);
   *graph = own ? lt_capture_of(event->backend, event->index) : NULL;
-  if (own) return true;
+  if (own)
+    return stream->index == event->index ||
+           lt_capture_allows(event->backend, event->index, "use a stream of another device", NULL);
   if (capture) return is_outside(event, "wait for");
   return !lt_capture_includes(stream->backend, stream->index, stream) ||
          lt_capture_allows(stream->backend, stream->index, "wait for work outside of the capture",

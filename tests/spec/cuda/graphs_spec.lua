@@ -441,6 +441,10 @@ describe("a capture", function()
     end)
     if two then
       refused("cannot copy between devices", function(x) return x:to "cuda:1" end)
+      local other = cuda.with_device(1, function() return cuda.Stream() end)
+      refused("cannot use a stream of another device", function()
+        other:wait_stream(cuda.current_stream())
+      end)
     end
     local e
     local g = capture(function() e = cuda.current_stream():record_event() end)
