@@ -43,6 +43,7 @@ void lt_cpu_free(const lt_Backend *self, int index, void *memory, size_t nbytes,
  * the large pool; smaller ones are malloc's. */
 bool lt_cpu_memory_release(const lt_Backend *self, int index);
 bool lt_cpu_memory_info(const lt_Backend *self, int index, int64_t *available, int64_t *total);
+bool lt_cpu_memory_is_zero(const void *memory, size_t nbytes);
 bool lt_cpu_memory_stats(const lt_Backend *self, int index, lt_MemoryStats *out);
 bool lt_cpu_memory_reset_peak(const lt_Backend *self, int index);
 

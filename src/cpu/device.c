@@ -110,6 +110,7 @@ const lt_Backend *lt_backend_cpu(void) {
       .memory.free = lt_cpu_free,
       .memory.copy = cpu_copy,
       .memory.fill_zero = cpu_fill_zero,
+      .memory.is_zero = lt_cpu_memory_is_zero,
       .memory.release = lt_cpu_memory_release,
       .memory.info = lt_cpu_memory_info,
       .memory.stats = lt_cpu_memory_stats,

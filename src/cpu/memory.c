@@ -304,6 +304,10 @@ static void *refuse(const char *why) {
   return lt_error_set("%s", why);
 }
 
+/* The block, if any, that the last allocation of this thread has mapped: the system gives pages of
+ * zeros. */
+static _Thread_local const void *mapped;
+
 /* Allocates a block of a class. */
 static void *alloc_cached(size_t nbytes) {
   void *memory = take_cached(nbytes);
@@ -317,6 +321,7 @@ static void *alloc_cached(size_t nbytes) {
   }
   memory = from_system(size);
   if (!memory) return refuse("the system is out of memory");
+  if (is_mapped(size)) mapped = memory;
   pthread_mutex_lock(&cache.lock);
   count_reserved(1, size);
   count_held(1, size, nbytes);
@@ -326,10 +331,16 @@ static void *alloc_cached(size_t nbytes) {
 
 void *lt_cpu_alloc(const lt_Backend *self, int index, size_t nbytes, lt_Stream *stream) {
   (void)self, (void)index, (void)stream;
+  mapped = NULL;
   if (nbytes > SIZE_MAX / 2) return lt_error_set("the size is larger than the address space");
   if (nbytes >= CACHED_FROM) return alloc_cached(nbytes);
   void *memory = from_system(nbytes);
   return memory ? memory : lt_error_set("the system is out of memory");
+}
+
+bool lt_cpu_memory_is_zero(const void *memory, size_t nbytes) {
+  return nbytes >= CACHED_FROM &&
+         memory == mapped; /* smaller ones can be without a call of alloc */
 }
 
 void lt_cpu_free(const lt_Backend *self, int index, void *memory, size_t nbytes,

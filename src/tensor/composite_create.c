@@ -41,6 +41,11 @@ static lt_Tensor *fresh(const lt_Call *c, lt_Arg size, lt_Dtype otherwise) {
   return lt_do(empty, size, lt_arg_dtype(dtype_option(c, otherwise)), LT_ARG(device_option(c)));
 }
 
+/* Returns true when the memory of a new storage of the CPU is zeros already. */
+static bool is_zero(const lt_Storage *s) {
+  return lt_device_backend(LT_DEVICE_cpu)->memory.is_zero(s->data, s->nbytes);
+}
+
 /* Returns a tensor on the CPU with one real value, without the calls that allocate and fill it:
  * they would cost several times what a small tensor does. */
 static lt_Tensor *filled_at_once(lt_Arg size, lt_Dtype dtype, lt_Scalar value) {
@@ -49,6 +54,8 @@ static lt_Tensor *filled_at_once(lt_Arg size, lt_Dtype dtype, lt_Scalar value) {
   lt_Scalar unused = lt_scalar_int(0);
   if (!lt_check_sizes(&size, &ndim, shape)) return NULL;
   lt_Tensor *t = lt_scope_own(lt_empty(dtype, lt_cpu(), ndim, shape));
+  bool zero = value.kind == LT_INTEGER && value.i == 0; /* not -0.0 */
+  if (t && zero && is_zero(t->storage)) return t;
   return t && lt_loop_run(LT_OP_fill, t, lt_dtype_compute(dtype), 1, (lt_Arg[]){LT_ARG(t)}, value,
                           unused)
              ? t

@@ -178,6 +178,9 @@ typedef struct lt_DeviceMemory {
   bool (*copy)(lt_Device to, void *target, lt_Device from, const void *source, size_t nbytes,
                lt_Stream *stream, bool non_blocking);
   bool (*fill_zero)(int index, void *memory, size_t nbytes, lt_Stream *stream);
+  /* Returns true when all bytes of memory, the last that this thread has allocated, are known to be
+   * 0, so that they need not be written. Of the CPU only. */
+  bool (*is_zero)(const void *memory, size_t nbytes);
 
   /* Of devices with a caching allocator (accel/ fills these in); NULL elsewhere. */
   bool (*release)(const lt_Backend *self, int index); /* returns free segments to the driver */

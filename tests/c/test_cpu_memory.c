@@ -3,9 +3,12 @@
 #include "check.h"
 #include "core.h"
 #include "device.h"
+#include "opids.h"
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #ifndef LT_DEBUG
 #define LT_DEBUG 0
@@ -190,6 +193,34 @@ static void large_blocks_are_in_huge_pages(void) {
   CHECK(kb >= 2048);
 }
 
+/* Returns how many of the pages of a block are in memory. */
+static size_t resident_pages(void *block, size_t n) {
+  size_t page = (size_t)sysconf(_SC_PAGESIZE), resident = 0;
+  unsigned char *in = calloc(n / page, 1);
+  CHECK(in && mincore(block, n / page * page, in) == 0);
+  for (size_t i = 0; in && i < n / page; i++) resident += in[i] & 1;
+  free(in);
+  return resident;
+}
+
+/* The pages of a new block are zeros and are not written again; a block of the cache is. */
+static void zeros_of_a_new_block_are_not_written(void) {
+  if (LT_DEBUG) SKIP("no block is mapped under sanitizers");
+  enum { COUNT = 1 << 20 };
+  empty();
+  for (int round = 0; round < 2; round++) {
+    lt_Tensor *t = lt_op1(LT_OP_zeros, (lt_Arg[]){LT_INTS((int64_t[]){COUNT}, 1)}, 1);
+    float *x = t->storage->data;
+    if (round == 0) CHECK_INT(resident_pages(x, COUNT * sizeof *x), 0);
+    for (int i = 0; i < COUNT; i++) {
+      if (x[i] != 0) CHECK_INT(i, -1);
+      x[i] = 1;
+    }
+    lt_release(t);
+  }
+  empty();
+}
+
 static void what_is_too_large_is_refused(void) {
   int64_t ooms = stats().num_ooms, allocated = ALLOCATED();
   CHECK(!get((size_t)1 << 60));
@@ -209,6 +240,7 @@ int main(void) {
   RUN(blocks_in_use_are_kept);
   RUN(threads_share_the_cache);
   RUN(large_blocks_are_in_huge_pages);
+  RUN(zeros_of_a_new_block_are_not_written);
   RUN(what_is_too_large_is_refused);
   return check_end();
 }
