@@ -278,7 +278,10 @@ cuda.with_stream = scopes.with_stream
 --- Returns a new graph, which lt.cuda.graph captures. Methods: replay() queues the captured work on
 -- the current stream; reset() frees it; pool() is its private memory, for graphs that share it;
 -- capture_begin([pool]) and capture_end() capture without a function.
-function cuda.CUDAGraph() return require("lutra.internal.cuda_graph").new() end
+function cuda.CUDAGraph()
+  on(nil, "CUDAGraph")
+  return require("lutra.internal.cuda_graph").new()
+end
 
 --- lt.cuda.graph(g, {pool, stream}, f, ...), or lt.cuda.graph(g, f, ...): captures the work that
 -- f(...) queues on the current CUDA device in the graph g, without running it, and returns what f

@@ -182,7 +182,10 @@ end)
 describe("devices", function()
   it("that are not here, or differ", function()
     says("zeros: ", lt.zeros, {2, device = "cudda"})
-    if not lt.cuda.is_available() then says("cuda", lt.zeros, {2, device = "cuda"}) end
+    if not lt.cuda.is_available() then
+      says("cuda", lt.zeros, {2, device = "cuda"})
+      says("cuda.CUDAGraph: expected an available device", lt.cuda.CUDAGraph)
+    end
     says("add: ", function() return lt.ones(2) + lt.ones{2, device = "meta"} end)
     says("cpu", function() return lt.ones(2) + lt.ones{2, device = "meta"} end)
   end)
