@@ -84,31 +84,39 @@ static bool is_mapped(size_t size) {
 #endif
 }
 
-/* Maps a block at the start of a huge page. Its last part is in small pages where a huge page would
- * exceed it by more than an eighth of the size. */
-static void *map(size_t size) {
 #ifdef MADV_HUGEPAGE
+/* Returns the bytes of a block that are mapped at huge pages: the huge pages inside of the request,
+ * if they are most of it, so that no more memory is resident than was requested. */
+static size_t huge_bytes(size_t size, size_t nbytes) {
+  size_t inside = nbytes & ~(HUGE_PAGE - 1), end = (size + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+  if (nbytes - inside <= nbytes / 8) return inside;
+  if (end - size > size / 8) return end - HUGE_PAGE;
+  return end < size ? end : size;
+}
+
+/* Maps a block of a class, for a request of nbytes, at the start of a huge page. */
+static void *map(size_t size, size_t nbytes) {
   char *whole =
       mmap(NULL, size + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (whole == MAP_FAILED) return NULL;
   size_t before = -(uintptr_t)whole & (HUGE_PAGE - 1);
   char *memory = whole + before;
-  size_t end = (size + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
   if (before) munmap(whole, before);
-  if (end - size > size / 8) end -= HUGE_PAGE;
-  madvise(memory, end < size ? end : size, MADV_HUGEPAGE);
+  madvise(memory, huge_bytes(size, nbytes), MADV_HUGEPAGE);
   munmap(memory + size, HUGE_PAGE - before);
   return memory;
-#else
-  (void)size;
-  return NULL;
-#endif
 }
+#else
+static void *map(size_t size, size_t nbytes) {
+  (void)size, (void)nbytes;
+  return NULL;
+}
+#endif
 
 /* Allocates an aligned block. malloc's fast path serves small sizes without alignment, so the
  * pointer that it returned is stored before the block. */
-static void *block_new(size_t size) {
-  if (is_mapped(size)) return map(size);
+static void *block_new(size_t size, size_t nbytes) {
+  if (is_mapped(size)) return map(size, nbytes);
   char *whole = malloc(size + ALIGNMENT);
   if (!whole) return NULL;
   char *memory = (char *)(((uintptr_t)whole + ALIGNMENT) & ~(uintptr_t)(ALIGNMENT - 1));
@@ -286,14 +294,14 @@ __attribute__((destructor)) static void empty_at_exit(void) { empty_cache(); }
 /* ---- the device's functions ------------------------------------------------------------------ */
 
 /* Requests a block from the system; once more when the cache is empty. */
-static void *from_system(size_t size) {
-  void *memory = block_new(size);
+static void *from_system(size_t size, size_t nbytes) {
+  void *memory = block_new(size, nbytes);
   if (memory) return memory;
   pthread_mutex_lock(&cache.lock);
   shrink(0);
   cache.stats.num_alloc_retries++;
   pthread_mutex_unlock(&cache.lock);
-  return block_new(size);
+  return block_new(size, nbytes);
 }
 
 /* Sets the error of an allocation. */
@@ -319,7 +327,7 @@ static void *alloc_cached(size_t nbytes) {
     empty_cache();
     return refuse(why);
   }
-  memory = from_system(size);
+  memory = from_system(size, nbytes);
   if (!memory) return refuse("the system is out of memory");
   if (is_mapped(size)) mapped = memory;
   pthread_mutex_lock(&cache.lock);
@@ -334,7 +342,7 @@ void *lt_cpu_alloc(const lt_Backend *self, int index, size_t nbytes, lt_Stream *
   mapped = NULL;
   if (nbytes > SIZE_MAX / 2) return lt_error_set("the size is larger than the address space");
   if (nbytes >= CACHED_FROM) return alloc_cached(nbytes);
-  void *memory = from_system(nbytes);
+  void *memory = from_system(nbytes, nbytes);
   return memory ? memory : lt_error_set("the system is out of memory");
 }
 

@@ -28,12 +28,12 @@
 #include "trace.h"
 
 enum {
-  SMALLEST_BUDGET = 64 << 20,
-  SMALLEST_BATCH = 1 << 19, /* fits into the caches of a core */
-  WINDOW = 32,              /* steps after which the gap may change */
-  MOST_GAP = 32,            /* boxes */
-  MOST_PATIENCE = 16,       /* windows */
-  FINALIZER_TIME = 150,     /* nanoseconds to finalize a box, whenever that is */
+  SMALLEST_BUDGET = 60 << 20, /* with blocks rounded up to their classes: some 64 MiB */
+  SMALLEST_BATCH = 1 << 19,   /* fits into the caches of a core */
+  WINDOW = 32,                /* steps after which the gap may change */
+  MOST_GAP = 32,              /* boxes */
+  MOST_PATIENCE = 16,         /* windows */
+  FINALIZER_TIME = 150,       /* nanoseconds to finalize a box, whenever that is */
 };
 
 static int64_t heap_bytes(lua_State *L) { return (int64_t)lua_gc(L, LUA_GCCOUNT) * 1024; }

@@ -203,6 +203,18 @@ static size_t resident_pages(void *block, size_t n) {
   return resident;
 }
 
+/* What rounds a large block up to its class costs addresses, not memory. */
+static void no_more_is_resident_than_requested(void) {
+  if (LT_DEBUG) SKIP("no block is mapped under sanitizers");
+  size_t n = 40000000, page = (size_t)sysconf(_SC_PAGESIZE);
+  empty();
+  char *block = get(n);
+  memset(block, 1, n);
+  CHECK_INT(resident_pages(block, 40 * MiB), (n + page - 1) / page);
+  put(block, n);
+  empty();
+}
+
 /* The pages of a new block are zeros and are not written again; a block of the cache is. */
 static void zeros_of_a_new_block_are_not_written(void) {
   if (LT_DEBUG) SKIP("no block is mapped under sanitizers");
@@ -240,6 +252,7 @@ int main(void) {
   RUN(blocks_in_use_are_kept);
   RUN(threads_share_the_cache);
   RUN(large_blocks_are_in_huge_pages);
+  RUN(no_more_is_resident_than_requested);
   RUN(zeros_of_a_new_block_are_not_written);
   RUN(what_is_too_large_is_refused);
   return check_end();
