@@ -28,7 +28,7 @@
 #include "trace.h"
 
 enum {
-  SMALLEST_BUDGET = 60 << 20, /* with blocks rounded up to their classes: some 64 MiB */
+  SMALLEST_BUDGET = 52 << 20, /* some 64 MiB with what is in use then, rounded up to classes */
   SMALLEST_BATCH = 1 << 19,   /* fits into the caches of a core */
   WINDOW = 32,                /* steps after which the gap may change */
   MOST_GAP = 32,              /* boxes */
