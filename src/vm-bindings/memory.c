@@ -38,13 +38,13 @@ enum {
 
 static int64_t heap_bytes(lua_State *L) { return (int64_t)lua_gc(L, LUA_GCCOUNT) * 1024; }
 
-/* Starts a new budget: at least SMALLEST_BUDGET, half of the live weight, and four times Lua's
+/* Starts a new budget: at least SMALLEST_BUDGET, half of the live weight, and three times Lua's
  * heap. */
 static void set_base(lua_State *L, lt_Lua *S, int64_t weight) {
   S->base = weight;
   S->budget = SMALLEST_BUDGET;
   if (S->base / 2 > S->budget) S->budget = S->base / 2;
-  if (4 * heap_bytes(L) > S->budget) S->budget = 4 * heap_bytes(L);
+  if (3 * heap_bytes(L) > S->budget) S->budget = 3 * heap_bytes(L);
 }
 
 /* Sets the next batch after a step from `begin` on that finalized this many boxes: larger if the
