@@ -1,5 +1,5 @@
 -- Measures ops and training steps of Lutra on the CPU. Prints `name <tab> seconds` per line.
--- bench/peers.py measures the same work in PyTorch and NumPy; bench/run prints one table.
+-- bench/peers.py measures the same work in PyTorch and NumPy; bench/compare prints one table.
 --
 --   lutra bench/lutra.lua [name ...]
 local lt = require "lutra"
