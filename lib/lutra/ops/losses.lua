@@ -380,8 +380,14 @@ lt._define{
     .. "F.pairwise_distance by default.",
   example = "F.triplet_margin_with_distance_loss(lt.zeros(2, 3), lt.ones(2, 3), lt.ones(2, 3) * 2)",
   fn = function(anchor, positive, negative, distance, margin, swap, reduction)
-    distance = distance or F.pairwise_distance
-    local loss = triplet(anchor, positive, negative, distance, margin, swap)
+    local function checked(a, b)
+      local d = distance(a, b)
+      args.check(lt.is_tensor(d), "triplet_margin_with_distance_loss: expected distance_function "
+        .. "to return a tensor, got %s", args.show(d))
+      return d
+    end
+    local loss = triplet(anchor, positive, negative, distance and checked or F.pairwise_distance,
+      margin, swap)
     return reduced(loss, nil, nil, reduction)
   end,
 }

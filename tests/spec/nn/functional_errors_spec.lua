@@ -23,6 +23,8 @@ local CASES = {
     -x},
   {"gaussian_nll_loss: expected shape {2, 3}, or the same with a last size of 1 or without it, "
     .. "for argument 'var', got {3}", F.gaussian_nll_loss, x, x, lt.ones(3)},
+  {"triplet_margin_with_distance_loss: expected distance_function to return a tensor, got nil",
+    F.triplet_margin_with_distance_loss, x, x, x, function() end},
   {"multi_margin_loss: expected 1 or 2 for argument 'p', got 3", F.multi_margin_loss, x,
     lt.tensor{1, 2}, 3},
   {"multi_margin_loss: expected shape {2}, a class for each row, for argument 'target', got {3}",
