@@ -72,6 +72,12 @@ row("add a column to 100000 x 10", "x + y", "x + y",
 row("multiply by a column, 4096 x 64", "x * y", "x * y",
     "local x, y = lt.randn(4096, 64), lt.randn(4096, 1)",
     "x, y = torch.randn(4096, 64), torch.randn(4096, 1)")
+row("divide a column by 4096 x 64", "y / x", "y / x",
+    "local x, y = lt.randn(4096, 64), lt.randn(4096, 1)",
+    "x, y = torch.randn(4096, 64), torch.randn(4096, 1)")
+row("subtract a column from 5000 x 50", "x - y", "x - y",
+    "local x, y = lt.randn(5000, 50), lt.randn(5000, 1)",
+    "x, y = torch.randn(5000, 50), torch.randn(5000, 1)")
 row("gelu by hand, 10^6", "0.5 * x * (1 + ((x + 0.044715 * x ^ 3) * 0.79788456):tanh())",
     "0.5 * x * (1 + torch.tanh(0.79788456 * (x + 0.044715 * x ** 3)))",
     "local x = lt.randn(1000000)", "x = torch.randn(1000000)")

@@ -19,6 +19,8 @@
 /* Rows of at least this length have their own blocks; shorter ones share a block. A result that is
  * not dense is written row by row in any case. */
 enum { ROW_LIMIT = 256, ROW_LIMIT_STRIDED = 64 };
+/* Lengths of rows for which run_rows is used. */
+enum { ROW_LEAST = 16, ROW_MOST = 2048 };
 
 typedef struct Block {
   _Alignas(64) char bytes[BLOCK + LT_SPREAD_SLACK * LT_MAX_ELEMENT];
@@ -170,6 +172,26 @@ static void run_dense(Plan *p, int64_t begin, int64_t end) {
   }
 }
 
+/* Processes rows whose x or y is one element each, without blocks; begin is the start of a row. */
+static void run_rows(Plan *p, int64_t begin, int64_t end) {
+  const lt_Loop *l = p->loop;
+  lt_Numbers numbers = p->numbers;
+  int64_t at[LT_MAX_DIMS], row = l->shape[p->last];
+  char *memory[3];
+  for (int k = 0; k < 3; k++) numbers.step[k] = l->operand[k].strides[p->last - 1];
+  lt_position_at(l->ndim, l->shape, begin, at);
+  for (int64_t position = begin; position < end; position += numbers.rows * row) {
+    if (position > begin && lt_stopped()) return;
+    int64_t left = l->shape[p->last - 1] - at[p->last - 1], most = LT_CHUNK / row;
+    numbers.rows = (end - position) / row;
+    if (numbers.rows > left) numbers.rows = left;
+    if (numbers.rows > most) numbers.rows = most;
+    for (int k = 0; k < 3; k++) memory[k] = lt_position_address(l->ndim, &l->operand[k], at);
+    p->fn(row, memory[0], memory[1], memory[2], NULL, &numbers);
+    lt_position_advance(l->ndim, l->shape, at, numbers.rows * row);
+  }
+}
+
 /* ---- transposed inputs ----------------------------------------------------------------------- */
 
 /* A part of a transposed input in the result's order: HEIGHT rows of up to `width` elements. */
@@ -266,15 +288,15 @@ static void run_panels(const Plan *p, const Panels *panels, int64_t first, int64
 static bool run_all(Plan *p, void (*part)(Plan *, int64_t, int64_t)) {
   int64_t n = p->loop->numel;
   int team = lt_team(n, n);
-  int64_t unit =
-      /* ranges of threads start at multiples */
-      part == run && !p->rows ? p->loop->shape[p->last] : 64;
+  bool whole_rows = part == run_rows || (part == run && !p->rows);
+  int64_t unit = whole_rows ? p->loop->shape[p->last] : 64; /* ranges start at multiples */
   if (team == 1) {
     part(p, 0, n);
   } else {
 #pragma omp parallel num_threads(team)
     {
-      int64_t share = (n / omp_get_num_threads() / unit + 1) * unit;
+      int64_t units = (n + unit - 1) / unit, members = omp_get_num_threads();
+      int64_t share = (units + members - 1) / members * unit;
       int64_t begin = share * omp_get_thread_num();
       if (begin < n) part(p, begin, n - begin < share ? n : begin + share);
     }
@@ -340,6 +362,24 @@ static bool clamps_to_numbers(const Plan *p, lt_Dtype compute) {
   return true;
 }
 
+/* Prepares run_rows. Returns false when operands are not in memory in rows of the compute type, those
+ * of x or y of one element each, or when the loop has no form for this. */
+static bool plan_rows(Plan *p) {
+  const lt_Loop *l = p->loop;
+  int64_t row = l->shape[p->last];
+  if (!p->fn || p->inputs != 2 || p->last == 0 || row < ROW_LEAST || row > ROW_MOST) return false;
+  bool dense[3], once[3];
+  for (int k = 0; k < 3; k++) {
+    if (!p->port[k].direct) return false;
+    dense[k] = p->port[k].dense;
+    once[k] = l->operand[k].strides[p->last] == 0;
+  }
+  bool y_once = dense[1] && once[2], x_once = once[1] && dense[2] && LT_X_ONCE(l->op);
+  if (!dense[0] || (!y_once && !x_once)) return false;
+  p->numbers.y_once = y_once, p->numbers.x_once = x_once;
+  return true;
+}
+
 /* Returns true when operand k is dense in a loop of one dimension. */
 static bool is_dense(const lt_Loop *l, int k) {
   return l->operand[k].strides[0] == (int64_t)lt_dtype_size(l->operand[k].dtype);
@@ -397,6 +437,7 @@ static bool run_loop(const lt_Loop *l, lt_Dtype compute, bool gives_bool) {
   for (int k = 0; k <= p.inputs; k++)
     dense &= p.port[k].direct && (p.port[k].place == LINEAR ||
                                   (k == 2 && p.port[k].place == CONSTANT && p.numbers.y_once));
+  if (!dense && plan_rows(&p)) return run_all(&p, run_rows);
   Panels panels;
   if (dense || !plan_panels(&p, &panels)) return run_all(&p, dense ? run_dense : run);
   LT_IN_TEAM(lt_team(l->numel, panels.count), panels.count, run_panels(&p, &panels, first, last));

@@ -20,7 +20,8 @@ static int32_t to_int32(const lt_Scalar *s) {
 /* One switch for all numbers: every call of an op runs this, even for few elements. */
 void lt_cpu_numbers(lt_Numbers *numbers, lt_Dtype compute, lt_Dtype result, const lt_Scalar *a,
                     const lt_Scalar *b) {
-  numbers->y_once = false;
+  numbers->y_once = numbers->x_once = false;
+  numbers->rows = 1;
   switch (compute) {
   case LT_float32:
     numbers->a.float32 = (float)lt_scalar_to_double(*a);

@@ -24,8 +24,14 @@
     const T a = numbers->a.float64, b = numbers->b.float64, MAXFINITE = numbers->limit.float64;    \
     T *o = out;                                                                                    \
     (void)q, (void)r, (void)a, (void)b, (void)MAXFINITE;                                           \
-    for (int64_t i = 0; i < n; i++) {                                                              \
-      VALUES_##inputs o[i] = (text);                                                               \
+    for (int64_t rows = inputs == 2 && numbers->y_once ? numbers->rows : 1;; rows--) {             \
+      for (int64_t i = 0; i < n; i++) {                                                            \
+        VALUES_##inputs o[i] = (text);                                                             \
+      }                                                                                            \
+      if (rows <= 1) return;                                                                       \
+      o = (T *)((char *)o + numbers->step[0]);                                                     \
+      p = (const T *)((const char *)p + numbers->step[1]);                                         \
+      q = (const T *)((const char *)q + numbers->step[2]);                                         \
     }                                                                                              \
   }
 #define LT_ELEMENTWISE(name, inputs, rule, types, ftext, ...) LOOP_##types(name, inputs, ftext)

@@ -24,8 +24,14 @@ typedef union lt_Number {
 typedef struct lt_Numbers {
   lt_Number a, b;  /* scalar arguments of the op */
   lt_Number limit; /* the largest finite number of the result's dtype */
-  bool y_once;     /* y is one element, the same for all; only for ops with two inputs */
+  /* y (x) is one element in each row. Only for ops with two inputs, and for x those of LT_X_ONCE */
+  bool y_once, x_once;
+  int64_t rows,
+      step[3]; /* then: rows of n elements, and the bytes from one to the next of out, x, y */
 } lt_Numbers;
+
+#define LT_X_ONCE(op)                                                                              \
+  ((op) == LT_OP_add || (op) == LT_OP_sub || (op) == LT_OP_mul || (op) == LT_OP__true_divide)
 
 /* Converts the scalar arguments a and b of an op that computes in `compute` and returns the dtype
  * `result`. */

@@ -380,7 +380,8 @@ static void one(lt_OpId op, lt_Dtype d, const Layout *layouts, Layout out_layout
 
 /* ---- tests ----------------------------------------------------------------------------------- */
 
-static const int64_t sizes[][3] = {{3, 5, 70}, {60, 3, 3}, {1, 1, 1}, {2, 1, 1100}, {1, 1, 37}};
+static const int64_t sizes[][3] = {{3, 5, 70},   {60, 3, 3}, {1, 1, 1},
+                                   {2, 1, 1100}, {1, 1, 37}, {2, 9, 17}};
 
 static bool few_sizes; /* only some of the sizes */
 static void every_op_dtype_and_layout(void) {
@@ -388,6 +389,9 @@ static void every_op_dtype_and_layout(void) {
                                            {DENSE, SCALAR, SCALAR, DENSE},
                                            {SCALAR, DENSE, DENSE, DENSE},
                                            {DENSE, ROWS, COLUMNS, DENSE},
+                                           {DENSE, COLUMNS, SCALAR, DENSE},
+                                           {COLUMNS, DENSE, ROWS, DENSE},
+                                           {ROWS, COLUMNS, DENSE, DENSE},
                                            {TRANSPOSED, DENSE, ROWS, DENSE},
                                            {STEPPED, TRANSPOSED, DENSE, DENSE},
                                            {COLUMNS, STEPPED, SCALAR, STEPPED},
@@ -615,6 +619,12 @@ static void threads_do_not_matter(void) {
     one(LT_OP__where, widest_float(), (const Layout[]){COLUMNS, ROWS, SCALAR}, TRANSPOSED,
         short_rows[i]);
   }
+  static const int64_t rows[][3] = {{1, 5001, 16}, {3, 701, 33}, {7, 3, 2048}};
+  for (int i = 0; i < 3; i++)
+    for (int k = 0; k < 3; k++) {
+      one(ops[k], LT_float32, (const Layout[]){DENSE, COLUMNS, SCALAR}, DENSE, rows[i]);
+      one(ops[k], LT_float32, (const Layout[]){COLUMNS, DENSE, SCALAR}, DENSE, rows[i]);
+    }
   lt_set_num_threads(threads);
   lt_release(x);
   lt_release(y);

@@ -153,29 +153,61 @@ static inline __attribute__((always_inline, unused)) void fill_up(int64_t n, T *
 #define LAST_2       q
 #define LAST_3       r
 
-/* Runs a loop whose y is one element: repeats it in a block. */
-static void repeat_y(lt_VectorFn loop, size_t size, int64_t n, void *out, const T *x, const T *y,
-                     const lt_Numbers *numbers) {
+/* Runs a loop whose y is one element in each row: repeats it in a block, for several rows if these
+ * are short and follow each other. */
+static void repeat_y(lt_VectorFn loop, size_t size, int64_t n, char *out, const char *x,
+                     const char *y, const lt_Numbers *numbers) {
   T block[BLOCK];
   lt_Numbers plain = *numbers;
+  const int64_t *step = numbers->step;
+  const int64_t x_size = (int64_t)sizeof(T), out_size = (int64_t)size;
+  const bool dense = step[0] == n * out_size && step[1] == n * x_size && n > 0;
+  int64_t together = dense && n < BLOCK ? BLOCK / n : 1;
   plain.y_once = false;
-  for (int64_t i = 0; i < n && i < BLOCK; i++) block[i] = *y;
-  for (int64_t i = 0; i < n; i += BLOCK)
-    loop(n - i < BLOCK ? n - i : BLOCK, (char *)out + (size_t)i * size, x + i, block, NULL, &plain);
+  for (int64_t k = 0; k < numbers->rows; k += together) {
+    if (together > numbers->rows - k) together = numbers->rows - k;
+    for (int64_t j = 0; j < together; j++)
+      for (int64_t i = 0; i < n && i < BLOCK; i++)
+        block[j * n + i] = *(const T *)(y + (k + j) * step[2]);
+    for (int64_t i = 0, all = together * n; i < all; i += BLOCK)
+      loop(all - i < BLOCK ? all - i : BLOCK, out + k * step[0] + i * out_size,
+           x + k * step[1] + i * x_size, block, NULL, &plain);
+  }
 }
-/* The same for a loop that calls no function. */
-#define ONCE_1(result)
-#define ONCE_2(result)                                                                             \
-  if (numbers->y_once) {                                                                           \
-    const T y = *q;                                                                                \
-    (void)y;                                                                                       \
-    _Pragma("omp simd")                                                                            \
-    for (int64_t i = 0; i < n; i++) {                                                              \
-      READ_1(i) o[i] = result;                                                                     \
+/* The same, and for a loop that calls no function, with x as the one element, too. */
+#define ONCE_1(...)
+#define ONCE_2(name, R, result, calls)                                                             \
+  if (numbers->y_once && (calls)) {                                                                \
+    repeat_y(name##_, sizeof(R), n, out, x_, y_, numbers);                                         \
+    return;                                                                                        \
+  }                                                                                                \
+  if (numbers->y_once || (LT_X_ONCE(LT_OP_##name) && numbers->x_once)) {                           \
+    enum { LT_NEAR = false };                                                                      \
+    for (int64_t k = 0; k < numbers->rows; k++) {                                                  \
+      o = (R *)((char *)out + k * numbers->step[0]);                                               \
+      p = (const T *)((const char *)x_ + k * numbers->step[1]);                                    \
+      q = (const T *)((const char *)y_ + k * numbers->step[2]);                                    \
+      if (numbers->y_once) {                                                                       \
+        const T y = *q;                                                                            \
+        (void)y;                                                                                   \
+        _Pragma("omp simd")                                                                        \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+          READ_1(i) o[i] = result;                                                                 \
+        }                                                                                          \
+      } else {                                                                                     \
+        const T x = *p;                                                                            \
+        (void)x;                                                                                   \
+        _Pragma("omp simd")                                                                        \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+          const T y = q[i];                                                                        \
+          (void)y;                                                                                 \
+          o[i] = result;                                                                           \
+        }                                                                                          \
+      }                                                                                            \
     }                                                                                              \
     return;                                                                                        \
   }
-#define ONCE_3(result)
+#define ONCE_3(...)
 
 /* Defines name##_near and name##_any: whole groups, with LT_NEAR true or false. */
 #define GROUPS(function, inputs, R, is_near, result)                                               \
@@ -206,16 +238,13 @@ static void repeat_y(lt_VectorFn loop, size_t size, int64_t n, void *out, const 
     const T *p = x_, *q = y_, *r = z_;                                                             \
     R *o = out;                                                                                    \
     (void)a, (void)b, (void)MAXFINITE, (void)p, (void)q, (void)r;                                  \
-    if (!CALLS(#text) && !DIVIDES(#name)) {                                                        \
+    ONCE_##inputs(name, R, value(text),                                                            \
+                  CALLS(#text) || DIVIDES(#name)) if (!CALLS(#text) && !DIVIDES(#name)) {          \
       enum { LT_NEAR = false };                                                                    \
-      ONCE_##inputs(value(text)) _Pragma("omp simd")                                               \
+      _Pragma("omp simd")                                                                          \
       for (int64_t i = 0; i < n; i++) {                                                            \
         READ_##inputs(i) o[i] = value(text);                                                       \
       }                                                                                            \
-      return;                                                                                      \
-    }                                                                                              \
-    if (inputs == 2 && numbers->y_once) {                                                          \
-      repeat_y(name##_, sizeof(R), n, out, p, q, numbers);                                         \
       return;                                                                                      \
     }                                                                                              \
     const lt_Range range = NEAR_RANGE(#name);                                                      \
