@@ -49,6 +49,13 @@ row("add float64, 10^6", "x + y", "x + y",
 row("add bfloat16, 10^6", "x + y", "x + y",
     "local x, y = lt.randn(1000000):bfloat16(), lt.randn(1000000):bfloat16()",
     "x, y = torch.randn(1000000).bfloat16(), torch.randn(1000000).bfloat16()")
+row("abs of bfloat16, 10^6", "x:abs()", "x.abs()", "local x = lt.randn(1000000):bfloat16()",
+    "x = torch.randn(1000000).bfloat16()")
+for dtype in ("uint8", "int16"):
+    for lua, python in (("x + y", "x + y"), ("x:gt(y)", "x > y")):
+        row("%s of %s, 10^6" % (python, dtype), lua, python,
+            "local x = lt.randint(0, 100, {1000000}):to('%s')\\nlocal y = x:flip(1)" % dtype,
+            "x = torch.randint(0, 101, (1000000,)).to(torch.%s)\ny = x.flip(0)" % dtype)
 row("int64 // int64, 10^6", "x // y", "x // y",
     "local x, y = lt.randint(1, 1000, {1000000}), lt.randint(1, 1000, {1000000})",
     "x, y = torch.randint(1, 1000, (1000000,)), torch.randint(1, 1000, (1000000,))")

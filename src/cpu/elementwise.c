@@ -444,12 +444,54 @@ static bool run_loop(const lt_Loop *l, lt_Dtype compute, bool gives_bool) {
   return lt_check_interrupt();
 }
 
+/* ---- dtypes narrower than the compute type --------------------------------------------------- */
+
+/* Writes the number of operand k, an int32, as an element of dtype d. Returns false if it does not fit. */
+static bool narrow_number(const lt_Loop *l, int k, lt_Dtype d, void *element) {
+  lt_Scalar number = lt_scalar_load(LT_int32, l->operand[k].data);
+  return lt_number_store(number, d, element) && lt_scalar_load(d, element).i == number.i;
+}
+
+/* Returns the dtype of all tensors of a loop if it has a form for that, with the results of the compute type;
+ * else the compute type. Half floats have one for dense memory. */
+static lt_Dtype narrow_dtype(const lt_Loop *l, lt_Dtype compute, bool test) {
+  _Alignas(LT_MAX_ELEMENT) char element[LT_MAX_ELEMENT];
+  lt_Dtype d = l->operand[l->operand[1].host ? l->inputs : 1].dtype;
+  const lt_Vectors *vectors = lt_cpu_isa()->vectors[d];
+  if (d == compute || lt_dtype_compute(d) != compute || !vectors->op[l->op]) return compute;
+  if (!test && l->operand[0].dtype != d) return compute;
+  if (lt_dtype_is_float(d)) return l->layout == LT_LAYOUT_CONTIGUOUS ? d : compute;
+  for (int k = 1; k <= l->inputs; k++) {
+    const lt_Operand *o = &l->operand[k];
+    bool number = o->host && o->dtype == LT_int32;
+    if (o->dtype != d && !(number && narrow_number(l, k, d, element))) return compute;
+  }
+  return d;
+}
+
+/* Runs a loop in the narrow dtype that narrow_dtype returned. */
+static bool run_narrow(const lt_Loop *loop, lt_Dtype d, bool test) {
+  _Alignas(LT_MAX_ELEMENT) char element[LT_MAX_ELEMENT];
+  int number = 0;
+  for (int k = 1; k <= loop->inputs; k++)
+    if (loop->operand[k].dtype != d) number = k;
+  if (number == 0) return run_loop(loop, d, test);
+  lt_Loop l = *loop;
+  lt_Operand *o = &l.operand[number];
+  narrow_number(loop, number, d, element);
+  o->data = element;
+  o->dtype = d;
+  if (l.numel == 1) o->strides[0] = (int64_t)lt_dtype_size(d);
+  return run_loop(&l, d, test);
+}
+
 bool lt_cpu_elementwise(const lt_Loop *loop) {
   if (loop->layout == LT_LAYOUT_EMPTY) return true;
   if (loop->op == LT_OP_fill) return lt_cpu_fill(loop);
   if (loop->op != LT_OP_copy) {
     bool test = lt_op_is_test(loop->op);
-    return run_loop(loop, lt_dtype_compute(loop->compute), test);
+    lt_Dtype compute = lt_dtype_compute(loop->compute), d = narrow_dtype(loop, compute, test);
+    return d == compute ? run_loop(loop, d, test) : run_narrow(loop, d, test);
   }
   if (loop->operand[0].dtype == loop->operand[1].dtype) return lt_cpu_copy_same(loop);
   return run_loop(loop, lt_copy_compute(loop->operand[0].dtype, loop->operand[1].dtype), false);

@@ -33,6 +33,9 @@ void lt_cpu_numbers(lt_Numbers *numbers, lt_Dtype compute, lt_Dtype result, cons
     numbers->b.float64 = lt_scalar_to_double(*b);
     numbers->limit.float64 = lt_dtype_is_float(result) ? lt_dtype_largest(result) : DBL_MAX;
     return;
+  case LT_uint8:
+  case LT_int8:
+  case LT_int16:
   case LT_int32:
     numbers->a.int32 = to_int32(a);
     numbers->b.int32 = to_int32(b);

@@ -77,8 +77,9 @@ typedef struct lt_Vectors {
 } lt_Vectors;
 
 typedef struct lt_Isa {
-  const char *name;                          /* "avx512", "avx2", "base" */
-  const lt_Vectors *vectors[LT_DTYPE_COUNT]; /* by compute type; NULL for other dtypes */
+  const char *name; /* "avx512", "avx2", "base" */
+  const lt_Vectors
+      *vectors[LT_DTYPE_COUNT]; /* by dtype: of the compute types, and few loops of others */
 } lt_Isa;
 
 /* Returns the best instruction set of this CPU, or the one that LUTRA_CPU_CAPABILITY (base, avx2,

@@ -555,6 +555,28 @@ static void int64_is_exact(void) {
   lt_release(y);
 }
 
+/* Small integers beside numbers that fit their dtype, and that do not. */
+static void numbers_beside_small_integers(void) {
+  static const lt_OpId ops[] = {LT_OP_add, LT_OP_sub, LT_OP_mul, LT_OP_maximum,
+                                LT_OP_lt,  LT_OP_eq,  LT_OP_ge,  LT_OP_bitwise_and};
+  static const int32_t numbers[] = {0, 1, -1, -128, -129, 127, 128, 255, 256, 300, 32768, -32769};
+  for (lt_Dtype d = LT_uint8; d <= LT_int16; d++)
+    for (size_t k = 0; k < sizeof ops / sizeof *ops; k++)
+      for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        lt_Tensor *x = make(d, i & 1 ? DENSE : TRANSPOSED, 2, 9, 17);
+        lt_Tensor *out = make(gives_bool(ops[k]) ? LT_bool : d, DENSE, 2, 9, 17);
+        lt_Tensor *number = lt_empty(LT_int32, lt_cpu(), 0, NULL), *in[2] = {x, number};
+        *(int32_t *)lt_tensor_data(number) = numbers[i];
+        lt_Arg args[2] = {lt_arg_tensor(x),
+                          {.kind = LT_ARG_SCALAR, .scalar = lt_scalar_int(numbers[i])}};
+        CHECK(loop_on_device(ops[k], out, LT_int32, 2, args, lt_scalar_int(3), lt_scalar_int(0)));
+        agrees(ops[k], out, in, 2, 3, 0, d, "a number");
+        lt_release(x);
+        lt_release(out);
+        lt_release(number);
+      }
+}
+
 /* Copies of one dtype in every pair of layouts, small, and large enough for threads and tiles. */
 static void copies(void) {
   static const lt_Dtype dtypes[] = {LT_bool, LT_float16, LT_float32, LT_float64};
@@ -667,6 +689,7 @@ int main(int count, char **arguments) {
   RUN(position_does_not_matter);
   RUN(conversions);
   RUN(int64_is_exact);
+  RUN(numbers_beside_small_integers);
   RUN(copies);
   RUN(fills);
   RUN(threads_do_not_matter);

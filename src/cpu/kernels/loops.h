@@ -7,6 +7,8 @@
  *   TRUNCDIV_OF_TYPE(x, y, near), for integers  the division of division.h for the type
  *   FIELD                                       the type's member of lt_Number
  *   TABLE                                       name of the exported table, before _<LT_ISA>
+ *   LT_SMALL, for integers of 8 and 16 bits     their dtype: the table has the loops of small_ops.h only, and loads
+ *                                               and stores of this dtype
  *
  * and includes this file; it is compiled once for each instruction set, whose name is LT_ISA.
  *
@@ -319,16 +321,27 @@ static void repeat_y(lt_VectorFn loop, size_t size, int64_t n, char *out, const 
 #define ENTRY_FC(name) [LT_OP_##name] = name##_,
 #define ENTRY_FIC      ENTRY_FC
 #else
-#define EMIT_F(name, inputs, rule, ftext, itext)
+#ifdef LT_SMALL
+#include "small_ops.h"
+#define EMIT_FI(name, inputs, rule, ftext, itext)                                                  \
+  JOIN(EMIT_IF_, LT_IS_SMALL(name), , )(name, inputs, RESULT_##rule, itext)
+#define ENTRY_FI(name) JOIN(ENTRY_IF_, LT_IS_SMALL(name), , )(name)
+#define EMIT_IF_1      LOOP_
+#define EMIT_IF_0(...)
+#define ENTRY_IF_1(name) [LT_OP_##name] = name##_,
+#define ENTRY_IF_0(name)
+#else
 #define EMIT_FI(name, inputs, rule, ftext, itext) LOOP_(name, inputs, RESULT_##rule, itext)
-#define EMIT_I(name, inputs, rule, ftext, itext)  LOOP_(name, inputs, RESULT_##rule, itext)
-#define EMIT_FC                                   EMIT_F
-#define EMIT_FIC                                  EMIT_FI
+#define ENTRY_FI(name)                            [LT_OP_##name] = name##_,
+#endif
+#define EMIT_F(name, inputs, rule, ftext, itext)
+#define EMIT_I   EMIT_FI
+#define EMIT_FC  EMIT_F
+#define EMIT_FIC EMIT_FI
 #define ENTRY_F(name)
-#define ENTRY_FI(name) [LT_OP_##name] = name##_,
-#define ENTRY_I(name)  [LT_OP_##name] = name##_,
-#define ENTRY_FC       ENTRY_F
-#define ENTRY_FIC      ENTRY_FI
+#define ENTRY_I   ENTRY_FI
+#define ENTRY_FC  ENTRY_F
+#define ENTRY_FIC ENTRY_FI
 #endif
 
 #define LT_ELEMENTWISE(name, inputs, rule, types, ftext, itext, ...)                               \
@@ -630,11 +643,16 @@ NEAR_FLOATS(double, near_float64)
 #define STORES_BOOL(DO, ...)     DO(__VA_ARGS__)
 #define STORES_FLOATING(DO, ...) DO(__VA_ARGS__)
 
+#ifdef LT_SMALL
+LOAD(load_own, own, T, INTEGER)
+STORE(store_own, own, T, INTEGER)
+#else
 #define LT_DTYPE(name, storage, compute, accumulate, category, ...)                                \
   LOADS_##category(LOAD, load_##name, name, storage, category)                                     \
       STORES_##category(STORE, store_##name, name, storage, category)
 #include "dtypes.def"
 #undef LT_DTYPE
+#endif
 #define ENTRY(place, function) [place] = function,
 
 static void spread(int64_t n, int64_t times, void *out_, const void *values) {
@@ -656,20 +674,28 @@ static const lt_MapFn maps[LT_MAP_COUNT] = {
 #include "ops.def"
 };
 
-const lt_Vectors JOIN(TABLE, _, LT_ISA, ) = {.op = entries,
-                                             .power = POWERS,
-                                             .spread = spread,
-                                             .map = maps,
-                                             .load =
-                                                 {
+const lt_Vectors JOIN(TABLE, _, LT_ISA, ) = {
+    .op = entries,
+    .power = POWERS,
+    .spread = spread,
+    .map = maps,
+#ifdef LT_SMALL
+    .load = {[LT_SMALL] = load_own},
+    .store = {[LT_SMALL] = store_own},
+#else
+    .load =
+        {
 #define LT_DTYPE(name, storage, compute, accumulate, category, ...)                                \
   LOADS_##category(ENTRY, LT_##name, load_##name)
 #include "dtypes.def"
 #undef LT_DTYPE
-                                                 },
-                                             .store = {
+        },
+    .store =
+        {
 #define LT_DTYPE(name, storage, compute, accumulate, category, ...)                                \
   STORES_##category(ENTRY, LT_##name, store_##name)
 #include "dtypes.def"
 #undef LT_DTYPE
-                                             }};
+        },
+#endif
+};
