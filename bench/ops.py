@@ -160,6 +160,12 @@ row("cat of two 10^6", "lt.cat{x, y}", "torch.cat([x, y])",
 row("cat of columns 1000 x 500", "lt.cat({x, y}, 2)", "torch.cat([x, y], 1)",
     "local x, y = lt.randn(1000, 500), lt.randn(1000, 500)",
     "x, y = torch.randn(1000, 500), torch.randn(1000, 500)")
+row("stack 2 x 10^6 as columns", "lt.stack({x, y}, 2)", "torch.stack([x, y], 1)",
+    "local x, y = lt.randn(1000000), lt.randn(1000000)",
+    "x, y = torch.randn(1000000), torch.randn(1000000)")
+row("cat of columns 100000 x 2 and x 1", "lt.cat({x, y}, 2)", "torch.cat([x, y], 1)",
+    "local x, y = lt.randn(100000, 2), lt.randn(100000, 1)",
+    "x, y = torch.randn(100000, 2), torch.randn(100000, 1)")
 row("index_select 4096 of 4096 x 256", "x:index_select(1, i)", "x.index_select(0, i)",
     "local x, i = lt.randn(4096, 256), lt.randint(1, 4096, {4096})",
     "x, i = torch.randn(4096, 256), torch.randint(0, 4096, (4096,))")

@@ -1,6 +1,7 @@
 /* rearrange.c: ops that copy elements as bytes, for any dtype: cat, triu, tril, flip, roll, and
  * copies. */
 #include "cpu.h"
+#include "moves.h"
 #include "opids.h"
 #include "kernel_support.h"
 
@@ -18,6 +19,9 @@ static void put_blocks(void *context, int64_t from, int64_t to) {
   for (int64_t i = from; i < to; i++)
     memcpy(p->to + (size_t)i * p->step, p->from + (size_t)i * p->block, p->block);
 }
+
+/* The most inputs, and bytes of their blocks, that are written together, and the bytes at a time. */
+enum { WOVEN = 16, WOVEN_BLOCK = 64, WOVEN_BYTES = 1 << 14 };
 
 #define LARGE ((size_t)1 << 20) /* blocks from this size on are shared among threads */
 
@@ -38,10 +42,68 @@ static bool put_piece(lt_Tensor *out, lt_Tensor *t, int dim, int64_t first) {
   return true;
 }
 
+/* Rows of a result, each of a short block of every input. */
+typedef struct Weave {
+  int count;
+  int64_t size, step; /* bytes of an element, and of a row */
+  bool single;        /* each block is one element */
+  int64_t block[WOVEN];
+  const char *from[WOVEN];
+  char *to;
+} Weave;
+
+/* Writes the rows from..to - 1, a few at a time, which the first cache keeps until they are complete. */
+static void weave_rows(void *context, int64_t from, int64_t to) {
+  const Weave *w = context;
+  const lt_Mover *mover = lt_mover(w->size);
+  const int64_t at_once = WOVEN_BYTES / w->step, to_strides[] = {w->size, w->step};
+  for (int64_t i = from; i < to; i += at_once) {
+    int64_t rows = to - i < at_once ? to - i : at_once;
+    char *out = w->to + i * w->step;
+    const char *in[WOVEN];
+    for (int k = 0; k < w->count; k++) in[k] = w->from[k] + i * w->block[k];
+    if (w->single && w->count <= 4) {
+      mover->weave(w->count, rows, out, in);
+      continue;
+    }
+    for (int k = 0; k < w->count; out += w->block[k++]) {
+      const int64_t from_strides[] = {w->size, w->block[k]};
+      if (w->block[k] == w->size)
+        mover->move(rows, out, w->step, in[k], w->size);
+      else
+        mover->plane(rows, w->block[k] / w->size, out, to_strides, in[k], from_strides);
+    }
+  }
+}
+
+/* Joins short blocks of dense inputs. Returns false if they are others. */
+static bool weave(lt_Tensor *out, lt_Tensor *const *tensors, int count, int dim) {
+  lt_Lines l = lt_lines(out->ndim, out->shape, dim);
+  Weave w = {.count = 0, .size = (int64_t)lt_dtype_size(out->dtype), .single = true};
+  w.step = l.n * l.inner * w.size;
+  w.to = lt_tensor_data(out);
+  if (l.outer == 1 || w.step > WOVEN * WOVEN_BLOCK) return false;
+  for (int k = 0; k < count; k++) {
+    lt_Tensor *t = tensors[k];
+    if (t->ndim != out->ndim || t->numel == 0) continue;
+    int64_t block = t->shape[dim] * l.inner * w.size;
+    if (w.count == WOVEN || block > WOVEN_BLOCK || t->dtype != out->dtype ||
+        !lt_tensor_is_contiguous(t))
+      return false;
+    w.single &= block == w.size;
+    w.from[w.count] = lt_tensor_data(t);
+    w.block[w.count++] = block;
+  }
+  if (w.count < 2) return false;
+  lt_share(out->numel, l.outer, weave_rows, &w);
+  return true;
+}
+
 bool lt_cpu_cat(lt_Call *c) {
   lt_Tensor *out = c->out[0];
   int dim = lt_arg_dim(c, 1, out);
   if (dim < 0) return false;
+  if (weave(out, c->arg[0].tensors, c->arg[0].count, dim)) return true;
   int64_t first = 0;
   for (int k = 0; k < c->arg[0].count; k++) {
     lt_Tensor *t = c->arg[0].tensors[k];

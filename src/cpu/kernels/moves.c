@@ -53,6 +53,20 @@ typedef struct bytes16 {
       for (int64_t r = 0; r < rows; r++, to += to_strides[1], from += from_strides[1])             \
         row_##type(n, to, to_step, from, from_step);                                               \
   }                                                                                                \
+  static void weave_##type(int count, int64_t n, char *to, const char *const *from) {              \
+    type *restrict out = (type *)to;                                                               \
+    const type *restrict a = (const type *)from[0], *restrict b = (const type *)from[1];           \
+    const type *restrict c = (const type *)from[count > 2 ? 2 : 0];                                \
+    const type *restrict d = (const type *)from[count > 3 ? 3 : 0];                                \
+    if (count == 2)                                                                                \
+      for (int64_t i = 0; i < n; i++) out[2 * i] = a[i], out[2 * i + 1] = b[i];                    \
+    else if (count == 3)                                                                           \
+      for (int64_t i = 0; i < n; i++)                                                              \
+        out[3 * i] = a[i], out[3 * i + 1] = b[i], out[3 * i + 2] = c[i];                           \
+    else                                                                                           \
+      for (int64_t i = 0; i < n; i++)                                                              \
+        out[4 * i] = a[i], out[4 * i + 1] = b[i], out[4 * i + 2] = c[i], out[4 * i + 3] = d[i];    \
+  }                                                                                                \
   static void tile_##type(int64_t rows, int64_t columns, char *to, int64_t to_stride,              \
                           const char *from, int64_t from_stride) {                                 \
     const int64_t size = (int64_t)sizeof(type);                                                    \
@@ -93,7 +107,7 @@ static void count(int64_t n, int64_t *out, int64_t first, int64_t step, int64_t 
 }
 
 #define MOVER(type)                                                                                \
-  { move_##type, plane_##type, tile_##type }
+  { move_##type, plane_##type, weave_##type, tile_##type }
 extern const lt_Moves LT_FOR_ISA(lt_moves);
 const lt_Moves LT_FOR_ISA(lt_moves) = {
     .mover = {MOVER(bytes1), MOVER(bytes2), MOVER(bytes4), MOVER(bytes8), MOVER(bytes16)},

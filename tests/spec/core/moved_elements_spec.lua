@@ -84,6 +84,42 @@ describe("roll", function()
   end)
 end)
 
+describe("cat of columns", function()
+  local WIDTHS = {{1, 1}, {1, 1, 1}, {1, 1, 1, 1}, {1, 1, 1, 1, 1}, {1, 2}, {3, 1, 2}, {0, 1, 1},
+    {16, 1}, {70, 3}, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}}
+
+  it("puts every input at its place", function()
+    for _, dtype in ipairs(DTYPES) do
+      for _, widths in ipairs(WIDTHS) do
+        for _, n in ipairs{1, 2, 9, 70, 1201} do
+          local inputs, expected = {}, {}
+          for i = 1, n do expected[i] = {} end
+          for k, width in ipairs(widths) do
+            inputs[k] = matrix(n, width, dtype, false) + k
+            if width > 0 then
+              for i, row in ipairs(numbers(inputs[k])) do table.move(row, 1, width, #expected[i] + 1, expected[i]) end
+            end
+          end
+          assert.same(expected, numbers(lt.cat(inputs, 2)))
+        end
+      end
+    end
+  end)
+
+  it("is the same for views, more threads and stack", function()
+    local x = lt.arange(3 * 70001, {device = device}):view(3, 70001)
+    for k = 1, 3 do
+      local columns = {}
+      for j = 1, k do columns[j] = x[j] end
+      assert.is_true(lt.equal(lt.stack(columns, -1), x[{{1, k}}]:t()))
+    end
+    local all = x:t():contiguous()
+    assert.is_true(lt.equal(lt.cat({all[{{}, {1, 2}}], all[{{}, {3, 3}}]}, 2), all))
+    assert.is_true(lt.equal(lt.cat({all[{{2, 9}}], all[{{2, 9}}]:long()}, 2):long(),
+      all:long()[{{2, 9}}]:tile{1, 2}))
+  end)
+end)
+
 describe("copies and casts of a transpose", function()
   it("keep every element in its place", function()
     each_matrix(function(x, values, n, m)
