@@ -67,6 +67,8 @@ vectors("x ^ 3", "x ^ 3", "x ** 3", (10**4, 10**6))
 vectors("x ^ -0.5", "x ^ -0.5", "x ** -0.5", (10**4,), "rand")
 vectors("clamp", "x:clamp(-1, 1)", "x.clamp(-1, 1)", (10**4, 10**6))
 vectors("to float16", "x:half()", "x.half()", (10**6,))
+row("float64 to bfloat16, 10^6", "x:bfloat16()", "x.bfloat16()",
+    "local x = lt.randn{1000000, dtype = 'float64'}", "x = torch.randn(1000000, dtype=torch.float64)")
 vectors("to int64", "x:long()", "x.long()", (10**6,))
 row("add a row to 1000 x 1000", "x + y", "x + y", "local x, y = lt.randn(1000, 1000), lt.randn(1000)",
     "x, y = torch.randn(1000, 1000), torch.randn(1000)")

@@ -485,6 +485,13 @@ static bool run_narrow(const lt_Loop *loop, lt_Dtype d, bool test) {
   return run_loop(&l, d, test);
 }
 
+/* Returns whether the loads of a compute type convert this dtype as its own compute type does, which saves a pass:
+ * those of integers narrower than int32 are exact, or wrap. */
+static bool loads_directly(lt_Dtype to, lt_Dtype from) {
+  bool narrow = lt_dtype_category(from) == LT_INTEGER && lt_dtype_compute(from) != from;
+  return narrow && lt_dtype_compute(to) == to && !lt_dtype_is_complex(to);
+}
+
 bool lt_cpu_elementwise(const lt_Loop *loop) {
   if (loop->layout == LT_LAYOUT_EMPTY) return true;
   if (loop->op == LT_OP_fill) return lt_cpu_fill(loop);
@@ -493,6 +500,7 @@ bool lt_cpu_elementwise(const lt_Loop *loop) {
     lt_Dtype compute = lt_dtype_compute(loop->compute), d = narrow_dtype(loop, compute, test);
     return d == compute ? run_loop(loop, d, test) : run_narrow(loop, d, test);
   }
-  if (loop->operand[0].dtype == loop->operand[1].dtype) return lt_cpu_copy_same(loop);
-  return run_loop(loop, lt_copy_compute(loop->operand[0].dtype, loop->operand[1].dtype), false);
+  lt_Dtype to = loop->operand[0].dtype, from = loop->operand[1].dtype;
+  if (to == from) return lt_cpu_copy_same(loop);
+  return run_loop(loop, loads_directly(to, from) ? to : lt_copy_compute(to, from), false);
 }

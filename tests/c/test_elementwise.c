@@ -540,6 +540,40 @@ static void conversions(void) {
       }
 }
 
+/* A conversion of many elements gives what that of each one alone does. */
+static void conversions_of_many(void) {
+  enum { N = 1100 };
+  for (int from = LT_float32; from <= LT_float64; from++)
+    for (int to = 0; to <= LT_float64; to++) {
+      if (!has_dtype(from) || !has_dtype(to)) continue;
+      lt_Tensor *x = make((lt_Dtype)from, DENSE, 1, 1, N),
+                *out = make((lt_Dtype)to, DENSE, 1, 1, N),
+                *single = make((lt_Dtype)to, DENSE, 1, 1, 1);
+      for (int i = 0; i < N; i++) { /* the last block has the special numbers of make */
+        int size = i < 300 ? 3 : i < 800 ? 30 : 300;
+        Real v = ldexpl((Real)next_random() - 0x1p30L,
+                        (int)(next_random() % (2 * size + 1)) - size - 30);
+        if (i < 1000) store((lt_Dtype)from, element(x, 3, x->shape, i), i % 97 ? v : 0);
+      }
+      CHECK(copy_on_device(out, x));
+      for (int i = 0; i < N; i++) {
+        lt_Tensor *at = lt_tensor_on(x->storage, (lt_Dtype)from, i, 3, (int64_t[]){1, 1, 1},
+                                     (int64_t[]){1, 1, 1});
+        CHECK(copy_on_device(single, at));
+        Real alone = load((lt_Dtype)to, lt_tensor_data(single)),
+             many = load((lt_Dtype)to, element(out, 3, out->shape, i));
+        if (!equal(many, alone))
+          check_report(__FILE__, __LINE__,
+                       "%s to %s: element %d alone gave %.17Lg, among others %.17Lg",
+                       lt_dtype_name((lt_Dtype)from), lt_dtype_name((lt_Dtype)to), i, alone, many);
+        lt_release(at);
+      }
+      lt_release(x);
+      lt_release(out);
+      lt_release(single);
+    }
+}
+
 /* int64 keeps all its bits in copies, fills and arithmetic. */
 static void int64_is_exact(void) {
   lt_Tensor *x = make(LT_int64, DENSE, 1, 3, 40), *y = make(LT_int64, TRANSPOSED, 1, 3, 40);
@@ -688,6 +722,7 @@ int main(int count, char **arguments) {
   RUN(in_place);
   RUN(position_does_not_matter);
   RUN(conversions);
+  RUN(conversions_of_many);
   RUN(int64_is_exact);
   RUN(numbers_beside_small_integers);
   RUN(copies);

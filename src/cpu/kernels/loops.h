@@ -454,6 +454,9 @@ static const lt_VectorFn powers[LT_POWER_COUNT] = {
 /* Converts a float to an integer of type S: truncates; NaN becomes 0, other values saturate. */
 #define CLIP(S, v, low, high)                                                                      \
   ((v) != (v)                     ? (S)0                                                           \
+   : sizeof(S) < sizeof(v)        ? (S)((v) > (high)  ? (high)                                     \
+                                        : (v) < (low) ? (low)                                      \
+                                                      : (v))                                       \
    : (v) >= (__typeof__(v))(high) ? (S)(high)                                                      \
    : (v) <= (__typeof__(v))(low)  ? (S)(low)                                                       \
                                   : (S)(v))
@@ -561,6 +564,37 @@ NEAR_FLOATS(double, near_float64)
 #define near_float64(n, out, in) 0
 #endif
 
+#ifdef LT_IS_DOUBLE
+/* Converts doubles to float16 or bfloat16 block by block: rounded to odd, as by lt_float_from_double_odd, then to
+ * nearest. Ends before a block with an element whose float is infinite, NaN or not normal, except 0, to which
+ * only those are rounded that are 0 in these dtypes. Returns how many. */
+static int64_t first_halves(int64_t n, void *out, const double *in, bool is_bfloat) {
+  const uint64_t low = 0x1fffffff; /* the bits of a double that a float lacks */
+  int64_t done = 0;
+  for (; done + BLOCK <= n; done += BLOCK) {
+    float block[BLOCK];
+    uint32_t far = 0;
+    for (int i = 0; i < BLOCK; i++) {
+      const uint64_t bits = lt_bits64(in[done + i]);
+      block[i] = (float)lt_double((bits & ~low) | (((bits & low) + low) & (low + 1)));
+    }
+    for (int i = 0; i < BLOCK; i++) {
+      const uint32_t size = lt_float_bits(block[i]) & 0x7fffffffu;
+      far |= ((size - 0x00800001u) & ~(size - 1)) | (0x7f7fffffu - size);
+    }
+    if (far >> 31) break;
+    uint16_t *to = (uint16_t *)out + done;
+    int first = (int)(is_bfloat ? lt_floats_to_bfloats(BLOCK, to, block)
+                                : lt_floats_to_halves(BLOCK, to, block));
+    for (int i = first; i < BLOCK; i++)
+      to[i] = is_bfloat ? lt_bfloat16_from_float(block[i]).bits : lt_half_from_float(block[i]).bits;
+  }
+  return done;
+}
+#else
+#define first_halves(n, out, in, is_bfloat) 0
+#endif
+
 /* Convert the first of n dense elements in ways that the compiler does not find, and return how
  * many. */
 #ifdef LT_IS_FLOAT32
@@ -576,7 +610,9 @@ NEAR_FLOATS(double, near_float64)
 #elif defined LT_IS_FLOAT
 #define LOADED_FIRST(name, n, out, in) 0
 #define STORED_FIRST(name, n, out, in)                                                             \
-  (HAS_NEAR_FLOATS && IS(name, "int64") ? near_float64(n, (void *)(out), in) : 0)
+  (HAS_NEAR_FLOATS && IS(name, "int64")          ? near_float64(n, (void *)(out), in)              \
+   : IS(name, "float16") || IS(name, "bfloat16") ? first_halves(n, out, in, IS(name, "bfloat16"))  \
+                                                 : 0)
 #elif defined LT_IS_INT64
 #define LOADED_FIRST(name, n, out, in)                                                             \
   (!HAS_NEAR_FLOATS      ? 0                                                                       \
@@ -587,6 +623,26 @@ NEAR_FLOATS(double, near_float64)
 #else
 #define LOADED_FIRST(name, n, out, in) 0
 #define STORED_FIRST(name, n, out, in) 0
+#endif
+
+/* Floats that are converted to integers of fewer bytes are clipped before, block by block: masks of one length are
+ * cheaper than of two. */
+#define STORED_BLOCKS_BOOL(name, S)
+#define STORED_BLOCKS_FLOATING(name, S)
+#define STORED_BLOCKS_COMPLEX(name, S)
+#ifdef LT_IS_FLOAT
+#define STORED_BLOCKS_INTEGER(name, S)                                                             \
+  for (; sizeof(S) < sizeof(T) && first + BLOCK <= n; first += BLOCK) {                            \
+    T block[BLOCK];                                                                                \
+    for (int i = 0; i < BLOCK; i++) {                                                              \
+      const T x = v[first + i], most = x > (T)HIGH_##name ? (T)HIGH_##name : x;                    \
+      const T clipped = most < (T)LOW_##name ? (T)LOW_##name : most;                               \
+      block[i] = x != x ? 0 : clipped;                                                             \
+    }                                                                                              \
+    for (int i = 0; i < BLOCK; i++) dense[first + i] = (S)block[i];                                \
+  }
+#else
+#define STORED_BLOCKS_INTEGER(name, S)
 #endif
 
 #define LOAD(function, name, storage, category)                                                    \
@@ -614,7 +670,7 @@ NEAR_FLOATS(double, near_float64)
     if (stride == (int64_t)sizeof(storage)) {                                                      \
       storage *dense = target;                                                                     \
       int64_t first = STORED_FIRST(#name, n, dense, v);                                            \
-      _Pragma("omp simd")                                                                          \
+      STORED_BLOCKS_##category(name, storage) _Pragma("omp simd")                                  \
       for (int64_t i = first; i < n; i++) dense[i] = STORED_##category(name, storage, v[i]);       \
     } else {                                                                                       \
       for (int64_t i = 0; i < n; i++)                                                              \
