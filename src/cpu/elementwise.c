@@ -362,8 +362,8 @@ static bool clamps_to_numbers(const Plan *p, lt_Dtype compute) {
   return true;
 }
 
-/* Prepares run_rows. Returns false when operands are not in memory in rows of the compute type, those
- * of x or y of one element each, or when the loop has no form for this. */
+/* Prepares run_rows. Returns false when operands are not in memory in rows of the compute type,
+ * those of x or y of one element each, or when the loop has no form for this. */
 static bool plan_rows(Plan *p) {
   const lt_Loop *l = p->loop;
   int64_t row = l->shape[p->last];
@@ -446,14 +446,15 @@ static bool run_loop(const lt_Loop *l, lt_Dtype compute, bool gives_bool) {
 
 /* ---- dtypes narrower than the compute type --------------------------------------------------- */
 
-/* Writes the number of operand k, an int32, as an element of dtype d. Returns false if it does not fit. */
+/* Writes the number of operand k, an int32, as an element of dtype d. Returns false if it does
+ * not fit. */
 static bool narrow_number(const lt_Loop *l, int k, lt_Dtype d, void *element) {
   lt_Scalar number = lt_scalar_load(LT_int32, l->operand[k].data);
   return lt_number_store(number, d, element) && lt_scalar_load(d, element).i == number.i;
 }
 
-/* Returns the dtype of all tensors of a loop if it has a form for that, with the results of the compute type;
- * else the compute type. Half floats have one for dense memory. */
+/* Returns the dtype of all tensors of a loop if it has a form for that, with the results of the
+ * compute type; else the compute type. Half floats have one for dense memory. */
 static lt_Dtype narrow_dtype(const lt_Loop *l, lt_Dtype compute, bool test) {
   _Alignas(LT_MAX_ELEMENT) char element[LT_MAX_ELEMENT];
   lt_Dtype d = l->operand[l->operand[1].host ? l->inputs : 1].dtype;
@@ -485,8 +486,8 @@ static bool run_narrow(const lt_Loop *loop, lt_Dtype d, bool test) {
   return run_loop(&l, d, test);
 }
 
-/* Returns whether the loads of a compute type convert this dtype as its own compute type does, which saves a pass:
- * those of integers narrower than int32 are exact, or wrap. */
+/* Returns whether the loads of a compute type convert this dtype as its own compute type does,
+ * which saves a pass: those of integers narrower than int32 are exact, or wrap. */
 static bool loads_directly(lt_Dtype to, lt_Dtype from) {
   bool narrow = lt_dtype_category(from) == LT_INTEGER && lt_dtype_compute(from) != from;
   return narrow && lt_dtype_compute(to) == to && !lt_dtype_is_complex(to);

@@ -13,7 +13,8 @@ typedef struct lt_Mover {
    * between rows. */
   void (*plane)(int64_t rows, int64_t n, char *to, const int64_t to_strides[2], const char *from,
                 const int64_t from_strides[2]);
-  /* Copies n elements of each of 2 to 4 dense arrays by turns: the first of each, the second of each. */
+  /* Copies n elements of each of 2 to 4 dense arrays by turns: the first of each, the second of
+   * each. */
   void (*weave)(int count, int64_t n, char *to, const char *const *from);
   /* Copies a transposed tile: the rows of `to` and the columns of `from` are dense. */
   void (*tile)(int64_t rows, int64_t columns, char *to, int64_t to_stride, const char *from,

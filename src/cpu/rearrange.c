@@ -20,7 +20,8 @@ static void put_blocks(void *context, int64_t from, int64_t to) {
     memcpy(p->to + (size_t)i * p->step, p->from + (size_t)i * p->block, p->block);
 }
 
-/* The most inputs, and bytes of their blocks, that are written together, and the bytes at a time. */
+/* The most inputs, and bytes of their blocks, that are written together, and the bytes at a
+ * time. */
 enum { WOVEN = 16, WOVEN_BLOCK = 64, WOVEN_BYTES = 1 << 14 };
 
 #define LARGE ((size_t)1 << 20) /* blocks from this size on are shared among threads */
@@ -52,7 +53,8 @@ typedef struct Weave {
   char *to;
 } Weave;
 
-/* Writes the rows from..to - 1, a few at a time, which the first cache keeps until they are complete. */
+/* Writes the rows from..to - 1, a few at a time, which the first cache keeps until they are
+ * complete. */
 static void weave_rows(void *context, int64_t from, int64_t to) {
   const Weave *w = context;
   const lt_Mover *mover = lt_mover(w->size);

@@ -7,8 +7,8 @@
  *   TRUNCDIV_OF_TYPE(x, y, near), for integers  the division of division.h for the type
  *   FIELD                                       the type's member of lt_Number
  *   TABLE                                       name of the exported table, before _<LT_ISA>
- *   LT_SMALL, for integers of 8 and 16 bits     their dtype: the table has the loops of small_ops.h only, and loads
- *                                               and stores of this dtype
+ *   LT_SMALL, for integers of 8 and 16 bits     their dtype: the table has the loops of small_ops.h
+ *                                               only, and loads and stores of this dtype
  *
  * and includes this file; it is compiled once for each instruction set, whose name is LT_ISA.
  *
@@ -565,9 +565,10 @@ NEAR_FLOATS(double, near_float64)
 #endif
 
 #ifdef LT_IS_DOUBLE
-/* Converts doubles to float16 or bfloat16 block by block: rounded to odd, as by lt_float_from_double_odd, then to
- * nearest. Ends before a block with an element whose float is infinite, NaN or not normal, except 0, to which
- * only those are rounded that are 0 in these dtypes. Returns how many. */
+/* Converts doubles to float16 or bfloat16 block by block: rounded to odd, as by
+ * lt_float_from_double_odd, then to nearest. Ends before a block with an element whose float is
+ * infinite, NaN or not normal, except 0, to which only those are rounded that are 0 in these
+ * dtypes. Returns how many. */
 static int64_t first_halves(int64_t n, void *out, const double *in, bool is_bfloat) {
   const uint64_t low = 0x1fffffff; /* the bits of a double that a float lacks */
   int64_t done = 0;
@@ -625,8 +626,8 @@ static int64_t first_halves(int64_t n, void *out, const double *in, bool is_bflo
 #define STORED_FIRST(name, n, out, in) 0
 #endif
 
-/* Floats that are converted to integers of fewer bytes are clipped before, block by block: masks of one length are
- * cheaper than of two. */
+/* Floats that are converted to integers of fewer bytes are clipped before, block by block: masks
+ * of one length are cheaper than of two. */
 #define STORED_BLOCKS_BOOL(name, S)
 #define STORED_BLOCKS_FLOATING(name, S)
 #define STORED_BLOCKS_COMPLEX(name, S)

@@ -1,11 +1,11 @@
-/* small_ops.h: the ops that have loops for integers of 8 and 16 bits. Their results, of operands of the
- * dtype, are those of the same expression for int32, wrapped to the dtype: these may be computed in
- * fewer bits. */
+/* small_ops.h: the ops that have loops for integers of 8 and 16 bits. Their results, of operands
+ * of the dtype, are those of the same expression for int32, wrapped to the dtype: these may be
+ * computed in fewer bits. */
 #ifndef LT_CPU_SMALL_OPS_H
 #define LT_CPU_SMALL_OPS_H
 
-/* LT_IS_SMALL(name) is 1 for the names that have a macro here, else 0: the macro's comma makes its 1
- * the second argument. */
+/* LT_IS_SMALL(name) is 1 for the names that have a macro here, else 0: the macro's comma makes
+ * its 1 the second argument. */
 #define LT_IS_SMALL(name)          LT_SMALL_SECOND_(LT_SMALL_##name, 0, )
 #define LT_SMALL_SECOND_(...)      LT_SMALL_SECOND(__VA_ARGS__)
 #define LT_SMALL_SECOND(a, b, ...) b

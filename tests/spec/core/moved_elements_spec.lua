@@ -97,7 +97,9 @@ describe("cat of columns", function()
           for k, width in ipairs(widths) do
             inputs[k] = matrix(n, width, dtype, false) + k
             if width > 0 then
-              for i, row in ipairs(numbers(inputs[k])) do table.move(row, 1, width, #expected[i] + 1, expected[i]) end
+              for i, row in ipairs(numbers(inputs[k])) do
+                table.move(row, 1, width, #expected[i] + 1, expected[i])
+              end
             end
           end
           assert.same(expected, numbers(lt.cat(inputs, 2)))
