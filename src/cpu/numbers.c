@@ -22,6 +22,7 @@ void lt_cpu_numbers(lt_Numbers *numbers, lt_Dtype compute, lt_Dtype result, cons
                     const lt_Scalar *b) {
   numbers->y_once = numbers->x_once = false;
   numbers->rows = 1;
+  numbers->step[0] = numbers->step[1] = numbers->step[2] = 0;
   switch (compute) {
   case LT_float32:
     numbers->a.float32 = (float)lt_scalar_to_double(*a);
