@@ -303,7 +303,7 @@ local function module_object(state, module)
 end
 
 local signature = args.signature("compile",
-  "any model, bool fullgraph = false, bool? dynamic = nil, any? backend = nil, "
+  "any? model = nil, bool fullgraph = false, bool? dynamic = nil, any? backend = nil, "
   .. "string? mode = nil, table? options = nil, bool disable = false")
 
 --- compile(f, {fullgraph = false, mode = nil, disable = false}): returns a function with the
@@ -319,7 +319,9 @@ local signature = args.signature("compile",
 -- accepted without effect. Raises an error unless f can be called.
 return function(...)
   local f, fullgraph, _, _, mode, _, disable = signature(...)
-  args.expect(args.is_callable(f), "compile", "a module or a function", "model", f)
+  args.check(args.is_callable(f),
+    "compile: expected a module or a function for argument 'model', got %s",
+    f == nil and "no value" or args.show(f))
   if disable then return f end
   local options = {fullgraph = fullgraph, graphs = mode == "reduce-overhead"}
   local nn = package.loaded["lutra.nn"]

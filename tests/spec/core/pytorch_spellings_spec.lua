@@ -115,6 +115,10 @@ describe("settings of PyTorch", function()
     assert.equal(m, lt.compile(m, {disable = true}))
     assert.equal(2, lt.compile(math.max, {mode = "max-autotune"})(1, 2))
     fails("compile: expected a module or a function for argument 'model', got 3", lt.compile, 3)
+    local missing = "compile: expected a module or a function for argument 'model', got no value"
+    fails(missing, lt.compile)
+    fails(missing, lt.compile, nil)
+    fails(missing, lt.compile, {fullgraph = true})
   end)
 
   it("vmap is that of func", function()
