@@ -52,6 +52,7 @@ typedef struct Instruction {
   lt_Dtype dtype; /* of loaded or stored memory, of a narrow integer */
   lt_VectorFn fn;
   bool divides;        /* src[1] is an integer divisor */
+  bool once;           /* src[1] is one value: for all elements, or for those of each row */
   bool by_row;         /* it computes one value for each row */
   const lt_Fold *fold; /* of a reduction, or: */
   const lt_Centered *centered;
@@ -194,13 +195,26 @@ static lt_VectorFn power_of(const lt_Step *s) {
                                                      : NULL;
 }
 
-static void add_call(Plan *p, const lt_Step *s, int dst, const int *src, int inputs) {
+/* Returns whether input k of a step is read as one value: a number, or the value of a row that is
+ * worth a call of the loop. */
+static bool reads_once(const Plan *p, const lt_Step *s, int k) {
+  const lt_Program *g = p->program;
+  int value = s->input[k].value, step = value - g->ninputs;
+  if (k != 1 || s->inputs != 2) return false;
+  if (value < 0) return true;
+  if (g->row < LONG_ROW || s->by_row) return false;
+  return step < 0 ? g->by_row[g->nout + value] : g->step[step].by_row;
+}
+
+static void add_call(Plan *p, const lt_Step *s, int dst, const int *src, int inputs, bool once) {
   lt_VectorFn power = power_of(s), fn = power ? power : p->isa->vectors[s->compute]->op[s->op];
   Instruction *i = emit(p, CODE_CALL, dst);
   i->fn = fn;
   memcpy(i->src, src, sizeof *src * (size_t)inputs);
   i->divides = s->divides;
+  i->once = once;
   lt_cpu_numbers(&i->numbers, s->compute, s->result, &s->a, &s->b);
+  i->numbers.y_once = once;
   if (!fn)
     p->ok =
         lt_error_set("elementwise: cannot run with dtype \"%s\" on the CPU: no kernel for an op",
@@ -234,9 +248,10 @@ static void add_step(Plan *p, int index) {
   const lt_Step *s = &p->program->step[index];
   int *known = &p->known[p->program->ninputs + index][lt_dtype_compute(s->result)], src[3] = {0};
   int inputs = power_of(s) ? 1 : s->inputs;
-  bool fixed = true;
+  bool fixed = true, once = false;
   for (int k = 0; k < inputs; k++) {
-    src[k] = register_of(p, s->input[k], s->compute, s->by_row && !s->reduces);
+    once = reads_once(p, s, k);
+    src[k] = register_of(p, s->input[k], s->compute, once || (s->by_row && !s->reduces));
     fixed &= p->reg[src[k]].fixed;
   }
   if (s->reduces) {
@@ -258,7 +273,7 @@ static void add_step(Plan *p, int index) {
   }
   int dst = new_register(p, lt_dtype_compute(s->result), fixed, s->by_row);
   *known = dst + 1;
-  add_call(p, s, dst, src, inputs);
+  add_call(p, s, dst, src, inputs, once);
   narrow(p, s, dst);
 }
 
@@ -454,9 +469,32 @@ static bool has_zero(const void *values, lt_Dtype type, int64_t n) {
   return found;
 }
 
+/* Calls the loop of an instruction whose src[1] is one value for each row. */
+static void call_rows(const Work *w, const Instruction *i, char *dst, const char *x,
+                      const char *y) {
+  const Plan *p = w->plan;
+  int64_t row = p->loop->shape[1], out = row * (int64_t)lt_dtype_size(p->reg[i->dst].type);
+  int64_t size = (int64_t)lt_dtype_size(p->reg[i->src[0]].type);
+  for (int64_t k = 0; k < w->rows; k++)
+    i->fn(row, dst + k * out, x + k * row * size, y + k * size, NULL, &i->numbers);
+}
+
+/* Calls the loop of an instruction. */
+static void call(const Work *w, const Instruction *i, char *dst, const char *const src[3]) {
+  Plan *p = w->plan;
+  int64_t n = i->by_row ? w->rows : w->n;
+  bool rows = i->once && p->reg[i->src[1]].by_row && !i->by_row;
+  if (i->divides && has_zero(src[1], p->reg[i->src[1]].type, rows ? w->rows : i->once ? 1 : n))
+    p->refused = true;
+  if (rows)
+    call_rows(w, i, dst, src[0], src[1]);
+  else
+    i->fn(n, dst, src[0], src[1], src[2], &i->numbers);
+}
+
 /* Executes one instruction on the current block. */
 static void execute(const Work *w, const Instruction *i) {
-  Plan *p = w->plan;
+  const Plan *p = w->plan;
   char *dst = i->dst >= 0 ? w->where[i->dst] : NULL;
   int64_t n = i->by_row ? w->rows : w->n;
   const char *src[3];
@@ -473,8 +511,7 @@ static void execute(const Work *w, const Instruction *i) {
     v->load[i->dtype](n, dst, src[0], (int64_t)lt_dtype_size(i->dtype));
     break;
   case CODE_CALL:
-    if (i->divides && has_zero(src[1], p->reg[i->src[1]].type, n)) p->refused = true;
-    i->fn(n, dst, src[0], src[1], src[2], &i->numbers);
+    call(w, i, dst, src);
     break;
   case CODE_NARROW: {
     int64_t size = (int64_t)lt_dtype_size(i->dtype);

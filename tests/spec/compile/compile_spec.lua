@@ -89,6 +89,32 @@ describe("lt.compile", function()
     check(function(a) return a:softmax(-1) * 2, a:log_softmax(1) + 1 end, lt.randn(3, 9))
   end)
 
+  it("combines elements with a value of their row, on either side", function()
+    for _, n in ipairs {2, 63, 64, 65, 300} do
+      for _, dtype in ipairs {"float32", "float64"} do
+        local x = rand(21, n):to(dtype)
+        for _, name in ipairs {"add", "div", "pow", "atan2", "remainder", "maximum", "ge"} do
+          local c = check(function(a)
+            local m = a:mean(-1, true)
+            return lt[name](a, m), lt[name](m, a), lt[name](m, 2), lt[name](2, m)
+          end, x)
+          assert.is_true(c:plans()[1].groups > 0)
+        end
+        check(function(a)
+          local s = a:sum(-1, true)
+          local m = (s * 9):int() % 7
+          return ((a * 100):int() - m) * m, (a:gt(s / n)):eq(s:gt(n / 2)), lt.lerp(a, s, s)
+        end, x)
+      end
+    end
+    local c = lt.compile(function(a, b) return (a + 1) // b end)
+    local d = lt.compile(function(a) return (a + 1) // 0 end)
+    local x = lt.arange(70)
+    assert.is_true(lt.equal((x + 1) // 3, c(x, 3)))
+    assert.matches("zero", select(2, pcall(c, x, 0)))
+    assert.matches("zero", select(2, pcall(d, x)))
+  end)
+
   it("keeps the dtypes of the ops", function()
     for _, dtype in ipairs {"float64", "bfloat16", "float16", "int64", "int32", "int8", "bool"} do
       local x = lt.randint(0, 5, {4, 70}):to(dtype)
