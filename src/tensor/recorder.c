@@ -106,6 +106,14 @@ int lt_recorder_value(const lt_Recorder *r, const lt_Tensor *t) {
   return i;
 }
 
+int lt_recorder_references(const lt_Storage *s) {
+  const lt_Recorder *r = lt_thread()->recorder;
+  int count = 0;
+  if (!r || !r->slots) return 0;
+  for (int i = *slot_of(r, s) - 1; i >= 0; i = r->value[i].earlier) count++;
+  return count;
+}
+
 lt_Tensor *lt_recorder_input(lt_Recorder *r, lt_Dtype dtype, int ndim, const int64_t *shape) {
   lt_Tensor *t = lt_empty(dtype, lt_recording(), ndim, shape);
   if (!t || add_value(r, LT_VALUE_INPUT, -1, -1, t) >= 0) return t;

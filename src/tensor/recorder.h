@@ -81,6 +81,8 @@ void lt_recorder_free(lt_Recorder *r);
 lt_Tensor *lt_recorder_input(lt_Recorder *r, lt_Dtype dtype, int ndim, const int64_t *shape);
 /* Returns the number of t's current value; -1 when t is not in the record. */
 int lt_recorder_value(const lt_Recorder *r, const lt_Tensor *t);
+/* Returns the number of references to a storage that values of the thread's record hold. */
+int lt_recorder_references(const lt_Storage *s);
 
 /* ---- records of a program on a device -------------------------------------------------------- */
 

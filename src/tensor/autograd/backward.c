@@ -13,6 +13,7 @@
  * belongs to the pass, so a hook may start another one. */
 #include "../trace.h"
 #include "../opids.h"
+#include "../recorder.h"
 #include "autograd.h"
 
 /* A node or a leaf that gets gradients in this pass. */
@@ -279,14 +280,16 @@ static lt_Stream *stream_of(const Task *t, const lt_Tensor *grad) {
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 
-/* Returns true when nothing else refers to this gradient or its memory, so that it may be changed
- * in place. */
-static bool is_unshared(const lt_Tensor *t) {
+/* Returns true when nothing but `others` references refers to this gradient or its memory, so that
+ * it may be changed in place. */
+static bool is_unshared_but(const lt_Tensor *t, int others) {
   if (atomic_load(&t->refs) != 1 || t->requires_grad) return false;
   lt_Tensor *base = lt_view_base(t);
   int holders = base && atomic_load(&base->refs) == 1 && !base->requires_grad ? 2 : 1;
-  return atomic_load(&t->storage->refs) == holders;
+  return atomic_load(&t->storage->refs) == holders + others;
 }
+
+static bool is_unshared(const lt_Tensor *t) { return is_unshared_but(t, 0); }
 
 /* Returns true when a gradient may be changed in place. */
 static bool is_writable(const lt_Tensor *t) {
@@ -415,7 +418,8 @@ static lt_Tensor *sum_so_far(Pass *p, Task *t) {
   if (child < 0 || !p->task[child].reaches || lt_grad_enabled() || n->where) return NULL;
   const lt_Input *in = &n->input[0];
   lt_Tensor *sum = task_grads(&p->task[child])[in->edge.output];
-  if (!sum || sum->dtype != in->dtype || !is_writable(sum) ||
+  if (!sum || sum->dtype != in->dtype || lt_tensor_overlaps_itself(sum) ||
+      !is_unshared_but(sum, lt_recorder_references(sum->storage)) ||
       !lt_shape_equal(sum->ndim, sum->shape, in->ndim, in->shape) ||
       !lt_device_equal(lt_tensor_device(sum), in->device))
     return NULL;

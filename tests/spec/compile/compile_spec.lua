@@ -450,6 +450,18 @@ describe("lt.compile with gradients", function()
     return c
   end
 
+  it("adds those of the parts of a value up in one piece of memory", function()
+    local c = gradients(function(a)
+      local p = (a * 2):split(16, 2)
+      return p[1]:matmul(p[2]:t()):matmul(p[3])
+    end, rand(64, 48))
+    assert.is_true(c:plans()[1].memory < 3 * 64 * 48 * 4)
+    gradients(function(a)
+      local b = a:exp()
+      return b[1] * b[2] + b[1] * b[{{}, 3}]:sum() + b:sum(1) + b:diagonal():sum()
+    end, rand(5, 6))
+  end)
+
   it("computes those of chains, reductions, products and views", function()
     local x, y = rand(5, 6), rand(5, 6)
     gradients(function(a, b) return ((a * 2 + b):tanh() * a - b):sigmoid() end, x, y)
