@@ -1,10 +1,11 @@
 -- The child process of bench/pairs.py. Reads commands from standard input, one a line:
 --
 --   info           prints the version and the instruction set
---   prepare TEXT   compiles TEXT, Lua code that returns the function to measure; "\n" is a newline
+--   prepare TEXT   runs TEXT, Lua code that returns the function to measure, and calls the function
+--                  once; "\n" is a newline. Prints the seconds of this first call
 --   run SECONDS    calls it for about so many seconds and prints the seconds of one call
 --
--- Prints "ok", the time, or "error MESSAGE".
+-- Prints "error MESSAGE" when a command fails.
 local lt = require "lutra"
 local core = require "lutra.core"
 
@@ -25,8 +26,9 @@ function commands.prepare(text)
   collectgarbage()
   lt.manual_seed(1)
   f = assert(load(text:gsub("\\n", "\n"), "=row", "t", env))()
+  local start = core.clock()
   f()
-  return "ok"
+  return ("%.9g"):format(core.clock() - start)
 end
 
 function commands.run(seconds)
