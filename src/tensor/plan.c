@@ -144,8 +144,8 @@ static int value_of(lt_Recorder *r, lt_Tensor *t) {
   return v;
 }
 
-/* Creates the plan with its slots for what is given. `extra`: upper bound of other slots. */
-static bool make_slots(lt_PlanBuilder *b, const Gradients *g, int extra) {
+/* Creates the plan with its slots for what is given, and room for a slot for each value. */
+static bool make_slots(lt_PlanBuilder *b, const Gradients *g) {
   const lt_Recorder *r = b->r;
   lt_Plan *p = b->plan;
   for (int v = 0; v < r->nvalues; v++) {
@@ -155,7 +155,7 @@ static bool make_slots(lt_PlanBuilder *b, const Gradients *g, int extra) {
     else
       p->ncaptured++;
   }
-  size_t n = (size_t)(p->ninputs + p->ncaptured + 1 + g->n + extra);
+  size_t n = (size_t)(p->ninputs + p->ncaptured + 1 + g->n + r->nvalues);
   p->captured = calloc((size_t)p->ncaptured + 1, sizeof *p->captured);
   p->like = calloc((size_t)p->ncaptured + 1, sizeof *p->like);
   p->made = calloc((size_t)p->ncaptured + 1, sizeof *p->made);
@@ -174,6 +174,14 @@ static bool make_slots(lt_PlanBuilder *b, const Gradients *g, int extra) {
   p->ngrads = g->n;
   for (int i = 0; i < p->nslots; i++) p->slot_part[i] = -1;
   return true;
+}
+
+void lt_plan_new_slot(lt_PlanBuilder *b, lt_PlanBuffer *buffer, int part) {
+  lt_Plan *p = b->plan;
+  buffer->kind = LT_BUFFER_SLOT;
+  buffer->slot = p->nslots;
+  p->slot_bytes[p->nslots] = buffer->bytes;
+  p->slot_part[p->nslots++] = part;
 }
 
 static void set_slot(lt_PlanBuilder *b, int value, int slot) {
@@ -246,11 +254,7 @@ static bool place_out(lt_PlanBuilder *b, lt_PlanOut *out, int i, lt_Tensor *t, i
                       : has_memory(b, out, i)) {
     o->copied = true;
   } else {
-    if (!buffer->result) {
-      b->plan->slot_bytes[b->plan->nslots] = buffer->bytes;
-      b->plan->slot_part[b->plan->nslots] = part;
-      set_slot(b, o->value, b->plan->nslots++);
-    }
+    if (!buffer->result) lt_plan_new_slot(b, buffer, part);
     buffer->result = true;
     o->slot = buffer->slot;
   }
@@ -335,8 +339,8 @@ static bool build(lt_PlanBuilder *b, lt_Recorder *r, int nout, lt_Tensor *const 
   lt_Plan *p = b->plan;
   int n = 0, *needed = calloc((size_t)(nout + g->nwanted) + 1, sizeof *needed);
   if (!needed) return lt_fail_memory();
-  bool ok = make_slots(b, g, nout + g->nwanted) && lt_plan_values(b) && give_slots(b, g) &&
-            check_written(r, p) && make_outs(b, r, nout, out, g);
+  bool ok = make_slots(b, g) && lt_plan_values(b) && give_slots(b, g) && check_written(r, p) &&
+            make_outs(b, r, nout, out, g);
   for (int i = 0; ok && i < nout; i++) needed[n++] = p->out[i].value;
   for (int i = 0; ok && i < g->nwanted; i++) needed[n++] = p->gradient[i].value;
   if (ok) lt_plan_need(b, needed, n);
@@ -733,7 +737,7 @@ static bool open_slots(lt_Plan *p, lt_Tensor *const *inputs, lt_Tensor *const *c
     p->slot[i] = (lt_PlanSlot){t->storage, t->offset * (int64_t)lt_dtype_size(t->dtype)};
   }
   for (int i = p->saved_slot; i < p->nslots; i++) p->slot[i].storage = NULL;
-  if (p->counts.gradients) {
+  if (p->counts.gradients && p->stream) {
     lt_Storage *saved = lt_plan_fixed_saved(p);
     if (!saved) {
       saved = p->spare;

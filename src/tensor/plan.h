@@ -80,7 +80,7 @@ typedef enum lt_BufferKind {
   LT_BUFFER_NONE,  /* no memory: unused, or a value inside of a unit */
   LT_BUFFER_ARENA, /* a part of the plan's memory for intermediate values */
   LT_BUFFER_SLOT,  /* the memory of a slot: an input, a captured tensor, a gradient, a result */
-  LT_BUFFER_SAVED  /* a part of the memory that one call keeps for its backward pass */
+  LT_BUFFER_SAVED  /* a part of the block that one call keeps for its backward pass */
 } lt_BufferKind;
 
 typedef struct lt_PlanBuffer {
@@ -224,7 +224,7 @@ struct lt_Plan {
   bool *made, *wrote;           /* of captured tensors */
   int nslots; /* inputs, captured tensors, saved memory, gradients of results, new memory */
   int saved_slot;
-  int64_t saved_bytes;
+  int64_t saved_bytes; /* of the block; without streams 0, see plan_steps.c */
   int64_t *slot_bytes; /* 0 for captured tensors and the saved memory */
   int *slot_part;      /* of new memory: the part for whose runs it is allocated; otherwise -1 */
   int nout;
@@ -271,6 +271,8 @@ bool lt_plan_values(lt_PlanBuilder *b);
 void lt_plan_need(lt_PlanBuilder *b, const int *out, int nout);
 /* Forms the units, and prepares programs. */
 bool lt_plan_units(lt_PlanBuilder *b);
+/* Gives a buffer a slot of its own, whose memory is allocated for each run of the part. */
+void lt_plan_new_slot(lt_PlanBuilder *b, lt_PlanBuffer *buffer, int part);
 /* Assigns memory and makes the steps. `out`: values whose memory is that of results. */
 bool lt_plan_steps(lt_PlanBuilder *b);
 /* Returns the plan's tensor of a value, for a step of this part. NULL with the error. */

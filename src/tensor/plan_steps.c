@@ -2,7 +2,10 @@
  *
  * Intermediate values share an arena in each part (the forward and the backward pass): two of them
  * have the same place when no step uses both. What the backward pass reads of the forward pass is
- * in the saved memory, one block for each call of the program. */
+ * saved memory of each call of the program: on a device with streams one block, which graphs need,
+ * otherwise a slot for each value. The blocks of slots come from the cache of freed memory, where
+ * the program's other calls have left blocks of the same sizes: so a new plan touches little memory
+ * for the first time, which takes longer than its steps. */
 #include "plan.h"
 #include "opids.h"
 
@@ -107,21 +110,23 @@ static bool fill_arena(lt_PlanBuilder *b, int part) {
 
 /* Chooses where each buffer is. */
 static bool assign_memory(lt_PlanBuilder *b) {
-  int64_t saved = 0;
+  lt_Plan *p = b->plan;
   touch_all(b);
   for (int i = 0; i < b->nbuffers; i++) {
     lt_PlanBuffer *buffer = &b->buffer[i];
     if (buffer->same != i || buffer->kind == LT_BUFFER_SLOT) continue;
     if (!buffer->used[LT_FORWARD] && !buffer->used[LT_BACKWARD]) continue;
-    if (buffer->used[LT_FORWARD] && buffer->used[LT_BACKWARD]) {
-      buffer->kind = LT_BUFFER_SAVED;
-      buffer->offset = saved;
-      saved += rounded(buffer->bytes);
-    } else {
+    if (!buffer->used[LT_FORWARD] || !buffer->used[LT_BACKWARD]) {
       buffer->kind = LT_BUFFER_ARENA;
+    } else if (p->stream) {
+      buffer->kind = LT_BUFFER_SAVED;
+      buffer->offset = p->saved_bytes;
+      p->saved_bytes += rounded(buffer->bytes);
+    } else {
+      lt_plan_new_slot(b, buffer, LT_FORWARD);
+      p->counts.saved += buffer->bytes;
     }
   }
-  b->plan->saved_bytes = saved;
   return fill_arena(b, LT_FORWARD) && fill_arena(b, LT_BACKWARD);
 }
 
@@ -414,6 +419,6 @@ bool lt_plan_steps(lt_PlanBuilder *b) {
   }
   p->counts.steps = b->nunits;
   p->counts.memory = p->part[0].bytes + p->part[1].bytes;
-  p->counts.saved = p->saved_bytes;
+  p->counts.saved += p->saved_bytes;
   return true;
 }

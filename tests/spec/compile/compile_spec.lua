@@ -521,6 +521,22 @@ describe("lt.compile with gradients", function()
     same(one, lt.autograd.grad(second:sum(), x)[1])
   end)
 
+  it("returns saved memory after each backward pass", function()
+    local x = lt.randn{1000, 100, requires_grad = true}
+    local c = lt.compile(function(a) return a:exp():tanh():sum() end)
+    local function live()
+      x.grad = nil
+      collectgarbage()
+      collectgarbage()
+      return core.memory_live()
+    end
+    local before = live()
+    for _ = 1, 3 do c(x):backward() end
+    local saved, memory = c:plans()[1].saved, c:plans()[1].memory
+    assert.is_true(saved >= 4 * x:numel())
+    assert.is_true(live() - before < memory + saved / 2)
+  end)
+
   it("frees what calls have saved", function()
     local x = lt.randn{100, requires_grad = true}
     local w = lt.randn{100, requires_grad = true}
