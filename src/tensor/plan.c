@@ -88,13 +88,6 @@ static void free_gradients(Gradients *g) {
   free(g->found);
 }
 
-/* Returns true when t is a stand-in. */
-static bool is_stand_in(const lt_Recorder *r, const lt_Tensor *t) {
-  for (int v = 0; v < r->nvalues; v++)
-    if (r->value[v].stand_in == t) return true;
-  return false;
-}
-
 /* Returns true when an earlier result is the same tensor. */
 static bool is_repeated(lt_Tensor *const *out, int i) {
   for (int k = 0; k < i; k++)
@@ -115,7 +108,8 @@ static bool record_backward(lt_Recorder *r, int nout, lt_Tensor *const *out, Gra
     if (t && lt_tensor_grad(t)) return lt_error_set("it runs a backward pass");
   }
   for (int i = 0; i < nout; i++)
-    if (lt_tensor_requires_grad(out[i]) && !is_stand_in(r, out[i]) && !is_repeated(out, i))
+    if (lt_tensor_requires_grad(out[i]) && !lt_recorder_is_stand_in(r, out[i]) &&
+        !is_repeated(out, i))
       g->out[g->n++] = out[i];
   if (!g->n || !g->nwanted) {
     g->n = g->nwanted = 0;
@@ -194,7 +188,7 @@ static void set_slot(lt_PlanBuilder *b, int value, int slot) {
 static bool give_slots(lt_PlanBuilder *b, const Gradients *g) {
   const lt_Recorder *r = b->r;
   lt_Plan *p = b->plan;
-  int input = 0, captured = 0;
+  int input = 0, captured = 0, wanted = 0;
   for (int v = 0; v < r->nvalues; v++) {
     const lt_RecordedValue *value = &r->value[v];
     if (value->kind == LT_VALUE_CONSTANT) return lt_error_set("it uses a number on another device");
@@ -202,8 +196,7 @@ static bool give_slots(lt_PlanBuilder *b, const Gradients *g) {
     int slot = value->kind == LT_VALUE_INPUT ? input++ : p->ninputs + captured;
     set_slot(b, v, slot);
     if (value->kind == LT_VALUE_INPUT) p->slot_bytes[slot] = lt_buffer_of(b, v)->bytes;
-    for (int k = 0; k < g->nwanted; k++)
-      if (g->wanted[k] == value->stand_in) p->wanted[k] = slot;
+    if (wanted < g->nwanted && g->wanted[wanted] == value->stand_in) p->wanted[wanted++] = slot;
     if (value->kind == LT_VALUE_INPUT) continue;
     p->captured[captured] = lt_retain(value->source);
     p->like[captured] = lt_alias(value->tensor);
@@ -222,22 +215,13 @@ static bool give_slots(lt_PlanBuilder *b, const Gradients *g) {
   return true;
 }
 
-/* Returns true when an out before i, of another storage in the record, has the same memory. */
-static bool has_memory(const lt_PlanBuilder *b, const lt_PlanOut *out, int i) {
-  for (int k = 0; k < i; k++)
-    if (out[k].value >= 0 && !out[k].copied &&
-        lt_buffer_of(b, out[k].value) == lt_buffer_of(b, out[i].value) &&
-        b->value[out[k].value].root != b->value[out[i].value].root)
-      return true;
-  return false;
-}
-
 /* Determines where result i, the value of tensor t, comes from. */
 static bool place_out(lt_PlanBuilder *b, lt_PlanOut *out, int i, lt_Tensor *t, int part) {
   lt_PlanOut *o = &out[i];
   lt_PlanBuffer *buffer = lt_buffer_of(b, o->value);
   const lt_Tensor *geometry = b->r->value[o->value].tensor;
-  bool stand_in = is_stand_in(b->r, t) || !lt_device_equal(lt_tensor_device(t), lt_recording());
+  bool stand_in =
+      lt_recorder_is_stand_in(b->r, t) || !lt_device_equal(lt_tensor_device(t), lt_recording());
   bool gradient = part == LT_BACKWARD;
   bool made = b->r->value[b->value[o->value].root].made; /* each call creates it anew */
   o->offset = geometry->offset * (int64_t)lt_dtype_size(geometry->dtype);
@@ -250,12 +234,13 @@ static bool place_out(lt_PlanBuilder *b, lt_PlanOut *out, int i, lt_Tensor *t, i
     o->copied = gradient ? !whole : made;
     if (!gradient && !stand_in && o->grad)
       return lt_error_set("a result that requires grad is a view of an argument");
-  } else if (gradient ? buffer->made_by < b->mark || buffer->result || has_memory(b, out, i)
-                      : has_memory(b, out, i)) {
+  } else if (gradient ? buffer->made_by < b->mark || buffer->result
+                      : buffer->result && buffer->root != b->value[o->value].root) {
     o->copied = true;
   } else {
     if (!buffer->result) lt_plan_new_slot(b, buffer, part);
     buffer->result = true;
+    buffer->root = b->value[o->value].root;
     o->slot = buffer->slot;
   }
   if (o->copied) buffer->copied[part] = true;
@@ -281,7 +266,7 @@ static bool make_outs(lt_PlanBuilder *b, lt_Recorder *r, int nout, lt_Tensor *co
     o->same = -1;
     for (int k = 0; k < i && o->same < 0; k++)
       if (out[k] == out[i]) o->same = k;
-    o->grad = g->n > 0 && lt_tensor_requires_grad(out[i]) && !is_stand_in(r, out[i]) &&
+    o->grad = g->n > 0 && lt_tensor_requires_grad(out[i]) && !lt_recorder_is_stand_in(r, out[i]) &&
               lt_device_equal(lt_tensor_device(out[i]), lt_recording());
     if (o->same < 0 && !place_out(b, p->out, i, out[i], LT_FORWARD)) return false;
   }

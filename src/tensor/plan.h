@@ -92,7 +92,8 @@ typedef struct lt_PlanBuffer {
   bool external;         /* an input, a captured tensor or a gradient of a result */
   bool written;          /* by a call that keeps its order */
   bool needed;           /* its memory is */
-  bool result;           /* its memory is that of a result */
+  bool result;           /* its memory is that of a result, */
+  int root;              /* whose storage has this first value */
   bool shared;           /* a unit other than its producer reads it */
   bool used[2];          /* by the forward, by the backward pass */
   bool copied[2];        /* it is copied to a result at the end of the pass */

@@ -79,32 +79,45 @@ static int64_t find_place(const Place *place, int n, int64_t bytes, int *at) {
   return end;
 }
 
+/* Places the buffers of the arena that unit `at` uses first: `buffer`, and those linked to it. */
+static void place_buffers(lt_PlanBuilder *b, Place *place, int *n, int buffer, const int *next,
+                          int64_t *end) {
+  for (; buffer >= 0; buffer = next[buffer]) {
+    lt_PlanBuffer *new = &b->buffer[buffer];
+    int index;
+    int64_t bytes = rounded(new->bytes);
+    new->offset = find_place(place, *n, bytes, &index);
+    memmove(&place[index + 1], &place[index], sizeof *place * (size_t)((*n)++ - index));
+    place[index] = (Place){new->offset, bytes, new->last};
+    if (new->offset + bytes > *end) *end = new->offset + bytes;
+  }
+}
+
 /* Assigns places in the arena of a part. */
 static bool fill_arena(lt_PlanBuilder *b, int part) {
   Place *place = calloc((size_t)b->nbuffers + 1, sizeof *place);
-  int n = 0;
+  int *first = malloc(((size_t)b->nunits + (size_t)b->nbuffers + 1) * sizeof *first);
+  int *next = first ? first + b->nunits : NULL, n = 0; /* lists of buffers by their first unit */
   int64_t end = 0;
-  if (!place) return lt_fail_memory();
-  for (int at = 0; at < b->nunits; at++) {
+  for (int at = 0; first && at < b->nunits; at++) first[at] = -1;
+  for (int i = b->nbuffers - 1; first && i >= 0; i--) {
+    if (b->buffer[i].kind != LT_BUFFER_ARENA || b->buffer[i].first < 0) continue;
+    next[i] = first[b->buffer[i].first];
+    first[b->buffer[i].first] = i;
+  }
+  for (int at = 0; place && first && at < b->nunits; at++) {
     if (b->unit[at].part != part) continue;
     int kept = 0;
     for (int i = 0; i < n; i++)
       if (place[i].last >= at) place[kept++] = place[i];
     n = kept;
-    for (int i = 0; i < b->nbuffers; i++) {
-      lt_PlanBuffer *buffer = &b->buffer[i];
-      if (buffer->first != at || buffer->kind != LT_BUFFER_ARENA) continue;
-      int index;
-      int64_t bytes = rounded(buffer->bytes);
-      buffer->offset = find_place(place, n, bytes, &index);
-      memmove(&place[index + 1], &place[index], sizeof *place * (size_t)(n++ - index));
-      place[index] = (Place){buffer->offset, bytes, buffer->last};
-      if (buffer->offset + bytes > end) end = buffer->offset + bytes;
-    }
+    place_buffers(b, place, &n, first[at], next, &end);
   }
+  bool ok = (place && first) || lt_fail_memory();
   free(place);
+  free(first);
   b->plan->part[part].bytes = end;
-  b->plan->part[part].arena = lt_storage_new(b->plan->device, (size_t)end);
+  if (ok) b->plan->part[part].arena = lt_storage_new(b->plan->device, (size_t)end);
   return b->plan->part[part].arena != NULL;
 }
 

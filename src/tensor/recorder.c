@@ -291,6 +291,12 @@ lt_Tensor *lt_recorder_stand_in(lt_Recorder *r, lt_Tensor *t, bool input) {
   return made;
 }
 
+bool lt_recorder_is_stand_in(const lt_Recorder *r, const lt_Tensor *t) {
+  int i = r->slots ? *slot_of(r, t->storage) - 1 : -1;
+  while (i >= 0 && r->value[i].stand_in != t) i = r->value[i].earlier;
+  return i >= 0;
+}
+
 /* Replaces one tensor of a call. False with the error. */
 static bool replace(lt_Recorder *r, lt_Tensor **t) {
   if ((*t)->freed || lt_device_equal(lt_tensor_device(*t), lt_recording())) return true;

@@ -95,6 +95,8 @@ lt_Recorder *lt_recorder_begin_for(lt_Device device);
 /* Returns the stand-in of a tensor, borrowed. The first call creates it, as an input of the record
  * or as a captured value. NULL when memory is out. */
 lt_Tensor *lt_recorder_stand_in(lt_Recorder *r, lt_Tensor *t, bool input);
+/* Returns true when t is a stand-in of the record. */
+bool lt_recorder_is_stand_in(const lt_Recorder *r, const lt_Tensor *t);
 /* Returns the recorder of the thread if it records a program, otherwise NULL. */
 static inline lt_Recorder *lt_recording_program(void) {
   lt_Recorder *r = lt_thread()->recorder;
