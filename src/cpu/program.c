@@ -19,7 +19,7 @@
 #include <omp.h>
 
 enum {
-  CACHE = 24 << 10, /* bytes for the blocks of a thread */
+  CACHE = 32 << 10, /* bytes for the blocks of a thread */
   FEWEST = 256,     /* smallest block, in elements, if the shape has as many */
   MOST = 1024,
   LONG_ROW = 64 /* blocks end at the ends of rows, unless rows are shorter than this */

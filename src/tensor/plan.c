@@ -328,6 +328,9 @@ static bool build(lt_PlanBuilder *b, lt_Recorder *r, int nout, lt_Tensor *const 
             make_outs(b, r, nout, out, g);
   for (int i = 0; ok && i < nout; i++) needed[n++] = p->out[i].value;
   for (int i = 0; ok && i < g->nwanted; i++) needed[n++] = p->gradient[i].value;
+  p->counts.calls = r->ncalls;
+  if (ok) lt_plan_need(b, needed, n);
+  ok = ok && lt_plan_recompute(b, r);
   if (ok) lt_plan_need(b, needed, n);
   free(needed);
   ok = ok && lt_plan_units(b) && lt_plan_steps(b) && finish_outs(b, p->out, nout, LT_FORWARD) &&
@@ -346,6 +349,7 @@ static void free_builder(lt_PlanBuilder *b) {
     free(u->result);
   }
   free(b->unit);
+  free(b->order);
   free(b->value);
   free(b->call);
   free(b->buffer);
@@ -375,7 +379,6 @@ static lt_Plan *plan_of(lt_Recorder *r, int mark, int nout, lt_Tensor *const *ou
     p->nwanted = g->nwanted;
     for (int i = 0; i < nout; i++) p->out[i].value = values[i];
     ok = build(&b, r, nout, out, g);
-    p->counts.calls = r->ncalls;
     p->counts.gradients = g->n > 0;
   }
   free_builder(&b);

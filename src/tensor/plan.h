@@ -5,8 +5,9 @@
  * chains of elementwise ops in one pass over memory. Shapes, dtypes and addresses are resolved when
  * it is made: a run infers nothing, and allocates only results and what the backward pass reads.
  *
- *   record -> values and buffers (plan_values.c) -> units (plan_units.c) -> steps and memory
- *   (plan_steps.c) -> runs (plan.c), as graphs of the device (plan_graph.c)
+ *   record -> values and buffers (plan_values.c), values that are computed twice
+ *   (plan_recompute.c) -> units (plan_units.c) -> steps and memory (plan_steps.c) -> runs (plan.c),
+ *   as graphs of the device (plan_graph.c)
  *
  * A buffer is the memory of a recorded storage. An elementwise call in place, of all elements of a
  * storage without views, gets a new buffer, so that everything is in SSA form except buffers that
@@ -144,6 +145,7 @@ typedef struct lt_PlanBuilder {
   lt_PlanCall *call;
   int nbuffers;
   lt_PlanBuffer *buffer;
+  int norder, *order; /* the calls in the order in which they run; NULL: that of the record */
   int nunits, unit_room;
   lt_PlanUnit *unit;
 } lt_PlanBuilder;
@@ -255,6 +257,13 @@ bool lt_plan_grow(void *array, int count, int *room, size_t item);
 static inline bool lt_plan_fuses(const lt_PlanBuilder *b) {
   return b->backend->kernels.program || (b->compiler && b->backend->kernels.user_launch);
 }
+/* Returns the number of calls, and call i of them, in the order in which they run. */
+static inline int lt_plan_calls(const lt_PlanBuilder *b) {
+  return b->order ? b->norder : b->r->ncalls;
+}
+static inline int lt_plan_call(const lt_PlanBuilder *b, int i) {
+  return b->order ? b->order[i] : i;
+}
 /* Returns the buffer of a value. */
 static inline lt_PlanBuffer *lt_buffer_of(const lt_PlanBuilder *b, int64_t value) {
   int i = b->value[value].buffer;
@@ -269,7 +278,13 @@ int lt_plan_sources(const lt_PlanBuilder *b, int call, int source[3]);
 bool lt_plan_reads(const lt_PlanBuilder *b, int call, int k);
 /* Assigns buffers, replaces equal calls, and marks what the outputs need. */
 bool lt_plan_values(lt_PlanBuilder *b);
-void lt_plan_need(lt_PlanBuilder *b, const int *out, int nout);
+void lt_plan_need(lt_PlanBuilder *b, const int *out, int nout); /* clears earlier marks */
+/* Repeats cheap calls of the forward pass in the backward pass, in place of saving their results.
+ * `needed` must be set anew then. */
+bool lt_plan_recompute(lt_PlanBuilder *b, lt_Recorder *r);
+/* Stores the arguments that a call which may be fused reads element by element in `source`, and
+ * returns their number; -1 for another call. */
+int lt_plan_fused_sources(const lt_PlanBuilder *b, int call, int source[3]);
 /* Forms the units, and prepares programs. */
 bool lt_plan_units(lt_PlanBuilder *b);
 /* Gives a buffer a slot of its own, whose memory is allocated for each run of the part. */

@@ -228,13 +228,22 @@ static bool is_candidate(const lt_PlanBuilder *b, int call, Candidate *c) {
   return true;
 }
 
+int lt_plan_fused_sources(const lt_PlanBuilder *b, int call, int source[3]) {
+  Candidate c;
+  if (!is_candidate(b, call, &c)) return -1;
+  memcpy(source, c.source, sizeof c.source);
+  return c.nsource;
+}
+
 /* Adds a call to a unit, or as a new one; `floor`: the first unit that it may join. */
 static bool place(lt_PlanBuilder *b, int call, int *floor) {
   Candidate c;
   bool fusible = is_candidate(b, call, &c), related;
+  bool is_repeated = call >= b->plan->counts.calls; /* its first reader is the next call */
   int part = call < b->mark ? LT_FORWARD : LT_BACKWARD;
   for (int at = b->nunits - 1, n = 0; fusible && at >= *floor && n < SEARCHED; at--, n++) {
-    if (b->unit[at].part != part || !may_join(b, at, &c, &related) || !related) continue;
+    if (b->unit[at].part != part || !may_join(b, at, &c, &related)) continue;
+    if (!related && !(is_repeated && at == b->nunits - 1)) continue;
     b->unit[at].rows += c.reduces;
     return note_operands(b, at, &c) && append(b, at, call);
   }
@@ -528,9 +537,10 @@ static bool split(lt_PlanBuilder *b, int at) {
 }
 
 bool lt_plan_units(lt_PlanBuilder *b) {
-  int floor = 0;
-  for (int i = 0; i < b->r->ncalls; i++) {
-    if (i == b->mark) floor = b->nunits;
+  int floor = 0, calls = lt_plan_calls(b);
+  for (int k = 0; k < calls; k++) {
+    int i = lt_plan_call(b, k);
+    if (k == b->mark) floor = b->nunits;
     if (b->call[i].needed && !place(b, i, &floor)) return false;
   }
   mark_shared(b);

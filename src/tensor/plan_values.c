@@ -354,15 +354,17 @@ static bool is_replaced(const lt_PlanBuilder *b, int i) {
 }
 
 void lt_plan_need(lt_PlanBuilder *b, const int *out, int nout) {
+  for (int i = 0; i < b->nbuffers; i++) b->buffer[i].needed = false;
   for (int i = 0; i < nout; i++)
     if (out[i] >= 0) lt_buffer_of(b, out[i])->needed = true;
-  for (int i = b->r->ncalls - 1; i >= 0; i--) {
+  for (int k = lt_plan_calls(b) - 1; k >= 0; k--) {
+    int i = lt_plan_call(b, k), source[3];
     const lt_RecordedCall *c = &b->r->call[i];
-    int source[3];
+    b->call[i].needed = false;
     if (info_of(b, i)->kind == LT_KIND_VIEW || is_replaced(b, i) || !is_needed(b, i)) continue;
     b->call[i].needed = !allocates(b, i);
     bool elementwise = lt_plan_sources(b, i, source) >= 0 && !b->call[i].keeps_order;
-    for (int k = 0; k < c->nargs; k++)
-      if (lt_plan_reads(b, i, k)) need_argument(b, i, k, elementwise);
+    for (int a = 0; a < c->nargs; a++)
+      if (lt_plan_reads(b, i, a)) need_argument(b, i, a, elementwise);
   }
 }

@@ -200,6 +200,24 @@ static bool note(lt_Recorder *r, const lt_Call *c) {
   return ok;
 }
 
+int lt_recorder_repeat_call(lt_Recorder *r, int call) {
+  if (!grow(&r->call, r->ncalls, &r->call_room, sizeof *r->call)) return -1;
+  lt_RecordedCall *made = &r->call[r->ncalls];
+  size_t bytes = (size_t)r->call[call].nargs * sizeof(lt_Arg);
+  *made = r->call[call];
+  made->arg = malloc(bytes ? bytes : 1);
+  if (!made->arg) {
+    lt_fail_memory();
+    return -1;
+  }
+  memcpy(made->arg, r->call[call].arg, bytes);
+  return r->ncalls++;
+}
+
+int lt_recorder_repeat_value(lt_Recorder *r, int value, int call) {
+  return add_value(r, LT_VALUE_RESULT, call, 0, r->value[value].tensor);
+}
+
 bool lt_record_call(const lt_Call *c) {
   lt_Recorder *r = lt_thread()->recorder;
   return !r || !lt_device_equal(c->device, lt_recording()) || note(r, c);

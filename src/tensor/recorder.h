@@ -81,6 +81,12 @@ void lt_recorder_free(lt_Recorder *r);
 lt_Tensor *lt_recorder_input(lt_Recorder *r, lt_Dtype dtype, int ndim, const int64_t *shape);
 /* Returns the number of t's current value; -1 when t is not in the record. */
 int lt_recorder_value(const lt_Recorder *r, const lt_Tensor *t);
+/* Appends a copy of a call whose arguments are tensors and numbers, without results. Returns its
+ * number; -1 when memory is out. */
+int lt_recorder_repeat_call(lt_Recorder *r, int call);
+/* Appends a value with the tensor of another one, as a result of a call. Returns its number; -1
+ * when memory is out. */
+int lt_recorder_repeat_value(lt_Recorder *r, int value, int call);
 /* Returns the number of references to a storage that values of the thread's record hold. */
 int lt_recorder_references(const lt_Storage *s);
 

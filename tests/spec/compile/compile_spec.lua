@@ -450,6 +450,57 @@ describe("lt.compile with gradients", function()
     return c
   end
 
+  it("computes cheap values again in place of saving them", function()
+    local c = gradients(function(a)
+      return 0.5 * a * (1 + ((a + 0.044715 * a * a * a) * 0.79788456):tanh())
+    end, rand(40, 50))
+    assert.equal(4 * 40 * 50, c:plans()[1].saved)
+    assert.equal(2, c:plans()[1].steps)
+    -- A value of a row is saved for all of its elements.
+    c = gradients(function(a)
+      local d = a - a:mean(-1, true)
+      return d * d * 2 * a * d
+    end, rand(40, 300))
+    assert.equal(4 * 40, c:plans()[1].saved)
+    gradients(function(a)
+      local d = a - a:mean(-1, true)
+      return d / ((d * d):mean(-1, true) + 1e-5):sqrt() * d * 3
+    end, rand(40, 300))
+    -- What a product, a result or a kernel reads is saved.
+    local w = rand(6, 6)
+    gradients(function(a, b)
+      local m = a * b + 1
+      return (m:matmul(w) * m):softmax(-1) * (m - a) + m:cumsum(2)
+    end, rand(5, 6), rand(5, 6))
+    -- Views, broadcasts, conditions, integers and conversions.
+    gradients(function(a, b)
+      local m = (a * b):t()
+      local n = m[{{2, 4}}] * 3
+      return (n * n * (n + b[1][1])):where(n:gt(0.5), n - 1) * n:double()
+    end, rand(5, 6), rand(1, 6))
+    gradients(function(a)
+      local i = (a * 10):long() * 2 + 1
+      return a * a * i * (a * i)
+    end, rand(3, 70))
+    gradients(function(a)
+      local b = a * 3
+      b:add_(a):mul_(2)
+      return b * b * (b + 1) * a
+    end, rand(4, 70))
+  end)
+
+  it("does not read an argument in the backward pass that it need not keep", function()
+    local x = rand(4, 5):requires_grad_()
+    local w = rand(4, 5):requires_grad_()
+    local c = lt.compile(function(a, b) return ((a * 2) * b):sum() end)
+    for _ = 1, 2 do
+      local before = x:detach():clone()
+      local loss = c(x, w)
+      lt.no_grad(function() x:add_(1) end)
+      same(before * 2, lt.autograd.grad(loss, {w})[1])
+    end
+  end)
+
   it("adds those of the parts of a value up in one piece of memory", function()
     local c = gradients(function(a)
       local p = (a * 2):split(16, 2)
