@@ -4,6 +4,8 @@
  * gradient. The node of an in-place op is created before the op runs (with copies of the values
  * that the op is about to overwrite). Invariant: after the run nothing can fail any more. */
 #include "autograd.h"
+#include "../opids.h"
+#include "../recorder.h"
 
 bool lt_op_has_gradient(lt_OpId op) {
   return lt_gradients[op].function && lt_gradients[op].kind != LT_ROW_NONE;
@@ -102,6 +104,21 @@ static Plan plan_call(const lt_Call *c) {
   return p;
 }
 
+/* Returns a copy of t. While a recorder runs, the copy of a recorded tensor is a call of the
+ * record. */
+static lt_Tensor *copy_of(const lt_Tensor *t) {
+  if (lt_thread()->recorder && lt_device_equal(lt_tensor_device(t), lt_recording())) {
+    bool grad_on = lt_grad_set_enabled(false);
+    lt_Tensor *copy = lt_op1(LT_OP_clone, (lt_Arg[]){LT_ARG((lt_Tensor *)t)}, 1);
+    lt_grad_set_enabled(grad_on);
+    return copy;
+  }
+  lt_Tensor *copy = lt_empty(t->dtype, lt_tensor_device(t), t->ndim, t->shape);
+  if (copy && lt_copy_into(copy, t, false)) return copy;
+  lt_release(copy);
+  return NULL;
+}
+
 /* Returns what is saved of t: an alias, or a copy when the call is about to overwrite t. */
 static lt_Tensor *keep_value(const lt_Call *c, lt_Tensor *t) {
   if (t->inference) {
@@ -109,13 +126,7 @@ static lt_Tensor *keep_value(const lt_Call *c, lt_Tensor *t) {
         "cannot save a tensor that was created in inference mode for backward\nhint: x:clone()");
     return NULL;
   }
-  if (!c->in_place || t->storage != c->arg[0].tensor->storage) return lt_alias(t);
-  lt_Tensor *copy = lt_empty(t->dtype, lt_tensor_device(t), t->ndim, t->shape);
-  if (copy && !lt_copy_into(copy, t, false)) {
-    lt_release(copy);
-    return NULL;
-  }
-  return copy;
+  return c->in_place && t->storage == c->arg[0].tensor->storage ? copy_of(t) : lt_alias(t);
 }
 
 /* Appends a saved tensor; `what` is the input's number, or -1 - the result's. */
