@@ -84,12 +84,13 @@ typedef struct lt_Lua {
   int running_ref;                 /* anchors L */
   const void *generator_meta, *stream_meta, *event_meta;
   int stream_meta_ref, event_meta_ref;
-  int streams_ref;    /* weak table: lightuserdata lt_Stream* -> its userdata */
-  int current_ref;    /* device -> userdata of its current stream */
-  int explain_ref;    /* function that names the tensors of an error, or LUA_NOREF */
-  int path_ref;       /* function that names the module in which an error is raised, or LUA_NOREF */
-  int cache_ref;      /* weak table: lightuserdata lt_Tensor* -> its box */
-  int shape_ref;      /* metatable of shapes */
+  int streams_ref; /* weak table: lightuserdata lt_Stream* -> its userdata */
+  int current_ref; /* device -> userdata of its current stream */
+  int explain_ref; /* function that names the tensors of an error, or LUA_NOREF */
+  int path_ref;    /* function that names the module in which an error is raised, or LUA_NOREF */
+  int cache_ref;   /* weak table: lightuserdata lt_Tensor* -> its box */
+  int shape_ref;   /* metatable of shapes */
+  int pack_ref;    /* the Lua function that returns {...} */
   int runner_ref;     /* the function run_job, which runs callbacks (hooks.c) */
   int attach_ref;     /* the function attach_entry (hooks.c) */
   lua_State *scratch; /* a coroutine that runs no code: its stack is always free to use */

@@ -198,6 +198,42 @@ describe("conversion to Lua", function()
     assert.same({0.5}, lt.tensor({0.5}, {dtype = "bfloat16"}):totable())
   end)
 
+  it("gives rows of any length, strided ones too", function()
+    for _, n in ipairs{0, 1, 2, 15, 100, 16383, 16384, 16385} do
+      for _, dtype in ipairs{"float32", "float64", "int64"} do
+        local pairs_ = lt.stack({lt.arange(1, n), lt.arange(n + 1, 2 * n)}, 2):to(dtype)
+        local column, rows = pairs_[{{}, 2}]:totable(), pairs_:t():totable()
+        assert.equal(n, #column)
+        for _, list in ipairs{column, rows[2]} do
+          for i = 1, n do
+            if list[i] ~= n + i then assert.equal(n + i, list[i]) end
+          end
+        end
+        assert.equal(n > 0 and (dtype == "int64" and "integer" or "float") or nil,
+          math.type(column[n]))
+      end
+    end
+  end)
+
+  it("gives rows of every dtype", function()
+    for _, dtype in ipairs{"float16", "bfloat16", "int32", "int16", "int8", "uint8"} do
+      assert.same({1, 0, 3}, lt.tensor({1, 0, 3}, {dtype = dtype}):totable())
+    end
+    assert.same({true, false}, lt.tensor{1, 0}:bool():totable())
+    local complex = lt.complex(lt.tensor{1.0, 2.0}, lt.tensor{3.0, 4.0}):totable()
+    assert.equal("1 + 3i 2 + 4i", ("%s %s"):format(complex[1], complex[2]))
+    assert.equal("nan", tostring((lt.tensor{0.0} / 0):totable()[1])) -- without its sign
+    assert.same({{{1.0}, {2.0}}}, lt.tensor{{{1.0}, {2.0}}}:totable())
+  end)
+
+  it("refuses what is no tensor, and further arguments", function()
+    local totable = lt.zeros(1).totable
+    assert.matches("totable: expected a tensor for argument 'self', got", fails(totable), 1, true)
+    assert.matches("totable: expected a tensor for argument 'self', got 3", fails(totable, 3), 1,
+      true)
+    assert.matches("totable: expected at most 1 argument", fails(totable, lt.zeros(1), 2), 1, true)
+  end)
+
   it("needs data, and one element", function()
     assert.matches("item: ", fails(function() return lt.ones(2):item() end), 1, true)
     assert.matches("{2}", fails(function() return lt.ones(2):item() end), 1, true)
