@@ -70,6 +70,14 @@ typedef struct lt_Pace {
   bool trying;        /* the window is the first one with a smaller gap */
 } lt_Pace;
 
+/* The fields of tensors by the address of their name, since Lua has one copy of each short string:
+ * a field is at the first free place from its hash on. */
+enum { LT_FIELD_PLACES = 64 };
+typedef struct lt_FieldPlace {
+  const char *name; /* NULL: free */
+  int field;
+} lt_FieldPlace;
+
 typedef struct lt_Lua {
   lua_State *L;          /* coroutine that called the core last (see running_ref); NULL: none */
   lua_State *main;       /* the main coroutine, which outlives all others */
@@ -91,6 +99,8 @@ typedef struct lt_Lua {
   int cache_ref;   /* weak table: lightuserdata lt_Tensor* -> its box */
   int shape_ref;   /* metatable of shapes */
   int pack_ref;    /* the Lua function that returns {...} */
+  int dtype_ref[LT_DTYPE_COUNT]; /* their names */
+  lt_FieldPlace fields[LT_FIELD_PLACES];
   int runner_ref;     /* the function run_job, which runs callbacks (hooks.c) */
   int attach_ref;     /* the function attach_entry (hooks.c) */
   lua_State *scratch; /* a coroutine that runs no code: its stack is always free to use */

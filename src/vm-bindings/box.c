@@ -210,6 +210,36 @@ static const char *const field_names[] = {
 };
 enum { FIELD_COUNT = sizeof field_names / sizeof *field_names };
 
+static unsigned hash_of(const char *name) { return (unsigned)((uintptr_t)name >> 4); }
+
+/* Returns the field of this name, a string of Lua; -1 when it is none. */
+static int find_field(const lt_Lua *S, const char *name) {
+  for (unsigned h = hash_of(name);; h++) {
+    const lt_FieldPlace *place = &S->fields[h % LT_FIELD_PLACES];
+    if (place->name == name) return place->field;
+    if (!place->name) return -1;
+  }
+}
+
+/* Fills the places of the fields, and pushes a table from their names to their numbers. The
+ * registry keeps the names alive. */
+static void open_fields(lua_State *L, lt_Lua *S) {
+  lua_newtable(L);
+  for (int i = 0; i < FIELD_COUNT; i++) {
+    unsigned h = hash_of(lua_pushstring(L, field_names[i]));
+    while (S->fields[h % LT_FIELD_PLACES].name) h++;
+    S->fields[h % LT_FIELD_PLACES] = (lt_FieldPlace){lua_tostring(L, -1), i};
+    lua_pushvalue(L, -1);
+    luaL_ref(L, LUA_REGISTRYINDEX);
+    lua_pushinteger(L, i);
+    lua_rawset(L, -3);
+  }
+  for (int d = 0; d < LT_DTYPE_COUNT; d++) {
+    lua_pushstring(L, lt_dtype_name((lt_Dtype)d));
+    S->dtype_ref[d] = luaL_ref(L, LUA_REGISTRYINDEX);
+  }
+}
+
 static bool is_on(const lt_Tensor *t, int type) { return lt_shown_device(t).type == type; }
 
 /* Pushes the transpose of t: all dimensions in reverse. */
@@ -225,13 +255,13 @@ static void push_adjoint(lua_State *L, const char *name, lt_Tensor *t) {
   lt_lua_op1(L, name, LT_OP_transpose, (lt_Arg[]){LT_ARG(t), LT_ARG(-2), LT_ARG(-1)}, 3);
 }
 
-static int push_field(lua_State *L, lt_Tensor *t, int field) {
+static int push_field(lua_State *L, const lt_Lua *S, lt_Tensor *t, int field) {
   switch (field) {
   case FIELD_shape:
     lt_lua_push_shape(L, t->ndim, t->shape);
     break;
   case FIELD_dtype:
-    lua_pushstring(L, lt_dtype_name(t->dtype));
+    lua_rawgeti(L, LUA_REGISTRYINDEX, S->dtype_ref[t->dtype]);
     break;
   case FIELD_device:
     lua_pushstring(L, lt_device_name(lt_shown_device(t)));
@@ -319,22 +349,29 @@ static int unknown_field(lua_State *L) {
   lt_lua_error(L, "a tensor has no field or method \"%s\"", name);
 }
 
+/* Implements x[key] with a key that names no field and no method. */
+static int box_get(lua_State *L) {
+  lua_settop(L, 2); /* a direct call may pass fewer or more arguments */
+  if (lua_type(L, 2) == LUA_TSTRING && !lt_lua_is_index_text(lua_tostring(L, 2)))
+    return unknown_field(L);
+  return lt_lua_index_get(L, lt_lua_check(L, 1, "index", "self"));
+}
+
 /* Implements x[key] and x.name. Methods are also found on a freed tensor: each method refuses it
  * itself, and free() must be callable again. */
 static int box_index(lua_State *L) {
-  lua_settop(L, 2); /* a direct call may pass fewer or more arguments */
-  if (lua_type(L, 2) != LUA_TSTRING)
-    return lt_lua_index_get(L, lt_lua_check(L, 1, "index", "self"));
-  lua_pushvalue(L, 2);
-  if (lua_rawget(L, lua_upvalueindex(LT_UP_OWN)) != LUA_TNIL) return 1;
-  lua_pushvalue(L, 2);
+  if (lua_type(L, 2) != LUA_TSTRING) return box_get(L);
+  lt_Lua *S = lt_lua_state(L);
   const char *key = lua_tostring(L, 2);
-  if (lua_rawget(L, lua_upvalueindex(LT_UP_OWN + 1)) == LUA_TNUMBER) {
-    lt_lua_enter(L, lt_lua_state(L));
-    return push_field(L, lt_lua_check(L, 1, key, "self"), (int)lua_tointeger(L, -1));
+  int field = find_field(S, key);
+  if (field >= 0) {
+    const lt_Box *box = lt_lua_box_at(L, S, 1);
+    lt_lua_enter(L, S);
+    bool usable = box && !lt_lua_is_freed(box);
+    return push_field(L, S, usable ? box->tensor : lt_lua_check(L, 1, key, "self"), field);
   }
-  if (!lt_lua_is_index_text(key)) return unknown_field(L);
-  return lt_lua_index_get(L, lt_lua_check(L, 1, "index", "self"));
+  lua_pushvalue(L, 2);
+  return lua_rawget(L, lua_upvalueindex(LT_UP_OWN)) != LUA_TNIL ? 1 : box_get(L);
 }
 
 /* Assigns the value at index 3 to the field `key`; raises an error for a field that cannot be
@@ -516,12 +553,8 @@ void lt_lua_open_box(lua_State *L, int methods, int functions) {
                                     {"_parameter", make_parameter},
                                     {NULL, NULL}};
   open_shape(L, lt_lua_state(L));
-  lua_newtable(L);
+  open_fields(L, lt_lua_state(L));
   int fields = lua_gettop(L);
-  for (int i = 0; i < FIELD_COUNT; i++) {
-    lua_pushinteger(L, i);
-    lua_setfield(L, fields, field_names[i]);
-  }
   lua_pushvalue(L, lua_upvalueindex(LT_UP_META));
   lt_lua_set_fast(L, meta);
   set_with_tables(L, "__index", box_index, methods, fields);

@@ -171,6 +171,24 @@ describe("fields and questions", function()
     assert.matches("cannot assign a tensor's method", fails(function() x.sum = 1 end), 1, true)
   end)
 
+  it("are found by any string with their name", function()
+    for name in pairs(require "lutra.core"._fields) do
+      if not name:find "^m?[TH]$" and name ~= "imag" then
+        local spelled = name:sub(1, 1) .. name:sub(2)
+        assert.equal(tostring(x[name]), tostring(x[spelled]))
+        assert.is_not_nil(name == "grad" or name == "grad_fn" or x[name])
+      end
+    end
+    local index = getmetatable(x).__index
+    assert.equal("float64", index(x, "dtype", 7))
+    assert.matches("dtype: expected a tensor for argument 'self', got 1",
+      fails(index, 1, "dtype"), 1, true)
+    for _, dtype in ipairs{"float64", "float16", "bfloat16", "int64", "int32", "int16", "int8",
+      "uint8", "bool", "complex64", "complex128"} do
+      assert.equal(dtype, lt.zeros{1, dtype = dtype}.dtype)
+    end
+  end)
+
   it("are one object for one tensor", function()
     local p = lt.ones{2, requires_grad = true}
     p:sum():backward()
