@@ -99,6 +99,25 @@ static bool fail_argument(const lt_Call *c, int i) {
                  p->name, kind_names[a->kind]);
 }
 
+/* Copies an argument, the most frequent kinds member by member, see read_extra. */
+static inline void copy_arg(lt_Arg *to, const lt_Arg *from) {
+  switch (from->kind) {
+  case LT_ARG_TENSOR:
+  case LT_ARG_INT:
+    to->kind = from->kind;
+    to->count = 0;
+    to->i = from->i; /* or the pointer */
+    break;
+  case LT_ARG_INTS:
+    to->kind = LT_ARG_INTS;
+    to->count = from->count;
+    to->ints = from->ints;
+    break;
+  default:
+    *to = *from;
+  }
+}
+
 /* Fills in the call's arguments: checks their types, inserts defaults, and refuses freed tensors.
  * When a tensor is NULL, returns false without touching the slot: the error of the call that
  * returned NULL stays. */
@@ -109,7 +128,7 @@ static bool read_args(lt_Call *c, const lt_Arg *args, int nargs) {
   if (nargs > g->count) return lt_fail("expected at most %d arguments, got %d", g->count, nargs);
   for (int i = 0; i < g->count; i++) {
     const lt_Param *p = &g->param[i];
-    c->arg[i] = i < nargs && args[i].kind != LT_ARG_NIL ? args[i] : p->value;
+    copy_arg(&c->arg[i], i < nargs && args[i].kind != LT_ARG_NIL ? &args[i] : &p->value);
     if (c->arg[i].kind == LT_ARG_NIL) {
       if (!p->optional) return lt_fail("expected a value for argument '%s', got no value", p->name);
     } else if (!coerce(c, i, p, p->type) && !coerce_any(c, i, p)) {

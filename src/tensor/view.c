@@ -26,12 +26,14 @@ typedef struct Geometry {
   int64_t shape[LT_MAX_DIMS], strides[LT_MAX_DIMS];
 } Geometry;
 
-/* Returns t's geometry. */
-static Geometry geometry_of(const lt_Tensor *t) {
-  Geometry g = {.ndim = t->ndim, .offset = t->offset};
-  memcpy(g.shape, t->shape, sizeof g.shape);
-  memcpy(g.strides, t->strides, sizeof g.strides);
-  return g;
+/* Sets g to t's geometry, as far as it has dimensions. */
+static inline void take_geometry(Geometry *g, const lt_Tensor *t) {
+  g->ndim = t->ndim;
+  g->offset = t->offset;
+  for (int d = 0; d < t->ndim; d++) {
+    g->shape[d] = t->shape[d];
+    g->strides[d] = t->strides[d];
+  }
 }
 
 static bool set_geometry(lt_Call *c, const Geometry *g) {
@@ -161,7 +163,8 @@ static bool join_elements(lt_Call *c, Geometry *g, int64_t from, int64_t to) {
 
 /* _view (self, dtype) */
 bool lt_view__view(lt_Call *c) {
-  Geometry g = geometry_of(lt_in(c, 0));
+  Geometry g;
+  take_geometry(&g, lt_in(c, 0));
   lt_Dtype dtype = c->arg[1].dtype;
   int64_t from = (int64_t)lt_dtype_size(lt_in(c, 0)->dtype), to = (int64_t)lt_dtype_size(dtype);
   if (from != to && g.ndim == 0)
@@ -236,7 +239,8 @@ bool lt_view_as_strided(lt_Call *c) {
 
 /* transpose (self, dim0, dim1) */
 bool lt_view_transpose(lt_Call *c) {
-  Geometry g = geometry_of(lt_in(c, 0));
+  Geometry g;
+  take_geometry(&g, lt_in(c, 0));
   int a = lt_dim(c->arg[1].i, g.ndim), b = a < 0 ? -1 : lt_dim(c->arg[2].i, g.ndim);
   if (a < 0 || b < 0) return false;
   if (g.ndim == 0) return set_geometry(c, &g);
@@ -253,7 +257,8 @@ bool lt_view_permute(lt_Call *c) {
   if (n != self->ndim)
     return lt_fail("expected each of the %d dimension%s of %s once, got %d dim%s", self->ndim,
                    self->ndim == 1 ? "" : "s", lt_text(self), n, n == 1 ? "" : "s");
-  Geometry g = geometry_of(self);
+  Geometry g;
+  take_geometry(&g, self);
   unsigned seen;
   if (n && !lt_dims(&c->arg[1], n, &seen)) return false;
   for (int d = 0; d < n; d++) {
@@ -268,7 +273,8 @@ bool lt_view_permute(lt_Call *c) {
 
 /* squeeze (self, dims?) */
 bool lt_view_squeeze(lt_Call *c) {
-  Geometry g = geometry_of(lt_in(c, 0));
+  Geometry g;
+  take_geometry(&g, lt_in(c, 0));
   unsigned mask = 0; /* an empty list of dims squeezes none */
   bool none = lt_given(c, 1) && c->arg[1].count == 0;
   if (!none && !lt_dims(&c->arg[1], g.ndim, &mask)) return false;
@@ -279,7 +285,8 @@ bool lt_view_squeeze(lt_Call *c) {
 
 /* unsqueeze (self, dim) */
 bool lt_view_unsqueeze(lt_Call *c) {
-  Geometry g = geometry_of(lt_in(c, 0));
+  Geometry g;
+  take_geometry(&g, lt_in(c, 0));
   int dim = lt_dim(c->arg[1].i, g.ndim + 1);
   if (dim < 0 || !lt_check_rank(g.ndim + 1)) return false;
   int64_t stride = 1;
@@ -299,7 +306,8 @@ bool lt_view_unsqueeze(lt_Call *c) {
 bool lt_view_select(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
   if (self->ndim == 0) return lt_fail("expected at least 1 dimension for argument 'self', got 0");
-  Geometry g = geometry_of(self);
+  Geometry g;
+  take_geometry(&g, self);
   int dim = lt_dim(c->arg[1].i, g.ndim);
   if (dim < 0) return false;
   int64_t at = c->arg[2].i, size = g.shape[dim];
@@ -316,7 +324,8 @@ bool lt_view_select(lt_Call *c) {
 bool lt_view__slice(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
   if (self->ndim == 0) return lt_fail("expected at least 1 dimension for argument 'self', got 0");
-  Geometry g = geometry_of(self);
+  Geometry g;
+  take_geometry(&g, self);
   int dim = lt_dim(c->arg[1].i, g.ndim);
   if (dim < 0) return false;
   int64_t first = c->arg[2].i, count = c->arg[3].i, step = c->arg[4].i, size = g.shape[dim];
@@ -345,7 +354,8 @@ bool lt_view_diagonal(lt_Call *c) {
   if (a < 0 || b < 0) return false;
   if (a == b)
     return lt_fail("expected two different dims for dim1 and dim2, got dim %d twice", a + 1);
-  Geometry g = geometry_of(self);
+  Geometry g;
+  take_geometry(&g, self);
   int64_t rows = g.shape[a], columns = g.shape[b], stride = g.strides[a] + g.strides[b];
   bool outside = offset >= columns || offset <= -rows;
   if (!outside && offset >= 0) advance(&g, self, offset, g.strides[b]);
@@ -362,7 +372,8 @@ bool lt_view_diagonal(lt_Call *c) {
 /* unfold (self, dimension, size, step) */
 bool lt_view_unfold(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
-  Geometry g = geometry_of(self);
+  Geometry g;
+  take_geometry(&g, self);
   int dim = lt_dim(c->arg[1].i, g.ndim);
   int64_t size = c->arg[2].i, step = c->arg[3].i;
   if (dim < 0 || !lt_check_count(c, 2) || !lt_check_rank(g.ndim + 1)) return false;
@@ -385,8 +396,8 @@ bool lt_view_unfold(lt_Call *c) {
 /* ---- the same geometry ----------------------------------------------------------------------- */
 
 bool lt_view_detach(lt_Call *c) {
-  Geometry g = geometry_of(lt_in(c, 0));
-  return set_geometry(c, &g);
+  const lt_Tensor *self = lt_in(c, 0);
+  return set_view(c, self->offset, self->ndim, self->shape, self->strides);
 }
 
 bool lt_view__alias(lt_Call *c) { return lt_view_detach(c); }
@@ -397,7 +408,8 @@ bool lt_view__alias(lt_Call *c) { return lt_view_detach(c); }
 bool lt_view_view_as_real(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
   if (!lt_check_complex(c, 0) || !lt_check_rank(self->ndim + 1)) return false;
-  Geometry g = geometry_of(self);
+  Geometry g;
+  take_geometry(&g, self);
   for (int d = 0; d < g.ndim; d++) widen(&g, d, 2);
   g.shape[g.ndim] = 2;
   g.strides[g.ndim++] = 1;
@@ -414,7 +426,8 @@ bool lt_view_view_as_complex(lt_Call *c) {
   if (last < 0 || self->shape[last] != 2)
     return lt_fail("expected a last dimension of size 2 for argument 'self', got shape %s",
                    lt_text(self));
-  Geometry g = geometry_of(self);
+  Geometry g;
+  take_geometry(&g, self);
   bool pairs = g.strides[last] == 1 && g.offset % 2 == 0;
   for (int d = 0; d < last; d++) {
     pairs = pairs && (g.strides[d] % 2 == 0 || g.shape[d] <= 1);

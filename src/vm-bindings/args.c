@@ -58,6 +58,12 @@ enum {
       NUMBER_LISTS | BIT(OPERAND) | BIT(SCALAR) | BIT(INT) | BIT(FLOAT) | BIT(DIM) | BIT(POSITION)
 };
 
+/* Returns the tensor at i, or NULL, as lt_lua_to_tensor does. */
+static inline lt_Tensor *tensor_at(lua_State *L, const lt_LuaArgs *a, int i) {
+  lt_Box *box = lt_lua_box_at(L, a->state, i);
+  return box && !lt_lua_is_freed(box) ? box->tensor : NULL;
+}
+
 static bool is(const lt_Param *p, uint32_t types) { return (p->types & types) != 0; }
 
 /* Returns whether the numbers of list p may be given one after the other: only if no later
@@ -440,7 +446,7 @@ static lt_Tensor **read_few(lua_State *L, lt_LuaArgs *a, int i, int n) {
   int top = lua_gettop(L);
   for (int k = 0; k < n; k++) {
     lua_rawgeti(L, i, k + 1);
-    out[k] = lt_lua_to_tensor(L, -1);
+    out[k] = tensor_at(L, a, -1);
     if (out[k]) continue;
     lua_settop(L, top);
     return NULL;
@@ -449,14 +455,12 @@ static lt_Tensor **read_few(lua_State *L, lt_LuaArgs *a, int i, int n) {
   return out;
 }
 
-static lt_Arg read_tensors(lua_State *L, lt_LuaArgs *a, int p, int i) {
-  int n;
+/* Returns the *n tensors of the list at i. */
+static lt_Tensor **read_tensors(lua_State *L, lt_LuaArgs *a, int p, int i, int *n) {
   if (lua_type(L, i) != LUA_TTABLE) fail_type(L, a, p, i);
-  n = lt_lua_length(L, a->name, a->signature->param[p].name, i);
-  lt_Tensor **few = read_few(L, a, i, n);
-  if (few) return LT_TENSORS(few, n);
-  lt_Tensor **tensors = lt_lua_tensors(L, a->name, a->signature->param[p].name, i, false, &n);
-  return LT_TENSORS(tensors, n);
+  *n = lt_lua_length(L, a->name, a->signature->param[p].name, i);
+  lt_Tensor **few = read_few(L, a, i, *n);
+  return few ? few : lt_lua_tensors(L, a->name, a->signature->param[p].name, i, false, n);
 }
 
 static const char *string_at(lua_State *L, const lt_LuaArgs *a, int p, int i) {
@@ -642,77 +646,100 @@ static lt_ParamType type_in_union(lua_State *L, const lt_LuaArgs *a, int p) {
 }
 
 /* Raises an error if a number of v is below the parameter's limit. */
-static void check_least(lua_State *L, const lt_LuaArgs *a, int p, lt_Arg v) {
+static void check_least(lua_State *L, const lt_LuaArgs *a, int p, const lt_Arg *v) {
   double least = a->signature->param[p].least;
   bool fits = true;
-  if (v.kind == LT_ARG_INT) fits = (double)v.i >= least;
-  if (v.kind == LT_ARG_FLOAT) fits = v.f >= least;
-  for (int k = 0; v.kind == LT_ARG_INTS && k < v.count; k++)
-    fits = fits && (double)v.ints[k] >= least;
+  if (v->kind == LT_ARG_INT) fits = (double)v->i >= least;
+  if (v->kind == LT_ARG_FLOAT) fits = v->f >= least;
+  for (int k = 0; v->kind == LT_ARG_INTS && k < v->count; k++)
+    fits = fits && (double)v->ints[k] >= least;
   if (!fits) fail_type(L, a, p, a->slot[p]);
 }
 
-/* Returns the value of parameter p, read as this type; raises an error if it does not fit. */
-static lt_Arg read_as(lua_State *L, lt_LuaArgs *a, int p, lt_ParamType type) {
+/* Stores the value of parameter p, read as this type, in a->arg[p]; raises an error if it does not
+ * fit. The most frequent types are stored member by member: a copy of a whole lt_Arg that has just
+ * been written in parts stalls. */
+static void read_as(lua_State *L, lt_LuaArgs *a, int p, lt_ParamType type) {
   int i = a->slot[p], n;
   lt_Scalar s;
   const lt_Param *param = &a->signature->param[p];
+  lt_Arg *out = &a->arg[p];
   switch (type) {
   case LT_PARAM_TENSOR:
   case LT_PARAM_INDEX:
-  case LT_PARAM_OPERAND: {
-    lt_Tensor *t = lt_lua_to_tensor(L, i);
-    if (t) return lt_arg_tensor(t);
-    if (type == LT_PARAM_OPERAND && lt_lua_scalar(L, i, &s)) return lt_arg_scalar(s);
-    break;
-  }
+  case LT_PARAM_OPERAND:
+    out->kind = LT_ARG_TENSOR;
+    out->count = 0;
+    out->tensor = tensor_at(L, a, i);
+    if (out->tensor) return;
+    if (type != LT_PARAM_OPERAND || !lt_lua_scalar(L, i, &s)) break;
+    *out = lt_arg_scalar(s);
+    return;
   case LT_PARAM_SCALAR:
-    if (lt_lua_scalar(L, i, &s)) return lt_arg_scalar(s);
-    break;
+    if (!lt_lua_scalar(L, i, &s)) break;
+    *out = lt_arg_scalar(s);
+    return;
   case LT_PARAM_INT:
-    return lt_arg_int(read_int(L, a, p, i));
+    out->kind = LT_ARG_INT;
+    out->count = 0;
+    out->i = read_int(L, a, p, i);
+    return;
   case LT_PARAM_DIM:
   case LT_PARAM_POSITION:
-    return lt_arg_int(from_one(L, a, p, read_int(L, a, p, i)));
+    out->kind = LT_ARG_INT;
+    out->count = 0;
+    out->i = from_one(L, a, p, read_int(L, a, p, i));
+    return;
   case LT_PARAM_FLOAT:
-    if (lua_type(L, i) == LUA_TNUMBER) return lt_arg_float(lua_tonumber(L, i));
-    break;
+    if (lua_type(L, i) != LUA_TNUMBER) break;
+    *out = lt_arg_float(lua_tonumber(L, i));
+    return;
   case LT_PARAM_BOOL:
-    if (lua_type(L, i) == LUA_TBOOLEAN) return lt_arg_bool(lua_toboolean(L, i));
-    break;
+    if (lua_type(L, i) != LUA_TBOOLEAN) break;
+    *out = lt_arg_bool(lua_toboolean(L, i));
+    return;
   case LT_PARAM_STRING:
     if (lua_type(L, i) != LUA_TSTRING) break;
-    if (a->signature->of_host && !param->has_choices) return lt_arg_string(lua_tostring(L, i));
-    if (lt_param_allows(param, string_at(L, a, p, i))) return lt_arg_string(lua_tostring(L, i));
-    break;
+    if (!(a->signature->of_host && !param->has_choices) &&
+        !lt_param_allows(param, string_at(L, a, p, i)))
+      break;
+    *out = lt_arg_string(lua_tostring(L, i));
+    return;
   case LT_PARAM_DTYPE:
-    return read_dtype(L, a, p, i);
+    *out = read_dtype(L, a, p, i);
+    return;
   case LT_PARAM_DEVICE:
-    return a->signature->of_host ? read_lua_value(L, a, p, type) : read_device(L, a, p, i);
+    *out = a->signature->of_host ? read_lua_value(L, a, p, type) : read_device(L, a, p, i);
+    return;
   case LT_PARAM_GENERATOR:
-    return read_generator(L, a, p, i);
+    *out = read_generator(L, a, p, i);
+    return;
   case LT_PARAM_TENSORS:
-    return read_tensors(L, a, p, i);
+    out->tensors = read_tensors(L, a, p, i, &n);
+    out->kind = LT_ARG_TENSORS;
+    out->count = n;
+    return;
   case LT_PARAM_SIZES:
   case LT_PARAM_INTS:
-  case LT_PARAM_DIMS: {
-    const int64_t *ints = lt_lua_ints(L, a, p, i, &n);
-    return LT_INTS(ints, n);
-  }
+  case LT_PARAM_DIMS:
+    out->ints = lt_lua_ints(L, a, p, i, &n);
+    out->kind = LT_ARG_INTS;
+    out->count = n;
+    return;
   case LT_PARAM_UNION:
-    return read_as(L, a, p, type_in_union(L, a, p));
+    read_as(L, a, p, type_in_union(L, a, p));
+    return;
   default:
-    return read_lua_value(L, a, p, type);
+    *out = read_lua_value(L, a, p, type);
+    return;
   }
   fail_type(L, a, p, i);
-  return LT_NIL;
 }
 
-static lt_Arg read_value(lua_State *L, lt_LuaArgs *a, int p) {
+static void read_value(lua_State *L, lt_LuaArgs *a, int p) {
   const lt_Param *param = &a->signature->param[p];
-  lt_Arg value = read_as(L, a, p, param->type);
-  if (param->has_least) check_least(L, a, p, value);
-  return value;
+  read_as(L, a, p, param->type);
+  if (param->has_least) check_least(L, a, p, &a->arg[p]);
 }
 
 static void fail_missing(lua_State *L, const lt_LuaArgs *a, int p, bool method) {
@@ -727,6 +754,7 @@ static void fail_missing(lua_State *L, const lt_LuaArgs *a, int p, bool method) 
 
 void lt_lua_arguments(lua_State *L, lt_LuaArgs *a, const char *name, const lt_Signature *signature,
                       bool method) {
+  a->state = lt_lua_state(L);
   a->name = name;
   a->signature = signature;
   a->given = 0;
@@ -734,11 +762,11 @@ void lt_lua_arguments(lua_State *L, lt_LuaArgs *a, const char *name, const lt_Si
   a->ints_used = a->few_used = 0;
   memset(a->slot, 0, sizeof a->slot[0] * (size_t)signature->count);
   bool object = method && signature->param[0].type == LT_PARAM_ANY; /* self is not a tensor */
-  if (method && !object && !lt_lua_to_tensor(L, 1)) lt_lua_check(L, 1, name, "self");
+  if (method && !object && !tensor_at(L, a, 1)) lt_lua_check(L, 1, name, "self");
   assign_all(L, a, method);
   for (int p = 0; p < signature->count; p++) {
     if (a->slot[p]) {
-      a->arg[p] = read_value(L, a, p);
+      read_value(L, a, p);
     } else {
       if (!signature->param[p].has_default && !signature->param[p].optional)
         fail_missing(L, a, p, method);

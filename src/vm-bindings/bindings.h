@@ -294,6 +294,7 @@ void lt_lua_end_state(lt_Lua *S);
 
 /* The arguments of one call, as read by lt_lua_arguments. */
 typedef struct lt_LuaArgs {
+  lt_Lua *state;
   const char *name; /* the function's name as the user wrote it */
   const lt_Signature *signature;
   lt_Arg arg[LT_MAX_PARAMS];
