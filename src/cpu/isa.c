@@ -10,6 +10,7 @@
       lt_vectors_int64_##isa, lt_vectors_float32_##isa, lt_vectors_float64_##isa,                  \
       lt_vectors_complex64_##isa, lt_vectors_complex128_##isa;                                     \
   static const lt_Isa isa = {#isa,                                                                 \
+                             LT_LEVEL_##isa,                                                       \
                              {[LT_uint8] = &lt_vectors_uint8_##isa,                                \
                               [LT_int8] = &lt_vectors_int8_##isa,                                  \
                               [LT_int16] = &lt_vectors_int16_##isa,                                \

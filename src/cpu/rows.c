@@ -30,15 +30,16 @@ TABLES(avx2)
 TABLES(avx512)
 #endif
 
-static bool is(const char *name) { return strcmp(lt_cpu_isa()->name, name) == 0; }
+static bool is(lt_IsaLevel level) { return lt_cpu_isa()->level == level; }
 
 /* The table for the instruction set of this CPU. */
 #if defined LT_ISA_AVX512 && defined LT_ISA_AVX2
-#define BY_ISA(table) (is("avx512") ? table##_avx512 : is("avx2") ? table##_avx2 : table##_base)
+#define BY_ISA(table)                                                                              \
+  (is(LT_LEVEL_avx512) ? table##_avx512 : is(LT_LEVEL_avx2) ? table##_avx2 : table##_base)
 #elif defined LT_ISA_AVX512
-#define BY_ISA(table) (is("avx512") ? table##_avx512 : table##_base)
+#define BY_ISA(table) (is(LT_LEVEL_avx512) ? table##_avx512 : table##_base)
 #elif defined LT_ISA_AVX2
-#define BY_ISA(table) (is("avx2") ? table##_avx2 : table##_base)
+#define BY_ISA(table) (is(LT_LEVEL_avx2) ? table##_avx2 : table##_base)
 #else
 #define BY_ISA(table) ((void)is, table##_base)
 #endif
@@ -76,7 +77,7 @@ const lt_Scan *lt_scan(lt_Dtype work, bool product) {
 const lt_PlaneKernels *lt_planes(void) { return BY_ISA(&lt_plane_kernels); }
 
 const lt_ProductLoops *lt_product_loops(lt_Dtype dtype) {
-  if (is("base")) return NULL;
+  if (is(LT_LEVEL_base)) return NULL;
   return &BY_ISA(lt_product_loops)[dtype == LT_float64];
 }
 

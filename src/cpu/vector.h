@@ -76,10 +76,13 @@ typedef struct lt_Vectors {
   lt_SpreadFn spread; /* of values of the compute type */
 } lt_Vectors;
 
+/* The instruction sets, in ascending order. */
+typedef enum lt_IsaLevel { LT_LEVEL_base, LT_LEVEL_avx2, LT_LEVEL_avx512 } lt_IsaLevel;
+
 typedef struct lt_Isa {
   const char *name; /* "avx512", "avx2", "base" */
-  const lt_Vectors
-      *vectors[LT_DTYPE_COUNT]; /* by dtype: of the compute types, and few loops of others */
+  lt_IsaLevel level;
+  const lt_Vectors *vectors[LT_DTYPE_COUNT]; /* by dtype; few loops of those not computed in */
 } lt_Isa;
 
 /* Returns the best instruction set of this CPU, or the one that LUTRA_CPU_CAPABILITY (base, avx2,
