@@ -5,40 +5,56 @@
  * and multiplied by bmm. */
 #include "infer.h"
 
-/* Returns a vector as a matrix of one row or of one column. */
-static lt_Tensor *as_matrix(const lt_Call *c, lt_Tensor *t, bool column) {
+/* Returns a vector as a matrix of one row or of one column. Where nothing observes the call, the
+ * matrix lies in `room`, which owns nothing: no op keeps its arguments then. */
+static lt_Tensor *as_matrix(const lt_Call *c, lt_Tensor *t, bool column, lt_Tensor *room) {
   if (!lt_is_unobserved(c)) return lt_do(unsqueeze, LT_ARG(t), LT_ARG((int64_t)column));
-  int64_t n = t->shape[0], step = t->strides[0];
-  int64_t shape[2] = {column ? n : 1, column ? 1 : n};
-  int64_t strides[2] = {column ? step : 1, column ? 1 : step};
-  return lt_scope_own(lt_geometry(t, 0, 2, shape, strides));
+  atomic_init(&room->refs, 1);
+  room->dtype = t->dtype;
+  room->ndim = 2;
+  room->requires_grad = room->hooked = false;
+  room->inference = t->inference;
+  room->freed = LT_LIVE;
+  room->storage = t->storage;
+  room->offset = t->offset;
+  room->numel = t->numel;
+  room->meta = NULL;
+  room->shape[!column] = t->shape[0];
+  room->strides[!column] = t->strides[0];
+  room->shape[column] = room->strides[column] = 1;
+  return room;
 }
 
 /* Returns a new product in another shape of as many elements. */
 static lt_Tensor *reshaped(const lt_Call *c, lt_Tensor *product, int ndim, const int64_t *shape) {
   if (!product || !lt_is_unobserved(c)) return lt_do_view(product, ndim, shape);
-  return lt_scope_own(
-      lt_tensor_on(product->storage, product->dtype, 0, ndim, shape, (int64_t[]){1}));
+  product->ndim = ndim;
+  if (ndim) memcpy(product->shape, shape, sizeof *shape * (size_t)ndim);
+  lt_shape_strides(ndim, shape, product->strides);
+  return product;
 }
 
 /* dot (self, other) */
 bool lt_composite_dot(lt_Call *c) {
+  lt_Tensor room[2];
   if (!lt_check_ndim(c, 0, 1, 1) || !lt_check_ndim(c, 1, 1, 1)) return false;
   if (!lt_check_same_shape(c, 0, 1) || !lt_check_factors(c, 0, 1)) return false;
-  lt_Tensor *row = as_matrix(c, lt_in(c, 0), false), *column = as_matrix(c, lt_in(c, 1), true);
+  lt_Tensor *row = as_matrix(c, lt_in(c, 0), false, &room[0]);
+  lt_Tensor *column = as_matrix(c, lt_in(c, 1), true, &room[1]);
   return lt_result_set(c, reshaped(c, lt_do(mm, LT_ARG(row), LT_ARG(column)), 0, NULL));
 }
 
 /* mv (self, vec) */
 bool lt_composite_mv(lt_Call *c) {
+  lt_Tensor room;
   const lt_Tensor *self = lt_in(c, 0), *vec = lt_in(c, 1);
   if (!lt_check_ndim(c, 0, 2, 2) || !lt_check_ndim(c, 1, 1, 1)) return false;
   if (self->shape[1] != vec->shape[0])
     return lt_fail("cannot multiply %s by %s: the inner sizes %lld and %lld differ", lt_text(self),
                    lt_text(vec), (long long)self->shape[1], (long long)vec->shape[0]);
   if (!lt_check_factors(c, 0, 1)) return false;
-  lt_Tensor *product = lt_do(mm, c->arg[0], LT_ARG(as_matrix(c, lt_in(c, 1), true)));
-  return lt_result_set(c, reshaped(c, product, 1, self->shape));
+  lt_Tensor *column = as_matrix(c, lt_in(c, 1), true, &room);
+  return lt_result_set(c, reshaped(c, lt_do(mm, c->arg[0], LT_ARG(column)), 1, self->shape));
 }
 
 /* outer (self, vec2) */
