@@ -287,9 +287,10 @@ static void assign_empty_list(lua_State *L, lt_LuaArgs *a, int t) {
 static void assign_all(lua_State *L, lt_LuaArgs *a, bool method) {
   int top = lua_gettop(L), first = method ? 2 : 1, p = method;
   if (method) fill_slot(a, 0, 1, 1);
-  while (top > first && lua_isnil(L, top)) top--;
   if (top < first) return;
-  if (!lt_lua_is_plain(L, top)) {
+  int type = lua_type(L, top);
+  while (top > first && type == LUA_TNIL) type = lua_type(L, --top);
+  if (type != LUA_TTABLE || !lt_lua_is_plain(L, top)) {
     assign_positional(L, a, p, first, top);
   } else if (top == first) {
     assign_table(L, a, p, top, method);

@@ -198,7 +198,8 @@ void lt_lua_nearest(lt_Nearest *n, const char *candidate);
 
 /* Pushes a new box without a tensor and returns it. The caller stores the tensor, one reference,
  * with no Lua call in between. */
-lt_Box *lt_lua_box(lua_State *L);
+lt_Box *lt_lua_new_box(lua_State *L, lt_Lua *S);
+static inline lt_Box *lt_lua_box(lua_State *L) { return lt_lua_new_box(L, lt_lua_state(L)); }
 /* Pushes the remembered box of the tensor find(of) if that box is alive, else a new box, which is
  * then remembered; nil when find returns NULL. `find` is called again after memory was allocated,
  * so only `of` must stay alive. */

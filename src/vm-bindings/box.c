@@ -10,8 +10,7 @@
 
 #include <math.h>
 
-lt_Box *lt_lua_box(lua_State *L) {
-  lt_Lua *S = lt_lua_state(L);
+lt_Box *lt_lua_new_box(lua_State *L, lt_Lua *S) {
   lt_Box *box = lua_newuserdatauv(L, sizeof *box, 0);
   *box = (lt_Box){.state = S};
   lua_pushvalue(L, lua_upvalueindex(LT_UP_META));

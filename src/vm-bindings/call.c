@@ -46,15 +46,20 @@ static int same_argument(const lt_LuaArgs *a, const lt_Tensor *t) {
   return 0;
 }
 
-/* Runs an op whose results may be a list or a flag; pushes them and returns how many. */
+/* Runs an op whose result is a boolean and pushes it. */
+static int push_flag(lua_State *L, lt_OpId op, const lt_LuaArgs *a) {
+  lt_Results r;
+  if (!lt_call(op, false, a->arg, a->given, &r)) lt_lua_fail(L, a->name);
+  lua_pushboolean(L, r.flag);
+  lt_results_release(&r);
+  return 1;
+}
+
+/* Runs an op whose results may be a list; pushes them and returns how many. */
 static int push_any(lua_State *L, lt_OpId op, bool in_place, const lt_LuaArgs *a) {
   lt_Results *r = push_guard(L);
   if (!lt_call(op, in_place, a->arg, a->given, r)) lt_lua_fail(L, a->name);
   if (r->is_list) return push_list(L, r);
-  if (r->is_flag) {
-    lua_pushboolean(L, r->flag);
-    return 1;
-  }
   luaL_checkstack(L, r->count + 2, NULL);
   for (int i = 0; i < r->count; i++) {
     lt_Box *box = lt_lua_box(L);
@@ -71,7 +76,7 @@ static int push_several(lua_State *L, lt_OpId op, bool in_place, const lt_LuaArg
   lt_Box *box[LT_MAX_OUT];
   luaL_checkstack(L, most + 2, NULL);
   int top = lua_gettop(L);
-  for (int i = 0; i < most; i++) box[i] = lt_lua_box(L);
+  for (int i = 0; i < most; i++) box[i] = lt_lua_new_box(L, a->state);
   if (!lt_call(op, in_place, a->arg, a->given, &r)) lt_lua_fail(L, a->name);
   for (int i = 0; i < r.count; i++) box[i]->tensor = r.few[i];
   lua_settop(L, top + r.count);
@@ -87,7 +92,7 @@ static int push_one(lua_State *L, lt_OpId op, bool in_place, const lt_LuaArgs *a
     lua_pushvalue(L, a->slot[0]);
     return 1;
   }
-  lt_Box *box = lt_lua_box(L);
+  lt_Box *box = lt_lua_new_box(L, a->state);
   if (!lt_call(op, false, a->arg, a->given, &r)) lt_lua_fail(L, a->name);
   int same = same_argument(a, r.few[0]);
   if (same) {
@@ -131,8 +136,9 @@ static int push_into(lua_State *L, lt_OpId op, bool in_place, const lt_LuaArgs *
 
 int lt_lua_call(lua_State *L, lt_OpId op, bool in_place, const lt_LuaArgs *a) {
   const lt_Signature *g = a->signature;
-  lt_lua_enter(L, lt_lua_state(L));
+  lt_lua_enter(L, a->state);
   if (a->out) return push_into(L, op, in_place, a);
+  if (g->result_is_flag && !in_place) return push_flag(L, op, a);
   if (g->result_is_list || g->result_is_flag || g->results == 0)
     return push_any(L, op, in_place, a);
   return g->results == 1 ? push_one(L, op, in_place, a)
@@ -142,7 +148,7 @@ int lt_lua_call(lua_State *L, lt_OpId op, bool in_place, const lt_LuaArgs *a) {
 lt_Tensor *lt_lua_op1(lua_State *L, const char *name, lt_OpId op, const lt_Arg *args, int n) {
   lt_Lua *S = lt_lua_state(L);
   lt_lua_enter(L, S);
-  lt_Box *box = lt_lua_box(L);
+  lt_Box *box = lt_lua_new_box(L, S);
   box->tensor = lt_op1(op, args, n);
   if (!box->tensor) lt_lua_fail(L, name);
   lt_lua_charge(L, S);
@@ -338,7 +344,7 @@ static int operate(lua_State *L, lt_OpId op, int n) {
   lt_Lua *S = lt_lua_state(L);
   lt_lua_charge(L, S);
   for (int i = 0; i < n; i++) take_operand(L, S, op, i + 1, &args[i]);
-  lt_Box *box = lt_lua_box(L);
+  lt_Box *box = lt_lua_new_box(L, S);
   lt_lua_enter(L, S);
   if (!lt_call(op, false, args, n, &r)) lt_lua_fail(L, lt_ops[op].name);
   box->tensor = r.few[0];
