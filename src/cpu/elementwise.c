@@ -307,7 +307,7 @@ static bool run_all(Plan *p, void (*part)(Plan *, int64_t, int64_t)) {
 /* ---- planning -------------------------------------------------------------------------------- */
 
 /* Classifies the layout of operand k. */
-static Port open_port(const lt_Loop *l, int k, lt_Dtype compute) {
+static void open_port(Port *port, const lt_Loop *l, int k, lt_Dtype compute) {
   const lt_Operand *o = &l->operand[k];
   int64_t size = (int64_t)lt_dtype_size(o->dtype), run_length = size;
   bool linear = true, constant = k > 0, periodic = k > 0;
@@ -317,15 +317,12 @@ static Port open_port(const lt_Loop *l, int k, lt_Dtype compute) {
     periodic &= o->strides[d] == 0 || d == l->ndim - 1;
     run_length *= l->shape[d];
   }
-  return (Port){.operand = o,
-                .place = linear     ? LINEAR
-                         : constant ? CONSTANT
-                         : periodic ? PERIODIC
-                                    : STRIDED,
-                .direct = o->dtype == compute,
-                .dense = o->strides[l->ndim - 1] == size,
-                .size = size,
-                .block_size = (int64_t)lt_dtype_size(compute)};
+  port->operand = o;
+  port->place = linear ? LINEAR : constant ? CONSTANT : periodic ? PERIODIC : STRIDED;
+  port->direct = o->dtype == compute;
+  port->dense = o->strides[l->ndim - 1] == size;
+  port->size = size;
+  port->block_size = (int64_t)lt_dtype_size(compute);
 }
 
 lt_VectorFn lt_cpu_power(lt_Dtype compute, lt_Scalar exponent) {
@@ -407,11 +404,14 @@ static bool run_few(const lt_Loop *l, lt_Dtype compute, lt_Dtype result) {
 /* Runs a loop in this compute type; its result is of that type, or bool. */
 static bool run_loop(const lt_Loop *l, lt_Dtype compute, bool gives_bool) {
   if (run_few(l, compute, gives_bool ? LT_bool : compute)) return true;
-  Plan p = {.loop = l, .inputs = l->inputs, .last = l->ndim - 1};
+  Plan p; /* set member by member: in calls with few elements, clearing it would take long */
   lt_Dtype result = gives_bool ? LT_bool : compute;
+  p.loop = l;
+  p.inputs = l->inputs;
+  p.last = l->ndim - 1;
   p.block = BLOCK / (int64_t)lt_dtype_size(compute);
-  p.port[0] = open_port(l, 0, result);
-  for (int k = 1; k <= l->inputs; k++) p.port[k] = open_port(l, k, compute);
+  open_port(&p.port[0], l, 0, result);
+  for (int k = 1; k <= l->inputs; k++) open_port(&p.port[k], l, k, compute);
   const lt_Isa *isa = lt_cpu_isa();
   lt_VectorFn power = power_of(l, &p.port[2], compute);
   if (power) p.inputs = 1;
