@@ -128,12 +128,14 @@ static bool read_args(lt_Call *c, const lt_Arg *args, int nargs) {
   if (nargs > g->count) return lt_fail("expected at most %d arguments, got %d", g->count, nargs);
   for (int i = 0; i < g->count; i++) {
     const lt_Param *p = &g->param[i];
-    copy_arg(&c->arg[i], i < nargs && args[i].kind != LT_ARG_NIL ? &args[i] : &p->value);
-    if (c->arg[i].kind == LT_ARG_NIL) {
-      if (!p->optional) return lt_fail("expected a value for argument '%s', got no value", p->name);
-    } else if (!coerce(c, i, p, p->type) && !coerce_any(c, i, p)) {
-      return fail_argument(c, i);
+    if (i >= nargs || args[i].kind == LT_ARG_NIL) {
+      c->arg[i] = p->value; /* of the parameter's type */
+      if (p->value.kind == LT_ARG_NIL && !p->optional)
+        return lt_fail("expected a value for argument '%s', got no value", p->name);
+      continue;
     }
+    copy_arg(&c->arg[i], &args[i]);
+    if (!coerce(c, i, p, p->type) && !coerce_any(c, i, p)) return fail_argument(c, i);
     if (!lt_arg_usable(&c->arg[i], p->name)) return false;
   }
   c->nargs = g->count;
@@ -192,17 +194,20 @@ static bool fail_device_mismatch(const Place *first, const Place *second) {
   return lt_error_device_mismatch(&mismatch);
 }
 
-/* Checks the device of a tensor argument against the ones before it, and updates the deciding
- * argument. Any other tensor overrides a 0-d tensor on the CPU. */
-static bool place_tensor(const lt_Param *p, Place *place, Place own) {
-  const lt_Tensor *t = own.tensor;
+/* Checks the device of t, an argument for parameter p, against the ones before it, and updates the
+ * deciding argument. Any other tensor overrides a 0-d tensor on the CPU. index: in its list, or
+ * -1. */
+static bool place_tensor(const lt_Param *p, Place *place, const lt_Tensor *t, int index) {
   if (is_anywhere(p)) return true;
   if (!place->tensor || (follows(place->tensor) && !follows(t))) {
-    *place = own;
+    place->tensor = t;
+    place->name = p->name;
+    place->index = index;
     return true;
   }
   lt_Device d = lt_tensor_device(t), chosen = lt_tensor_device(place->tensor);
-  return lt_device_equal(d, chosen) || may_lend(p, t) || fail_device_mismatch(place, &own);
+  return lt_device_equal(d, chosen) || may_lend(p, t) ||
+         fail_device_mismatch(place, &(Place){t, p->name, index});
 }
 
 /* Copies the arguments that are on the CPU (a 0-d tensor, an index) to the call's device, because
@@ -268,12 +273,10 @@ static bool choose_device(lt_Call *c) {
   for (int i = 0; i < c->nargs; i++) {
     const lt_Arg *a = &c->arg[i];
     const lt_Param *p = &c->signature->param[i];
-    if (a->kind == LT_ARG_TENSOR && !place_tensor(p, &place, (Place){a->tensor, p->name, -1}))
-      return false;
+    if (a->kind == LT_ARG_TENSOR && !place_tensor(p, &place, a->tensor, -1)) return false;
     if (a->kind != LT_ARG_TENSORS) continue;
     for (int k = 0; k < a->count; k++)
-      if (a->tensors[k] && !place_tensor(p, &place, (Place){a->tensors[k], p->name, k}))
-        return false;
+      if (a->tensors[k] && !place_tensor(p, &place, a->tensors[k], k)) return false;
   }
   int given = c->signature->device_param;
   if (given >= 0 && lt_given(c, given))
