@@ -133,7 +133,11 @@ static bool run(Product *p, lt_Tensor *a, lt_Tensor *b, lt_Tensor *c) {
 /* Computes out = alpha * a @ b + beta * added (NULL: out); with beta 0, neither is read. */
 static bool product(lt_Tensor *a, lt_Tensor *b, lt_Tensor *added, lt_Tensor *out, lt_Scalar alpha,
                     lt_Scalar beta) {
-  Product p = {.work = lt_work_dtype(out->dtype), .alpha = alpha, .beta = beta, .added = added};
+  Product p; /* run sets the sizes */
+  p.work = lt_work_dtype(out->dtype);
+  p.alpha = alpha;
+  p.beta = beta;
+  p.added = added;
   bool reads = !added && lt_scalar_to_double(beta) != 0;
   lt_Tensor *x = factor(a, p.work), *y = factor(b, p.work);
   lt_Tensor *z = reads ? lt_update_open(out, p.work) : lt_output_open(out, p.work);
