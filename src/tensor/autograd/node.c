@@ -23,7 +23,7 @@ lt_Node *lt_node_new(lt_NodeKind kind, int ninputs, int nsaved, int nargs, size_
     lt_fail_memory();
     return NULL;
   }
-  memset(n, 0, sizeof *n);
+  memset(n, 0, sizeof *n + ni * sizeof *n->input + ns * sizeof *n->saved);
   n->pooled = pooled;
   atomic_init(&n->refs, 1);
   n->kind = (uint8_t)kind;
@@ -38,8 +38,6 @@ lt_Node *lt_node_new(lt_NodeKind kind, int ninputs, int nsaved, int nargs, size_
   n->slot = (int *)(w + words);
   if (words_at) *words_at = w;
   if (bytes_at) *bytes_at = (char *)(n->slot + nargs);
-  if (ninputs) memset(n->input, 0, ni * sizeof *n->input);
-  if (nsaved) memset(n->saved, 0, ns * sizeof *n->saved);
   if (__builtin_expect(lt_thread()->anomaly, 0)) lt_anomaly_note(n);
   return n;
 }
@@ -165,7 +163,16 @@ lt_AutogradMeta *lt_meta_of(lt_Tensor *t) {
     lt_fail_memory();
     return NULL;
   }
-  *m = (lt_AutogradMeta){.self = t};
+  m->self = t; /* by member: clearing the whole struct takes longer */
+  m->grad = m->base = NULL;
+  m->edge.node = NULL;
+  m->edge.leaf = NULL;
+  m->edge.output = 0;
+  m->hooks = NULL;
+  m->last_hook = 0;
+  m->seen = m->changes = 0;
+  m->no_grad_view = m->retains_grad = m->had_leaves = m->moved = false;
+  m->next_retainer = NULL;
   return t->meta = m;
 }
 
