@@ -274,6 +274,9 @@ int64_t lt_map_bytes(const lt_Call *c);
  * one around every composite and every gradient function, so these are plain chains of lt_do that
  * need no cleanup. Returns the mark for lt_scope_close. */
 size_t lt_scope_open(void);
+/* Gets a reference to t (may be NULL) for the caller: the one of the scope opened at `mark`, if t
+ * is its last tensor, else a new one. */
+void lt_scope_take(size_t mark, lt_Tensor *t);
 /* Closes the scope and releases its tensors. `keep` (may be NULL) gets a reference for the caller
  * first, and is returned. */
 lt_Tensor *lt_scope_close(size_t mark, lt_Tensor *keep);

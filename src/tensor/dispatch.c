@@ -605,13 +605,13 @@ static bool call_view(lt_Call *c) {
 }
 
 /* Runs a composite in a scope. Its results are borrowed from the scope, an argument or a list, so
- * they are retained before the scope closes. */
+ * references are taken before the scope closes. */
 static bool call_composite(lt_Call *c, bool (*composite)(lt_Call *)) {
   size_t mark = lt_scope_open();
   for (int i = 0; i < LT_MAX_OUT; i++) c->out[i] = NULL;
   bool ok = composite(c);
   if (ok)
-    for (int i = 0; i < c->nout; i++) lt_retain(c->out[i]);
+    for (int i = c->nout - 1; i >= 0; i--) lt_scope_take(mark, c->out[i]);
   lt_scope_close(mark, NULL);
   return ok;
 }

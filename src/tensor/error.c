@@ -208,9 +208,17 @@ lt_Tensor *lt_scope_own(lt_Tensor *t) {
   return th->scope[th->scope_count++] = t;
 }
 
+void lt_scope_take(size_t mark, lt_Tensor *t) {
+  lt_Thread *th = lt_thread();
+  if (th->scope_count > mark && th->scope[th->scope_count - 1] == t)
+    th->scope_count--;
+  else
+    lt_retain(t);
+}
+
 lt_Tensor *lt_scope_close(size_t mark, lt_Tensor *keep) {
   lt_Thread *th = lt_thread();
-  lt_retain(keep);
+  lt_scope_take(mark, keep);
   while (th->scope_count > mark) lt_release(th->scope[--th->scope_count]);
   if (mark == 0 && th->scope != th->scope_first) {
     free(th->scope);
