@@ -204,6 +204,7 @@ static int is_complex(lua_State *L) {
 }
 
 void lt_lua_open_complex(lua_State *L, int functions, int methods) {
+  (void)methods;
   static const luaL_Reg events[] = {{"__add", number_add},
                                     {"__sub", number_sub},
                                     {"__mul", number_mul},
@@ -216,8 +217,6 @@ void lt_lua_open_complex(lua_State *L, int functions, int methods) {
                                     {"__tostring", number_tostring},
                                     {NULL, NULL}};
   static const luaL_Reg module[] = {{"complex", make}, {"is_complex", is_complex}, {NULL, NULL}};
-  static const lt_Function own[] = {{"is_complex", is_complex, "(Tensor self) -> nil", true, false},
-                                    {NULL, NULL, NULL, false, false}};
   luaL_newmetatable(L, NAME); /* also sets __name */
   lt_lua_setfuncs(L, events);
   lua_newtable(L);
@@ -227,7 +226,5 @@ void lt_lua_open_complex(lua_State *L, int functions, int methods) {
   lua_setfield(L, -2, "__metatable");
   lua_pushvalue(L, functions);
   lt_lua_setfuncs(L, module);
-  lua_pushvalue(L, methods);
-  lt_lua_set_read(L, own);
-  lua_pop(L, 3);
+  lua_pop(L, 2);
 }

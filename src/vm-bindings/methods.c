@@ -104,6 +104,11 @@ static int method_is_floating_point(lua_State *L) {
   return 1;
 }
 
+static int method_is_complex(lua_State *L) {
+  lua_pushboolean(L, lt_dtype_is_complex(self_alone(L)->dtype));
+  return 1;
+}
+
 static int method_shares_storage(lua_State *L) {
   const lt_Tensor *t = lt_lua_check(L, 1, "shares_storage", "self");
   lua_pushboolean(L, t->storage == lt_lua_check(L, 2, "shares_storage", "other")->storage);
@@ -382,6 +387,7 @@ void lt_lua_open_methods(lua_State *L, int functions, int methods) {
       {"element_size", method_element_size, alone, true, true},
       {"data_ptr", method_data_ptr, alone, true, true},
       {"is_floating_point", method_is_floating_point, alone, true, true},
+      {"is_complex", method_is_complex, alone, true, true},
       {"shares_storage", method_shares_storage, "(Tensor self, Tensor other) -> nil", true, false},
       {"set_data", method_set_data, "(Tensor self, Tensor data)", true, false},
       {NULL, NULL, NULL, false, false}};
