@@ -283,7 +283,7 @@ static int create_new_tensor(lua_State *L) {
 /* Rows of up to so many elements are made by the table constructor. */
 enum { MOST_PACKED = 16384 };
 
-/* Pushes n elements, `stride` bytes apart. Real ones allocate nothing. */
+/* Pushes n elements, `stride` bytes apart. */
 static void push_elements(lua_State *L, lt_Dtype dtype, int64_t n, const char *data,
                           int64_t stride) {
   if (dtype != LT_float32) {
@@ -336,26 +336,33 @@ static void push_level(lua_State *L, const lt_Tensor *t, int dim, const char *da
   }
 }
 
-/* Pushes the table of a short vector of real numbers in the host's memory; returns false for any
- * other tensor. No finalizer runs before all elements are on the stack, so it needs no alias. */
-static bool push_vector(lua_State *L, const lt_Tensor *t) {
+/* Pushes the tables of a dense tensor of few elements in the host's memory, read from a copy on the
+ * stack; returns false for any other tensor. */
+static bool push_few(lua_State *L, const lt_Tensor *t) {
+  _Alignas(16) char data[4096];
+  lt_Tensor own;
   const lt_Backend *b = lt_backend_of(t);
-  if (t->ndim != 1 || t->numel > MOST_PACKED || lt_dtype_is_complex(t->dtype)) return false;
-  if (!b->has_data || !b->host_memory) return false;
+  size_t size = lt_dtype_size(t->dtype), n = (size_t)t->numel;
+  if (n > sizeof data / size || !b->has_data || !b->host_memory) return false;
+  if (!lt_tensor_is_contiguous(t)) return false;
   lt_recorder_refuse("it reads the values of a tensor");
-  push_row(L, t->dtype, t->numel, lt_tensor_data(t),
-           t->strides[0] * (int64_t)lt_dtype_size(t->dtype));
+  if (n) memcpy(data, lt_tensor_data(t), n * size);
+  own.dtype = t->dtype;
+  own.ndim = t->ndim;
+  memcpy(own.shape, t->shape, sizeof *t->shape * (size_t)t->ndim);
+  lt_shape_strides(t->ndim, t->shape, own.strides);
+  push_level(L, &own, 0, data, size);
   return true;
 }
 
-/* x:totable() -> nested tables of numbers, read from an alias, or from a copy of a device's
- * tensor */
+/* x:totable() -> nested tables of numbers, read from an alias, or from a copy of few elements or of
+ * a device's tensor */
 static int create_totable(lua_State *L) {
   lt_Lua *S = lt_lua_state(L);
   lt_lua_enter(L, S);
   const lt_Box *self = lua_gettop(L) == 1 ? lt_lua_box_at(L, S, 1) : NULL;
   bool plain = self && !lt_lua_is_freed(self);
-  if (plain && push_vector(L, self->tensor)) return 1;
+  if (plain && push_few(L, self->tensor)) return 1;
   if (!plain) lt_lua_read(L);
   lt_Tensor *t = lt_lua_push_alias(L, 1, "totable", "self");
   const lt_Backend *b = lt_backend_of(t);
