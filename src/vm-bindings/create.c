@@ -280,8 +280,9 @@ static int create_new_tensor(lua_State *L) {
 
 /* ---- tensors as Lua tables ------------------------------------------------------------------- */
 
-/* Rows of up to so many elements are made by the table constructor. */
-enum { MOST_PACKED = 16384 };
+/* Rows of up to so many elements are made by the table constructor. The stack that longer ones need
+ * would stay, and each step of the collector in its generational mode clears the free part. */
+enum { MOST_PACKED = 256 };
 
 /* Pushes n elements, `stride` bytes apart. */
 static void push_elements(lua_State *L, lt_Dtype dtype, int64_t n, const char *data,

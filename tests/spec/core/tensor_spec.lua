@@ -217,7 +217,7 @@ describe("conversion to Lua", function()
   end)
 
   it("gives rows of any length, strided ones too", function()
-    for _, n in ipairs{0, 1, 2, 15, 100, 16383, 16384, 16385} do
+    for _, n in ipairs{0, 1, 2, 100, 255, 256, 257, 5000} do
       for _, dtype in ipairs{"float32", "float64", "int64"} do
         local pairs_ = lt.stack({lt.arange(1, n), lt.arange(n + 1, 2 * n)}, 2):to(dtype)
         local column, rows = pairs_[{{}, 2}]:totable(), pairs_:t():totable()
