@@ -13,10 +13,10 @@
 #include <omp.h>
 
 enum {
-  DEPTH = 256,  /* most terms of a sum at once: a panel of b stays in the first cache */
-  HEIGHT = 252, /* most rows of a at once, in whole tiles: they fit the second cache */
-  APART = 272,  /* elements between copied rows of a, so that they use all lines of a cache */
-  TILE = 32,    /* rows and columns of a that are transposed at once */
+  DEPTH = 2048, /* most bytes of a row of a that are multiplied at once */
+  APART = 2112, /* bytes between copied rows of a, so that they use all lines of a cache */
+  TILES = 20,   /* most tiles of rows of a at once: they fit the second cache */
+  SQUARE = 32,  /* rows and columns of a that are transposed at once */
   MANY = 512,   /* columns of c from which dense rows of a are copied */
   WIDTH = 1024, /* most columns of b that are copied at once */
   FAR = 2048 /* bytes between rows of b from which they are copied: they share lines of a cache */
@@ -25,7 +25,8 @@ enum {
 typedef struct Product {
   const lt_ProductLoops *loops;
   int64_t size; /* of an element, in bytes */
-  int64_t m, n, k, depth;
+  int64_t m, n, k;
+  int64_t depth, height; /* most terms of a sum, and most rows of a, at once */
   double alpha, beta;
   lt_Matrix a, b, z, c;
   bool copy_a, copy_b;
@@ -45,15 +46,15 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t rounded(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
 
 /* Copies m rows of a from row i on, and k columns from column p on, to dense rows that are APART
- * elements apart. */
+ * bytes apart. */
 static void copy_a(const Product *g, int64_t i, int64_t m, int64_t p, int64_t k, char *to) {
-  int64_t size = g->size, step = APART * size;
+  int64_t size = g->size, step = APART;
   for (int64_t r = 0; r < m && g->a.column == 1; r++)
     memcpy(to + r * step, at(g, g->a, i + r, p), (size_t)(k * size));
-  for (int64_t r = 0; r < m && g->a.column != 1; r += TILE)
-    for (int64_t q = 0; q < k; q += TILE)
-      lt_mover(size)->tile(least(TILE, m - r), least(TILE, k - q), to + r * step + q * size, step,
-                           at(g, g->a, i + r, p + q), g->a.column * size);
+  for (int64_t r = 0; r < m && g->a.column != 1; r += SQUARE)
+    for (int64_t q = 0; q < k; q += SQUARE)
+      lt_mover(size)->tile(least(SQUARE, m - r), least(SQUARE, k - q), to + r * step + q * size,
+                           step, at(g, g->a, i + r, p + q), g->a.column * size);
 }
 
 /* Computes the panels of m rows from row i on, and of the columns j .. last - 1, with k terms of
@@ -77,7 +78,7 @@ static void run_panels(const Product *g, int64_t i, int64_t m, int64_t j, int64_
   if (g->copy_a) {
     copy_a(g, i, m, p, k, rows);
     a = rows;
-    panel.a_row = APART;
+    panel.a_row = APART / g->size;
     panel.a_column = 1;
   }
   for (; j < last && !lt_stopped(); j += columns) {
@@ -91,13 +92,17 @@ static void run_panels(const Product *g, int64_t i, int64_t m, int64_t j, int64_
 /* Computes rows i .. i_last - 1 and columns j .. j_last - 1 of c. */
 static void run_block(const Product *g, int64_t i, int64_t i_last, int64_t j, int64_t j_last,
                       char *room) {
-  char *rows = room + g->packed * g->depth * g->size;
+  char *rows = room + rounded(g->packed * g->depth * g->size, 64);
   for (; j < j_last; j += WIDTH)
     for (int64_t p = 0; p < g->k; p += g->depth) {
       int64_t k = least(g->depth, g->k - p), end = least(j + WIDTH, j_last);
       if (g->copy_b) g->loops->pack(k, end - j, at(g, g->b, p, j), g->b.row, g->b.column, room);
-      for (int64_t r = i; r < i_last && !lt_stopped(); r += HEIGHT)
-        run_panels(g, r, least(HEIGHT, i_last - r), j, end, p, k, room, rows);
+      int64_t blocks = (i_last - i + g->height - 1) / g->height, r = i;
+      for (int64_t t = 1; t <= blocks && !lt_stopped(); t++) {
+        int64_t next = i + (i_last - i) * t / blocks;
+        run_panels(g, r, next - r, j, end, p, k, room, rows);
+        r = next;
+      }
     }
 }
 
@@ -114,14 +119,14 @@ static void run_part(const Product *g, int64_t t) {
 /* Divides c among the threads, so that the largest block takes the least time to copy and
  * compute. */
 static void divide(Product *g, int team) {
-  double best = 0;
+  double best = 0, row = g->copy_a && g->a.column != 1 ? 32 : 8; /* the time of a row of a */
   int64_t unit = g->loops->columns / 2;
   for (int across = 1; across <= team; across++) {
     if (team % across) continue;
     int down = team / across;
     int64_t m = (g->m + down - 1) / down, units = (g->n + unit - 1) / unit;
     int64_t n = (units + across - 1) / across * unit;
-    double cost = (double)m * (double)n + 8 * (double)m + 16 * (double)n;
+    double cost = (double)m * (double)n + row * (double)m + 16 * (double)n;
     if (best > 0 && cost >= best) continue;
     best = cost;
     g->across = across;
@@ -193,8 +198,7 @@ static bool run_column(Product *g) {
  * is needed. */
 static bool open_room(Product *g, int team, char **room) {
   g->packed = g->copy_b ? least(rounded(g->n, g->loops->columns), WIDTH) : 0;
-  int64_t rows = g->copy_a ? HEIGHT * APART : 0;
-  g->each = rounded((g->packed * g->depth + rows) * g->size, 64);
+  g->each = rounded(g->packed * g->depth * g->size, 64) + (g->copy_a ? g->height * APART : 0);
   *room = g->each ? malloc((size_t)(team * g->each) + 64) : NULL;
   if (*room) g->room = *room + 64 - (uintptr_t)*room % 64;
   return g->each == 0 || *room;
@@ -205,8 +209,9 @@ static bool prepare(Product *g) {
   turn(g);
   if (g->k == 1) g->a.column = 1; /* any stride along a single element */
   if (g->a.column != 1 && g->a.row != 1) return false;
-  int64_t parts = (g->k + DEPTH - 1) / DEPTH;
+  int64_t most = DEPTH / g->size, parts = (g->k + most - 1) / most;
   g->depth = (g->k + parts - 1) / parts;
+  g->height = TILES * g->loops->rows;
   g->copy_b = (g->b.column != 1 && g->n > 1) || (g->b.row * g->size >= FAR && g->m >= 64);
   if (g->a.column == 1)
     g->copy_a = g->n >= MANY && g->a.row * g->size >= 2 * FAR;

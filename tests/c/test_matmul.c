@@ -256,19 +256,22 @@ static void large_products(void) {
     try_mm(LT_float32, x, TRANSPOSED, -1, 2100, 1100, 1);
   }
   try_mm(LT_bfloat16, STEPPED, DENSE, 9, 129, 33, 65);
+  try_mm(LT_float32, DENSE, DENSE, -1, 290, 1030, 513); /* blocks of copied rows */
+  try_mm(LT_float32, TRANSPOSED, WIDE, -1, 290, 530, 70);
   lt_set_num_threads(threads);
 }
 
 /* Sizes around the edges of tiles, panels and blocks, in all layouts. */
 static void edges_of_tiles(void) {
-  static const int64_t rows[] = {2, 5, 6, 7, 12, 13, 14, 15, 28, 29}, depth[] = {1, 2, 7, 8, 9, 17},
+  static const int64_t rows[] = {2, 5, 6, 7, 12, 13, 14, 15, 28, 29},
+                       depth[] = {1, 2, 3, 4, 5, 7, 8, 9, 17},
                        columns[] = {2, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 48, 65};
   int at = 0;
   for (int d = LT_float32; d <= (int)widest_float(); d++)
     for (int i = 0; i < 10; i++)
       for (int j = 0; j < 14; j++, at++) {
         Layout x = (Layout)(at % LAYOUTS), y = (Layout)(at / LAYOUTS % LAYOUTS);
-        try_mm((lt_Dtype)d, x, y, -1, rows[i], depth[at % 6], columns[j]);
+        try_mm((lt_Dtype)d, x, y, -1, rows[i], depth[at % 9], columns[j]);
       }
   static const int64_t large[][3] = {{3, 800, 33},   {260, 20, 40}, {5, 9, 1100},  {70, 769, 64},
                                      {600, 40, 33},  {33, 40, 600}, {64, 30, 513}, {255, 385, 20},
@@ -312,9 +315,9 @@ static float *rounded_product(int64_t m, int64_t k, int64_t n, bool ta, bool tb)
 /* The number of threads changes no bit, and errors are as small as those of sums by columns. */
 static void threads_do_not_matter(void) {
   static const int64_t large[][3] = {
-      {129, 800, 130}, {1, 3000, 700}, {700, 3000, 1}, {90, 90, 1100}};
+      {129, 800, 130}, {300, 1030, 520}, {1, 3000, 700}, {700, 3000, 1}, {90, 90, 1100}};
   int threads = lt_num_threads();
-  for (int s = 0; s < 4; s++)
+  for (int s = 0; s < 5; s++)
     for (int t = 0; t < 4; t++) {
       int64_t m = large[s][0], k = large[s][1], n = large[s][2];
       lt_set_num_threads(1);

@@ -51,6 +51,10 @@ LT_LANES void DV_STORE(double *to, DV v, int64_t n) { memcpy(to, &v, (size_t)n *
 
 #define UNROLL _Pragma("GCC unroll 14")
 
+/* Makes the compiler use the variables as they are here, and no loads before this place: it would
+ * keep the addresses of unrolled loops in more registers than there are. */
+#define KEEP(x, y) __asm__ volatile("" : "+r"(x), "+r"(y) : : "memory")
+
 #define TRANSPOSE_8(x, step, to, to_step) (lt_transpose_8(x, 4 * (step), to, 4 * (to_step)), true)
 
 #define T        float

@@ -3,30 +3,66 @@
 #define FN(a, b)  FN_(a, b)
 #define NAME(x)   FN(x, F)
 
+/* Adds a term to the sums of a tile: column number `at` of a, of which `group` are every third
+ * row, times the row b. */
+LT_LANES void NAME(add_term)(const int rows, const int vectors, const bool part,
+                             const T *const *group, int64_t row, int64_t at, const T *b, int64_t n,
+                             V (*sum)[2]) {
+  V x[2];
+  UNROLL for (int j = 0; j < vectors; j++) x[j] = part ? V_PART(b, n) : V_LOAD(b + j * V_N);
+  UNROLL for (int i = 0; i < rows; i++) {
+    V y = V_ALL(group[i / 3][(i % 3 == 0 ? 0 : i % 3 == 1 ? row : 2 * row) + at]);
+    UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = V_MADD(y, x[j], sum[i][j]);
+  }
+}
+
 /* Computes a tile: c = alpha * a @ b + beta * z, for `rows` rows and `vectors` vectors of columns,
  * of which n are written. With `part`, there are n columns of b, less than a vector. The counts and
- * `part` are constants where it is inlined, so that the sums are in registers. */
+ * `part` are constants where it is inlined, so that the sums are in registers. Rows of c are loaded
+ * into the cache one by one, as more would delay the loads of a and b. */
 LT_LANES void NAME(tile)(const int rows, const int vectors, const bool part, const lt_Panel *p,
                          const T *a, const T *b, const T *z, T *c, int64_t n) {
   V sum[LT_PRODUCT_ROWS][2];
-  const int64_t ar = p->a_row, ac = p->a_column, ar2 = 2 * ar, bk = p->b_row;
+  int64_t ar = p->a_row;
+  const int64_t ac = p->a_column, bk = p->b_row;
   const T *group[(LT_PRODUCT_ROWS + 2) / 3]; /* each third row of a */
   UNROLL for (int i = 0; i < rows; i++) {
     if (i % 3 == 0) group[i / 3] = a + i * ar;
-    __builtin_prefetch(c + i * p->c_row, 1);
-    if (vectors > 1) __builtin_prefetch(c + i * p->c_row + V_N, 1);
     UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = (V){0};
   }
-  for (int64_t k = p->k; k > 0; k--) {
-    V x[2];
-    UNROLL for (int j = 0; j < vectors; j++) x[j] = part ? V_PART(b, n) : V_LOAD(b + j * V_N);
-    UNROLL for (int i = 0; i < rows; i++) {
-      V y = V_ALL(group[i / 3][i % 3 == 0 ? 0 : i % 3 == 1 ? ar : ar2]);
-      UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = V_MADD(y, x[j], sum[i][j]);
+#define ADD(at)                                                                                    \
+  do {                                                                                             \
+    NAME(add_term)(rows, vectors, part, group, ar, at, b, n, sum);                                 \
+    b += bk;                                                                                       \
+    KEEP(ar, b);                                                                                   \
+  } while (0)
+#define NEXT(by) UNROLL for (int g = 0; g < (rows + 2) / 3; g++) group[g] += (by)
+  int64_t k = p->k;
+  if (ac == 1) {
+    const T *to = c;
+    for (int i = 0; i < rows && k >= 4; i++, k -= 4, to += p->c_row) {
+      ADD(0);
+      ADD(1);
+      ADD(2);
+      ADD(3);
+      NEXT(4);
+      __builtin_prefetch(to, 1);
+      __builtin_prefetch(to + vectors * V_N - 1, 1);
     }
-    UNROLL for (int g = 0; g < (rows + 2) / 3; g++) group[g] += ac;
-    b += bk;
+    for (; k >= 4; k -= 4) {
+      ADD(0);
+      ADD(1);
+      ADD(2);
+      ADD(3);
+      NEXT(4);
+    }
   }
+  for (; k > 0; k--) {
+    ADD(0);
+    NEXT(ac);
+  }
+#undef ADD
+#undef NEXT
   const T alpha = (T)p->alpha, beta = (T)p->beta;
   bool dense = p->c_column == 1 && (beta == 0 || p->z_column == 1);
   if (dense && (part || n == vectors * V_N)) {
