@@ -5,6 +5,7 @@
  * are divided into ranges, which depend on sizes alone, and the parts of dq are added in order. So
  * the results do not depend on the number of threads. Memory is linear in queries and keys. */
 #include "attention.h"
+#include "capability.h"
 #include "kernel_support.h"
 
 #include <stdatomic.h>
@@ -27,6 +28,7 @@ typedef struct Work {
   int64_t tiles;    /* forward: of one head */
   int64_t ranges;   /* backward: of the keys of one head */
   lt_Dtype dtype;   /* computed in */
+  bool by_tiles;    /* forward_tiles computes it */
   void *parts;      /* backward: the parts of dq, one for each range, if there are several */
   int64_t pieces, queues;
   atomic_llong next[QUEUES]; /* the next piece of each queue */
@@ -84,7 +86,20 @@ static void run_forward(const Work *w, int64_t piece, void *scratch) {
   h.scratch = scratch;
   if (n > LT_ATTENTION_TILE) n = LT_ATTENTION_TILE;
   const lt_AttentionKernels *kernels = lt_attention_kernels();
-  (w->dtype == LT_float64 ? kernels->forward_f64 : kernels->forward_f32)(&h, from, n);
+  if (w->by_tiles)
+    kernels->forward_tiles(&h, from, n);
+  else
+    (w->dtype == LT_float64 ? kernels->forward_f64 : kernels->forward_f32)(&h, from, n);
+}
+
+/* Returns whether the CPU's tile registers compute a result: of bfloat16, with dense rows and more
+ * than a few queries. */
+static bool takes_tiles(const lt_Head *h) {
+  const lt_HeadMatrix *m[] = {&h->q, &h->k, &h->v};
+  for (int i = 0; i < 3; i++)
+    if (m[i]->dtype != LT_bfloat16 || m[i]->column != 1) return false;
+  return h->size % 32 == 0 && h->value_size % 32 == 0 && h->size > 0 && h->value_size > 0 &&
+         h->queries > 8 && lt_attention_kernels()->forward_tiles && lt_cpu_has_tiles();
 }
 
 /* Computes one piece of the gradients. */
@@ -187,8 +202,10 @@ bool lt_cpu__attention(lt_Call *c) {
     w.head.lse = lt_tensor_data(c->out[1]);
     w.tiles = (w.head.queries + LT_ATTENTION_TILE - 1) / LT_ATTENTION_TILE;
     const lt_AttentionKernels *kernels = lt_attention_kernels();
-    size_t bytes = dtype == LT_float64 ? kernels->forward_bytes_f64(&w.head)
-                                       : kernels->forward_bytes_f32(&w.head);
+    w.by_tiles = takes_tiles(&w.head);
+    size_t bytes = w.by_tiles            ? kernels->tiles_bytes(&w.head)
+                   : dtype == LT_float64 ? kernels->forward_bytes_f64(&w.head)
+                                         : kernels->forward_bytes_f32(&w.head);
     ok = run_all(&w, run_forward, bytes, w.heads * w.tiles, w.head.size + w.head.value_size);
   }
   lt_release(mask);

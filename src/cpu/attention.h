@@ -48,6 +48,10 @@ typedef struct lt_Head {
 typedef struct lt_AttentionKernels {
   LT_ATTENTION(f32)
   LT_ATTENTION(f64)
+  /* The same as forward_f32 for bfloat16, with dense rows of multiples of 32 elements, by tile
+   * registers; NULL where the compiler knows none. */
+  void (*forward_tiles)(const lt_Head *h, int64_t from, int64_t n);
+  size_t (*tiles_bytes)(const lt_Head *h);
 } lt_AttentionKernels;
 
 /* Returns the loops for this CPU. */

@@ -1,11 +1,16 @@
 /* capability.c: detects features of the CPU, and checks environment variables against them. */
-#define _GNU_SOURCE /* strcasecmp */
+#define _GNU_SOURCE /* strcasecmp, syscall */
 #include "capability.h"
 #include "kernel.h"
 
+#include <pthread.h>
 #include <strings.h>
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <cpuid.h>
+#endif
+#if defined(__x86_64__) && defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 uint32_t lt_cpu_features(void) {
@@ -22,6 +27,25 @@ uint32_t lt_cpu_features(void) {
     found |= LT_CPU_avx512fp16;
 #endif
   return found;
+}
+
+static bool has_tiles;
+
+/* Asks the CPU, then Linux, which allocates the registers' memory for each thread that uses them
+ * and gives it to processes that asked. */
+static void find_tiles(void) {
+#if defined(__x86_64__) && defined(__GNUC__) && defined(__linux__)
+  enum { REQUEST = 0x1023, TILE_DATA = 18 }; /* ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA */
+  unsigned a, b, c, d;
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return;
+  has_tiles = (d >> 22 & 1) && (d >> 24 & 1) && syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0;
+#endif
+}
+
+bool lt_cpu_has_tiles(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, find_tiles);
+  return has_tiles;
 }
 
 /* Returns false with an error that lists the features in `needed` missing from `features`, if

@@ -57,6 +57,10 @@ enum {
  * than x86-64. */
 uint32_t lt_cpu_features(void);
 
+/* Returns whether the CPU has tile registers for bfloat16 and the operating system lets this process
+ * use them. */
+bool lt_cpu_has_tiles(void);
+
 /* Check the value of LUTRA_CPU_CAPABILITY and of LUTRA_OPENBLAS_CORETYPE for a CPU with these
  * features. NULL and "" are valid: they leave the choice to Lutra. Return false with an error that
  * names the variable and the values that it takes or the features that the CPU lacks. Whether the

@@ -70,6 +70,10 @@ LT_LANES float exp_f32(float x) {
 #define LOG            logf
 #define TRANSPOSE_FOUR transpose_four
 #include "attention_body.h"
+#if defined __AVX512F__ && (defined __clang__ || __GNUC__ >= 11)
+#define HAS_TILES
+#include "attention_tiles.h"
+#endif
 #undef T
 #undef F
 #undef DTYPE
@@ -101,8 +105,8 @@ LT_LANES float exp_f32(float x) {
 #define BOTH(name)  ENTRY(name##_f32), ENTRY(name##_f64)
 extern const lt_AttentionKernels LT_FOR_ISA(lt_attention_kernels);
 const lt_AttentionKernels LT_FOR_ISA(lt_attention_kernels) = {
-    BOTH(forward),
-    BOTH(backward),
-    BOTH(forward_bytes),
-    BOTH(backward_bytes),
+    BOTH(forward),        BOTH(backward),     BOTH(forward_bytes), BOTH(backward_bytes),
+#ifdef HAS_TILES
+    ENTRY(forward_tiles), ENTRY(tiles_bytes),
+#endif
 };
