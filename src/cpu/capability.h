@@ -57,8 +57,8 @@ enum {
  * than x86-64. */
 uint32_t lt_cpu_features(void);
 
-/* Returns whether the CPU has tile registers for bfloat16 and the operating system lets this process
- * use them. */
+/* Returns whether the CPU has tile registers for bfloat16, and the operating system lets this
+ * process use them. */
 bool lt_cpu_has_tiles(void);
 
 /* Check the value of LUTRA_CPU_CAPABILITY and of LUTRA_OPENBLAS_CORETYPE for a CPU with these

@@ -4,6 +4,7 @@
 #include "half.h"
 #include "cpu/kernels/maths.h"
 #include "cpu/kernels/shuffle.h"
+#include "cpu/kernels/tiles.h"
 
 /* Rows of a product whose sums, two vectors each, are in registers. */
 #if defined __AVX512F__ || defined __aarch64__
@@ -70,8 +71,7 @@ LT_LANES float exp_f32(float x) {
 #define LOG            logf
 #define TRANSPOSE_FOUR transpose_four
 #include "attention_body.h"
-#if defined __AVX512F__ && (defined __clang__ || __GNUC__ >= 11)
-#define HAS_TILES
+#ifdef LT_HAS_TILES
 #include "attention_tiles.h"
 #endif
 #undef T
@@ -106,7 +106,7 @@ LT_LANES float exp_f32(float x) {
 extern const lt_AttentionKernels LT_FOR_ISA(lt_attention_kernels);
 const lt_AttentionKernels LT_FOR_ISA(lt_attention_kernels) = {
     BOTH(forward),        BOTH(backward),     BOTH(forward_bytes), BOTH(backward_bytes),
-#ifdef HAS_TILES
+#ifdef LT_HAS_TILES
     ENTRY(forward_tiles), ENTRY(tiles_bytes),
 #endif
 };

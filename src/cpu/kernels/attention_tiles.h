@@ -1,15 +1,8 @@
-/* attention_tiles.h: attention of bfloat16 by the CPU's tile registers (AMX), which multiply 16 x 32
- * by 32 x 16 elements at once. attention.c includes this file after the loops of float32, whose
- * panels and steps it shares: only the two products of add_keys differ.
- *
- * The second factor of a product is a panel of pairs: row i has elements 2 i and 2 i + 1 of the 32
- * queries, side by side. */
+/* attention_tiles.h: attention of bfloat16 by tile registers (tiles.h). attention.c includes this
+ * file after the loops of float32, whose panels and steps it shares: only the two products of
+ * add_keys differ. */
 #ifndef LT_CPU_ATTENTION_TILES_H
 #define LT_CPU_ATTENTION_TILES_H
-
-#define TILES __attribute__((target("amx-tile,amx-bf16")))
-
-enum { EDGE = 32, PANEL_ROW = 4 * EDGE }; /* rows and columns of a block; bytes of a panel's row */
 
 typedef struct TileForward {
   Forward_f32 f;
@@ -39,48 +32,6 @@ static size_t tiles_bytes(const lt_Head *h) {
   return tiles_layout(h, NULL, &t);
 }
 
-/* Sets c, or with `add` adds to it, the product of 32 rows of a, `step` bytes apart, with 32 `count`
- * elements, and a panel of pairs. c has dense rows of 32 floats. */
-TILES static void tile_product(int64_t count, const char *a, int64_t step, const char *b, float *c,
-                               bool add) {
-  if (add) {
-    _tile_loadd(0, c, PANEL_ROW);
-    _tile_loadd(1, c + 16, PANEL_ROW);
-    _tile_loadd(2, c + 16 * EDGE, PANEL_ROW);
-    _tile_loadd(3, c + 16 * EDGE + 16, PANEL_ROW);
-  } else {
-    _tile_zero(0);
-    _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
-  }
-  for (int64_t i = 0; i < count; i++, a += 64, b += 16 * PANEL_ROW) {
-    _tile_loadd(4, a, step);
-    _tile_loadd(5, a + 16 * step, step);
-    _tile_loadd(6, b, PANEL_ROW);
-    _tile_loadd(7, b + 64, PANEL_ROW);
-    _tile_dpbf16ps(0, 4, 6);
-    _tile_dpbf16ps(1, 4, 7);
-    _tile_dpbf16ps(2, 5, 6);
-    _tile_dpbf16ps(3, 5, 7);
-  }
-  _tile_stored(0, c, PANEL_ROW);
-  _tile_stored(1, c + 16, PANEL_ROW);
-  _tile_stored(2, c + 16 * EDGE, PANEL_ROW);
-  _tile_stored(3, c + 16 * EDGE + 16, PANEL_ROW);
-}
-
-/* Sets all tile registers to 16 rows of 64 bytes. */
-TILES static void open_tiles(void) {
-  struct {
-    uint8_t palette, start, unused[14];
-    uint16_t bytes[16];
-    uint8_t rows[16];
-  } config = {.palette = 1};
-  for (int i = 0; i < 8; i++) config.bytes[i] = 64, config.rows[i] = 16;
-  _tile_loadconfig(&config);
-}
-
 /* Transposes pairs: `rows` rows of `columns`, both multiples of 8, to dense rows. */
 static void transpose_pairs(int64_t rows, int64_t columns, const char *from, char *to) {
   for (int64_t j = 0; j < columns; j += 8)
@@ -98,14 +49,6 @@ static void copy_rows(const lt_HeadMatrix *m, int64_t from, int64_t n, int64_t c
   size_t bytes = (size_t)(2 * columns);
   for (int64_t i = 0; i < n; i++) memcpy(to + (size_t)i * bytes, row_of(m, from + i), bytes);
   memset(to + (size_t)n * bytes, 0, (size_t)(TILE - n) * bytes);
-}
-
-/* Writes the pairs of two rows of n elements; `second` may be NULL: zeros. */
-static void pair_rows(const void *first, const void *second, int64_t n, void *to) {
-  const uint16_t *a = first, *b = second;
-  uint32_t *out = to;
-  for (int64_t i = 0; b && i < n; i++) out[i] = a[i] | (uint32_t)b[i] << 16;
-  for (int64_t i = 0; !b && i < n; i++) out[i] = a[i];
 }
 
 /* Prepares n keys from `key` on. */
