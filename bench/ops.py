@@ -212,6 +212,15 @@ row("matmul transposed, 512", "x:t():mm(y)", "x.t().mm(y)",
 row("matmul float64, 256", "x:mm(y)", "x.mm(y)",
     "local x = lt.randn{256, 256, dtype = 'float64'}\\nlocal y = x + 1",
     "x = torch.randn(256, 256, dtype=torch.float64)\ny = x + 1")
+for n in (64, 512):
+    row("matmul bfloat16, %d" % n, "x:mm(y)", "x.mm(y)",
+        "local x, y = lt.randn(%d, %d):bfloat16(), lt.randn(%d, %d):bfloat16()" % (n, n, n, n),
+        "x, y = torch.randn(%d, %d).bfloat16(), torch.randn(%d, %d).bfloat16()" % (n, n, n, n))
+row("linear of bfloat16, 64 x 784 to 256", "F.linear(x, w, b)", "F.linear(x, w, b)",
+    "local x, w, b = lt.randn(64, 784):bfloat16(), lt.randn(256, 784):bfloat16(), "
+    "lt.randn(256):bfloat16()",
+    "x, w = torch.randn(64, 784).bfloat16(), torch.randn(256, 784).bfloat16()\n"
+    "b = torch.randn(256).bfloat16()")
 row("matrix and vector, 1000 x 1000", "x:mv(y)", "x.mv(y)",
     "local x, y = lt.randn(1000, 1000), lt.randn(1000)",
     "x, y = torch.randn(1000, 1000), torch.randn(1000)")

@@ -130,15 +130,41 @@ static bool run(Product *p, lt_Tensor *a, lt_Tensor *b, lt_Tensor *c) {
   return true;
 }
 
+/* Computes out = alpha * a @ b + beta * out for bfloat16 by tile registers, one product after the
+ * other. Returns false with the error set when memory is out; *done becomes false where they are
+ * not for this CPU or these tensors. */
+static bool by_tiles(lt_Tensor *a, lt_Tensor *b, lt_Tensor *out, double alpha, double beta,
+                     bool *done) {
+  int d = out->ndim;
+  int64_t m = a->shape[a->ndim - 2], k = a->shape[a->ndim - 1], n = b->shape[b->ndim - 1];
+  *done = false;
+  bool takes = a->dtype == LT_bfloat16 && b->dtype == LT_bfloat16 && out->dtype == LT_bfloat16 &&
+               lt_tensor_is_contiguous(out) && !lt_tensor_overlaps(out, a) &&
+               !lt_tensor_overlaps(out, b);
+  int64_t batch = d == 3 ? out->shape[0] : 1;
+  bool ok = true;
+  for (int64_t i = 0; takes && ok && i < batch && !lt_stopped(); i++) {
+    lt_Matrix c = matrix(out, i);
+    c.row = n;
+    c.column = 1;
+    ok = lt_product_tiles(m, n, k, alpha, matrix(a, i), matrix(b, i), beta, c, done);
+    takes = *done;
+  }
+  return ok;
+}
+
 /* Computes out = alpha * a @ b + beta * added (NULL: out); with beta 0, neither is read. */
 static bool product(lt_Tensor *a, lt_Tensor *b, lt_Tensor *added, lt_Tensor *out, lt_Scalar alpha,
                     lt_Scalar beta) {
+  bool reads = !added && lt_scalar_to_double(beta) != 0, done;
+  if (!by_tiles(a, b, out, lt_scalar_to_double(alpha), lt_scalar_to_double(beta), &done))
+    return false;
+  if (done) return true;
   Product p; /* run sets the sizes */
   p.work = lt_work_dtype(out->dtype);
   p.alpha = alpha;
   p.beta = beta;
   p.added = added;
-  bool reads = !added && lt_scalar_to_double(beta) != 0;
   lt_Tensor *x = factor(a, p.work), *y = factor(b, p.work);
   lt_Tensor *z = reads ? lt_update_open(out, p.work) : lt_output_open(out, p.work);
   bool ok = x && y && z && run(&p, x, y, z);

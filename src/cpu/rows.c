@@ -18,6 +18,7 @@
   extern const lt_OrderKernels lt_order_kernels_##isa;                                             \
   extern const lt_PlaneKernels lt_plane_kernels_##isa;                                             \
   extern const lt_ProductLoops lt_product_loops_##isa[2];                                          \
+  extern const lt_TileLoops lt_tile_loops_##isa;                                                   \
   extern const lt_AttentionKernels lt_attention_kernels_##isa;                                     \
   extern const lt_Moves lt_moves_##isa;                                                            \
   extern const lt_FftLoops lt_fft_loops_##isa;
@@ -79,6 +80,11 @@ const lt_PlaneKernels *lt_planes(void) { return BY_ISA(&lt_plane_kernels); }
 const lt_ProductLoops *lt_product_loops(lt_Dtype dtype) {
   if (is(LT_LEVEL_base)) return NULL;
   return &BY_ISA(lt_product_loops)[dtype == LT_float64];
+}
+
+const lt_TileLoops *lt_tile_loops(void) {
+  const lt_TileLoops *loops = BY_ISA(&lt_tile_loops);
+  return loops->pack ? loops : NULL;
 }
 
 const lt_AttentionKernels *lt_attention_kernels(void) { return BY_ISA(&lt_attention_kernels); }

@@ -113,9 +113,9 @@ static void try_mm(lt_Dtype d, Layout x, Layout y, int64_t batch, int64_t m, int
   lt_release(c);
 }
 
-static const int64_t sizes[][3] = {{1, 1, 1}, {2, 3, 4}, {1, 7, 5},    {6, 9, 1},
-                                   {5, 1, 3}, {1, 8, 1}, {17, 33, 19}, {31, 16, 48},
-                                   {0, 3, 2}, {3, 0, 2}, {2, 3, 0},    {40, 5, 70}};
+static const int64_t sizes[][3] = {{1, 1, 1}, {2, 3, 4},    {1, 7, 5},    {6, 9, 1}, {5, 1, 3},
+                                   {1, 8, 1}, {17, 33, 19}, {31, 16, 48}, {0, 3, 2}, {3, 0, 2},
+                                   {2, 3, 0}, {40, 5, 70},  {33, 40, 35}};
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
 static void mm(void) {
@@ -283,6 +283,20 @@ static void edges_of_tiles(void) {
                large[s][2]);
 }
 
+/* Products of bfloat16 around the blocks of tile registers, in all layouts. */
+static void blocks_of_bfloat16(void) {
+  static const int64_t around[][3] = {{8, 64, 64}, {40, 33, 70},  {33, 32, 129}, {300, 31, 65},
+                                      {64, 96, 1}, {257, 16, 33}, {70, 1, 600},  {9, 515, 31}};
+  int threads = lt_num_threads();
+  for (int s = 0; s < 8; s++)
+    for (Layout x = DENSE; x < LAYOUTS; x++)
+      for (Layout y = DENSE; y < LAYOUTS; y++) {
+        lt_set_num_threads(1 + (x + y) % 3);
+        try_mm(LT_bfloat16, x, y, s % 2 ? -1 : 2, around[s][0], around[s][1], around[s][2]);
+      }
+  lt_set_num_threads(threads);
+}
+
 /* Products of a matrix and a vector, on either side. */
 static void vectors(void) {
   static const int64_t sizes_[] = {1, 2, 3, 4, 5, 15, 16, 17, 63, 64, 65, 127, 128, 129, 260};
@@ -376,6 +390,7 @@ int main(void) {
   RUN(matrices_without_a_dense_dimension);
   RUN(large_products);
   RUN(edges_of_tiles);
+  RUN(blocks_of_bfloat16);
   RUN(vectors);
   RUN(threads_do_not_matter);
   RUN(infinities);

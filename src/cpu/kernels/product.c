@@ -4,7 +4,12 @@
  * elements of a column of a is multiplied with them. */
 #include "cpu/product.h"
 #include "cpu/rows.h"
+#include "half.h"
 #include "cpu/kernels/shuffle.h"
+#include "cpu/kernels/tiles.h"
+#ifdef LT_HAS_TILES
+#include "cpu/kernels/product_tiles.h"
+#endif
 
 /* Loads and stores of the first n elements of a vector, 0 < n < its length, that touch no other
  * memory. */
@@ -97,3 +102,10 @@ const lt_ProductLoops LT_FOR_ISA(lt_product_loops)[2] = {
     {LT_PRODUCT_ROWS, 2 * FV_N, panel_f32, pack_f32, dots_f32, sums_f32},
     {LT_PRODUCT_ROWS, 2 * DV_N, panel_f64, pack_f64, dots_f64, sums_f64},
 };
+
+extern const lt_TileLoops LT_FOR_ISA(lt_tile_loops);
+#ifdef LT_HAS_TILES
+const lt_TileLoops LT_FOR_ISA(lt_tile_loops) = {tile_pack, tile_rows};
+#else
+const lt_TileLoops LT_FOR_ISA(lt_tile_loops) = {NULL, NULL};
+#endif
