@@ -130,27 +130,21 @@ static bool run(Product *p, lt_Tensor *a, lt_Tensor *b, lt_Tensor *c) {
   return true;
 }
 
-/* Computes out = alpha * a @ b + beta * out for bfloat16 by tile registers, one product after the
- * other. Returns false with the error set when memory is out; *done becomes false where they are
- * not for this CPU or these tensors. */
+/* Computes out = alpha * a @ b + beta * out for bfloat16 by tile registers. Returns false with the
+ * error set when memory is out; *done becomes false where they are not for this CPU or these
+ * tensors. */
 static bool by_tiles(lt_Tensor *a, lt_Tensor *b, lt_Tensor *out, double alpha, double beta,
                      bool *done) {
-  int d = out->ndim;
   int64_t m = a->shape[a->ndim - 2], k = a->shape[a->ndim - 1], n = b->shape[b->ndim - 1];
   *done = false;
-  bool takes = a->dtype == LT_bfloat16 && b->dtype == LT_bfloat16 && out->dtype == LT_bfloat16 &&
-               lt_tensor_is_contiguous(out) && !lt_tensor_overlaps(out, a) &&
-               !lt_tensor_overlaps(out, b);
-  int64_t batch = d == 3 ? out->shape[0] : 1;
-  bool ok = true;
-  for (int64_t i = 0; takes && ok && i < batch && !lt_stopped(); i++) {
-    lt_Matrix c = matrix(out, i);
-    c.row = n;
-    c.column = 1;
-    ok = lt_product_tiles(m, n, k, alpha, matrix(a, i), matrix(b, i), beta, c, done);
-    takes = *done;
-  }
-  return ok;
+  if (a->dtype != LT_bfloat16 || b->dtype != LT_bfloat16 || out->dtype != LT_bfloat16 ||
+      !lt_tensor_is_contiguous(out) || lt_tensor_overlaps(out, a) || lt_tensor_overlaps(out, b))
+    return true;
+  bool many = out->ndim == 3;
+  const int64_t step[3] = {many ? 2 * a->strides[0] : 0, many ? 2 * b->strides[0] : 0, 2 * m * n};
+  lt_Matrix c = {lt_tensor_data(out), n, 1};
+  return lt_product_tiles(m, n, k, many ? out->shape[0] : 1, alpha, matrix(a, 0), matrix(b, 0),
+                          beta, c, step, done);
 }
 
 /* Computes out = alpha * a @ b + beta * added (NULL: out); with beta 0, neither is read. */

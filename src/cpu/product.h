@@ -46,11 +46,12 @@ typedef struct lt_TileLoops {
 /* Returns the loops for bfloat16; NULL where the instruction set or the compiler has none. */
 const lt_TileLoops *lt_tile_loops(void);
 
-/* Computes c = alpha * a @ b + beta * c for matrices of bfloat16, on as many threads as the work is
- * worth, where the CPU has tile registers and the layout and size are for them: then *done becomes
- * true, else false. Returns false with the error set when memory is out. */
-bool lt_product_tiles(int64_t m, int64_t n, int64_t k, double alpha, lt_Matrix a, lt_Matrix b,
-                      double beta, lt_Matrix c, bool *done);
+/* Computes c = alpha * a @ b + beta * c for `count` products of matrices of bfloat16, on as many
+ * threads as the work is worth, where the CPU has tile registers and the layout and size are for
+ * them: then *done becomes true, else false. `step`: bytes from one a, b and c to the next. Returns
+ * false with the error set when memory is out. */
+bool lt_product_tiles(int64_t m, int64_t n, int64_t k, int64_t count, double alpha, lt_Matrix a,
+                      lt_Matrix b, double beta, lt_Matrix c, const int64_t step[3], bool *done);
 
 /* Returns the loops for float32 or float64 on this CPU; NULL where the library is faster. */
 const lt_ProductLoops *lt_product_loops(lt_Dtype dtype);

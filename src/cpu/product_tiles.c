@@ -15,17 +15,17 @@ typedef struct Tiles {
   lt_Panel panel;
   int64_t m, n;
   lt_Matrix a, b, c;
+  const int64_t *step;
   atomic_bool failed;
 } Tiles;
 
-static char *at(lt_Matrix x, int64_t row, int64_t column) {
-  return (char *)x.data + 2 * (row * x.row + column * x.column);
-}
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* Computes pieces first .. last - 1: those of one panel follow one another. */
+/* Computes pieces first .. last - 1: those of one panel follow one another, and panels of one
+ * product. */
 static void run_pieces(Tiles *g, int64_t first, int64_t last) {
   int64_t k = (g->panel.k + EDGE - 1) / EDGE * EDGE, bytes = 2 * k * EDGE, packed = -1;
-  int64_t pieces = (g->m + ROWS - 1) / ROWS;
+  int64_t blocks = (g->m + ROWS - 1) / ROWS, panels = (g->n + EDGE - 1) / EDGE;
   char *memory = malloc((size_t)(2 * bytes) + 64);
   if (!memory) {
     atomic_store(&g->failed, true);
@@ -33,17 +33,20 @@ static void run_pieces(Tiles *g, int64_t first, int64_t last) {
   }
   char *panel = memory + 64 - (uintptr_t)memory % 64, *room = panel + bytes;
   for (int64_t t = first; t < last && !lt_stopped(); t++) {
-    int64_t j = t / pieces * EDGE, i = t % pieces * ROWS;
-    int64_t n = g->n - j < EDGE ? g->n - j : EDGE, m = g->m - i < ROWS ? g->m - i : ROWS;
-    if (j != packed) g->loops->pack(g->panel.k, n, at(g->b, 0, j), g->b.row, g->b.column, panel);
-    packed = j;
-    g->loops->rows(&g->panel, m, n, at(g->a, i, 0), panel, at(g->c, i, j), room);
+    int64_t number = t / blocks, i = t % blocks * ROWS, j = number % panels * EDGE;
+    int64_t n = least(EDGE, g->n - j), m = least(ROWS, g->m - i), at = number / panels;
+    const char *a = (const char *)g->a.data + at * g->step[0] + 2 * i * g->a.row;
+    const char *b = (const char *)g->b.data + at * g->step[1] + 2 * j * g->b.column;
+    char *c = (char *)g->c.data + at * g->step[2] + 2 * (i * g->c.row + j);
+    if (number != packed) g->loops->pack(g->panel.k, n, b, g->b.row, g->b.column, panel);
+    packed = number;
+    g->loops->rows(&g->panel, m, n, a, panel, c, room);
   }
   free(memory);
 }
 
-bool lt_product_tiles(int64_t m, int64_t n, int64_t k, double alpha, lt_Matrix a, lt_Matrix b,
-                      double beta, lt_Matrix c, bool *done) {
+bool lt_product_tiles(int64_t m, int64_t n, int64_t k, int64_t count, double alpha, lt_Matrix a,
+                      lt_Matrix b, double beta, lt_Matrix c, const int64_t step[3], bool *done) {
   const lt_TileLoops *loops = lt_tile_loops();
   double work = (double)m * (double)n * (double)k;
   *done = false;
@@ -58,8 +61,10 @@ bool lt_product_tiles(int64_t m, int64_t n, int64_t k, double alpha, lt_Matrix a
              .n = n,
              .a = a,
              .b = b,
-             .c = c};
-  int64_t pieces = (n + EDGE - 1) / EDGE * ((m + ROWS - 1) / ROWS);
+             .c = c,
+             .step = step};
+  int64_t pieces = count * ((n + EDGE - 1) / EDGE) * ((m + ROWS - 1) / ROWS);
+  work *= (double)count;
   LT_IN_TEAM(lt_team(work < 1e16 ? (int64_t)(work / 128) : (int64_t)1e14, pieces), pieces,
              run_pieces(&g, first, last));
   *done = true;
