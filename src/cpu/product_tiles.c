@@ -1,4 +1,4 @@
-/* product_tiles.c: divides a product of matrices of bfloat16 into panels of 32 columns and blocks of
+/* product_tiles.c: divides products of matrices of bfloat16 into panels of 32 columns and blocks of
  * rows, which the loops of kernels/product_tiles.h compute by tile registers.
  *
  * Invariant: an element is one sum, whose bits do not depend on the number of threads. */
