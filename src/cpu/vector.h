@@ -26,8 +26,8 @@ typedef struct lt_Numbers {
   lt_Number limit; /* the largest finite number of the result's dtype */
   /* y (x) is one element in each row. Only for ops with two inputs, and for x those of LT_X_ONCE */
   bool y_once, x_once;
-  int64_t rows,
-      step[3]; /* then: rows of n elements, and the bytes from one to the next of out, x, y */
+  int64_t rows;    /* then: rows of n elements */
+  int64_t step[3]; /* from one row to the next of out, x, y, in bytes */
 } lt_Numbers;
 
 #define LT_X_ONCE(op)                                                                              \
