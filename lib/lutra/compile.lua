@@ -79,8 +79,8 @@ local function record(f, reached, arguments, graphs)
   local stored = places.restore(kept)
   if not results[1] then
     local message = results[2]
+    args.pass_on_interrupt(message)
     if type(message) ~= "string" then message = "it raises an error" end
-    if message:find "interrupted" then error(message, 0) end
     return nil, reason or stored and STORES or message
   end
   if reason or stored then return nil, reason or STORES end

@@ -59,6 +59,11 @@ function args.check(condition, message, ...)
   return condition
 end
 
+--- Raises an error that a function has caught again if it is that of Ctrl-C.
+function args.pass_on_interrupt(message)
+  if type(message) == "string" and message:find("interrupted", 1, true) then error(message, 0) end
+end
+
 -- The core is loaded on first use: the prompt parses arguments also when the core cannot be
 -- loaded.
 local function core() return require "lutra.core" end

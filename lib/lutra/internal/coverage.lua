@@ -61,7 +61,9 @@ local function accepts(call, row, dtype, sample)
       n = i
     end
   end
-  return (pcall(call, table.unpack(list, 1, n)))
+  local ok, message = pcall(call, table.unpack(list, 1, n))
+  if not ok then args.pass_on_interrupt(message) end
+  return ok
 end
 
 -- A function that calls the op: of lt, of a namespace, a method, or in place.

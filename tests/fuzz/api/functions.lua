@@ -14,6 +14,7 @@ local left_out = {
   {"^breakpoint$", "waits for input from the keyboard"},
   {"^set_num_threads$", "changes the threads of the whole process; differential.lua compares them"},
   {"^seed$", "takes a seed from the system, so that no run could be repeated"},
+  {"^coverage$", "calls each op many times: a minute with a collection at each step"},
   {"^timeit$", "calls a function up to 10^9 times"},
   {"_autorange$", "calls a function for up to 10 s"},
   {"^_library$", "says where the library's files are; errors are attributed by it"},

@@ -77,6 +77,7 @@ describe("Ctrl-C stops tensors' work", function()
     "x = lt.ones{1 << 20, requires_grad = true}"}, "while true do c(x):backward() end")
   case("that a compiled function records", {"x = lt.ones(2)",
     "c = lt.compile(function(a) while true do a = a + 1 end end)"}, "c(x)")
+  case("in the search for what ops accept", {}, "while true do lt.coverage() end")
   case("in a table that becomes a tensor", {"t = {}; for i = 1, 3000000 do t[i] = i end"},
     "while true do lt.tensor(t) end")
   case("in a tensor that becomes a table", {"x = lt.ones(1 << 21)"},
