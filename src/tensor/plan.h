@@ -276,6 +276,12 @@ int lt_plan_sources(const lt_PlanBuilder *b, int call, int source[3]);
 /* Returns true when the argument k of a call is read: not only its shape, and not a self that is
  * overwritten. */
 bool lt_plan_reads(const lt_PlanBuilder *b, int call, int k);
+/* Returns how many tensors an argument of a recorded call names, and sets *value to their values;
+ * those below 0 are left out of a list. */
+static inline int lt_plan_values_of(const lt_Arg *a, const int64_t **value) {
+  *value = a->kind == LT_ARG_TENSOR ? &a->i : a->ints;
+  return a->kind == LT_ARG_TENSOR ? 1 : a->kind == LT_ARG_TENSORS ? a->count : 0;
+}
 /* Assigns buffers, replaces equal calls, and marks what the outputs need. */
 bool lt_plan_values(lt_PlanBuilder *b);
 void lt_plan_need(lt_PlanBuilder *b, const int *out, int nout); /* clears earlier marks */

@@ -38,10 +38,11 @@ static void note_reads(Recompute *p, int call) {
   int source[3], n = lt_plan_fused_sources(b, call, source);
   for (int k = 0; k < c->nargs; k++) {
     const lt_Arg *a = &c->arg[k];
-    int count = a->kind == LT_ARG_TENSOR ? 1 : a->kind == LT_ARG_TENSORS ? a->count : 0;
+    const int64_t *value;
+    int count = lt_plan_values_of(a, &value);
     if (!lt_plan_reads(b, call, k)) continue;
     for (int j = 0; j < count; j++) {
-      int64_t v = a->kind == LT_ARG_TENSOR ? a->i : a->ints[j];
+      int64_t v = value[j];
       if (v < 0) continue;
       p->read[index_of(b, v)] = true;
       if (a->kind != LT_ARG_TENSOR || !is_source(source, n, k)) p->pinned[index_of(b, v)] = true;

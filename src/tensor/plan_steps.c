@@ -32,10 +32,11 @@ static void touch_call(lt_PlanBuilder *b, int call, int at) {
   for (int k = 0; k < c->nout; k++) touch(b, c->out[k], at);
   for (int k = 0; k < c->nargs; k++) {
     const lt_Arg *a = &c->arg[k];
-    int n = a->kind == LT_ARG_TENSOR ? 1 : a->kind == LT_ARG_TENSORS ? a->count : 0;
+    const int64_t *value;
+    int n = lt_plan_values_of(a, &value);
     if (b->call[call].functional && !lt_plan_reads(b, call, k)) continue;
     for (int j = 0; j < n; j++) {
-      int64_t v = a->kind == LT_ARG_TENSOR ? a->i : a->ints[j];
+      int64_t v = value[j];
       if (v >= 0 && !(elementwise && b->value[v].number)) touch(b, v, at);
     }
   }

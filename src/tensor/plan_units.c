@@ -498,10 +498,11 @@ static void mark_shared(lt_PlanBuilder *b) {
       bool elementwise = lt_plan_sources(b, call, source) >= 0 && !b->call[call].keeps_order;
       for (int k = 0; k < c->nargs; k++) {
         const lt_Arg *a = &c->arg[k];
-        int n = a->kind == LT_ARG_TENSOR ? 1 : a->kind == LT_ARG_TENSORS ? a->count : 0;
+        const int64_t *value;
+        int n = lt_plan_values_of(a, &value);
         if (!lt_plan_reads(b, call, k)) continue;
         for (int j = 0; j < n; j++) {
-          int64_t v = a->kind == LT_ARG_TENSOR ? a->i : a->ints[j];
+          int64_t v = value[j];
           if (v < 0 || (elementwise && b->value[v].number)) continue;
           lt_PlanBuffer *buffer = lt_buffer_of(b, v);
           buffer->shared |= buffer->producer != at;

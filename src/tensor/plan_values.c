@@ -102,9 +102,10 @@ static bool draws(const lt_RecordedCall *call) {
 /* Marks the memory of a tensor argument, or of a list, as written. False with the error when a plan
  * cannot write it. */
 static bool write_argument(lt_PlanBuilder *b, const lt_Arg *a) {
-  int n = a->kind == LT_ARG_TENSOR ? 1 : a->kind == LT_ARG_TENSORS ? a->count : 0;
+  const int64_t *value;
+  int n = lt_plan_values_of(a, &value);
   for (int i = 0; i < n; i++) {
-    int64_t v = a->kind == LT_ARG_TENSOR ? a->i : a->ints[i];
+    int64_t v = value[i];
     if (v < 0) continue;
     const lt_RecordedValue *root = &b->r->value[b->value[v].root];
     if (root->kind == LT_VALUE_INPUT) return lt_error_set("it changes an argument in place");
@@ -318,9 +319,10 @@ bool lt_plan_values(lt_PlanBuilder *b) {
 /* Marks the memory that an argument is read from. */
 static void need_argument(lt_PlanBuilder *b, int call, int k, bool elementwise) {
   const lt_Arg *a = &b->r->call[call].arg[k];
-  int n = a->kind == LT_ARG_TENSOR ? 1 : a->kind == LT_ARG_TENSORS ? a->count : 0;
+  const int64_t *value;
+  int n = lt_plan_values_of(a, &value);
   for (int i = 0; i < n; i++) {
-    int64_t v = a->kind == LT_ARG_TENSOR ? a->i : a->ints[i];
+    int64_t v = value[i];
     if (v < 0 || (elementwise && b->value[v].number)) continue;
     lt_buffer_of(b, v)->needed = true;
   }
@@ -336,9 +338,10 @@ static bool is_needed(const lt_PlanBuilder *b, int i) {
   for (int k = 0; k < c->nargs; k++) {
     if (!(g->written >> k & 1) && !(k == 0 && c->in_place && !b->call[i].functional)) continue;
     const lt_Arg *a = &c->arg[k];
-    int n = a->kind == LT_ARG_TENSOR ? 1 : a->kind == LT_ARG_TENSORS ? a->count : 0;
+    const int64_t *value;
+    int n = lt_plan_values_of(a, &value);
     for (int j = 0; j < n; j++) {
-      int64_t v = a->kind == LT_ARG_TENSOR ? a->i : a->ints[j];
+      int64_t v = value[j];
       if (v >= 0 && (lt_buffer_of(b, v)->needed || lt_buffer_of(b, v)->external)) return true;
     }
   }
