@@ -473,10 +473,13 @@ static bool has_zero(const void *values, lt_Dtype type, int64_t n) {
 static void call_rows(const Work *w, const Instruction *i, char *dst, const char *x,
                       const char *y) {
   const Plan *p = w->plan;
-  int64_t row = p->loop->shape[1], out = row * (int64_t)lt_dtype_size(p->reg[i->dst].type);
-  int64_t size = (int64_t)lt_dtype_size(p->reg[i->src[0]].type);
-  for (int64_t k = 0; k < w->rows; k++)
-    i->fn(row, dst + k * out, x + k * row * size, y + k * size, NULL, &i->numbers);
+  int64_t row = p->loop->shape[1], size = (int64_t)lt_dtype_size(p->reg[i->src[0]].type);
+  lt_Numbers numbers = i->numbers;
+  numbers.rows = w->rows;
+  numbers.step[0] = row * (int64_t)lt_dtype_size(p->reg[i->dst].type);
+  numbers.step[1] = row * size;
+  numbers.step[2] = size;
+  i->fn(row, dst, x, y, NULL, &numbers);
 }
 
 /* Calls the loop of an instruction. */
