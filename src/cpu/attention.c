@@ -98,8 +98,9 @@ static bool takes_tiles(const lt_Head *h) {
   const lt_HeadMatrix *m[] = {&h->q, &h->k, &h->v};
   for (int i = 0; i < 3; i++)
     if (m[i]->dtype != LT_bfloat16 || m[i]->column != 1) return false;
-  return h->size % 32 == 0 && h->value_size % 32 == 0 && h->size > 0 && h->value_size > 0 &&
-         h->queries > 8 && lt_attention_kernels()->forward_tiles && lt_cpu_has_tiles();
+  return h->size % LT_TILE_EDGE == 0 && h->value_size % LT_TILE_EDGE == 0 && h->size > 0 &&
+         h->value_size > 0 && h->queries > 8 && lt_attention_kernels()->forward_tiles &&
+         lt_cpu_has_tiles();
 }
 
 /* Computes one piece of the gradients. */

@@ -60,6 +60,7 @@ uint32_t lt_cpu_features(void);
 /* Returns whether the CPU has tile registers for bfloat16, and the operating system lets this
  * process use them. */
 bool lt_cpu_has_tiles(void);
+enum { LT_TILE_EDGE = 32 }; /* rows and columns of the blocks that kernels/tiles.h multiplies */
 
 /* Check the value of LUTRA_CPU_CAPABILITY and of LUTRA_OPENBLAS_CORETYPE for a CPU with these
  * features. NULL and "" are valid: they leave the choice to Lutra. Return false with an error that

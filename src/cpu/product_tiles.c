@@ -8,7 +8,7 @@
 
 #include <stdatomic.h>
 
-enum { EDGE = 32, ROWS = 256 }; /* rows of a piece of work */
+enum { EDGE = LT_TILE_EDGE, ROWS = 256 }; /* rows of a piece of work */
 
 typedef struct Tiles {
   const lt_TileLoops *loops;

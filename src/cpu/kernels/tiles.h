@@ -6,13 +6,14 @@
 #ifndef LT_CPU_TILES_H
 #define LT_CPU_TILES_H
 
+#include "cpu/capability.h"
 #include "cpu/kernels/shuffle.h"
 
 #if defined __AVX512F__ && (defined __clang__ || __GNUC__ >= 11)
 #define LT_HAS_TILES
 #define TILES __attribute__((target("amx-tile,amx-bf16")))
 
-enum { EDGE = 32, PANEL_ROW = 4 * EDGE }; /* rows and columns of a block; bytes of a panel's row */
+enum { EDGE = LT_TILE_EDGE, PANEL_ROW = 4 * EDGE }; /* bytes of a panel's row */
 
 /* Sets c, or with `add` adds to it, the product of 32 rows of a, `step` bytes apart, of 32 `count`
  * elements, and a panel of pairs. c has dense rows of 32 floats. */
