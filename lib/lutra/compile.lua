@@ -304,7 +304,8 @@ end
 
 local signature = args.signature("compile",
   "any? model = nil, bool fullgraph = false, bool? dynamic = nil, any? backend = nil, "
-  .. "string? mode = nil, table? options = nil, bool disable = false")
+  .. "'default'|'reduce-overhead'|'max-autotune'|'max-autotune-no-cudagraphs'? mode = nil, "
+  .. "table? options = nil, bool disable = false")
 
 --- compile(f, {fullgraph = false, mode = nil, disable = false}): returns a function with the
 -- results of f, or a module with the parameters and fields of the module f, that records f once for

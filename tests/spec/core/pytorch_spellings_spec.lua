@@ -115,6 +115,9 @@ describe("settings of PyTorch", function()
     assert.equal(m, lt.compile(m, {disable = true}))
     assert.equal(2, lt.compile(math.max, {mode = "max-autotune"})(1, 2))
     fails("compile: expected a module or a function for argument 'model', got 3", lt.compile, 3)
+    fails("compile: expected 'default', 'reduce-overhead', 'max-autotune' or "
+      .. "'max-autotune-no-cudagraphs' for argument 'mode', got the string \"fast\"",
+      lt.compile, print, {mode = "fast"})
     local missing = "compile: expected a module or a function for argument 'model', got no value"
     fails(missing, lt.compile)
     fails(missing, lt.compile, nil)
