@@ -1,7 +1,8 @@
 --- JSON (RFC 8259): a strict parser of untrusted text, and a writer.
 --
 -- Invariant: json.decode either returns the value of the whole text or nil and one line with the
--- byte at which the text is wrong. It never recurses deeper than DEPTH.
+-- byte at which the text is wrong. It never recurses deeper than DEPTH. json.encode returns valid
+-- UTF-8 for any strings.
 
 local ordered_map = require "lutra.internal.ordered_map"
 
@@ -159,6 +160,90 @@ function json.number(x)
   if tonumber(("%.15g"):format(x)) == x then text = ("%.15g"):format(x) end
   text = text:gsub(",", ".", 1) -- of a locale
   return text:find "[.e]" and text or text .. ".0"
+end
+
+--- Returns the string as valid UTF-8: each byte that belongs to no character becomes U+FFFD.
+function json.valid_utf8(s)
+  local length, bad = utf8.len(s)
+  if length then return s end
+  local parts, at = {}, 1
+  while not length do
+    parts[#parts + 1] = s:sub(at, bad - 1)
+    parts[#parts + 1] = "\u{FFFD}"
+    at = bad + 1
+    length, bad = utf8.len(s, at)
+  end
+  parts[#parts + 1] = s:sub(at)
+  return table.concat(parts)
+end
+
+local list_mark = {__name = "JSON array"}
+
+--- Marks a table as an array for json.encode, which takes an empty table for an object. Returns it.
+function json.array(list) return setmetatable(list, list_mark) end
+
+local write
+
+local function write_array(list, parts)
+  parts[#parts + 1] = "["
+  for i = 1, #list do
+    if i > 1 then parts[#parts + 1] = "," end
+    write(list[i], parts)
+  end
+  parts[#parts + 1] = "]"
+end
+
+-- Returns the names of an object: in its order when it has one (__pairs), else sorted.
+local function names_of(object)
+  local names, ordered = {}, getmetatable(object)
+  for name in pairs(object) do
+    if type(name) ~= "string" then
+      error(("json: expected strings as names of an object, got %s"):format(type(name)), 0)
+    end
+    names[#names + 1] = name
+  end
+  if not (ordered and ordered.__pairs) then table.sort(names) end
+  return names
+end
+
+local function write_object(object, parts)
+  parts[#parts + 1] = "{"
+  for i, name in ipairs(names_of(object)) do
+    if i > 1 then parts[#parts + 1] = "," end
+    parts[#parts + 1] = json.quote(json.valid_utf8(name))
+    parts[#parts + 1] = ":"
+    write(object[name], parts)
+  end
+  parts[#parts + 1] = "}"
+end
+
+-- Appends the text of a value to `parts`.
+function write(value, parts)
+  local kind = type(value)
+  if kind == "string" then
+    parts[#parts + 1] = json.quote(json.valid_utf8(value))
+  elseif kind == "number" then
+    local finite = value == value and value ~= math.huge and value ~= -math.huge
+    parts[#parts + 1] = finite and json.number(value) or "null"
+  elseif kind == "boolean" then
+    parts[#parts + 1] = tostring(value)
+  elseif value == json.null then
+    parts[#parts + 1] = "null"
+  elseif kind == "table" then
+    local is_list = getmetatable(value) == list_mark or #value > 0
+    if is_list then write_array(value, parts) else write_object(value, parts) end
+  else
+    error(("json: cannot encode a %s"):format(kind), 0)
+  end
+end
+
+--- Returns a value as JSON: a table with values at 1 to n, or of json.array, as an array, another
+-- as an object. A number that is not finite becomes null, a byte that is not UTF-8 U+FFFD. Raises an
+-- error for functions, userdata, and names that are not strings.
+function json.encode(value)
+  local parts = {}
+  write(value, parts)
+  return table.concat(parts)
 end
 
 return json

@@ -95,16 +95,20 @@ function session:compile_body(code, chunk_name)
   return f, {names = names, quiet = code.quiet}
 end
 
+--- Shows a packed list of results, and a note on them, or nil. A front end other than the terminal
+-- replaces this method, and print_error.
+function session:show(results, note) -- luacheck: ignore self
+  io.stdout:write(format_value.values(table.unpack(results, 1, results.n)), "\n")
+  if note then io.stdout:write(style.paint("faint", note), "\n") end
+end
+
 --- Stores (lutra.repl.results) and prints the results of a cell or a command; `name` is the cell's.
 function session:results(results, quiet, name)
   if results.n == 0 then return end
   local kept, note = pcall(self.kept.add, self.kept, results)
   if not kept then note = "not kept in _: " .. traceback.message(note) end -- a device failed
   if quiet then return end
-  local printed = self:guard(function() -- the user's __tostring runs here
-    io.stdout:write(format_value.values(table.unpack(results, 1, results.n)), "\n")
-    if note then io.stdout:write(style.paint("faint", note), "\n") end
-  end)
+  local printed = self:guard(function() self:show(results, note) end) -- runs the user's __tostring
   if not printed and name then
     io.stderr:write("  while printing the result of ", name, "\n")
   end
