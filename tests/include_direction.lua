@@ -16,12 +16,13 @@ local may = {
   ["src/mps"] = {"src/tensor", "src/tensor/accel"},
   ["src/mps/emulated"] = {"src/emulation"}, -- metal.h on a CPU; its contract is src/mps/metal.h
   ["src/vm-bindings"] = {"src/tensor"},
-  ["src/repl"] = {"src/tensor", "src/vm-bindings", "src/repl/editor"},
+  ["src/repl"] = {"src/tensor", "src/vm-bindings", "src/repl/editor", "src/repl/kernel"},
   ["src/repl/editor"] = {"src/vm-bindings"}, -- edits a cell: who reads cells is above it
+  ["src/repl/kernel"] = {"src/tensor", "src/repl"}, -- the channels of a notebook
 }
 
 -- System headers that belong to some parts only.
-local lua_parts = {"src/vm-bindings", "src/repl", "src/repl/editor"}
+local lua_parts = {"src/vm-bindings", "src/repl", "src/repl/editor", "src/repl/kernel"}
 local reserved = {
   {pattern = "^lua[%w]*%.h$", what = "Lua", parts = lua_parts},
   {pattern = "^lauxlib%.h$", what = "Lua", parts = lua_parts},
@@ -53,7 +54,8 @@ end
 
 local function part_of(path)
   return path:match "^src/%w+/emulated" or path:match "^src/tensor/accel/" and "src/tensor/accel"
-    or path:match "^src/repl/editor" or path:match "^src/[^/]+" or path:match "^tests/c"
+    or path:match "^src/repl/editor" or path:match "^src/repl/kernel"
+    or path:match "^src/[^/]+" or path:match "^tests/c"
 end
 
 -- The file that the include line `#include "name"` in `file` names, or nil. As the compiler looks:

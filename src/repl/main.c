@@ -6,6 +6,7 @@
 //
 // Exit status: 0 success; 1 the code failed; 2 wrong arguments; 130 Ctrl-C.
 #define _XOPEN_SOURCE 700
+#include "kernel/kernel.h"
 #include "repl.h"
 
 #include "../tensor/lutra.h"
@@ -37,7 +38,7 @@ struct request {
   bool lint;
   int lesson;        // lesson to open at the prompt; 0: the next one, -1: none
   const char *stubs; // folder for annotations for editors, or NULL
-  bool help, version, info, check;
+  bool help, version, info, check, kernel;
   int status; // result: the exit status
 };
 
@@ -66,6 +67,9 @@ static const char usage[] =
     "               link=pcie4 (pcie3, pcie5, nvlink) --lint and --trace use the transfer times\n"
     "               of that link\n"
     "  --stubs DIR  write annotations for LuaLS (completion in editors) to DIR/library/lutra.lua\n"
+    "  --kernel F   run as a Jupyter kernel with connection file F; --kernel install makes "
+    "notebooks\n"
+    "               list it (install [--user | --prefix DIR] [--name N], uninstall, list)\n"
     "  --info       show the build, the CPU, threads, BLAS and devices\n"
     "  --version    show the versions of Lutra and Lua\n"
     "  --help       show this help\n"
@@ -151,6 +155,10 @@ static const char *parse(struct request *r) {
       r->lesson = atoi(arg + 9);
     } else if (is(arg, "--info")) {
       r->info = true;
+    } else if (is(arg, "--kernel")) { // the words behind it are its own
+      r->kernel = true;
+      r->script = i + 1;
+      return i + 1 == r->argc ? arg : NULL;
     } else {
       return arg;
     }
@@ -174,7 +182,8 @@ static void set_arg(lua_State *L, const struct request *r) {
 
 // Returns the name of the script's file, or NULL without one.
 static const char *script_file(const struct request *r) {
-  return r->script < r->argc && !is(r->argv[r->script], "-") ? r->argv[r->script] : NULL;
+  return !r->kernel && r->script < r->argc && !is(r->argv[r->script], "-") ? r->argv[r->script]
+                                                                           : NULL;
 }
 
 // Pushes the arguments of the script and returns how many.
@@ -454,6 +463,12 @@ static void prompt(lua_State *L, struct request *r) {
   call_module(L, r, "lutra.repl", "run");
 }
 
+static void kernel(lua_State *L, struct request *r) {
+  lt_repl_interrupt_install(L, true);
+  lua_warning(L, "@on", 0);
+  call_module(L, r, "lutra.repl.kernel", "run");
+}
+
 // Opens Lua's libraries and the C modules, and sets package.path, the interrupt handler and `arg`.
 static void open_state(lua_State *L, const struct request *r) {
   luaL_openlibs(L);
@@ -462,6 +477,10 @@ static void open_state(lua_State *L, const struct request *r) {
   lua_setfield(L, -2, "lutra.core");
   lua_pop(L, 1);
   luaL_requiref(L, "lutra.repl.host", luaopen_lutra_repl_host, 0);
+  lua_pop(L, 1);
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
+  lua_pushcfunction(L, luaopen_lutra_repl_channels);
+  lua_setfield(L, -2, "lutra.repl.channels");
   // available even if the core cannot be loaded
   luaL_requiref(L, "lutra.files", luaopen_lutra_files, 0);
   lua_pop(L, 2);
@@ -513,6 +532,10 @@ static int run_request(lua_State *L) {
     call_module(L, r, "lutra.repl.check", "run");
     return 0;
   }
+  if (r->kernel) {
+    kernel(L, r);
+    return 0;
+  }
   bool has_script = r->script < r->argc;
   bool from_stdin = has_script ? is(r->argv[r->script], "-")
                                : !r->has_code && !r->interactive && !isatty(STDIN_FILENO);
@@ -535,7 +558,9 @@ static bool has_gpu(void) {
 static int refuse(const char *arg) {
   const char *what = takes_value(arg)     ? "expected an argument after"
                      : is(arg, "--check") ? "expected a file after"
-                                          : "unknown option";
+                     : is(arg, "--kernel")
+                         ? "expected a connection file, install, uninstall or list after"
+                         : "unknown option";
   fprintf(stderr, "lutra: %s %s\n%s", what, arg, usage);
   return status_usage;
 }
