@@ -47,6 +47,7 @@ static pid_t parent_process;        // the one that started the kernel; 0: not w
 static struct lt_packet *current;   // of the main thread: the request that is executed
 static struct lt_packet *executing; // of the thread: a copy of its identities and header
 static bool silent;
+static bool asks; // of the main thread: the sender of `current` answers requests for input
 
 // ---- queues
 
@@ -599,17 +600,18 @@ static void post_and_wait(struct lt_packet *p, bool *flag) {
   pthread_mutex_unlock(&shared.mutex);
 }
 
-void lt_channels_execute(const struct lt_packet *request, bool is_silent) {
+void lt_channels_execute(const struct lt_packet *request, bool is_silent, bool allow_input) {
   fflush(stdout);
   lt_packet_free(current);
   current = request ? copy_origin(request, 0) : NULL;
+  asks = allow_input;
   post_and_wait(copy_origin(request, is_silent ? EXECUTE_SILENT : EXECUTE), &shared.switched);
 }
 
 enum lt_input lt_channels_input(const char *prompt, bool password, bool (*interrupted)(void),
                                 char **line) {
   *line = NULL;
-  if (!current) return LT_INPUT_END;
+  if (!current || !asks) return LT_INPUT_END;
   fflush(stdout);
   struct lt_text content = {0};
   lt_text_add_string(&content, "{\"prompt\":");

@@ -41,14 +41,14 @@ void lt_channels_send(enum lt_channel, const struct lt_packet *request, const ch
                       struct lt_part content, struct lt_part metadata,
                       const struct lt_part *buffers, size_t count);
 
-// Declares that from now on output belongs to `request`; with `silent`, output is discarded. The
-// input of lt_channels_input is requested from its sender. NULL: no request is being executed.
-void lt_channels_execute(const struct lt_packet *request, bool silent);
+// Declares that from now on output belongs to `request`; with `silent`, output is discarded. With
+// `allow_input`, the input of lt_channels_input is requested from its sender.
+void lt_channels_execute(const struct lt_packet *request, bool silent, bool allow_input);
 
 enum lt_input { LT_INPUT_LINE, LT_INPUT_END, LT_INPUT_INTERRUPT };
 
-// Asks the user for a line, through the front end that sent the current request. `interrupted`
-// says whether to stop waiting. The caller frees *line.
+// Asks the user for a line, through the front end that sent the current request; without one that
+// allows it, input has ended. `interrupted` says whether to stop waiting. The caller frees *line.
 enum lt_input lt_channels_input(const char *prompt, bool password, bool (*interrupted)(void),
                                 char **line);
 

@@ -129,9 +129,9 @@ static int channels_send(lua_State *L) {
   return 0;
 }
 
-// execute(request, silent): output belongs to this request from now on.
+// execute(request, silent, allow_input): output belongs to this request from now on.
 static int channels_execute(lua_State *L) {
-  lt_channels_execute(check_request(L, 1), lua_toboolean(L, 2));
+  lt_channels_execute(check_request(L, 1), lua_toboolean(L, 2), lua_toboolean(L, 3));
   return 0;
 }
 

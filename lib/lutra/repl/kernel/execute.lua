@@ -82,8 +82,7 @@ end
 local function run(kernel, content, request)
   kernel.silent = content.silent == true
   kernel.failure, kernel.payload, kernel.executing = nil, json.array{}, true
-  kernel.allow_stdin = content.allow_stdin == true
-  kernel.channels.execute(request.raw, kernel.silent)
+  kernel.channels.execute(request.raw, kernel.silent, content.allow_stdin == true)
   kernel:publish("execute_input", {code = content.code, execution_count = kernel.count})
   local leaves = run_pieces(kernel, content.code)
   if leaves then kernel.payload[#kernel.payload + 1] = {source = "ask_exit", keepkernel = false} end

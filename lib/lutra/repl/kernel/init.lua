@@ -132,7 +132,6 @@ local function new_notebook(self)
     self.payload[#self.payload + 1] = {source = "page", data = {["text/plain"] = text}, start = 0}
   end
   function notebook.input(_, prompt, password)
-    if not self.allow_stdin then return nil, "eof" end
     return self.channels.input(prompt, password == true)
   end
   return notebook
@@ -158,7 +157,7 @@ end
 -- Makes what user code reads from the terminal come from the front end.
 local function replace_stdin(self)
   local file = self.channels.stdin()
-  io.stdin = file
+  _G.io.stdin = file -- not `io`, which is a copy (src/repl/private_globals.c)
   io.input(file)
 end
 
@@ -169,7 +168,6 @@ local function new(path)
     channels = require "lutra.repl.channels",
     count = 0,        -- of executed cells
     payload = {},     -- of the reply that is being made
-    allow_stdin = false,
     comms = {},
   }, kernel)
   local info = require("lutra.repl.kernel.info").kernel_info_request(self)
