@@ -43,6 +43,21 @@ static char *program_file(const char *argv0) {
   return strchr(argv0, '/') ? realpath(argv0, NULL) : in_search_path(argv0);
 }
 
+char *lt_repl_program(const char *argv0) {
+  if (!argv0 || !*argv0) return program_file(argv0);
+  char *found = NULL, path[path_size];
+  if (*argv0 == '/') {
+    found = access(argv0, X_OK) == 0 ? strdup(argv0) : NULL;
+  } else if (!strchr(argv0, '/')) {
+    found = in_search_path(argv0);
+  } else if (getcwd(path, sizeof path)) {
+    size_t n = strlen(path);
+    int added = snprintf(path + n, sizeof path - n, "/%s", argv0);
+    if (added > 0 && (size_t)added < sizeof path - n) found = realpath(path, NULL);
+  }
+  return found ? found : program_file(argv0);
+}
+
 // Returns `base`/`below` as an absolute path if it contains the Lua files, else NULL. The caller
 // frees it.
 static char *library(const char *base, const char *below) {

@@ -29,6 +29,11 @@
 // `require` reports what it tried.
 void lt_repl_set_path(lua_State *L, const char *argv0, const char *script);
 
+// Returns the absolute path with which other programs can start this one, or NULL. A path that
+// `argv0` names is preferred to that of the running file: a script may start the program with a
+// dynamic loader of its own. Call it before the current folder changes. The caller frees it.
+char *lt_repl_program(const char *argv0);
+
 // ---- private_globals.c
 
 // Loads modules named lutra or lutra.* with private globals from now on, copies of the current

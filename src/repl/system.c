@@ -1,4 +1,5 @@
-// The functions of "lutra.repl.host" for the operating system: the current folder and the terminal.
+// The functions of "lutra.repl.host" for the operating system: the current folder, the
+// program and the terminal.
 #define _XOPEN_SOURCE   700
 #define _DEFAULT_SOURCE // struct winsize
 #include "repl.h"
@@ -37,6 +38,24 @@ static int system_getcwd(lua_State *L) {
   return 1;
 }
 
+// program(argv0) -> the absolute path of this program | nil: see lt_repl_program
+static int system_program(lua_State *L) {
+  char *path = lt_repl_program(luaL_optstring(L, 1, NULL));
+  lua_pushstring(L, path);
+  free(path);
+  return 1;
+}
+
+// is_macos() -> whether this is macOS
+static int system_is_macos(lua_State *L) {
+#ifdef __APPLE__
+  lua_pushboolean(L, 1);
+#else
+  lua_pushboolean(L, 0);
+#endif
+  return 1;
+}
+
 // terminal_size() -> columns, rows | nil: of the terminal on stdout, else on stderr or stdin
 static int system_terminal_size(lua_State *L) {
   static const int files[] = {STDOUT_FILENO, STDERR_FILENO, STDIN_FILENO};
@@ -71,6 +90,8 @@ static int system_character(lua_State *L) {
 void lt_repl_open_system(lua_State *L) {
   static const luaL_Reg functions[] = {{"chdir", system_chdir},
                                        {"getcwd", system_getcwd},
+                                       {"program", system_program},
+                                       {"is_macos", system_is_macos},
                                        {"character", system_character},
                                        {"terminal_size", system_terminal_size},
                                        {NULL, NULL}};
