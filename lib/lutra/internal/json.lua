@@ -246,4 +246,40 @@ function json.encode(value)
   return table.concat(parts)
 end
 
+-- Returns the position after the string whose opening quote is at `at` in valid JSON.
+local function string_end(text, at)
+  at = at + 1
+  while true do
+    at = text:find('["\\]', at)
+    if text:byte(at) == 34 then return at + 1 end
+    at = at + 2
+  end
+end
+
+--- Returns a value as JSON of many lines, each level indented by one space: see json.encode.
+function json.indented(value)
+  local text, parts, depth, at = json.encode(value), {}, 0, 1
+  local function new_line() parts[#parts + 1] = "\n" .. (" "):rep(depth) end
+  while at <= #text do
+    local c = text:sub(at, at)
+    local after = at + 1
+    if c == '"' then
+      after = string_end(text, at)
+    elseif text:find("^%[%]", at) or text:find("^{}", at) then
+      after = at + 2
+    elseif c == "]" or c == "}" then
+      depth = depth - 1
+      new_line()
+    elseif not c:find "[%[{,:]" then
+      after = text:find("[%]},]", at) or #text + 1
+    end
+    parts[#parts + 1] = text:sub(at, after - 1)
+    if (c == "[" or c == "{") and after == at + 1 then depth = depth + 1 end
+    if (c == "[" or c == "{") and after == at + 1 or c == "," then new_line() end
+    if c == ":" then parts[#parts + 1] = " " end
+    at = after
+  end
+  return table.concat(parts)
+end
+
 return json
