@@ -38,7 +38,7 @@ struct request {
   bool lint;
   int lesson;        // lesson to open at the prompt; 0: the next one, -1: none
   const char *stubs; // folder for annotations for editors, or NULL
-  bool help, version, info, check, kernel;
+  bool help, version, info, check, kernel, export;
   int status; // result: the exit status
 };
 
@@ -70,6 +70,9 @@ static const char usage[] =
     "  --kernel F   run as a Jupyter kernel with connection file F; --kernel install makes "
     "notebooks\n"
     "               list it (install [--user | --prefix DIR] [--name N], uninstall, list)\n"
+    "  --export F   write the notebook F.ipynb as a script F.lua, a script as a notebook;\n"
+    "               --export F TO names the result, --force overwrites it, --parameter N=V sets\n"
+    "               a parameter of a notebook\n"
     "  --info       show the build, the CPU, threads, BLAS and devices\n"
     "  --version    show the versions of Lutra and Lua\n"
     "  --help       show this help\n"
@@ -137,6 +140,10 @@ static const char *parse(struct request *r) {
       r->no_init = true;
     } else if (is(arg, "--check")) {
       r->check = true;
+    } else if (is(arg, "--export")) { // the rest are its words
+      r->export = true;
+      i++;
+      break;
     } else if (is(arg, "-h") || is(arg, "--help")) {
       r->help = true;
     } else if (is(arg, "-v") || is(arg, "--version")) {
@@ -182,8 +189,8 @@ static void set_arg(lua_State *L, const struct request *r) {
 
 // Returns the name of the script's file, or NULL without one.
 static const char *script_file(const struct request *r) {
-  return !r->kernel && r->script < r->argc && !is(r->argv[r->script], "-") ? r->argv[r->script]
-                                                                           : NULL;
+  bool words = r->kernel || r->export; // no script
+  return !words && r->script < r->argc && !is(r->argv[r->script], "-") ? r->argv[r->script] : NULL;
 }
 
 // Pushes the arguments of the script and returns how many.
@@ -526,6 +533,10 @@ static int run_request(lua_State *L) {
   }
   if (r->stubs) {
     call_module(L, r, "lutra.repl.stubs", "run");
+    return 0;
+  }
+  if (r->export) {
+    call_module(L, r, "lutra.repl.export", "run");
     return 0;
   }
   if (r->check) {

@@ -5,16 +5,13 @@
 -- `_` or `_1` the script stores its results too.
 
 local cell = require "lutra.repl.cell"
+local globals = require "lutra.repl.globals"
 local lexer = require "lutra.repl.lexer"
 
 local script = {}
 
 -- The globals of interactive code, in this order, as some depend on those before.
-local prelude = {
-  {"lt", 'require "lutra"'}, {"tensor", 'require("lutra").tensor'},
-  {"nn", 'require "lutra.nn"'}, {"F", 'require "lutra.nn.functional"'},
-  {"optim", 'require "lutra.optim"'}, {"data", 'require "lutra.data"'},
-}
+local names = {"lt", "tensor", "nn", "F", "optim", "data"}
 
 local keeper = [[
 -- Stores results in _ and _1 to _9, as the prompt does.
@@ -59,8 +56,9 @@ local function split_return(text)
   end
 end
 
--- Converts one cell to statements of a script, with or without storing its results.
-local function statements(text, gave, keeps)
+--- Converts the text of a cell to statements of a script, with or without storing its results.
+-- `gave` is the number of its results, nil if unknown. Returns nil for text that is not valid.
+function script.statements(text, gave, keeps)
   local status, code = cell.read(text, "=save")
   if status ~= "complete" then return nil end
   text = code.text or text
@@ -79,14 +77,17 @@ local function statements(text, gave, keeps)
   return before .. wrapped(keeps and "print(keep(%s))" or "print(%s)", value)
 end
 
-local function commented(text) return "-- " .. text:gsub("\n", "\n-- ") end
+--- Returns the text as a comment.
+function script.commented(text) return "-- " .. text:gsub("\n", "\n-- ") end
 
--- Returns the names in a list of cells.
-local function names_in(cells)
+-- Returns the names in a list of texts, without those of fields and methods.
+local function names_in(texts)
   local used = {}
-  for _, entry in ipairs(cells) do
-    for kind, text in lexer.tokens(entry.text) do
-      if kind == "name" then used[text] = true end
+  for _, text in ipairs(texts) do
+    local before
+    for _, token in ipairs(lexer.significant(text)) do
+      if token[1] == "name" and before ~= "." and before ~= ":" then used[token[2]] = true end
+      before = token[2]
     end
   end
   return used
@@ -100,22 +101,44 @@ local function uses_results(used)
   return false
 end
 
---- Returns a script of `cells`, a list of {number, text, ok, gave}, in which a failed cell is a
--- comment; or nil and the reason why the cells cannot be combined.
-function script.from(cells)
-  local used = names_in(cells)
-  local parts = {"-- Written by :save of the Lutra prompt. Run it: lutra FILE"}
-  local lines = {}
-  for _, row in ipairs(prelude) do
-    if used[row[1]] then lines[#lines + 1] = ("local %s = %s"):format(row[1], row[2]) end
+--- Returns what a script needs before its cells, a list of their texts: a list of texts that
+-- declare the libraries and the function that stores results; and whether there is that function.
+function script.header(texts)
+  local used, lines, parts = names_in(texts), {}, {}
+  for _, name in ipairs(names) do
+    if used[name] then lines[#lines + 1] = globals.declaration(name) end
   end
   if #lines > 0 then parts[#parts + 1] = table.concat(lines, "\n") end
   local keeps = uses_results(used)
   if keeps then parts[#parts + 1] = keeper end
+  return parts, keeps
+end
+
+--- Removes the lines of script.header from the start of a script's text.
+function script.without_header(text)
+  for _, name in ipairs(names) do
+    local line = globals.declaration(name) .. "\n"
+    if text:sub(1, #line) == line then text = text:sub(#line + 1) end
+  end
+  text = text:gsub("^\n+", "")
+  if text:sub(1, #keeper) == keeper then text = text:sub(#keeper + 1) end
+  return (text:gsub("^\n+", ""))
+end
+
+--- The first line of the scripts that script.from writes.
+script.first_line = "-- Written by :save of the Lutra prompt. Run it: lutra FILE"
+
+--- Returns a script of `cells`, a list of {number, text, ok, gave}, in which a failed cell is a
+-- comment; or nil and the reason why the cells cannot be combined.
+function script.from(cells)
+  local texts = {}
+  for i, entry in ipairs(cells) do texts[i] = entry.text end
+  local parts, keeps = script.header(texts)
+  table.insert(parts, 1, script.first_line)
   for _, entry in ipairs(cells) do
-    local text = entry.ok and statements(entry.text, entry.gave, keeps)
+    local text = entry.ok and script.statements(entry.text, entry.gave, keeps)
     parts[#parts + 1] = text and ("-- [%d]\n%s"):format(entry.number, text)
-      or ("-- [%d] failed\n%s"):format(entry.number, commented(entry.text))
+      or ("-- [%d] failed\n%s"):format(entry.number, script.commented(entry.text))
   end
   local whole = table.concat(parts, "\n\n") .. "\n"
   local ok, message = load(whole, "=script", "t")

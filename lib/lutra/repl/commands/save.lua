@@ -9,6 +9,16 @@ local save = {}
 
 local usage = ":save file.lua 1-3 5"
 
+-- Returns the text of a notebook of the cells.
+local function notebook_of(cells)
+  local notebook_file = require "lutra.repl.notebook_file"
+  local notebook = notebook_file.new()
+  for i, entry in ipairs(cells) do
+    notebook.cells[i] = notebook_file.cell("code", entry.text)
+  end
+  return notebook_file.encode(notebook)
+end
+
 -- Parses "3" or "1-5" to first and last; raises an error for any other word.
 local function range(word)
   local first, last = word:match "^(%d+)%-(%d+)$"
@@ -56,6 +66,7 @@ end
 -- those. The script requires the modules that they use and prints what they showed: run it with
 -- `lutra steps.lua`. A cell that failed is written, as a comment, only when its own number is
 -- given. An existing file is overwritten with --force only. A script may have 200 locals.
+-- `:save steps.ipynb` writes a notebook for Jupyter.
 function save.save(session, text)
   local list, why = command_line.split(text)
   if not list then error("save: " .. why, 0) end
@@ -70,7 +81,12 @@ function save.save(session, text)
   if not path then error("save: expected a file, got none\nhint: " .. usage, 0) end
   local cells = chosen(session, list)
   if #cells == 0 then error("save: cannot save: no cell succeeded", 0) end
-  local whole, reason = script.from(cells)
+  local whole, reason
+  if path:lower():find "%.ipynb$" then
+    whole = notebook_of(cells)
+  else
+    whole, reason = script.from(cells)
+  end
   if not whole then
     error(("save: cannot make one script of the cells: %s\nhint: choose fewer: :save FILE 1-9")
       :format(reason), 0)
