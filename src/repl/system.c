@@ -4,6 +4,7 @@
 #define _DEFAULT_SOURCE // struct winsize
 #include "repl.h"
 
+#include "../tensor/lutra.h"
 #include "editor/width.h"
 #include "vm-bindings/path.h"
 
@@ -56,6 +57,15 @@ static int system_is_macos(lua_State *L) {
   return 1;
 }
 
+// emulate(devices) -> true | nil, reason: emulates devices that are not in use, as --emulate
+static int system_emulate(lua_State *L) {
+  lua_pushboolean(L, lt_device_emulate(luaL_checkstring(L, 1)));
+  if (lua_toboolean(L, -1)) return 1;
+  lua_pushnil(L);
+  lua_pushstring(L, lt_error());
+  return 2;
+}
+
 // terminal_size() -> columns, rows | nil: of the terminal on stdout, else on stderr or stdin
 static int system_terminal_size(lua_State *L) {
   static const int files[] = {STDOUT_FILENO, STDERR_FILENO, STDIN_FILENO};
@@ -92,6 +102,7 @@ void lt_repl_open_system(lua_State *L) {
                                        {"getcwd", system_getcwd},
                                        {"program", system_program},
                                        {"is_macos", system_is_macos},
+                                       {"emulate", system_emulate},
                                        {"character", system_character},
                                        {"terminal_size", system_terminal_size},
                                        {NULL, NULL}};

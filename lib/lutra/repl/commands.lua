@@ -50,6 +50,8 @@ commands.rows = {
   {name = "pwd", module = "cd", group = "session", doc = "show the current folder"},
   {name = "set", usage = "[OPTION [VALUE]]", module = "set", group = "session",
     argument = "option", doc = "list, show or change options of the prompt"},
+  {name = "emulate", usage = "DEVICES", module = "emulate", group = "session",
+    doc = "emulate devices that are not in use yet, such as cuda:2, as lutra --emulate does"},
   {name = "lesson", usage = "[N | list | end]", module = "lesson", group = "lessons",
     argument = "lesson",
     doc = "open lesson N, or the first that is not done; :next opens the next"},
