@@ -143,6 +143,41 @@ other_languages.lines = {
   {"%?[^:]*:", "Lua writes c and a or b for c ? a : b"},
 }
 
+--- Commands of IPython, behind % or %%: name -> the command that replaces it, with the arguments
+-- where it ends in a space; or advice.
+other_languages.magics = {
+  time = ":time ", timeit = ":timeit ", prun = ":prof ", run = ":run ", who = ":whos",
+  whos = ":whos", who_ls = ":whos", reset = ":reset", cd = ":cd ", pwd = ":pwd", ls = "!ls ",
+  ll = "!ls -l ", cat = "!cat ", mkdir = "!mkdir ", rm = "!rm ", cp = "!cp ", mv = "!mv ",
+  man = "!man ", sx = "!", system = "!", sh = "!", bash = "!", script = "!", pdoc = ":doc ",
+  pinfo = ":doc ", pinfo2 = ":source ", psource = ":source ", pfile = ":source ",
+  lsmagic = ":help", magic = ":help", quickref = ":help", history = ":history ",
+  hist = ":history ", save = ":save ", edit = ":edit ", debug = ":debug", config = ":set ",
+  load_ext = "Lutra has no extensions of IPython", reload_ext = ":reload ",
+  autoreload = ":reload NAME loads a module again", load = "open the file in the front end",
+  matplotlib = "plots need no setting: lt.plot.line(x) makes one",
+  pylab = "plots need no setting: lt.plot.line(x) makes one",
+  env = "os.getenv(\"NAME\") is a variable of the environment",
+  set_env = "set variables of the environment before the start",
+  pip = "!luarocks install NAME installs a Lua module",
+  conda = "!luarocks install NAME installs a Lua module",
+  writefile = "io.open(path, \"w\"):write(text) writes a file",
+  capture = "local function print(x) ... end keeps what is printed",
+  html = "lt.display shows HTML, SVG and images",
+  precision = ":print short", xmode = "errors always have a traceback",
+  pdb = ":debug inspects the error of the last cell",
+  colors = ":set colors ", store = ":keep FILE saves the variables, :load FILE restores them",
+}
+
+--- Returns advice about a line with a command of IPython, such as "%timeit f(x)", or nil.
+function other_languages.magic(line)
+  local name, arguments = line:match "^%s*%%%%?(%a[%w_]*)%s*(.-)%s*$"
+  local advice = name and other_languages.magics[name]
+  if not advice then return nil end
+  if advice:sub(-1) == " " or advice == "!" then return (advice .. arguments):match "^(.-)%s*$" end
+  return advice
+end
+
 local comparison = "== is one boolean; a:eq(b) compares the elements of tensors"
 
 --- Messages of Lua, and of the library: {a pattern of the message, advice}.

@@ -20,6 +20,8 @@ local function bare(line)
 end
 
 local function about_line(line)
+  local magic = other_languages.magic(line)
+  if magic then return magic end
   local code = bare(line)
   for _, row in ipairs(other_languages.lines) do
     if code:find(row[1]) then return row[2] end
