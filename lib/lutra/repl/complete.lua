@@ -51,7 +51,8 @@ local function list_items(found)
     for _, text in ipairs(list) do
       local note, value = notes[text], found.values[text]
       if noted and not note and value ~= nil then note = load_part("notes").of(value, text) end
-      items[#items + 1] = {text = text, kind = kinds[text], note = note, shown = shown[text]}
+      items[#items + 1] = {text = text, kind = kinds[text], note = note, shown = shown[text],
+        type = value ~= nil and load_part("notes").type_of(value) or nil}
     end
   end
   return items
@@ -100,8 +101,8 @@ end
 
 --- Returns the completions of `text` at `point`, the number of bytes before the cursor; `session`
 -- may be nil. The result is nil, or {first, last, items}: the range of bytes to be replaced (last
--- is point; first is last + 1 when it is empty) and the sorted candidates {text, kind, shown,
--- note}; shown and note may be nil.
+-- is point; first is last + 1 when it is empty) and the sorted candidates {text, kind, shown, note,
+-- type}; shown, note and type (complete/notes.lua) may be nil.
 function complete.at(text, point, session)
   local collects = collectgarbage "isrunning"
   collectgarbage "stop" -- a step of it might run finalizers of the user's

@@ -34,4 +34,20 @@ function notes.of(value, name)
   return type(note) == "string" and note or nil
 end
 
+-- Returns whether a table is a library that was loaded by require, or one of Lua's.
+local function is_library(value)
+  for _, library in next, package.loaded do
+    if rawequal(library, value) then return true end
+  end
+  return false
+end
+
+--- Returns what a value is: "function", "class", "module" (a library) or "instance".
+function notes.type_of(value)
+  if type(value) == "function" then return "function" end
+  if type(value) ~= "table" then return "instance" end
+  if static_values.is_class(value) then return "class" end
+  return is_library(value) and "module" or "instance"
+end
+
 return notes
