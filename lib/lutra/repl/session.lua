@@ -4,6 +4,7 @@
 -- Invariants: `number` is the number of the next cell; `failure` is set only until the next cell
 -- starts, so that a failed cell does not keep values alive.
 
+local front = require "lutra.repl.front"
 local host = require "lutra.repl.host"
 local cell = require "lutra.repl.cell"
 local commands = require "lutra.repl.commands"
@@ -254,15 +255,22 @@ end
 -- Returns whether a line ends an incomplete cell: an empty line that was typed; in a paste it is
 -- just empty.
 local function ends_cell(line, typed)
-  return typed and not line:match "%S" and not host.pending()
+  if line:match "%S" then return false end
+  return front.notebook ~= nil or typed and not host.pending()
+end
+
+-- Reads a line from the front end: returns it, or nil and "eof" or "interrupt".
+local function read_line(prompt)
+  if front.notebook then return front.notebook:input(prompt) end
+  return host.readline(prompt)
 end
 
 -- Reads lines until they form an input. Returns its text, or nil and the reason.
 local function read_lines(self, prompt)
-  local indent = self.typed and (" "):rep(#prompt) or ""
+  local indent = (self.typed or front.notebook) and (" "):rep(#prompt) or ""
   local lines = {}
   while true do
-    local line, why = host.readline(#lines == 0 and prompt or indent)
+    local line, why = read_line(#lines == 0 and prompt or indent)
     if not line and (why == "interrupt" or #lines == 0) then return nil, why end
     if line then lines[#lines + 1] = line end
     local text = table.concat(lines, "\n")
@@ -280,14 +288,18 @@ end
 -- "eof" or "interrupt".
 function session:read()
   local prompt = self:prompt()
-  if not host.reads_cells() then return read_lines(self, prompt) end
+  if front.notebook or not host.reads_cells() then return read_lines(self, prompt) end
   return host.readline(prompt, require("lutra.repl.editor").new(self))
 end
 
---- Reads and runs one input. Returns true when the session ends.
+--- Reads and runs one input. Returns true when the session ends. In a notebook, an interrupt ends
+-- the code that stopped at a breakpoint.
 function session:turn()
   local text, why = self:read()
   if not text then
+    if front.notebook and self.debugger then
+      return self.debugger:leave(why == "eof" and "continue" or "quit")
+    end
     if why == "eof" then io.stdout:write "\n" end
     if why == "eof" and self.debugger then return self.debugger:leave "continue" end
     return why == "eof"

@@ -4,6 +4,7 @@
 -- file. Invariant: the output has no control characters, and a mark is under the terminal cell of
 -- its character; an unknown line is omitted.
 
+local front = require "lutra.repl.front"
 local host = require "lutra.repl.host"
 local style = require "lutra.repl.style"
 
@@ -136,7 +137,8 @@ local function first_column(list, ranges, indent, room)
 end
 
 local function room_beside(gutter)
-  local columns = host.isatty(2) and math.max(24, style.width()) or PIPE_WIDTH
+  local shown = front.notebook or host.isatty(2)
+  local columns = shown and math.max(24, style.width()) or PIPE_WIDTH
   return columns - #gutter
 end
 

@@ -1,7 +1,9 @@
---- Colours of output: the terminal's sixteen colours, so that its theme applies.
+--- Colours of output: the terminal's sixteen colours, so that its theme applies. Notebooks show the
+-- same escapes.
 --
 -- Invariant: escapes are written only when style.on() is true.
 
+local front = require "lutra.repl.front"
 local host = require "lutra.repl.host"
 local options = require "lutra.repl.options"
 
@@ -25,6 +27,7 @@ function style.on(file)
   if wish ~= "auto" then return wish == "on" end
   local no, term = os.getenv "NO_COLOR", os.getenv "TERM"
   if no and no ~= "" then return false end -- no-color.org
+  if front.notebook then return true end
   return term ~= nil and term ~= "" and term ~= "dumb" and host.isatty(file or 1)
 end
 
@@ -34,10 +37,13 @@ function style.paint(kind, text, file)
   return "\27[" .. codes[kind] .. "m" .. text .. "\27[0m"
 end
 
+local NOTEBOOK_WIDTH = 100 -- columns of output in a notebook, whose width is not known
+
 --- Returns the width of output in columns.
 function style.width()
   local width = options.value.width
-  return width > 0 and width or host.terminal_size() or 80
+  if width > 0 then return width end
+  return front.notebook and NOTEBOOK_WIDTH or host.terminal_size() or 80
 end
 
 return style

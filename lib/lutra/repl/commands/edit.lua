@@ -1,5 +1,6 @@
 --- The command :edit: code in an external editor.
 
+local front = require "lutra.repl.front"
 local files = require "lutra.repl.files"
 local history = require "lutra.repl.history"
 local run = require "lutra.repl.commands.run"
@@ -73,6 +74,10 @@ end
 -- saved text runs as a new cell. `:edit train.lua` edits that file, then runs it like :run.
 -- Nothing is run when the editor fails or the text is empty.
 function edit.edit(session, text)
+  if front.notebook then
+    error("edit: cannot open an editor: it is not available in a notebook\n"
+      .. "hint: change the cell and run it again", 0)
+  end
   local list = command_line.arguments("edit", text, 1, "FILE or the number of a cell")
   local number = math.tointeger(tonumber(list[1]))
   if list[1] and not number then

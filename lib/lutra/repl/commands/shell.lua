@@ -1,5 +1,6 @@
 --- `!cmd`: a shell command.
 
+local front = require "lutra.repl.front"
 local host = require "lutra.repl.host"
 
 local shell = {}
@@ -10,12 +11,12 @@ local function status_text(how, code)
   return ("ended by signal %d"):format(code)
 end
 
---- Runs `line` with sh on the terminal; without a terminal its stdin is empty, as the following
--- input is cells. Returns true, or false and a description of the status. Ctrl-C interrupts only
+--- Runs `line` with sh on the terminal; without a terminal its stdin is empty: the following input
+-- is cells, and a notebook has none. Returns true, or false and a description of the status. Ctrl-C interrupts only
 -- the child meanwhile (POSIX, system()).
 function shell.run(line)
   io.stdout:flush()
-  if not host.isatty(0) then line = "exec </dev/null; " .. line end
+  if front.notebook or not host.isatty(0) then line = "exec </dev/null; " .. line end
   local _, how, code = host.execute(line)
   local failed = status_text(how, code)
   return not failed, failed

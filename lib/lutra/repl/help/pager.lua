@@ -1,7 +1,9 @@
---- Shows long text on a terminal one screen at a time, with $PAGER or less.
+--- Shows long text on a terminal one screen at a time, with $PAGER or less; a notebook shows it in
+-- its own pager.
 --
 -- Invariant: output to a pipe or a file is written unchanged.
 
+local front = require "lutra.repl.front"
 local host = require "lutra.repl.host"
 local command_line = require "lutra.repl.command_line"
 
@@ -39,6 +41,7 @@ end
 
 --- Shows `text` with a newline appended.
 function pager.show(text)
+  if front.notebook then return front.notebook:page(text) end
   local columns, rows = host.terminal_size()
   local long = columns and host.isatty(1) and host.isatty(0)
     and count_rows(text, columns) > (rows or 24) - 1
