@@ -120,11 +120,12 @@ local function find_value(found, with_value)
 end
 
 --- Returns the help page of `name`, as it was typed. options: width (columns), paint (a function of
--- a kind of style.lua and a string). Returns nil and the reason when there is no such name.
+-- a kind of style.lua and a string), before (code in front of the name, which declares variables).
+-- Returns nil and the reason when there is no such name.
 function help.text(name, session, options)
   local width = options and options.width or style.width()
   local paint = options and options.paint or plain
-  local found = subject.read(name, session)
+  local found = subject.read(name, session, options and options.before)
   if found.command then return command_pages.page(found.command, width, paint) end
   local keyword = lua.keywords[found.text]
   if keyword then return keyword_page(keyword, width, paint) end
@@ -169,7 +170,7 @@ end
 -- when there is none.
 function help.source(name, session, options)
   local paint = options and options.paint or plain
-  local found = subject.read(name, session)
+  local found = subject.read(name, session, options and options.before)
   if found.command then
     return functions.source(":" .. found.command.name, commands.load(found.command), paint)
   end
