@@ -5,6 +5,7 @@
 -- written, the history is that of the session.
 
 local files = require "lutra.repl.files"
+local front = require "lutra.repl.front"
 local host = require "lutra.repl.host"
 local lexer = require "lutra.repl.lexer"
 
@@ -37,45 +38,60 @@ function history.join(text)
   return table.concat(parts)
 end
 
+-- Adds an entry to the line editor, which a notebook has not.
 local function offer(text)
+  if front.notebook then return end
   if not host.reads_cells() and text:find "\n" then text = history.join(text) end
   host.add_history(text)
 end
 
 local last
+local size_before -- the size of the file before this session added an entry, or nil
 
--- Returns the end of a file as lines; nil when it cannot be read (as a folder).
-local function last_lines(name)
+-- Returns the size of a file; nil when it cannot be read (as a folder).
+local function size_of(name)
   local file <close> = io.open(name, "rb")
-  local size = file and file:seek "end"
-  if not size then return nil end
+  return file and file:seek "end"
+end
+
+-- Returns the entries at the end of the first `size` bytes of a file, oldest first.
+local function read_entries(name, size)
+  local file <close> = io.open(name, "rb")
+  if not file or not size then return {} end
   local from = math.max(0, size - most_read)
-  local text = file:seek("set", from) and file:read "a"
-  if not text then return nil end
-  local lines = {}
+  local text = file:seek("set", from) and file:read(size - from)
+  if not text then return {} end
+  local lines, entries = {}, {}
   for line in text:gmatch "[^\n]+" do lines[#lines + 1] = line end
-  if from > 0 then table.remove(lines, 1) end -- it may be incomplete
-  return lines
+  local first = from > 0 and 2 or 1 -- the first line may be incomplete
+  for i = math.max(first, #lines - most_entries + 1), #lines do
+    entries[#entries + 1] = decode(lines[i])
+  end
+  return entries
+end
+
+--- Returns the entries that the file had before this session added any, oldest first.
+function history.earlier()
+  local name = path()
+  return name and read_entries(name, size_before or size_of(name)) or {}
 end
 
 --- Loads the entries of the file into the editor.
 function history.load()
-  local name = path()
-  local entries = name and last_lines(name)
-  if not entries then return end
-  for i = math.max(1, #entries - most_entries + 1), #entries do
-    last = decode(entries[i])
-    offer(last)
+  for _, text in ipairs(history.earlier()) do
+    last = text
+    offer(text)
   end
 end
 
---- Adds a cell, unless it is blank or equal to the last one.
+--- Adds a cell to the file and the editor, unless it is blank or equal to the last one.
 function history.add(text)
   text = text:gsub("%s+$", "")
   if text == last or not text:match "%S" or text:find("\0", 1, true) then return end
   last = text
   offer(text)
   local name = path()
+  size_before = size_before or name and size_of(name) or 0
   if name and #text <= most_bytes then host.append(name, encode(text) .. "\n") end
 end
 
