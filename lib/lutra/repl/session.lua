@@ -225,8 +225,19 @@ local function note_undefined(self, text)
   io.stderr:write(style.paint("faint", note, 2), "\n")
 end
 
---- Runs one complete input. Returns true when it ends the session.
-function session:execute(text)
+-- Stores an input that was run; a piece of a notebook's cell is added to the pieces before it.
+local function record(self, number, entry, whole)
+  local before = self.cells[number]
+  if whole then
+    entry.whole, entry.text = whole, entry.text:match "^\n*(.*)$"
+    if before and before.whole == whole then entry.text = before.text .. "\n" .. entry.text end
+  end
+  self.cells[number] = entry
+end
+
+--- Runs one complete input. `whole` is the cell of a notebook of which it is a piece, or nil.
+-- Returns true when it ends the session.
+function session:execute(text, whole)
   if self.debugger then return self.debugger:execute(text, run_kind) end
   if session.kind(text) then return run_kind(self, text) end
   if is_farewell(text) then return true end
@@ -235,16 +246,16 @@ function session:execute(text)
   local name = "cell[" .. self.number .. "]"
   local status, code = cell.read(text, "=" .. name)
   if status == "complete" and not code.body then return false end -- only comments
-  host.sources[name] = text
+  host.sources[name] = whole or text
   self.failure = nil
   self.number = self.number + 1
   if status == "complete" then
     local this = self.number - 1
     local ok, gave = self:run(code, "=" .. name)
     if ok then note_undefined(self, text) end
-    self.cells[this] = {text = text, ok = ok, gave = gave}
+    record(self, this, {text = text, ok = ok, gave = gave}, whole)
   else
-    self.cells[self.number - 1] = {text = text, ok = false}
+    record(self, self.number - 1, {text = text, ok = false}, whole)
     self:print_error(traceback.format(code))
   end
   return false

@@ -12,8 +12,8 @@ local function status_text(how, code)
 end
 
 --- Runs `line` with sh on the terminal; without a terminal its stdin is empty: the following input
--- is cells, and a notebook has none. Returns true, or false and a description of the status. Ctrl-C interrupts only
--- the child meanwhile (POSIX, system()).
+-- is cells, and a notebook has none. Returns true, or false and a description of the status. Ctrl-C
+-- interrupts only the child meanwhile (POSIX, system()).
 function shell.run(line)
   io.stdout:flush()
   if front.notebook or not host.isatty(0) then line = "exec </dev/null; " .. line end

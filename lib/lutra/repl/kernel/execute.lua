@@ -4,7 +4,7 @@
 -- written to stderr.
 
 local format_value = require "lutra.repl.format_value"
-local history = require "lutra.repl.history"
+local history = require "lutra.repl.kernel.history"
 local host = require "lutra.repl.host"
 local json = require "lutra.internal.json"
 
@@ -29,8 +29,10 @@ end
 
 -- ---- the session's output
 
+-- Reports an error of the session. Of an input at a breakpoint it is no error of the cell.
 local function show_error(kernel, text)
-  if not kernel.executing or kernel.failure then
+  local debugger = kernel.session.debugger
+  if not kernel.executing or kernel.failure or debugger and debugger.live then
     io.stdout:flush()
     io.stderr:write(text, "\n")
     return
@@ -63,7 +65,7 @@ end
 local function run_pieces(kernel, text)
   for _, piece in ipairs(require("lutra.repl.kernel.pieces").split(text)) do
     kernel.session.number = kernel.count
-    if kernel.session:execute(piece.text) then return true end
+    if kernel.session:execute(piece.text, text) then return true end
     if kernel.failure then return false end
   end
   return false
@@ -75,7 +77,7 @@ local function abort_waiting(kernel) kernel.aborts_until = kernel.channels.last(
 local function count_cell(kernel, content)
   if content.silent or content.store_history == false then return end
   kernel.count = kernel.count + 1
-  history.add(content.code)
+  history.record(kernel, kernel.count, content.code)
 end
 
 -- Runs the cell, with its output connected to the request.
