@@ -130,9 +130,7 @@ local function evaluate(self, text)
   local values = varargs(frame)
   local ok, results = session:guard(f, nil, table.unpack(values, 1, values.n))
   if not ok or results.n == 0 or code.quiet then return end
-  session:guard(function()
-    io.stdout:write(format_value.values(table.unpack(results, 1, results.n)), "\n")
-  end)
+  session:guard(function() session:show(results) end)
 end
 
 --- Runs one input. Commands with a colon are run by the session; other inputs are evaluated in the

@@ -7,6 +7,7 @@
 -- lesson/catalog.lua.
 
 local catalog = require "lutra.repl.lesson.catalog"
+local front = require "lutra.repl.front"
 local host = require "lutra.repl.host"
 local page = require "lutra.repl.lesson.page"
 local progress = require "lutra.repl.lesson.progress"
@@ -60,9 +61,11 @@ end
 local function check_devices(item, number)
   local required, here = item.devices or 0, require("lutra").accelerator.device_count()
   if here >= required then return end
-  error(("lesson: expected %s for lesson %d (%s), got %d\nhint: leave (Ctrl-D) and start lutra "
-    .. "--emulate cuda:%d,memory=256MiB --lesson %d"):format(texts.plural(required, "GPU"), number,
-      item.title, here, math.max(2, required), number), 0)
+  local emulated = ("cuda:%d,memory=256MiB"):format(math.max(2, required))
+  local hint = front.notebook and "start the notebook with LUTRA_EMULATE=" .. emulated
+    or ("leave (Ctrl-D) and start lutra --emulate %s --lesson %d"):format(emulated, number)
+  error(("lesson: expected %s for lesson %d (%s), got %d\nhint: %s"):format(
+    texts.plural(required, "GPU"), number, item.title, here, hint), 0)
 end
 
 -- Runs a function of the lesson's file. Returns true, or nil and the error in the file.
@@ -135,8 +138,8 @@ function lesson.open(session, number)
   enter(session, item, number)
   state.open = item.name
   save_progress(state)
-  page.lesson(item, number, #list, session.typed
-    and "Entered for you (press Up to edit it):" or "Entered for you:")
+  page.lesson(item, number, #list, front.notebook and "Run for you; correct it in a new cell:"
+    or session.typed and "Entered for you (press Up to edit it):" or "Entered for you:")
 end
 
 --- Shows the open lesson again without changing its variables. Without an open lesson it opens the

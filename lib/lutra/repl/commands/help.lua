@@ -1,6 +1,7 @@
 --- The commands :help, :doc (?x), :source (x??) and :apropos: the pages of lutra.repl.help.
 
 local commands = require "lutra.repl.commands"
+local front = require "lutra.repl.front"
 local pages = require "lutra.repl.help.commands"
 local pager = require "lutra.repl.help.pager"
 local style = require "lutra.repl.style"
@@ -8,10 +9,17 @@ local wrap = require "lutra.repl.help.wrap"
 
 local module = {}
 
-local introduction = "Type Lua code. The value of an expression is printed and kept in _ ; a "
-  .. "semicolon at the end suppresses printing. lt, tensor, nn, F, optim and data are loaded. A "
-  .. "cell continues over several lines until it is complete; an empty line ends it. Local "
-  .. "variables stay defined in later cells. Ctrl-C interrupts running code."
+local beginning = "Type Lua code. The value of an expression is printed and kept in _ ; a "
+  .. "semicolon at the end suppresses printing. lt, tensor, nn, F, optim and data are loaded. "
+local at_a_terminal = "A cell continues over several lines until it is complete; an empty line "
+  .. "ends it. Local variables stay defined in later cells. Ctrl-C interrupts running code."
+local in_a_notebook = "Local variables stay defined in later cells. A command is a line that "
+  .. "begins in the first column; :time, alone in its line, takes the rest of the cell."
+
+local function introduction()
+  local rest = front.notebook and in_a_notebook or at_a_terminal
+  return wrap.text(beginning .. rest, style.width())
+end
 
 local function help() return require "lutra.repl.help" end -- needs the core, which may be missing
 
@@ -27,7 +35,7 @@ end
 -- ?NAME for any other name.
 function module.help(session, text)
   if text == "" then
-    return pager.show(wrap.text(introduction, style.width()) .. "\n?x or x? shows help about x, "
+    return pager.show(introduction() .. "\n?x or x? shows help about x, "
     .. "x?? its source.\n\n" .. pages.list(style.width(), style.paint))
   end
   local name = text:match "^:?(%S+)"

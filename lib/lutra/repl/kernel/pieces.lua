@@ -132,7 +132,9 @@ local function begins_command(text)
   local before, line = text:match "^(.-)([^\n]*)$"
   if not line:find "^:%a*$" then return false end
   local found
-  for _, row in ipairs(commands.rows) do found = found or row.name:find(line:sub(2), 1, true) == 1 end
+  for _, row in ipairs(commands.rows) do
+    found = found or row.name:find(line:sub(2), 1, true) == 1
+  end
   return found and status(before) ~= "incomplete", #before
 end
 
