@@ -23,8 +23,8 @@ class LutraKernel(jupyter_kernel_test.KernelTests):
     code_hello_world = "print 'hello, world'"
     code_stderr = "io.stderr:write 'error\\n'"
     completion_samples = [
-        {"text": "lt.matm", "matches": {"lt.matmul"}},
-        {"text": "string.rep", "matches": {"string.rep"}},
+        {"text": "lt.matm", "matches": {"matmul"}},
+        {"text": "string.rep", "matches": {"rep"}},
         {"text": "collectgar", "matches": {"collectgarbage"}},
     ]
     complete_code_samples = ["1", "print 'hello'", "function f(x)\n  return x * 2\nend"]

@@ -42,3 +42,17 @@ lt.save_safetensors(seed("safetensors", "some"), {a = lt.ones(2, 3), b = lt.ones
   c = lt.zeros(0)}, {note = "x"})
 write(seed("idx", "bytes"), "\0\0\8\2\0\0\0\2\0\0\0\3abcdef")
 write(seed("idx", "int16"), "\0\0\11\1\0\0\0\2abcd")
+
+-- A signed message (HMAC-SHA256 of its parts with the key "secret", by OpenSSL), one without a
+-- signature, and one with a part missing.
+local function frames(...)
+  local list = {}
+  for i, frame in ipairs{...} do list[i] = string.char(#frame) .. frame end
+  return table.concat(list)
+end
+local header = '{"msg_id":"1","msg_type":"shutdown_request","version":"5.3"}'
+write(seed("kernel", "signed"), frames("id", "<IDS|MSG>",
+  "e731f1e30c356b5ed20978918d6f3f7aaad07cb26388fa9c39173127a16c62e0",
+  header, "{}", "{}", '{"restart":true,"value":"x\\n"}', "buffer"))
+write(seed("kernel", "unsigned"), frames("<IDS|MSG>", "", header, "{}", "[1, {}]", '{"a":[-1.5e3]}'))
+write(seed("kernel", "short"), frames("id", "<IDS|MSG>", "", header, "{}", "{}"))

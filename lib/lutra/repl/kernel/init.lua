@@ -81,7 +81,8 @@ local function reply_kind(kind) return (kind:gsub("_request$", "_reply")) end
 
 -- Reports an error of the kernel itself on the standard error of the notebook.
 local function report(self, text)
-  if self.request then self:publish("stream", {name = "stderr", text = "lutra: " .. text .. "\n"}) end
+  if not self.request then return end
+  self:publish("stream", {name = "stderr", text = "lutra: " .. text .. "\n"})
 end
 
 -- Answers one request.
@@ -149,7 +150,8 @@ local function read_connection(path)
   end
   local scheme = connection.signature_scheme
   if scheme and scheme ~= "hmac-sha256" and connection.key ~= "" then
-    error(("--kernel: expected the signature scheme hmac-sha256, got %q"):format(tostring(scheme)), 0)
+    error(("--kernel: expected the signature scheme hmac-sha256, got %q"):format(tostring(scheme)),
+      0)
   end
   return connection
 end
