@@ -112,6 +112,14 @@ describe("complete_request", function()
     assert.same({"cumsum", "cumsum_"}, reply "y = x\n  :cums".matches)
   end)
 
+  it("reports a field of a wrong type", function()
+    assert.error_matches(function() complete.complete_request(kernel, {code = 5}) end,
+      "expected a string as 'code', got number")
+    assert.error_matches(function()
+      complete.complete_request(kernel, {code = "", cursor_pos = "1"})
+    end, "expected an integer as 'cursor_pos', got string")
+  end)
+
   it("runs no code", function()
     kernel.session:execute [[ran = 0
       trap = setmetatable({}, {__index = function() ran = ran + 1 end,

@@ -106,6 +106,16 @@ describe("history_request", function()
     assert.same({}, ask({}, {hist_access_type = "search", pattern = "*"}, ""))
   end)
 
+  it("reports a field of a wrong type", function()
+    local function reports(content, expected)
+      assert.error_matches(function() history.history_request(kernel, content) end, expected)
+    end
+    reports({}, "expected a string as 'hist_access_type', got nil")
+    reports({hist_access_type = "all"}, "expected tail, range or search as 'hist_access_type'")
+    reports({hist_access_type = "tail", n = 1.5}, "expected an integer as 'n', got number")
+    reports({hist_access_type = "search", pattern = json.null}, "'pattern', got null")
+  end)
+
   it("matches long patterns of many stars in time", function()
     local text = ("a"):rep(20000)
     assert.is_false(history.matches(("*a"):rep(20) .. "b", text))
@@ -210,6 +220,12 @@ describe("comm messages", function()
     assert.equal(1, #kernel.errors)
     assert.equal("comm_close", kernel.sent[1][1])
     assert.same({}, info().comms)
+  end)
+
+  it("without an identifier are an error", function()
+    for _, kind in ipairs {"comm_open", "comm_msg", "comm_close"} do
+      assert.error_matches(function() comm[kind](kernel, {}) end, "expected a string as 'comm_id'")
+    end
   end)
 
   it("need a name and a function to register", function()

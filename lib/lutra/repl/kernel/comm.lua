@@ -3,6 +3,7 @@
 -- kernel.comms holds the targets that Lua code has registered and the comms that are open. A comm
 -- is {comm_id, target_name, on_message, on_close}; both functions may be nil.
 
+local fields = require "lutra.repl.kernel.fields"
 local json = require "lutra.internal.json"
 
 local comm = {}
@@ -36,9 +37,10 @@ end
 --- Opens a comm; closes it again when its target is unknown or fails.
 function comm.comm_open(kernel, content)
   local comms = comms_of(kernel)
-  local open = comms.targets[content.target_name]
-  if not open then return refuse(kernel, content.comm_id) end
-  local one = {comm_id = content.comm_id, target_name = content.target_name}
+  local one = {comm_id = fields.string(content, "comm_id"),
+    target_name = fields.string(content, "target_name")}
+  local open = comms.targets[one.target_name]
+  if not open then return refuse(kernel, one.comm_id) end
   comms.open[one.comm_id] = one
   if kernel.session:guard(function() open(one, content.data) end) then return end
   comms.open[one.comm_id] = nil
@@ -47,7 +49,7 @@ end
 
 --- Passes the data of a message to its comm; a message to an unknown comm is ignored.
 function comm.comm_msg(kernel, content)
-  local one = comms_of(kernel).open[content.comm_id]
+  local one = comms_of(kernel).open[fields.string(content, "comm_id")]
   if not one or not one.on_message then return end
   kernel.session:guard(function() one.on_message(content.data) end)
 end
@@ -55,7 +57,7 @@ end
 --- Closes a comm; an unknown one is ignored.
 function comm.comm_close(kernel, content)
   local comms = comms_of(kernel)
-  local one = comms.open[content.comm_id]
+  local one = comms.open[fields.string(content, "comm_id")]
   if not one then return end
   comms.open[one.comm_id] = nil
   if one.on_close then kernel.session:guard(function() one.on_close(content.data) end) end

@@ -1,5 +1,6 @@
 --- complete_request: the completions at the cursor, from lutra.repl.complete.
 
+local fields = require "lutra.repl.kernel.fields"
 local json = require "lutra.internal.json"
 local pieces = require "lutra.repl.kernel.pieces"
 local position = require "lutra.repl.kernel.position"
@@ -29,8 +30,8 @@ end
 --- Replies to complete_request. Each match replaces the range from cursor_start to cursor_end. The
 -- metadata has the types and the parameters of the matches.
 function complete.complete_request(kernel, content)
-  local code = content.code
-  local point = position.bytes(code, content.cursor_pos)
+  local code = fields.string(content, "code")
+  local point = position.bytes(code, fields.integer(content, "cursor_pos"))
   local last = position.points(code, point)
   local reply = {status = "ok", matches = json.array {}, cursor_start = last, cursor_end = last,
     metadata = {}}

@@ -3,14 +3,11 @@
 -- The file has no numbers of sessions: all earlier sessions together are session -1, numbered from
 -- its first entry. This session is session 0, numbered by the execution counts of its cells.
 
+local fields = require "lutra.repl.kernel.fields"
 local json = require "lutra.internal.json"
 local prompt = require "lutra.repl.history"
 
 local history = {}
-
-local function given(value)
-  if value ~= json.null then return value end
-end
 
 --- Records a cell that was run with store_history, and adds it to the file. `output` is the text of
 -- its result, or nil.
@@ -45,7 +42,7 @@ end
 
 -- Returns the last n entries; all without n.
 local function last(list, n)
-  n = math.type(n) == "integer" and n or #list
+  n = n or #list
   return table.move(list, math.max(1, #list - math.max(0, n) + 1), #list, 1, {})
 end
 
@@ -99,14 +96,17 @@ local function search(kernel, pattern, unique)
 end
 
 local function entries(kernel, content)
-  local kind, n = content.hist_access_type, given(content.n)
+  local kind, n = fields.string(content, "hist_access_type"), fields.integer(content, "n")
+  if kind == "tail" then return last(all(kernel), n or 10) end
   if kind == "range" then
-    return range(kernel, given(content.session) or 0, given(content.start), given(content.stop))
+    return range(kernel, fields.integer(content, "session") or 0, fields.integer(content, "start"),
+      fields.integer(content, "stop"))
   end
   if kind == "search" then
-    return last(search(kernel, given(content.pattern) or "*", given(content.unique)), n)
+    local pattern = content.pattern and fields.string(content, "pattern") or "*"
+    return last(search(kernel, pattern, fields.flag(content, "unique")), n)
   end
-  return last(all(kernel), n or 10)
+  error(("expected tail, range or search as 'hist_access_type', got %q"):format(kind), 0)
 end
 
 --- Replies to history_request: the list of {session, line, source}, or {session, line, {source,
@@ -116,7 +116,7 @@ function history.history_request(kernel, content)
   local list = json.array {}
   for i, entry in ipairs(entries(kernel, content)) do
     local source = entry[3]
-    if given(content.output) then source = json.array {source, entry[4]} end
+    if fields.flag(content, "output") then source = json.array {source, entry[4]} end
     list[i] = json.array {entry[1], entry[2], source}
   end
   return {status = "ok", history = list}

@@ -3,6 +3,7 @@
 
 local commands = require "lutra.repl.commands"
 local expression = require "lutra.repl.complete.expression"
+local fields = require "lutra.repl.kernel.fields"
 local help = require "lutra.repl.help"
 local lexer = require "lutra.repl.lexer"
 local pieces = require "lutra.repl.kernel.pieces"
@@ -100,8 +101,8 @@ end
 --- Replies to inspect_request: {found, data, metadata}. detail_level 0: the help page; 1: the
 -- source.
 function inspect.inspect_request(kernel, content)
-  local code = content.code
-  local point = position.bytes(code, content.cursor_pos)
+  local code, level = fields.string(content, "code"), fields.integer(content, "detail_level")
+  local point = position.bytes(code, fields.integer(content, "cursor_pos"))
   local kind, text, offset = pieces.at(code, point)
   point = point - offset
   local list = {}
@@ -111,7 +112,7 @@ function inspect.inspect_request(kernel, content)
     list = subjects(text, point)
   end
   for _, one in ipairs(list) do
-    local page = page_of(one[1], content.detail_level, kernel.session, text:sub(1, one[2] - 1))
+    local page = page_of(one[1], level, kernel.session, text:sub(1, one[2] - 1))
     if page then
       return {status = "ok", found = true, data = {["text/plain"] = page}, metadata = {}}
     end

@@ -1,6 +1,7 @@
 --- is_complete_request: whether the code of a console is complete.
 
 local editor = require "lutra.repl.editor"
+local fields = require "lutra.repl.kernel.fields"
 local pieces = require "lutra.repl.kernel.pieces"
 
 local is_complete = {}
@@ -14,7 +15,7 @@ end
 --- Replies to is_complete_request: {status, indent}. status: "complete"; "incomplete", with the
 -- indentation of the next line; or "invalid", when no further line makes it valid.
 function is_complete.is_complete_request(kernel, content)
-  local code = content.code
+  local code = fields.string(content, "code")
   for _, piece in ipairs(pieces.split(code)) do
     local status = status_of(kernel.session, piece)
     if status == "error" then return {status = "invalid"} end

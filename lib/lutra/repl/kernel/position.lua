@@ -3,9 +3,9 @@
 local position = {}
 
 --- Returns the number of bytes in the first `points` code points of `text`, which is UTF-8: all of
--- them when there are fewer, or when `points` is no integer.
+-- them when there are fewer, or when `points` is nil.
 function position.bytes(text, points)
-  points = math.type(points) == "integer" and points or math.maxinteger
+  points = points or #text
   if points <= 0 then return 0 end
   if points >= #text then return #text end
   local next_character = utf8.offset(text, points + 1)
