@@ -21,15 +21,25 @@ end
 
 local function status(text) return (cell.read(text, "=cell")) end
 
--- Returns whether a method of the expression at the end of `tokens` could be called in a next line.
-local function ends_object(tokens)
-  local kind, word = tokens[#tokens][1], tokens[#tokens][2]
+-- Returns whether one of the lines is more than a line comment.
+local function has_code(lines, first, last)
+  for i = first, last do
+    if lines[i]:find "^%s*[^%s%-]" or lines[i]:find "^%s*%-[^%-]" then return true end
+  end
+  return false
+end
+
+-- Returns whether a method of the expression that ends with a token could be called in the next
+-- line.
+local function ends_object(token)
+  local kind, word = token[1], token[2]
   return kind == "name" or kind == "string" or word == ")" or word == "]" or word == "}"
 end
 
--- Returns whether a line that looks like a command calls a method of the value before it.
-local function is_method(line, before, tokens)
-  if before:find "\n%s*$" or not ends_object(tokens) then return false end
+-- Returns whether a line that looks like a command calls a method of the value before it, whose
+-- last token is `last`.
+local function is_method(line, before, last)
+  if before:find "\n%s*$" or not ends_object(last) then return false end
   local word, rest = line:match "^:%s*([%a_][%w_]*)%s*(.*)$"
   if not word or not commands.find(word) then return true end
   return rest:find "^[%({\"']" ~= nil or rest:find "^%[=*%[" ~= nil
@@ -48,13 +58,13 @@ end
 local function kind_at(lines, i, first)
   local line = lines[i]
   local kind = looks_like(line)
-  if not kind then return nil end
+  if not kind or line:find "^%s" and has_code(lines, first, i - 1) then return nil end
   local before = table.concat(lines, "\n", first, i - 1)
-  if status(before) == "incomplete" then return nil end
   local tokens = lexer.significant(before)
-  if #tokens == 0 then return kind end
-  if line:find "^%s" or kind == "command" and is_method(line, before, tokens) then return nil end
-  return kind
+  local last = tokens[#tokens]
+  if last and last[1] == "bad" and last[2]:find "^%[" then return nil end -- within a long string
+  if status(before) == "incomplete" then return nil end
+  return not (kind == "command" and last and is_method(line, before, last)) and kind or nil
 end
 
 -- Returns the code in the line of a command that takes code or an expression, without the options
@@ -94,7 +104,10 @@ local function shell_end(lines, i)
   return i
 end
 
-local function is_code(text) return #lexer.significant(text) > 0 or status(text) ~= "complete" end
+local function is_code(text)
+  if text:find "^%s*[^%s%-]" then return true end
+  return #lexer.significant(text) > 0 or status(text) ~= "complete"
+end
 
 --- Returns the pieces of a cell as a list of {kind, text, line}. kind: "lua", "command", "shell" or
 -- "help"; line: the number of its first line in the cell. The text of Lua code has newlines before
