@@ -32,8 +32,11 @@ function texts.plural(n, noun)
   return texts.count(n) .. " " .. noun .. (n == 1 and "" or "s")
 end
 
---- Returns whether the locale is UTF-8, by POSIX's order of variables.
+--- Returns whether output is UTF-8: always in a notebook, else when the locale is, by POSIX's order
+-- of variables.
 function texts.is_utf8()
+  local front = package.loaded["lutra.repl.front"]
+  if front and front.notebook then return true end
   for _, name in ipairs {"LC_ALL", "LC_CTYPE", "LANG"} do
     local value = os.getenv(name)
     if value and value ~= "" then return value:upper():find "UTF%-?8" ~= nil end

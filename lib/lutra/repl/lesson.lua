@@ -62,8 +62,8 @@ local function check_devices(item, number)
   local required, here = item.devices or 0, require("lutra").accelerator.device_count()
   if here >= required then return end
   local emulated = ("cuda:%d,memory=256MiB"):format(math.max(2, required))
-  local hint = front.notebook and "start the notebook with LUTRA_EMULATE=" .. emulated
-    or ("leave (Ctrl-D) and start lutra --emulate %s --lesson %d"):format(emulated, number)
+  local hint = (front.notebook and "restart the kernel, then :emulate %s and :lesson %d"
+    or "leave (Ctrl-D) and start lutra --emulate %s --lesson %d"):format(emulated, number)
   error(("lesson: expected %s for lesson %d (%s), got %d\nhint: %s"):format(
     texts.plural(required, "GPU"), number, item.title, here, hint), 0)
 end

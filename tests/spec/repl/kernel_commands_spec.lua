@@ -73,6 +73,15 @@ describe("in a notebook", function()
     assert.same({60, false}, {width, on})
   end)
 
+  it("output is UTF-8 in any locale", function()
+    local file = support.file [[
+      require("lutra.repl.front").notebook = {}
+      print(require("lutra.internal.text").is_utf8())]]
+    local result = support.shell(("LC_ALL=C %s %s"):format(support.program, file))
+    assert.equal("true\n", result.out)
+    os.remove(file)
+  end)
+
   it("has no colours with NO_COLOR", function()
     local file = support.file [[
       require("lutra.repl.front").notebook = {}
@@ -170,7 +179,7 @@ describe("in a notebook", function()
     has(result.out, "\nRun for you; correct it in a new cell:\n")
     assert.equal("", result.err)
     result = support.shell(line:format(home, "", support.program, file))
-    has(result.err, "\nhint: start the notebook with LUTRA_EMULATE=cuda:2,memory=256MiB\n")
+    has(result.err, "\nhint: restart the kernel, then :emulate cuda:2,memory=256MiB and :lesson 1\n")
     support.remove(home)
     os.remove(file)
   end)
