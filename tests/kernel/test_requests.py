@@ -232,6 +232,19 @@ def test_lines_of_an_error_behind_a_command(kernel):
     check(":4: here" in reply["evalue"], reply)
 
 
+def test_a_lesson_adds_a_cell_with_its_code():
+    kernel = Kernel()
+    try:
+        result = kernel.run(":emulate cuda:2,memory=256MiB\n:lesson 1")
+        same((result.reply["status"], [p["source"] for p in result.reply["payload"]]),
+             ("ok", ["set_next_input"]))
+        check(result.reply["payload"][0]["text"].startswith("function place()"), result.reply)
+        kernel.run("function place()\n  return lt.zeros(1000, 1000, {device = 'cuda'})\nend")
+        check("done:" in plain(kernel.run(":check").out), "not done")
+    finally:
+        kernel.close()
+
+
 def test_code_for_a_command(kernel):
     result = kernel.run(":time\nlocal s = 0\nfor i = 1, 10 do s = s + i end\nreturn s")
     same((result.reply["status"], result.text), ("ok", "55"))

@@ -8,6 +8,7 @@
 --     notebook:update(data, metadata, id)   replaces the displays of that id
 --     notebook:clear(wait)                  removes the output of the cell; wait: when more comes
 --     notebook:page(text)                   shows a long text, such as help
+--     notebook:next_input(text)             adds a cell with this code below the one that runs
 --     notebook:input(prompt, password)      asks the user for a line: returns it, or nil and "eof"
 --                                           or "interrupt"
 

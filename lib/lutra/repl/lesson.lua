@@ -86,6 +86,13 @@ function lesson.leave(session)
   if not ok then page.note(why) end
 end
 
+-- Offers code for editing: as the last entry of the history, or as a new cell.
+local function offer(session, code)
+  code = code:gsub("%s+$", "")
+  if front.notebook then return front.notebook:next_input(code) end
+  if session.typed then host.add_history(code) end
+end
+
 -- Runs the lesson's code as a cell. Returns true, or nil and the error in it.
 local function enter_code(session, open)
   local code = open.lesson.start
@@ -94,7 +101,7 @@ local function enter_code(session, open)
   local ok
   open.undo = variables.enter(session, function() ok, why = pcall(f) end)
   if not ok then return nil, traceback.message(why) end
-  if session.typed then host.add_history((code:gsub("%s+$", ""))) end
+  offer(session, code)
   return true
 end
 
@@ -138,7 +145,7 @@ function lesson.open(session, number)
   enter(session, item, number)
   state.open = item.name
   save_progress(state)
-  page.lesson(item, number, #list, front.notebook and "Run for you; correct it in a new cell:"
+  page.lesson(item, number, #list, front.notebook and "Run for you; correct it in the next cell:"
     or session.typed and "Entered for you (press Up to edit it):" or "Entered for you:")
 end
 
@@ -257,7 +264,7 @@ function lesson.hint(session, what)
   local item = open.lesson
   if what == "solution" then
     page.code(item.solution)
-    if session.typed then host.add_history((item.solution:gsub("%s+$", ""))) end
+    offer(session, item.solution)
     return page.note "One solution; enter it, or your own, then :check."
   end
   if what ~= "" then

@@ -169,14 +169,18 @@ describe("in a notebook", function()
   it("a lesson says where to correct its code", function()
     local home = support.folder()
     local file = support.file [[
-      require("lutra.repl.front").notebook = {}
+      require("lutra.repl.front").notebook = {next_input = function(_, text)
+        print("NEXT " .. text)
+      end}
       require("lutra.repl.globals").install()
       local session = require("lutra.repl.session").new()
       session:mark_builtin()
-      session:execute ":lesson 1"]]
+      session:execute ":lesson 1"
+      session:execute ":hint solution"]]
     local line = ("XDG_STATE_HOME=%s NO_COLOR=1 LUTRA_EMULATE=%s %s %s")
     local result = support.shell(line:format(home, "cuda:2", support.program, file))
-    has(result.out, "\nRun for you; correct it in a new cell:\n")
+    has(result.out, "\nRun for you; correct it in the next cell:\n")
+    assert.equal(2, select(2, result.out:gsub("NEXT function place%(%)\n", "")))
     assert.equal("", result.err)
     result = support.shell(line:format(home, "", support.program, file))
     has(result.err, "\nhint: restart the kernel, then :emulate cuda:2,memory=256MiB and :lesson 1\n")

@@ -132,6 +132,9 @@ local function new_notebook(self)
   function notebook.page(_, text)
     self.payload[#self.payload + 1] = {source = "page", data = {["text/plain"] = text}, start = 0}
   end
+  function notebook.next_input(_, text)
+    self.payload[#self.payload + 1] = {source = "set_next_input", text = text, replace = false}
+  end
   function notebook.input(_, prompt, password)
     return self.channels.input(prompt, password == true)
   end
