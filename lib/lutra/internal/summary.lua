@@ -47,28 +47,16 @@ local function histogram_text(t, lo, hi, levels)
   return table.concat(parts)
 end
 
--- Returns range, histogram and moments of a tensor whose values are all finite.
-local function values_text(t)
+-- Returns range, histogram and moments of the finite values; nil without any.
+local function values_text(found)
   local word = texts.is_utf8() and words.utf8 or words.ascii
-  local lo, hi = t:amin():item(), t:amax():item()
+  local lo, hi = found.min, found.max
+  if not lo then return nil end
   if lo == hi then return "x=" .. edge_text(lo) end
-  local float = require("lutra.internal.plot.data").float(t)
+  local float = require("lutra.internal.plot.data").float(found.values)
   return ("%s[%s|%s|%s] %s=%s %s=%s"):format(word.range, edge_text(lo),
     histogram_text(float, lo, hi, word.levels), edge_text(hi), word.mean,
-    moment_text(float:mean():item()), word.deviation, moment_text(float:std():item()))
-end
-
-local function float_text(t)
-  local nan, inf = t:isnan():count_nonzero():item(), t:isinf():count_nonzero():item()
-  local bad = nan + inf
-  local finite = bad > 0 and t:masked_select(t:isfinite()) or t
-  local values = finite:numel() > 0 and values_text(finite) .. " " or ""
-  return ("%snan:%d inf:%d"):format(values, nan, inf)
-end
-
-local function bool_text(t)
-  local yes = t:count_nonzero():item()
-  return ("true:%d false:%d"):format(yes, t:numel() - yes)
+    moment_text(found.mean), word.deviation, moment_text(found.std))
 end
 
 local function scalar_text(t)
@@ -80,9 +68,12 @@ end
 local function about(t)
   if t.device == "meta" or t:numel() == 0 then return nil end
   if t.ndim == 0 then return scalar_text(t) end
-  if t.dtype == "bool" then return bool_text(t) end
-  if t:is_complex() then return "abs: " .. float_text(t:abs()) end
-  return t:is_floating_point() and float_text(t) or values_text(t)
+  local found = require("lutra.internal.statistics").of(t)
+  if found.yes then return ("true:%d false:%d"):format(found.yes, found.no) end
+  local parts = {found.absolute and "abs:" or nil}
+  parts[#parts + 1] = values_text(found)
+  if found.nan then parts[#parts + 1] = ("nan:%d inf:%d"):format(found.nan, found.inf) end
+  return table.concat(parts, " ")
 end
 
 local function gradient_text(x)
