@@ -56,4 +56,9 @@ function Csv:__tostring()
   return ("CSV data of %d rows: %s"):format(self.rows, table.concat(self.names, ", "))
 end
 
+-- In a notebook the columns are shown as a table.
+function Csv:__mimebundle()
+  return {["text/html"] = require("lutra.repl.rich.frame").html(self)}
+end
+
 return Csv

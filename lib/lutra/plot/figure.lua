@@ -423,4 +423,7 @@ end
 --- Returns the figure as text for the terminal.
 function Figure:__tostring() return require("lutra.plot.terminal").text(view_of(self)) end
 
+-- In a notebook a figure is shown as SVG.
+function Figure:__mimebundle() return {["image/svg+xml"] = self:svg()} end
+
 return Figure

@@ -144,14 +144,27 @@ local function drawing(entry)
   return made
 end
 
-local function write_svg(list, path)
+-- Returns the picture of all devices.
+local function picture_of(list)
   local drawings = {}
   for i, entry in ipairs(list) do drawings[i] = drawing(entry) end
-  local picture = require("lutra.internal.plot.devices_svg").text(drawings,
+  return require("lutra.internal.plot.devices_svg").text(drawings,
     any_blocks(list) and fragmentation or nil)
-  local ok, why = require("lutra.repl.files").write(path, picture)
+end
+
+local function write_svg(list, path)
+  local ok, why = require("lutra.repl.files").write(path, picture_of(list))
   if not ok then error("devices: cannot write " .. why, 0) end
   io.stdout:write("wrote the picture to ", path, "\n")
+end
+
+-- Returns the devices as text for the terminal.
+local function text_of(list)
+  local parts = {}
+  for i, entry in ipairs(list) do parts[i] = draw(entry) end
+  if not list.accelerated then parts[#parts + 1] = missing_text(list) end
+  parts[#parts + 1] = legend(list)
+  return table.concat(parts, "\n")
 end
 
 local usage = ":devices [--svg FILE]"
@@ -161,7 +174,8 @@ local usage = ":devices [--svg FILE]"
 -- Cached memory in separate pieces cannot hold one large tensor; fragmentation is the share of it
 -- that is not in the largest block. Below are the variables on the device, the largest first, the
 -- tensors that no variable holds, and the bytes lost because blocks are multiples of 512 bytes.
--- The command initializes the driver of an accelerator. --svg FILE writes a picture instead.
+-- The command initializes the driver of an accelerator. --svg FILE writes a
+-- picture instead; a notebook shows it with the text.
 function devices.devices(session, text)
   local values, rest = command_line.leading_options("devices", text,
     {["--svg"] = command_line.text}, usage, true)
@@ -170,9 +184,9 @@ function devices.devices(session, text)
   end
   local list = occupancy.collect(session)
   if values["--svg"] then return write_svg(list, values["--svg"]) end
-  for _, entry in ipairs(list) do io.stdout:write(draw(entry), "\n") end
-  if not list.accelerated then io.stdout:write(missing_text(list), "\n") end
-  io.stdout:write(legend(list), "\n")
+  require("lutra.repl.rich.show")(text_of(list), function()
+    return {["image/svg+xml"] = picture_of(list)}
+  end)
 end
 
 return devices

@@ -8,7 +8,7 @@ local texts = require "lutra.internal.text"
 
 local grad = {}
 
-local LINES, DRAWN = 60, 500 -- the maximum number of lines, and of nodes in a picture
+local LINES, DRAWN = 60, 500 -- the maximum number of lines, and of nodes in a picture in a file
 
 local function fail(message, ...) error("grad: " .. message:format(...), 0) end
 
@@ -34,20 +34,6 @@ local function write_svg(g, path, title)
   end
 end
 
-local function write_text(g, limit)
-  local graph = require "lutra.internal.plot.graph"
-  local lines, shown = require("lutra.internal.plot.graph_text").lines(g,
-    {limit = limit, width = style.width() - 1, utf8 = texts.is_utf8(), paint = style.paint})
-  io.stdout:write(table.concat(lines, "\n"), "\n")
-  if shown < g.total then
-    io.stdout:write(("... %s\n"):format(texts.plural(g.total - shown, "more node")))
-  end
-  if #g.nodes < g.total then return end
-  local note = ("%s, %s, saves %s"):format(texts.plural(g.total, "node"),
-    #g.leaves == 1 and "1 leaf" or #g.leaves .. " leaves", texts.bytes(graph.saved(g)))
-  io.stdout:write(style.paint("faint", note), "\n")
-end
-
 local function count_of(value)
   local n = math.tointeger(tonumber(value))
   if not n or n < 1 then
@@ -59,7 +45,7 @@ end
 --- Shows the autograd graph of a tensor: a node for each recorded op, with the shape of its result
 -- and the bytes of its saved tensors; leaf tensors by the names of variables. A node that is used
 -- more than once is written once, with a number, and referenced by it. --lines N writes at most N
--- lines (60); --svg FILE writes a picture.
+-- lines (60); --svg FILE writes a picture, which a notebook shows, too.
 function grad.grad(session, text)
   local expression, options = command_line.options("grad", text, {svg = "value", lines = "value"})
   local limit = options.lines and count_of(options.lines) or LINES
@@ -77,9 +63,13 @@ function grad.grad(session, text)
     return
   end
   local most = options.svg and DRAWN or math.max(4 * limit, 1000)
-  local g = require("lutra.internal.plot.graph").read(x, most, namer(session))
+  local name_of = namer(session)
+  local g = require("lutra.internal.plot.graph").read(x, most, name_of)
   if options.svg then return write_svg(g, options.svg, expression) end
-  write_text(g, limit)
+  local rich = require "lutra.repl.rich.graph"
+  require("lutra.repl.rich.show")(rich.text(g, limit), function()
+    return {["image/svg+xml"] = rich.svg(x, expression, name_of)}
+  end)
 end
 
 return grad

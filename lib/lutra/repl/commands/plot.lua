@@ -1,151 +1,23 @@
---- The command :plot: curves, points and histograms in the terminal.
+--- The command :plot: curves, points and histograms in the terminal and in notebooks.
 
-local host = require "lutra.repl.host"
 local command_line = require "lutra.repl.command_line"
 local inspect = require "lutra.repl.inspect"
-local style = require "lutra.repl.style"
-local texts = require "lutra.internal.text"
 
 local plot = {}
-
-local ROWS = 8 -- the maximum number of curves of a matrix
-local BINS, WHOLE = 12, 30 -- bins of a histogram; the maximum number of integers with a bin each
-local colors = {"name", "string", "error", "keyword", "number", "warning"} -- of style.paint
-
-local function fail(message, ...) error("plot: " .. message:format(...), 0) end
-
-local function data() return require "lutra.internal.plot.data" end
-
-local function size()
-  local _, rows = host.terminal_size()
-  return style.width() - 1, math.max(6, math.min(20, (rows or 24) - 4))
-end
-
-local function color(i) return colors[(i - 1) % #colors + 1] end
-
--- Returns the note on values that are gaps, such as "3 values are not finite".
-local function not_finite(tensors)
-  local bad = 0
-  for _, t in ipairs(tensors) do bad = bad + select(3, data().range(t)) end
-  if bad == 0 then return nil end
-  return bad == 1 and "1 value is not finite" or texts.count(bad) .. " values are not finite"
-end
-
-local function check_option(name, value, least, most)
-  local n = math.tointeger(tonumber(value))
-  if not n or n < least or n > most then
-    fail("expected an integer from %d to %d for option --%s, got \"%s\"", least, most, name, value)
-  end
-  return n
-end
-
--- Returns the range of a histogram and its number of bins: as given, or for few integers one each.
-local function parts_of(t, lo, hi, asked)
-  if asked then
-    local from, to = require("lutra.internal.plot.axes").range(lo, hi)
-    return from, to, check_option("bins", asked, 1, 200)
-  end
-  local few = not t:is_floating_point() and hi + 0.0 - lo < WHOLE
-  if few then return lo, hi + 1.0, hi - lo + 1 end
-  if lo == hi then return lo, hi, 1 end
-  return lo, hi, BINS
-end
-
-local function draw_histogram(t, options)
-  local histogram = require "lutra.internal.plot.histogram"
-  t = t:reshape(-1)
-  local lo, hi, bad = data().range(t)
-  if t:numel() == 0 then fail "cannot plot an empty tensor" end
-  if not lo then fail("cannot plot %s: none is finite", texts.plural(t:numel(), "value")) end
-  local from, to, bins = parts_of(t, lo, hi, options.bins)
-  t = data().float(t)
-  if bad > 0 then t = t:masked_select(require("lutra").isfinite(t)) end
-  local width = size()
-  local lines = histogram.lines(histogram.edges(from, to, bins),
-    data().counts(t, from, to, bins), {
-      width = width, utf8 = texts.is_utf8(),
-      paint = function(text) return style.paint("name", text) end,
-    })
-  return lines, bad > 0 and texts.plural(bad, "value") .. " not finite" or nil
-end
-
--- Returns the series of two results, x and y.
-local function series_of_pair(x, y, options, width, height)
-  if x.ndim ~= 1 or y.ndim ~= 1 or x:numel() ~= y:numel() then
-    fail("expected x and y with one dimension and as many elements, got shapes %s and %s",
-      inspect.shape(x), inspect.shape(y))
-  end
-  local dots = texts.is_utf8() and 4 or 2
-  local s = data().scatter(x, y, require("lutra.internal.plot.chart").dots(width, texts.is_utf8()),
-    height * dots)
-  s.color, s.scattered = color(1), options.points ~= nil
-  return {s}, {x, y}
-end
-
--- Returns the series of one result: a curve, or one per row.
-local function series_of_one(t, options, width)
-  if t.ndim == 0 then t = t:reshape(1) end
-  if t.ndim > 2 then
-    fail("expected a tensor of 1 or 2 dimensions, got %d\nhint: :plot x[1], or :image x", t.ndim)
-  end
-  local dots = require("lutra.internal.plot.chart").dots(width, texts.is_utf8())
-  local tensors, series = {}, {}
-  for i = 1, t.ndim == 2 and math.min(t:size(1), ROWS) or 1 do
-    tensors[i] = t.ndim == 2 and t:select(1, i) or t
-    series[i] = data().curve(tensors[i], dots)
-    series[i].color, series[i].scattered = color(i), options.points ~= nil
-  end
-  return series, tensors, t.ndim == 2 and t:size(1) or nil
-end
-
-local function legend(count, shown)
-  local names = {}
-  for i = 1, shown do names[i] = style.paint(color(i), "row " .. i) end
-  if count > shown then names[#names + 1] = ("of %d"):format(count) end
-  return table.concat(names, " ")
-end
-
-local function draw_chart(values, options)
-  local width, height = size()
-  local first = data().tensor(values[1], "plot")
-  local series, tensors, rows
-  if values.n == 2 then
-    local second = data().tensor(values[2], "plot")
-    series, tensors = series_of_pair(first, second, options, width, height)
-  else
-    series, tensors, rows = series_of_one(first, options, width)
-  end
-  local lines = require("lutra.internal.plot.chart").lines(series, {
-    width = width, height = height, utf8 = texts.is_utf8(), paint = style.paint,
-    whole = values.n == 1,
-  })
-  if not lines then
-    fail(first:numel() == 0 and "cannot plot an empty tensor"
-      or "cannot plot the tensor: it has no finite value")
-  end
-  if rows then lines[#lines + 1] = legend(rows, #series) end
-  return lines, not_finite(tensors)
-end
 
 --- `:plot x` draws a tensor or a list of numbers over 1..n, the rows of a matrix as up to eight
 -- curves; `:plot x, y` draws y over x, with --points as points. --hist draws a histogram, --bins N
 -- sets its number of bins. Values that are not finite are gaps. For a long tensor each column
--- shows the least and the largest value, computed on its device.
+-- shows the least and the largest value, computed on its device. In a
+-- notebook the plot is an SVG picture.
 function plot.plot(session, text)
   local expression, options = command_line.options("plot", text,
     {hist = "flag", bins = "value", points = "flag"})
   local values = inspect.values(session, "plot", expression)
-  if values.n < 1 or values.n > 2 then
-    fail("expected y, or x and y, got %s", texts.plural(values.n, "value"))
-  end
-  local lines, note = require("lutra").no_grad(function()
-    if options.hist or options.bins then
-      return draw_histogram(data().tensor(values[1], "plot"), options)
-    end
-    return draw_chart(values, options)
+  local rich = require "lutra.repl.rich.plot"
+  require("lutra.repl.rich.show")(rich.text(values, options), function()
+    return {["image/svg+xml"] = rich.svg(values, options)}
   end)
-  io.stdout:write(table.concat(lines, "\n"), "\n")
-  if note then io.stdout:write(style.paint("faint", note), "\n") end
 end
 
 return plot

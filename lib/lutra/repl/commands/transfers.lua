@@ -29,7 +29,8 @@ local function remaining_memory(session)
   return occupancy.collect(session, require("lutra.core")._trace.devices())
 end
 
-local function show(seen)
+-- Returns the trace as text for the terminal.
+local function text_of(seen)
   local lanes = require "lutra.internal.plot.lanes"
   local picture = lanes.read(seen.trace.events)
   local width = style.width() - 1
@@ -45,11 +46,10 @@ local function show(seen)
     for _, line in ipairs(device_map.short(seen.devices, view)) do lines[#lines + 1] = line end
   end
   local text = table.concat(lines, "\n")
-  io.stdout:write(texts.is_utf8() and text or text:gsub("µs", "us"), "\n")
+  return texts.is_utf8() and text or (text:gsub("µs", "us"))
 end
 
--- Returns true, or nil and the reason.
-local function write_svg(seen, path)
+local function picture_of(seen)
   local lanes = require "lutra.internal.plot.lanes"
   local picture = lanes.read(seen.trace.events)
   local text = seen.trace:table(100)
@@ -64,8 +64,18 @@ local function write_svg(seen, path)
   for _, line in ipairs(#picture.lanes > 0 and device_map.short(seen.devices, view) or {}) do
     lines[#lines + 1] = line
   end
-  text = require("lutra.internal.plot.lanes_svg").text(picture, seen.code, lines)
-  local ok, why = require("lutra.repl.files").write(path, text)
+  return require("lutra.internal.plot.lanes_svg").text(picture, seen.code, lines)
+end
+
+local function show(seen)
+  require("lutra.repl.rich.show")(text_of(seen), function()
+    return {["image/svg+xml"] = picture_of(seen)}
+  end)
+end
+
+-- Returns true, or nil and the reason.
+local function write_svg(seen, path)
+  local ok, why = require("lutra.repl.files").write(path, picture_of(seen))
   if ok then io.stdout:write("wrote the picture to ", path, "\n") end
   return ok, why and "transfers: cannot write " .. why
 end
@@ -98,7 +108,8 @@ end
 -- the host and of each stream, with the share of time that it was busy; then the memory still in
 -- use on each device that was used, after a garbage collection. On emulated devices with a link
 -- (--emulate cuda:2,link=pcie4) times are those of the link, the same on every run. Without code
--- it shows the last trace again. --svg FILE also writes it as a picture.
+-- it shows the last trace again. --svg FILE also writes it as a picture, which a notebook
+-- shows, too.
 function transfers.transfers(session, text)
   local values, code = command_line.leading_options("transfers", text,
     {["--svg"] = command_line.text}, usage, true)

@@ -133,8 +133,8 @@ end
 
 local function more_views(left) return ("and %s"):format(texts.plural(left, "more view")) end
 
--- Draws a bar of the storage for each view on it.
-local function draw(t, holders, expression)
+-- Appends a bar of the storage for each view on it to a list of lines.
+local function draw(lines, t, holders, expression)
   local _, bytes = core._memory(t)
   local count = bytes // t.itemsize
   if count == 0 then return end
@@ -148,24 +148,27 @@ local function draw(t, holders, expression)
   for _, view in ipairs(views) do
     local columns = storage.columns(view, bytes, width)
     for _, kind in ipairs(columns) do seen[kind] = true end
-    io.stdout:write("  ", texts.pad(texts.cut(view.name, label), label), " ",
-      bars.line(columns, texts.is_utf8(), style.paint), "\n")
+    lines[#lines + 1] = "  " .. texts.pad(texts.cut(view.name, label), label) .. " "
+      .. bars.line(columns, texts.is_utf8(), style.paint)
   end
-  if left > 0 then io.stdout:write("  ", more_views(left), "\n") end
+  if left > 0 then lines[#lines + 1] = "  " .. more_views(left) end
   for _, line in ipairs(legend(count, width, seen)) do
-    io.stdout:write(style.paint("faint", line), "\n")
+    lines[#lines + 1] = style.paint("faint", line)
   end
 end
 
-local function show_tensor(t, holders, expression)
-  for _, row in ipairs(describe(t, holders)) do
-    io.stdout:write(style.paint("name", texts.pad(row[1], 9)),
-      texts.wrap(row[2], style.width() - 1, 9), "\n")
+-- Returns the description of a tensor as text for the terminal.
+local function text_of(t, holders, expression)
+  local lines = {}
+  for i, row in ipairs(describe(t, holders)) do
+    lines[i] = style.paint("name", texts.pad(row[1], 9))
+      .. texts.wrap(row[2], style.width() - 1, 9)
   end
-  draw(t, holders, expression)
+  draw(lines, t, holders, expression)
+  return table.concat(lines, "\n")
 end
 
-local function write_svg(t, holders, name, path)
+local function picture_of(t, holders, name)
   local _, bytes = core._memory(t)
   local lines, views, left = {}, views_of(t, holders, name)
   for _, row in ipairs(describe(t, holders)) do
@@ -174,10 +177,19 @@ local function write_svg(t, holders, name, path)
     end
   end
   if left > 0 then table.insert(lines, 1, more_views(left)) end
-  local picture = require("lutra.internal.plot.storage_svg").text{
+  return require("lutra.internal.plot.storage_svg").text{
     title = name, bytes = bytes, itemsize = t.itemsize, views = views, lines = lines,
   }
-  local ok, why = require("lutra.repl.files").write(path, picture)
+end
+
+local function show_tensor(t, holders, expression)
+  require("lutra.repl.rich.show")(text_of(t, holders, expression), function()
+    return {["image/svg+xml"] = picture_of(t, holders, expression)}
+  end)
+end
+
+local function write_svg(t, holders, name, path)
+  local ok, why = require("lutra.repl.files").write(path, picture_of(t, holders, name))
   if not ok then error("where: cannot write " .. why, 0) end
   io.stdout:write("wrote the picture to ", path, "\n")
 end
@@ -242,7 +254,7 @@ end
 --- The address is that of the storage's first byte; `held by` lists the variables, and paths below
 -- them, that share it. Each bar shows the storage from its first to its last element, one for each
 -- tensor that covers other elements. For a module or a table: a line for each tensor in it. --svg
--- FILE writes the bars as a picture.
+-- FILE writes the bars as a picture, which a notebook shows, too.
 function where.where(session, text)
   local expression, options = command_line.options("where", text, {svg = "value"})
   local values = inspect.values(session, "where", expression)
