@@ -169,6 +169,20 @@ bar:write "a line above the bar"
 bar:refresh()
 bar:close()
 
+-- Show a value: in a notebook as a table, an image, a plot or a tree, else as text
+local shown = lt.display(lt.tensor{1., 2.}, {heat = true})
+shown:update(lt.tensor{3.})
+lt.display({1, 2, 3}, {["text/html"] = "<b>1, 2, 3</b>"})
+lt.display{["text/plain"] = "done", ["text/html"] = "<b>done</b>"}
+
+-- Forms of an object of your own in a notebook
+local Temperature = {__tostring = function(t) return t.celsius .. " C" end,
+  __mimebundle = function(t) return {["text/html"] = ("<b>%g</b> &deg;C"):format(t.celsius)} end}
+lt.display(setmetatable({celsius = 21}, Temperature))
+
+-- Remove the output of a cell of a notebook before the next output
+lt.clear_output{wait = true}
+
 -- Time and memory
 local start = lt.clock()
 print(lt.clock() - start < 10, lt.memory_live() > 0)  --> true	true

@@ -7,6 +7,8 @@
 --
 -- draws `epoch 1:  76%|███▌ | 7568/10000 [00:33<00:10, 229.00it/s, loss=0.12]`.
 --
+-- In a notebook the bar is a display that is updated.
+--
 -- Invariant: nothing is written unless the file is a terminal (or disable = false is given). A
 -- tensor in the postfix is read only when the bar is drawn, at most every `mininterval` seconds.
 -- One on a device is copied asynchronously, and shown in the first drawing after the copy is done:
@@ -157,7 +159,8 @@ local function postfix_text(self)
 end
 
 -- Returns the line of the bar (tqdm's format_meter) after `elapsed` seconds at `rate` steps per
--- second.
+-- second: the text before the bar, the bar, the text behind it; and the share that is done. Without
+-- a total the bar is empty.
 local function meter(self, elapsed, rate)
   local title = self.desc and self.desc ~= "" and self.desc:gsub(": $", "") .. ": " or ""
   local postfix = postfix_text(self)
@@ -166,19 +169,22 @@ local function meter(self, elapsed, rate)
   local room = columns(self)
   if not total or n > total then
     return cut(("%s%d%s [%s, %s%s]"):format(title, n, self.unit, interval(elapsed), speed,
-      postfix), room)
+      postfix), room), "", "", 0
   end
   local done = total > 0 and n / total or 1
   local left = rate and rate > 0 and interval((total - n) / rate) or "?"
   local before = ("%s%3.0f%%|"):format(title, done * 100)
   local after = ("| %d/%d [%s<%s, %s%s]"):format(n, total, interval(elapsed), left, speed, postfix)
   local width = math.max(1, room - width_of(before) - width_of(after))
-  return cut(before .. draw_bar(done, width, self.ascii) .. after, room)
+  return before, draw_bar(done, width, self.ascii), after, done
 end
 
 -- ---- drawing
 
-local function write_line(self, text)
+-- Draws what meter returns.
+local function write_line(self, before, bar, after, done)
+  if self.notebook then return self.notebook.draw(before, bar, after, done) end
+  local text = cut(before .. bar .. after, columns(self))
   local width = width_of(text)
   self.file:write("\r", text, (" "):rep(self.drawn_width - width))
   self.file:flush()
@@ -186,6 +192,7 @@ local function write_line(self, text)
 end
 
 local function wipe(self)
+  if self.notebook then return self.notebook.clear() end
   self.file:write("\r", (" "):rep(self.drawn_width), "\r")
   self.file:flush()
   self.drawn_width = 0
@@ -243,7 +250,7 @@ end
 
 --- Prints a line on stdout above the bar.
 function Bar:write(text)
-  local shown = not self.disable and not self.closed
+  local shown = not self.disable and not self.closed and not self.notebook
   if shown then wipe(self) end
   io.stdout:write(numbers.text(text), "\n")
   io.stdout:flush()
@@ -261,6 +268,7 @@ function Bar:close()
   if not self.leave then return wipe(self) end
   local elapsed = self.clock() - self.started
   write_line(self, meter(self, elapsed, elapsed > 0 and (self.n - self.initial) / elapsed or nil))
+  if self.notebook then return end
   self.file:write "\n"
   self.file:flush()
 end
@@ -349,10 +357,10 @@ end
 -- returns a bar that bar:update advances.
 --
 -- desc is the text in front of the bar; leave = false erases the bar at the end; disable = nil
--- shows it only when `file` is a terminal; mininterval is the least number of seconds between
--- drawings; ncols is the width in columns, by default that of the terminal; ascii = nil uses block
--- characters in a UTF-8 locale; clock is a function that returns seconds. The bar is also closed
--- when the loop ends by break or by an error.
+-- shows it only when `file` is a terminal, or stderr in a notebook; mininterval is the least number
+-- of seconds between drawings; ncols is the width in columns, by default that of the terminal;
+-- ascii = nil uses block characters in a UTF-8 locale; clock is a function that returns seconds.
+-- The bar is also closed when the loop ends by break or by an error.
 local function progress(...)
   local iterable, desc, total, leave, disable, mininterval, file, ncols, ascii, unit, initial,
     clock = parse(...)
@@ -380,7 +388,9 @@ local function progress(...)
   bar.drawn_at = bar.started
   if ascii == nil then ascii = not shows_utf8() end
   bar.ascii = ascii
-  if disable == nil then disable = not is_terminal(bar.file) end
+  local notebook = bar.file == io.stderr and require("lutra.repl.front").notebook
+  if notebook then bar.notebook = require("lutra.repl.rich.progress").new(notebook) end
+  if disable == nil then disable = not notebook and not is_terminal(bar.file) end
   bar.disable = disable
   if disable then bar.check_at = math.huge else draw(bar, bar.started) end
   if iterable == nil then return bar end

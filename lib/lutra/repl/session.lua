@@ -103,12 +103,19 @@ function session:show(results, note) -- luacheck: ignore self
   if note then io.stdout:write(style.paint("faint", note), "\n") end
 end
 
+-- Returns whether a cell has only shown something: its result is an object whose metatable has the
+-- field __silent, such as the handle of lt.display.
+local function has_shown(results)
+  local meta = results.n == 1 and debug.getmetatable(results[1])
+  return type(meta) == "table" and rawget(meta, "__silent") == true
+end
+
 --- Stores (lutra.repl.results) and prints the results of a cell or a command; `name` is the cell's.
 function session:results(results, quiet, name)
   if results.n == 0 then return end
   local kept, note = pcall(self.kept.add, self.kept, results)
   if not kept then note = "not kept in _: " .. traceback.message(note) end -- a device failed
-  if quiet then return end
+  if quiet or has_shown(results) then return end
   local printed = self:guard(function() self:show(results, note) end) -- runs the user's __tostring
   if not printed and name then
     io.stderr:write("  while printing the result of ", name, "\n")
