@@ -7,14 +7,15 @@
 --
 --     shown=true      the cell ends in print(VALUE), in the notebook in VALUE
 --     quiet=true      the cell ends in local _ = VALUE, in the notebook in VALUE;
---     commented=true  the whole cell is a comment: a `:command`, `!shell`, help, or invalid code
---     commands=true   some lines are comments: `:commands` between lines of Lua
+--     commented=true  the whole cell is a comment: a `:command`, `!shell`, help, invalid code, or
+--                     code that is to fail (tag "raises-exception")
+--     commands=2,5    these lines are comments: commands between lines of Lua
 
 local json = require "lutra.internal.json"
 local lexer = require "lutra.repl.lexer"
 local notebook_file = require "lutra.repl.notebook_file"
+local pieces = require "lutra.repl.kernel.pieces"
 local script = require "lutra.repl.script"
-local session = require "lutra.repl.session"
 
 local notebook_script = {}
 
@@ -71,9 +72,43 @@ end
 
 -- ---- from a notebook
 
--- Comments out the lines that begin as commands do.
+local function lines_of(text)
+  local lines = {}
+  for line in (text .. "\n"):gmatch "(.-)\n" do lines[#lines + 1] = line end
+  return lines
+end
+
+-- Comments out the commands of a cell. Returns the text, the numbers of these lines, and whether
+-- there is Lua code.
 local function comment_commands(text)
-  return (("\n" .. text):gsub("\n(%s*[:!?][^\n]*)", "\n-- %1"):sub(2))
+  local lines, numbers, has_code = lines_of(text), {}, false
+  for _, piece in ipairs(pieces.split(text)) do
+    has_code = has_code or piece.kind == "lua"
+    for n = piece.line, piece.line + #lines_of(piece.text) - 1 do
+      if piece.kind ~= "lua" then
+        lines[n] = "-- " .. lines[n]
+        numbers[#numbers + 1] = n
+      end
+    end
+  end
+  return table.concat(lines, "\n"), numbers, has_code
+end
+
+-- Reverts comment_commands.
+local function uncomment_lines(text, numbers)
+  local lines = lines_of(text)
+  for n in numbers:gmatch "%d+" do
+    n = tonumber(n)
+    if lines[n] then lines[n] = uncommented(lines[n]) end
+  end
+  return table.concat(lines, "\n")
+end
+
+local function has_tag(cell, tag)
+  for _, other in ipairs(cell.tags) do
+    if other == tag then return true end
+  end
+  return false
 end
 
 local function has_result(cell)
@@ -86,21 +121,22 @@ end
 -- Returns the attribute of a cell whose text was converted to `code`, or nil.
 local function conversion(text, code)
   if code == text then return nil end
-  if with_value(code) == text then return "shown" end
-  if with_quiet_value(code) == text then return "quiet" end
+  if with_value(code) == text then return "shown=true" end
+  if with_quiet_value(code) == text then return "quiet=true" end
 end
 
 -- Returns the statements for a cell of code, and the list of attributes of its line.
 local function code_of(cell, keeps)
   local text = trimmed(cell.source)
-  if session.kind(text) then return commented(text), {"commented"} end
-  local gave = has_result(cell) and 1 or 0
-  local code = script.statements(text, gave, keeps)
-  if code then return code, {conversion(text, code)} end
-  local lua = comment_commands(text)
-  code = lua ~= text and script.statements(lua, gave, keeps)
-  if code then return code, {"commands", conversion(lua, code)} end
-  return commented(text), {"commented"}
+  local lua, numbers, has_code = comment_commands(text)
+  local runs = not has_tag(cell, "raises-exception") and (has_code or #numbers == 0)
+  local code = runs and script.statements(lua, has_result(cell) and 1 or 0, keeps)
+  if not code then return commented(text), {"commented=true"} end
+  local attributes = {conversion(lua, code)}
+  if #numbers > 0 then
+    attributes[#attributes + 1] = "commands=" .. table.concat(numbers, ",")
+  end
+  return code, attributes
 end
 
 -- Returns the line before a cell.
@@ -110,7 +146,7 @@ local function marker(cell, attributes)
   if #cell.tags > 0 then
     parts[#parts + 1] = "tags=" .. json.encode(json.array{table.unpack(cell.tags)})
   end
-  for _, attribute in ipairs(attributes) do parts[#parts + 1] = attribute .. "=true" end
+  for _, attribute in ipairs(attributes) do parts[#parts + 1] = attribute end
   return table.concat(parts, " ")
 end
 
@@ -174,9 +210,7 @@ end
 function notebook_script.from_notebook(notebook)
   local texts, cells = {}, {}
   for _, cell in ipairs(notebook.cells) do
-    if cell.kind == "code" and not session.kind(cell.source) then
-      texts[#texts + 1] = cell.source
-    end
+    if cell.kind == "code" then texts[#texts + 1] = comment_commands(trimmed(cell.source)) end
   end
   local header, keeps = script.header(texts)
   table.insert(header, 1, first_line)
@@ -184,7 +218,7 @@ function notebook_script.from_notebook(notebook)
     local text, attributes = commented(trimmed(cell.source)), {}
     if cell.kind == "code" then text, attributes = code_of(cell, keeps) end
     cells[i] = {line = marker(cell, attributes), text = text, code = cell.kind == "code"
-      and attributes[1] ~= "commented"}
+      and attributes[1] ~= "commented=true"}
   end
   local whole = assembled(header, cells)
   local ok, message = load(whole, "=script", "t")
@@ -211,7 +245,7 @@ local function parse_marker(rest)
     if type(tag) == "string" then tags[#tags + 1] = tag end
   end
   local has = {}
-  for name in rest:gmatch "(%a+)=true" do has[name] = true end
+  for name, value in rest:gmatch "(%a+)=([%w,]+)" do has[name] = value end
   return kind, tags, has
 end
 
@@ -229,7 +263,7 @@ local function marked_cell(rest, text)
   elseif has.quiet then
     text = with_quiet_value(text) or text
   end
-  if has.commands then text = ("\n" .. text):gsub("\n%-%- (%s*[:!?])", "\n%1"):sub(2) end
+  if has.commands then text = uncomment_lines(text, has.commands) end
   return notebook_file.cell(kind, text, tags)
 end
 

@@ -61,7 +61,10 @@ local tour = {
   {"code", "!echo hello\n"},
   {"code", "x?"},
   {"code", "local z = x:sum()\n:whos\nz"},
+  {"code", ":timeit\nlocal w = 1\nw + 1"},
+  {"code", "local v = 1\n!echo a \\\nb\n:time do\nlocal w = 1\nend\nv"},
   {"code", "local = 1"},
+  {"code", "error 'x'", "raises-exception"},
   {"code", "-- only a comment"},
   {"code", ""},
   {"raw", "raw\ntext"},
@@ -72,7 +75,7 @@ describe("lutra --export notebook.ipynb", function()
     write("tour.ipynb", notebook_file.encode(notebook(tour)))
     local result = export "tour.ipynb"
     assert.equal("", result.err)
-    assert.equal("wrote 15 cells to tour.lua\n", result.out)
+    assert.equal("wrote 18 cells to tour.lua\n", result.out)
     local text = read "tour.lua"
     has(text, "\nlocal lt = require \"lutra\"\n")
     has_not(text, "lutra.nn")
@@ -84,7 +87,7 @@ describe("lutra --export notebook.ipynb", function()
     has(text, "\n-- %% [raw]\n-- raw\n-- text\n")
     result = support.run(quote(path "tour.lua"))
     assert.equal("", result.err)
-    assert.equal("tensor{1.1000, 1.1000}\none\ntensor(0.2000)\n", result.out)
+    assert.equal("tensor{1.1000, 1.1000}\none\ntensor(0.2000)\n1\n", result.out)
   end)
 
   it("keeps cells, markdown and tags when it is converted back", function()
