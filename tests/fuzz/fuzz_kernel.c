@@ -23,7 +23,8 @@ static void read_members(const struct lt_packet *p) {
   bool flag;
   for (int frame = LT_HEADER; frame <= LT_CONTENT; frame++) {
     const struct lt_part *part = lt_packet_frame(p, (enum lt_frame)frame);
-    if (lt_json_member(*part, "msg_type", type, sizeof type) && strlen(type) >= sizeof type) abort();
+    if (lt_json_member(*part, "msg_type", type, sizeof type) && strlen(type) >= sizeof type)
+      abort();
     (void)lt_json_flag(*part, "restart", &flag);
     free(lt_json_text(*part, "value"));
   }

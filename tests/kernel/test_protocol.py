@@ -178,6 +178,18 @@ def test_output_belongs_to_its_cell(kernel):
         same(kernel.run(f"io.write '{i}'").out, str(i))
 
 
+def test_order_of_output_and_messages(kernel):
+    code = "for i = 1, 300 do io.write(i, ' ') lt.display(i, {['text/plain'] = 'd' .. i}) end"
+    shown = []
+    for message in kernel.run(code).messages:
+        content = message["content"]
+        if message["msg_type"] == "stream":
+            shown += content["text"].split()
+        elif message["msg_type"] == "display_data":
+            shown.append(content["data"]["text/plain"])
+    same(shown, [x for i in range(1, 301) for x in (str(i), f"d{i}")])
+
+
 def test_display_update_and_clear(kernel):
     result = kernel.run("h = lt.display({1, 2}, {['text/html'] = '<b>x</b>', ['text/plain'] = 'x'})\n"
                         "h:update({3}, {['text/plain'] = 'y'})\nlt.clear_output{wait = true}")

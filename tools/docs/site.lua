@@ -13,7 +13,8 @@ local out = assert(arg[1], "usage: lutra tools/docs/site.lua FOLDER")
 -- The guides in the order in which they are read, and the documents that belong to them.
 local guides = {
   "guide/quickstart.md", "guide/tensors.md", "guide/indexing.md", "guide/autograd.md",
-  "guide/training.md", "guide/display.md", "guide/saving.md", "guide/devices.md", "guide/kernels.md",
+  "guide/training.md", "guide/display.md", "guide/saving.md", "guide/devices.md",
+  "guide/kernels.md",
   "prompt.md", "pytorch.md", "guide/torch7.md", "guide/performance.md", "guide/mixed_precision.md",
   "guide/extending.md", "architecture.md",
 }

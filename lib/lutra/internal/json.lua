@@ -237,9 +237,9 @@ function write(value, parts)
   end
 end
 
---- Returns a value as JSON: a table with values at 1 to n, or of json.array, as an array, another as
--- an object. A number that is not finite becomes null, a byte that is not UTF-8 U+FFFD. Raises an
--- error for functions, userdata, and names that are not strings.
+--- Returns a value as JSON: a table with values at 1 to n, or of json.array, as an array, another
+-- as an object. A number that is not finite becomes null, a byte that is not UTF-8 U+FFFD. Raises
+-- an error for functions, userdata, and names that are not strings.
 function json.encode(value)
   local parts = {}
   write(value, parts)

@@ -14,8 +14,8 @@ end
 --- Returns the statistics of a detached tensor: {min, max, mean, std} of its finite values, without
 -- mean and std where all are equal, without any where none is finite; `nan` and `inf`, the numbers
 -- of such values, for floats and complex numbers; `values`, the tensor of the finite values, for
--- complex numbers their absolute values. For a bool tensor: {yes, no}, the numbers of true and false.
--- Nothing for a tensor on meta or without elements.
+-- complex numbers their absolute values. For a bool tensor: {yes, no}, the numbers of true and
+-- false. Nothing for a tensor on meta or without elements.
 function statistics.of(t)
   if t.device == "meta" or t:numel() == 0 then return nil end
   if t.dtype == "bool" then

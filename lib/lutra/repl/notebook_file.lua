@@ -123,7 +123,7 @@ function notebook_file.cell(kind, source, tags)
     outputs = kind == "code" and {} or nil}
 end
 
--- Returns a text as a list of lines with their ends, the usual form in notebook files.
+-- Splits a string into lines with their ends, the usual form in notebook files.
 local function lines_of(text)
   local list = json.array{}
   for line in text:gmatch "[^\n]*\n?" do

@@ -1,7 +1,7 @@
 --- Converts a notebook to a Lua script and back.
 --
 -- The script is in the percent format, which VS Code, Spyder and Jupytext read: a line `-- %%` is
--- before each cell, `-- %% [markdown]` before a text, which is a comment. What is no Lua in a file
+-- before each cell, `-- %% [markdown]` before Markdown, which is a comment. What is no Lua in a file
 -- is converted (lutra.repl.script) and noted in the line of the cell, so that it can be converted
 -- back:
 --
@@ -44,7 +44,7 @@ local function opening(tokens, last)
   end
 end
 
--- Removes the call of `name` around the expression at the end of a text: "x = 1 print(x)" becomes
+-- Removes the call of `name` around the expression at the end of code: "x = 1 print(x)" becomes
 -- "x = 1 x". Returns nil when there is none.
 local function without_call(text, name)
   local tokens = lexer.significant(text)
@@ -306,7 +306,7 @@ local function split_at(text, pattern, make)
 end
 
 -- Splits a script without markers at empty lines, where the text before is complete Lua. A comment
--- at the start of the file becomes a text, another one belongs to the code after it.
+-- at the start of the file becomes Markdown, another one belongs to the code after it.
 local function split_complete(text)
   local cells, pending = {}, nil
   for part in (text .. "\n\n"):gmatch "(.-)\n%s*\n" do

@@ -1,7 +1,9 @@
 // The channels and their thread.
 //
-// Invariant: `shared` is accessed with its mutex only; sockets, the output's pipes and `executing`
-// belong to the thread. A message that Lua sends is a packet in `outgoing` whose frames are complete.
+// Invariants: `shared` is accessed with its mutex only, captured output and what it belongs to with
+// `output_mutex`, sockets by the thread. What has been written to the pipes before a message is sent
+// precedes it in `outgoing`: who sends a message collects that output first, with the mutex held
+// until the message is in the queue.
 #define _GNU_SOURCE // pthread_setname_np
 #include "channels.h"
 
@@ -21,7 +23,7 @@
 #include <unistd.h>
 
 // What a packet in `outgoing` asks the thread to do, beside channels to send on.
-enum { EXECUTE = LT_CHANNELS, EXECUTE_SILENT, DRAIN, CLOSE };
+enum { DRAIN = LT_CHANNELS, CLOSE };
 
 struct queue {
   struct lt_packet *first, **last;
@@ -29,15 +31,16 @@ struct queue {
 
 static struct {
   pthread_mutex_t mutex;
-  pthread_cond_t changed; // of shell, control, reply, drained, switched, ended
+  pthread_cond_t changed; // of shell, control, reply, drained, ended
   struct queue shell, control, outgoing;
-  char *reply;   // what the user entered, or NULL
-  bool replied;  // there is an answer, perhaps without a text
-  bool drained;  // the thread has received all that had arrived
-  bool switched; // the thread attributes output to the new request
-  bool ended;    // a front end asked for the end
+  char *reply;  // what the user entered, or NULL
+  bool replied; // there is an answer, perhaps an invalid one
+  bool drained; // the thread has received all that had arrived
+  bool ended;   // a front end asked for the end
   unsigned long sequence;
 } shared = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+static pthread_mutex_t output_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static void *context, *sockets[LT_CHANNELS];
 static int wake[2]; // a byte for the thread: there are packets in `outgoing`
@@ -45,7 +48,7 @@ static pthread_t thread, main_thread;
 static struct lt_text key, info, session;
 static pid_t parent_process;        // the one that started the kernel; 0: not watched
 static struct lt_packet *current;   // of the main thread: the request that is executed
-static struct lt_packet *executing; // of the thread: a copy of its identities and header
+static struct lt_packet *executing; // identities and header of the request that output belongs to
 static bool silent;
 static bool asks; // of the main thread: the sender of `current` answers requests for input
 
@@ -65,12 +68,18 @@ static struct lt_packet *take(struct queue *q) {
   return p;
 }
 
-// Makes the thread do what the packet says. Takes it; NULL, when there was no memory, does nothing.
-static void post(struct lt_packet *p) {
+// Queues a packet for the thread. Takes it; NULL, when there was no memory, does nothing.
+static void enqueue(struct lt_packet *p) {
   if (!p) return;
   pthread_mutex_lock(&shared.mutex);
   put(&shared.outgoing, p);
   pthread_mutex_unlock(&shared.mutex);
+}
+
+// Makes the thread do what the packet says. Takes it; NULL does nothing.
+static void post(struct lt_packet *p) {
+  if (!p) return;
+  enqueue(p);
   while (write(wake[1], "", 1) < 0 && errno == EINTR) continue;
 }
 
@@ -128,6 +137,22 @@ static struct lt_packet *build(enum lt_channel channel, const struct lt_packet *
   return NULL;
 }
 
+// Queues the output that was written so far; with `all`, also an unfinished character at its end.
+// `output_mutex` must be locked.
+static void collect_output(bool all) {
+  for (int i = 0; i < LT_OUTPUTS; i++) {
+    bool more;
+    do {
+      more = lt_captured_read(i);
+      struct lt_text content = {0};
+      if (lt_captured_take(i, all, &content) && !silent && !content.failed)
+        enqueue(build(LT_IOPUB, executing, "stream", (struct lt_part){content.data, content.size},
+                      (struct lt_part){0}));
+      lt_text_free(&content);
+    } while (more);
+  }
+}
+
 static struct lt_part part_of(const char *s) { return (struct lt_part){(char *)s, strlen(s)}; }
 
 // ---- the thread: sending
@@ -149,21 +174,6 @@ static void publish(const struct lt_packet *request, const char *type, const cha
   transmit(build(LT_IOPUB, request, type, part_of(content), (struct lt_part){0}));
 }
 
-// Sends the output that is waiting; with `all`, also that still in the pipes.
-static void send_output(bool all) {
-  for (int i = 0; i < LT_OUTPUTS; i++) {
-    bool more;
-    do {
-      more = lt_captured_read(i) && all;
-      struct lt_text content = {0};
-      if (lt_captured_take(i, all, &content) && !silent && !content.failed)
-        transmit(build(LT_IOPUB, executing, "stream", (struct lt_part){content.data, content.size},
-                       (struct lt_part){0}));
-      lt_text_free(&content);
-    } while (more);
-  }
-}
-
 // Does what the packets of the main thread say; returns false when the thread must end.
 static bool serve_main(void) {
   char bytes[256];
@@ -174,22 +184,12 @@ static bool serve_main(void) {
     pthread_mutex_unlock(&shared.mutex);
     if (!p) return true;
     int what = p->channel;
-    if (what == LT_IOPUB || what >= LT_CHANNELS || what == LT_STDIN) send_output(true);
     if (what < LT_CHANNELS) {
       transmit(p);
       continue;
     }
-    if (what == EXECUTE || what == EXECUTE_SILENT) {
-      lt_packet_free(executing);
-      executing = p->count ? p : NULL;
-      silent = what == EXECUTE_SILENT;
-      set_flag(&shared.switched);
-      if (executing) continue;
-    }
-    lt_packet_free(p);
-    if (what == CLOSE) return false;
-    if (what != DRAIN) continue;
-    return true; // the loop drains the sockets
+    lt_packet_free(p); // DRAIN: the loop does it
+    return what != CLOSE;
   }
 }
 
@@ -217,7 +217,8 @@ static struct lt_packet *receive(int channel) {
 }
 
 static void press_interrupt(void) {
-  // The group of the kernel is its children; without a group of its own it is somebody else's.
+  // The group of the kernel is its children. Without one of its own it is in the group of the
+  // program that started it.
   if (getpgrp() == getpid())
     kill(0, SIGINT);
   else
@@ -233,7 +234,6 @@ static void answer_shutdown(const struct lt_packet *p) {
   (void)lt_json_flag(*lt_packet_frame(p, LT_CONTENT), "restart", &restart);
   const char *content =
       restart ? "{\"status\":\"ok\",\"restart\":true}" : "{\"status\":\"ok\",\"restart\":false}";
-  send_output(true);
   transmit(build(LT_CONTROL, p, "shutdown_reply", part_of(content), (struct lt_part){0}));
   publish(p, "shutdown_reply", content);
   end();
@@ -365,10 +365,7 @@ static void drain(lt_zmq_item *items) {
 // Presses Ctrl-C until the code stops; then, after 3 seconds, ends the process.
 static void hurry(double ended_at, int *presses) {
   double passed = seconds() - ended_at;
-  if (passed > 3) {
-    send_output(true);
-    _exit(0);
-  }
+  if (passed > 3) _exit(0);
   if (passed < 0.4 * *presses) return;
   (*presses)++;
   press_interrupt();
@@ -392,9 +389,12 @@ static void serve_ready(const lt_zmq_item *items) {
   if (items[LT_CONTROL].revents) serve(LT_CONTROL);
   if (items[LT_STDIN].revents) serve(LT_STDIN);
   if (items[LT_SHELL].revents) serve(LT_SHELL);
+  pthread_mutex_lock(&output_mutex);
+  bool full = false;
   for (int i = 0; i < LT_OUTPUTS; i++)
-    if (items[OUTPUT + i].revents && lt_captured_read(i)) send_output(false);
-  if (lt_captured_due() == 0) send_output(false);
+    if (items[OUTPUT + i].revents) full = lt_captured_read(i) || full;
+  if (full || lt_captured_due() == 0) collect_output(false);
+  pthread_mutex_unlock(&output_mutex);
 }
 
 static void *serve_all(void *unused) {
@@ -408,11 +408,14 @@ static void *serve_all(void *unused) {
   double ended_at = 0;
   int presses = 0;
   while (true) {
-    long wait = lt_captured_due(), most = ended_at != 0 ? 50 : parent_process ? 1000 : -1;
+    pthread_mutex_lock(&output_mutex);
+    long wait = lt_captured_due();
+    pthread_mutex_unlock(&output_mutex);
+    long most = ended_at != 0 ? 50 : parent_process ? 1000 : -1;
     if (most >= 0 && (wait < 0 || wait > most)) wait = most;
     if (lt_zmq.zmq_poll(items, ITEMS, wait) < 0 && lt_zmq.zmq_errno() != EINTR) return NULL;
     serve_ready(items);
-    if (items[WAKE].revents && !serve_main()) return NULL;
+    if (!serve_main()) return NULL;
     if (is_draining()) drain(items);
     watch_parent();
     if (ended_at == 0 && lt_channels_ended()) ended_at = seconds();
@@ -561,58 +564,58 @@ bool lt_channels_ended(void) {
 
 void lt_channels_end(void) { end(); }
 
+// Posts a packet behind what was written to stdout and stderr so far.
+static void post_after_output(struct lt_packet *p) {
+  fflush(stdout);
+  pthread_mutex_lock(&output_mutex);
+  collect_output(p && p->channel == CLOSE);
+  post(p);
+  pthread_mutex_unlock(&output_mutex);
+}
+
 void lt_channels_send(enum lt_channel channel, const struct lt_packet *request, const char *type,
                       struct lt_part content, struct lt_part metadata,
                       const struct lt_part *buffers, size_t count) {
-  if (channel == LT_IOPUB) fflush(stdout);
   struct lt_packet *p = build(channel, request, type, content, metadata);
   bool ok = p != NULL;
   for (size_t i = 0; ok && i < count; i++) ok = lt_packet_add(p, buffers[i].data, buffers[i].size);
-  if (ok) post(p);
+  if (ok) post_after_output(p);
   if (!ok) lt_packet_free(p);
 }
 
 // Copies the identities and the header of a request, which is what answers need.
-static struct lt_packet *copy_origin(const struct lt_packet *request, int channel) {
-  struct lt_packet *p = lt_packet_new(channel);
+static struct lt_packet *copy_origin(const struct lt_packet *request) {
+  struct lt_packet *p = lt_packet_new(0);
   bool ok = p != NULL;
-  size_t count = request ? request->ids + LT_HEADER + 1 : 0;
+  size_t count = request->ids + LT_HEADER + 1;
   for (size_t i = 0; ok && i < count; i++)
     ok = lt_packet_add(p, request->frames[i].data, request->frames[i].size);
   if (ok) {
-    p->ids = request ? request->ids : 0;
+    p->ids = request->ids;
     return p;
   }
   lt_packet_free(p);
   return NULL;
 }
 
-// Posts a packet, and waits until the thread has set this flag of `shared`. A packet that could not
-// be allocated is dropped.
-static void post_and_wait(struct lt_packet *p, bool *flag) {
-  if (!p) return;
-  pthread_mutex_lock(&shared.mutex);
-  *flag = false;
-  pthread_mutex_unlock(&shared.mutex);
-  post(p);
-  pthread_mutex_lock(&shared.mutex);
-  while (!*flag && !shared.ended) (void)wait_until(seconds() + 0.2);
-  pthread_mutex_unlock(&shared.mutex);
-}
-
 void lt_channels_execute(const struct lt_packet *request, bool is_silent, bool allow_input) {
   fflush(stdout);
   lt_packet_free(current);
-  current = request ? copy_origin(request, 0) : NULL;
+  current = copy_origin(request);
   asks = allow_input;
-  post_and_wait(copy_origin(request, is_silent ? EXECUTE_SILENT : EXECUTE), &shared.switched);
+  struct lt_packet *origin = copy_origin(request);
+  pthread_mutex_lock(&output_mutex);
+  collect_output(true);
+  lt_packet_free(executing);
+  executing = origin;
+  silent = is_silent;
+  pthread_mutex_unlock(&output_mutex);
 }
 
 enum lt_input lt_channels_input(const char *prompt, bool password, bool (*interrupted)(void),
                                 char **line) {
   *line = NULL;
   if (!current || !asks) return LT_INPUT_END;
-  fflush(stdout);
   struct lt_text content = {0};
   lt_text_add_string(&content, "{\"prompt\":");
   lt_text_add_json(&content, prompt, strlen(prompt));
@@ -622,8 +625,8 @@ enum lt_input lt_channels_input(const char *prompt, bool password, bool (*interr
   shared.reply = NULL;
   shared.replied = false;
   pthread_mutex_unlock(&shared.mutex);
-  post(build(LT_STDIN, current, "input_request", (struct lt_part){content.data, content.size},
-             (struct lt_part){0}));
+  post_after_output(build(LT_STDIN, current, "input_request",
+                          (struct lt_part){content.data, content.size}, (struct lt_part){0}));
   lt_text_free(&content);
   pthread_mutex_lock(&shared.mutex);
   bool stopped = false;
@@ -636,8 +639,13 @@ enum lt_input lt_channels_input(const char *prompt, bool password, bool (*interr
 }
 
 unsigned long lt_channels_last(void) {
-  post_and_wait(lt_packet_new(DRAIN), &shared.drained);
+  struct lt_packet *p = lt_packet_new(DRAIN);
   pthread_mutex_lock(&shared.mutex);
+  shared.drained = !p; // without memory, what has arrived so far
+  pthread_mutex_unlock(&shared.mutex);
+  post(p);
+  pthread_mutex_lock(&shared.mutex);
+  while (!shared.drained && !shared.ended) (void)wait_until(seconds() + 0.2);
   unsigned long last = shared.sequence;
   pthread_mutex_unlock(&shared.mutex);
   return last;
@@ -649,8 +657,7 @@ static void free_queue(struct queue *q) {
 }
 
 void lt_channels_close(void) {
-  fflush(stdout);
-  post(lt_packet_new(CLOSE));
+  post_after_output(lt_packet_new(CLOSE));
   pthread_join(thread, NULL);
   lt_captured_close();
   for (int i = 0; i < LT_CHANNELS; i++) lt_zmq.zmq_close(sockets[i]);

@@ -25,8 +25,8 @@ struct lt_connection {
 const char *lt_channels_open(const struct lt_connection *, const char *info);
 
 // Returns the next message from a front end, of the control channel first; with `control`, only of
-// this one. Waits for at most `seconds` (negative: without a limit). Returns NULL when none came,
-// or when the kernel must end: see lt_channels_ended. The caller frees the packet.
+// this one. Waits for at most `seconds` (negative: without a limit). Returns NULL when there is
+// none, or when the kernel must end: see lt_channels_ended. The caller frees the packet.
 struct lt_packet *lt_channels_receive(double seconds, bool control);
 
 // Returns whether a front end has asked for the end of the kernel.

@@ -69,7 +69,7 @@ static int request_gc(lua_State *L) {
 }
 
 // receive(seconds | nil, control_only) -> request | nil: the next message of a front end; nil when
-// none came in time or the kernel ends.
+// there is none in time or the kernel ends.
 static int channels_receive(lua_State *L) {
   lua_Number limit = luaL_optnumber(L, 1, -1);
   struct lt_packet **p = lua_newuserdatauv(L, sizeof(struct lt_packet *), 0);

@@ -54,5 +54,6 @@ local header = '{"msg_id":"1","msg_type":"shutdown_request","version":"5.3"}'
 write(seed("kernel", "signed"), frames("id", "<IDS|MSG>",
   "e731f1e30c356b5ed20978918d6f3f7aaad07cb26388fa9c39173127a16c62e0",
   header, "{}", "{}", '{"restart":true,"value":"x\\n"}', "buffer"))
-write(seed("kernel", "unsigned"), frames("<IDS|MSG>", "", header, "{}", "[1, {}]", '{"a":[-1.5e3]}'))
+write(seed("kernel", "unsigned"),
+  frames("<IDS|MSG>", "", header, "{}", "[1, {}]", '{"a":[-1.5e3]}'))
 write(seed("kernel", "short"), frames("id", "<IDS|MSG>", "", header, "{}", "{}"))

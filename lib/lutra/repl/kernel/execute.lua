@@ -10,7 +10,7 @@ local json = require "lutra.internal.json"
 
 local execute = {}
 
--- Returns a text as a list of lines.
+-- Splits a string into lines.
 local function lines_of(text)
   local lines = json.array{}
   for line in (text .. "\n"):gmatch "(.-)\n" do lines[#lines + 1] = line end
