@@ -178,7 +178,8 @@ local function question(text)
   local subject, marks = text:match "^%s*([^%s%?].-)%s*(%?+)%s*$"
   if not subject or #marks > 2 then return nil end
   local tokens = lexer.significant(text)
-  if tokens[#tokens][2] ~= "?" then return nil end -- it is in a comment or a string
+  local last = tokens[#tokens]
+  if not last or last[2] ~= "?" then return nil end -- it is in a comment or a string
   return subject, #marks
 end
 

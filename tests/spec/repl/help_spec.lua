@@ -409,6 +409,11 @@ describe("the commands", function()
     has(result.out, "also :q, :exit")
   end)
 
+  it("are not what a comment or a string with a question mark asks for", function()
+    local result = support.session "-- why?\nprint 'what?' -- how?\n"
+    assert.same({"what?\n", ""}, {result.out, result.err})
+  end)
+
   it("say what is wrong", function()
     local result = support.session(":help nonsense\n:doc\n:source\n:apropos\n"
       .. ":apropos qqqqq\n?lt.foo\n")

@@ -94,6 +94,11 @@ describe("complete_request", function()
     assert.equal("magic", types ":whos\n:devi"["devices"])
   end)
 
+  it("takes any line end", function()
+    assert.equal("x = 1\r\n:whos\r\nprint(tostring", completed "x = 1\r\n:whos\r\nprint(tostri")
+    assert.equal(":pwd\r:whos\r", completed ":pwd\r:who|\r")
+  end)
+
   it("completes the arguments of commands: options, code, names, files", function()
     assert.equal(":set colors", completed ":set colo")
     assert.equal(":timeit lt.matmul", completed ":timeit lt.matmu")

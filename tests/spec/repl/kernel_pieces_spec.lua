@@ -52,6 +52,12 @@ describe("a cell", function()
     assert.same({"1 lua x = f()", "2 command :h", "3 command :q"}, split "x = f()\n:h\n:q")
   end)
 
+  it("may have comments that end in a question mark", function()
+    assert.same({}, pieces.split "-- why?")
+    is_lua "x = 1\n-- why?\ny = 2 -- is it?"
+    assert.same({"2 command :whos"}, split "-- what?\n:whos")
+  end)
+
   it("may have comments between and after commands", function()
     assert.same({"2 command :whos"}, split "-- variables\n:whos\n-- end")
     assert.same({"2 command :whos", "3 lua -- then\nx = 1"}, split "-- a\n:whos\n-- then\nx = 1")

@@ -155,7 +155,7 @@ end
 -- from the beginning of that piece on, with the number of bytes before it. For Lua code this is the
 -- whole text, with spaces in place of the pieces before it.
 function pieces.at(text, point)
-  local before = text:sub(1, point)
+  local before = text:sub(1, point):gsub("\r\n", " \n"):gsub("\r", "\n") -- of the same length
   local is_name, offset = begins_command(before)
   if is_name then return "command", text:sub(offset + 1), offset end
   local list = pieces.split(before)
