@@ -212,6 +212,15 @@ def test_an_error_at_a_breakpoint_is_not_the_cells(kernel):
     same([m for m in messages if m["msg_type"] == "error"], [])
 
 
+def test_an_interrupt_at_a_breakpoint_stops_the_cell(kernel):
+    message_id = kernel.client.execute("lt.breakpoint()\nafter_it = 1", allow_stdin=True)
+    kernel.client.get_stdin_msg(timeout=SECONDS)
+    kernel.manager.interrupt_kernel()
+    kernel.outputs(message_id)
+    same(kernel.reply(message_id)["status"], "error")
+    same(kernel.run("after_it").text, "nil")
+
+
 def test_edit_is_not_available(kernel):
     reply = kernel.run(":edit").reply
     same(reply["status"], "error")

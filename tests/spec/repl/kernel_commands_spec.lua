@@ -119,7 +119,9 @@ describe("in a notebook", function()
     output("function inner(n) local secret = n + 1; error 'boom' end",
       "function outer(x) inner(x * 2) return x end", "outer(10)")
     has(kernel.errors[1], "boom")
-    has(output ":debug", "in function 'inner'")
+    local text = output ":debug"
+    has(text, "in function 'inner'")
+    has(text, "\nThe next cells run in the marked frame; :continue leaves the debugger.\n")
     kernel.session.show = function(_, results) kernel.shown = results[1] end
     output "secret"
     assert.equal(21, kernel.shown)

@@ -1,6 +1,8 @@
 --- The command :debug, and the commands of the debugger.
 
+local front = require "lutra.repl.front"
 local debugger = require "lutra.repl.debugger"
+local style = require "lutra.repl.style"
 local traceback = require "lutra.repl.traceback"
 
 local commands = {}
@@ -19,11 +21,14 @@ local function no_argument(command, text)
   if text ~= "" then error(("%s: expected no argument, got \"%s\""):format(command, text), 0) end
 end
 
+local note = "The next cells run in the marked frame; :continue leaves the debugger."
+
 --- `:debug` opens the debugger on the frames of the last cell that failed.
 function commands.debug(session, text)
   no_argument("debug", text)
   local d = session.debugger
-  if not d then
+  local opens = not d
+  if opens then
     local failure = session.failure
     if not failure then error("debug: cannot inspect an error: the last cell did not fail", 0) end
     local number = failure.number and ("[%d]"):format(failure.number) or ""
@@ -32,6 +37,7 @@ function commands.debug(session, text)
     print_lines((traceback.message(failure.value):gsub("\n.*", "")))
   end
   print_lines(d:backtrace(), d:report())
+  if opens and front.notebook then print_lines(style.paint("faint", note)) end -- it has no prompt
 end
 
 local function move(session, command, text, step)
