@@ -85,13 +85,17 @@ local function report(self, text)
   self:publish("stream", {name = "stderr", text = "lutra: " .. text .. "\n"})
 end
 
+-- Calls the function of a request in the module lutra.repl.kernel.<name>, which is loaded first.
+local function call_handler(self, request, name)
+  return require("lutra.repl.kernel." .. name)[request.kind](self, request.content, request)
+end
+
 -- Answers one request.
 local function answer(self, request)
   local name = handlers[request.kind]
   local usable = name and (request.channel == "control" or not control_only[request.kind])
   if not usable then return end -- the protocol: ignore what is not known
-  local handle = require("lutra.repl.kernel." .. name)[request.kind]
-  local ok, content, metadata = pcall(handle, self, request.content, request)
+  local ok, content, metadata = pcall(call_handler, self, request, name)
   if not ok then
     local why = traceback.message(content)
     report(self, ("%s failed: %s"):format(request.kind, why))
