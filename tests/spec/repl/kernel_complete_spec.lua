@@ -91,7 +91,7 @@ describe("complete_request", function()
     assert.equal(":timeit x", completed ":timei| x")
     assert.equal("local x = f()\n:timeit", completed "local x = f()\n:timei")
     assert.equal("ä = 1\n:whos\n:devices", completed "ä = 1\n:whos\n:devi")
-    assert.equal("magic", types ":whos\n:devi"["devices"])
+    assert.equal("command", types ":whos\n:devi"["devices"])
   end)
 
   it("takes any line end", function()

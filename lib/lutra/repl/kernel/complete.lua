@@ -11,7 +11,7 @@ local complete = {}
 -- The kinds of candidates (lutra.repl.complete) -> the types that front ends show with an icon.
 local types = {
   ["function"] = "function", method = "function", class = "class", keyword = "keyword",
-  argument = "param", command = "magic", file = "path", folder = "path", flag = "param",
+  argument = "param", command = "command", file = "path", folder = "path", flag = "param",
   option = "param", value = "param", module = "module",
 }
 

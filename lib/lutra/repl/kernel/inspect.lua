@@ -13,6 +13,8 @@ local tokens = require "lutra.repl.complete.tokens"
 
 local inspect = {}
 
+local MOST_COLUMNS = 80 -- of a page: front ends show it in a small window
+
 -- Returns the token that contains byte `at`: kind, text, first position.
 local function token_at(text, at)
   for kind, word, first in lexer.tokens(text) do
@@ -90,7 +92,8 @@ end
 -- Returns the page about a subject, or its source for level 1 where there is one; nil without
 -- either.
 local function page_of(subject, level, session, before)
-  local options = {width = style.width(), paint = style.paint, before = before}
+  local options = {width = math.min(style.width(), MOST_COLUMNS), paint = style.paint,
+    before = before}
   local function ask(f)
     local ok, text = pcall(f, subject, session, options)
     return ok and text or nil
