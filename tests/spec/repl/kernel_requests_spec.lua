@@ -138,6 +138,8 @@ describe("user_expressions", function()
     assert.equal('"text"', replies.b.data["text/plain"])
     assert.truthy(replies.c.data["text/plain"]:find "^1%s+2$")
     assert.equal("", replies.d.data["text/plain"])
+    local x = evaluate{x = 'require("lutra").ones(2)'}.x.data
+    assert.truthy(x["text/html"]:find("<table", 1, true))
   end)
 
   it("fail one by one", function()

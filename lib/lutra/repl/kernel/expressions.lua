@@ -1,7 +1,5 @@
 --- user_expressions of execute_request: expressions that are evaluated after the cell.
 
-local format_value = require "lutra.repl.format_value"
-
 local expressions = {}
 
 -- Calls f(); an error that the session would print is returned in its place, and what it keeps
@@ -28,10 +26,11 @@ local function evaluate(session, text)
   if not f then return failure_of(why) end
   local ok, shown = quietly(session, function()
     local results = table.pack(f())
-    return results.n > 0 and format_value.values(table.unpack(results, 1, results.n)) or ""
+    if results.n == 0 then return {["text/plain"] = ""} end
+    return require("lutra.repl.rich").results(table.unpack(results, 1, results.n))
   end)
   if not ok then return failure_of(shown) end
-  return {status = "ok", data = {["text/plain"] = shown[1]}, metadata = {}}
+  return {status = "ok", data = shown[1], metadata = {}}
 end
 
 --- Evaluates expressions, a table of strings by name. Returns a table by name of {status = "ok",
