@@ -19,6 +19,7 @@ local steps = {
   {"set", ":set depth 5", "depth"},
   {"whos", ":whos x", "total on cpu: 24 B in 1 storage"},
   {"devices", ":devices", "· free"},
+  {"emulate", ":emulate", "devices are emulated"},
   {"where", ":where x", "held by  x"},
   {"transfers", ":transfers x:exp()", "no copies between devices, no waits"},
   {"tree", ":tree {a = x}", "└─ a  {3} int64"},

@@ -152,8 +152,8 @@ describe("the library", function()
   local compilers = {
     "internal/transfer/reader", "lessons/03_count_the_transfers", "repl/cell", "repl/check",
     "repl/commands/time", "repl/debugger", "repl/error_span", "repl/help/ops",
-    "repl/lesson/catalog", "repl/locals", "repl/reload", "repl/script", "repl/session",
-    "repl/startup", "utils/benchmark/timer",
+    "repl/lesson/catalog", "repl/locals", "repl/notebook_script", "repl/reload", "repl/script",
+    "repl/session", "repl/startup", "utils/benchmark/timer",
   }
 
   local compiles = {load = true, loadfile = true, loadstring = true, dofile = true}
