@@ -6,6 +6,7 @@
 //   interrupt.c        Ctrl-C: stops running Lua code and keeps the session
 //   lineread.c         reads one cell from a terminal, or one line without GNU readline
 //   editor/            editing of a cell: screen and keys on top of readline, Lua's tokens, colours
+//   kernel/            the channels of the Jupyter kernel, and the thread that serves them
 //   host.c             the C functions that lib/lutra/repl/ calls, as one module
 //   system.c           its functions for folders and the terminal
 //   state.c            the Lua state and its allocator
