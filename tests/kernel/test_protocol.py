@@ -68,6 +68,15 @@ def test_error_while_printing_a_result(kernel):
     same(kernel.run("1").text, "1")
 
 
+def test_changed_string_functions(kernel):
+    for code in ("string.format = nil", "string.gsub, string.find, string.match, string.sub = nil",
+                 "getmetatable('').__index = nil", "string.rep = 5 error(1)",
+                 "string.byte = function() error 'x' end return {}"):
+        kernel.run(code)
+        result = kernel.run("return ('x'):rep(3), {1.5}, string.format('%d', 7)")
+        same((result.reply["status"], result.text), ("ok", '"xxx"\t{1.5}\t"7"'))
+
+
 def test_silent(kernel):
     before = kernel.run("1").reply["execution_count"]
     result = kernel.run("print 'x' y_silent = 3 return 5", silent=True)

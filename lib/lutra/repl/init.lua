@@ -8,6 +8,7 @@ local history = require "lutra.repl.history"
 local session = require "lutra.repl.session"
 local settings = require "lutra.repl.options"
 local startup = require "lutra.repl.startup"
+local string_methods = require "lutra.repl.string_methods"
 local traceback = require "lutra.repl.traceback"
 
 local repl = {}
@@ -44,28 +45,6 @@ local function run_codes(self, codes)
   return true
 end
 
-local methods = getmetatable "" -- of strings, and with them the program's `string`
-local strings = methods.__index
-
--- Returns whether the string methods that the prompt needs are functions; with `own`, Lua's own.
-local function has_strings(own)
-  if debug.getmetatable "" ~= methods or rawget(methods, "__index") ~= strings then return false end
-  for name, f in next, string do
-    local now = rawget(strings, name)
-    if type(now) ~= "function" or own and now ~= f then return false end
-  end
-  return true
-end
-
--- Restores Lua's string methods, the only state that the prompt shares with user code, and prints
--- a note.
-local function restore_strings(self)
-  for name, f in next, string do rawset(strings, name, f) end
-  rawset(methods, "__index", strings)
-  debug.setmetatable("", methods)
-  self:print_error "the functions of string were changed; the prompt needs them and restored them"
-end
-
 local most_failures = 3 -- consecutive failures after which the session ends
 
 -- Reads inputs until the session ends; returns whether it ended normally. No error ends it, also
@@ -75,7 +54,8 @@ local function turns(self)
   repeat
     local ok, ended = pcall(self.turn, self)
     failures = ok and 0 or failures + 1
-    if not has_strings(not ok) then restore_strings(self) end
+    local restored = string_methods.restore(not ok)
+    if restored then self:print_error(restored) end
     if not ok then self:print_error("the prompt failed: " .. traceback.message(ended)) end
   until ok and ended or failures == most_failures
   return failures == 0

@@ -15,6 +15,7 @@ local globals = require "lutra.repl.globals"
 local host = require "lutra.repl.host"
 local json = require "lutra.internal.json"
 local session = require "lutra.repl.session"
+local string_methods = require "lutra.repl.string_methods"
 local traceback = require "lutra.repl.traceback"
 
 local kernel = {}
@@ -77,7 +78,7 @@ function kernel:next_control(seconds)
 end
 
 -- Returns the kind of the reply: execute_request -> execute_reply.
-local function reply_kind(kind) return (kind:gsub("_request$", "_reply")) end
+local function reply_kind(kind) return (string.gsub(kind, "_request$", "_reply")) end
 
 -- Reports an error of the kernel itself on the standard error of the notebook.
 local function report(self, text)
@@ -96,12 +97,14 @@ local function answer(self, request)
   local usable = name and (request.channel == "control" or not control_only[request.kind])
   if not usable then return end -- the protocol: ignore what is not known
   local ok, content, metadata = pcall(call_handler, self, request, name)
+  local restored = string_methods.restore(not ok)
+  if restored then report(self, restored) end
   if not ok then
     local why = traceback.message(content)
-    report(self, ("%s failed: %s"):format(request.kind, why))
+    report(self, request.kind .. " failed: " .. why)
     content = {status = "error", ename = "Error", evalue = why, traceback = json.array{why}}
   end
-  if content and request.kind:find "_request$" then
+  if content and string.find(request.kind, "_request$") then
     self:reply(request, reply_kind(request.kind), content, metadata)
   end
 end
