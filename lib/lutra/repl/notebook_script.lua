@@ -2,8 +2,8 @@
 --
 -- The script is in the percent format, which VS Code, Spyder and Jupytext read: a line `-- %%` is
 -- before each cell, `-- %% [markdown]` before Markdown, which is a comment. What is no Lua in a
--- file is converted (lutra.repl.script) and noted in the line of the cell, so that it can be converted
--- back:
+-- file is converted (lutra.repl.script) and noted in the line of the cell, so that it can be
+-- converted back:
 --
 --     shown=true      the cell ends in print(VALUE), in the notebook in VALUE
 --     quiet=true      the cell ends in local _ = VALUE, in the notebook in VALUE;

@@ -3,7 +3,6 @@
 -- Invariant: a cell that fails sends exactly one message `error`; what else goes wrong in it is
 -- written to stderr.
 
-local format_value = require "lutra.repl.format_value"
 local history = require "lutra.repl.kernel.history"
 local host = require "lutra.repl.host"
 local json = require "lutra.internal.json"
@@ -41,14 +40,9 @@ local function show_error(kernel, text)
   kernel:publish("error", kernel.failure)
 end
 
--- Returns the MIME bundle of results: of a single value all of its representations.
-local function bundle_of(results)
-  if results.n == 1 then return require("lutra.repl.rich").bundle(results[1]) end
-  return {["text/plain"] = format_value.values(table.unpack(results, 1, results.n))}
-end
-
 local function show_results(kernel, results, note)
-  kernel:publish("execute_result", {execution_count = kernel.count, data = bundle_of(results),
+  local data = require("lutra.repl.rich").results(table.unpack(results, 1, results.n))
+  kernel:publish("execute_result", {execution_count = kernel.count, data = data,
     metadata = {}})
   if note then io.stdout:write(note, "\n") end
 end
