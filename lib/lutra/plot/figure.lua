@@ -424,6 +424,8 @@ end
 function Figure:__tostring() return require("lutra.plot.terminal").text(view_of(self)) end
 
 -- In a notebook a figure is shown as SVG.
-function Figure:__mimebundle() return {["image/svg+xml"] = self:svg()} end
+function Figure:__mimebundle()
+  return {["image/svg+xml"] = require("lutra.internal.plot.svg").scoped(self:svg())}
+end
 
 return Figure

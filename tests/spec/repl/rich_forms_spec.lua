@@ -125,6 +125,23 @@ describe("a figure", function()
     has(bundle["image/svg+xml"], "<svg", "&lt;t&gt;")
     has(bundle["text/plain"], "<t>")
   end)
+
+  it("has styles and ids that apply to no other picture of a page", function()
+    local scoped = require("lutra.internal.plot.svg").scoped
+    local picture = '<svg xmlns="x">\n<style>\nsvg { a: b; }\n.edge { c: url(#arrow); }\ntext '
+      .. '{ d: e; }\n</style>\n<defs><marker id="arrow" x="1"/></defs><text>id="arrow"</text></svg>'
+    local whole = scoped(picture)
+    assert.equal(whole, scoped(picture))
+    local id = whole:match '^<svg id="(lutra%-%x+)" xmlns="x">'
+    assert.equal(('<svg id="ID" xmlns="x">\n<style>\n#ID { a: b; }\n'
+      .. '#ID .edge { c: url(#ID-arrow); }\n#ID text { d: e; }\n</style>\n<defs><marker id="ID-arrow" x="1"/></defs>'
+      .. '<text>id="arrow"</text></svg>'):gsub("ID", id), whole)
+    for _, made in ipairs {rich.bundle(lt.plot.line{1, 2})["image/svg+xml"],
+      notebook.cells{":devices"}[1][2]["image/svg+xml"]} do
+      assert.matches("^<svg id=\"lutra", made)
+      assert.is_nil(made:find "\ntext {")
+    end
+  end)
 end)
 
 describe("an image", function()

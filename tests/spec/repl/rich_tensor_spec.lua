@@ -3,6 +3,7 @@
 local lt = require "lutra"
 local notebook = require "notebook_support"
 local pictures = require "pictures_support"
+local program = require "program_support"
 local rich = require "lutra.repl.rich"
 
 local function html(x, options) return rich.bundle(x, options)["text/html"] end
@@ -77,6 +78,31 @@ describe("a tensor's table", function()
     local bundle = rich.bundle(x)
     assert.is_nil(bundle["text/html"])
     assert.equal("tensor (freed)", bundle["text/plain"])
+  end)
+end)
+
+describe("a tensor on a device", function()
+  it("is copied only as far as it is shown, and without a gradient's record", function()
+    local code = [[
+      local lt, rich = require "lutra", require "lutra.repl.rich"
+      local x = lt.zeros{2000, 2000, device = "cuda:1", requires_grad = true} * 2
+      local html
+      local trace = lt.placement.trace(function()
+        html = require("lutra.repl.rich.tensor").html(x, {})
+      end)
+      local bytes = 0
+      for _, event in ipairs(trace.events) do
+        if event.kind == "copy" and event.to == "cpu" then bytes = bytes + event.bytes end
+      end
+      print(bytes)
+      print(html:find("min", 1, true),
+        html:find("cuda:1, grad_fn=&lt;MulBackward&gt;", 1, true) ~= nil)
+      print(rich.bundle(x, {statistics = true})["text/html"]:find("min 0, max 0", 1, true) ~= nil)]]
+    local result = program.shell(("%s --emulate cuda:2 -e %s"):format(
+      program.quote(program.program), program.quote(code)))
+    assert.equal("", result.err)
+    -- 6 x 6 elements of 4 bytes
+    assert.equal("144\nnil\ttrue\ntrue\n", result.out)
   end)
 end)
 

@@ -96,4 +96,20 @@ function svg.picture(width, height, title, parts)
     .. table.concat(parts) .. "</svg>\n"
 end
 
+--- Returns a picture whose styles and ids apply to itself only, so that several pictures can be
+-- part of one HTML page. Its id follows from its text.
+function svg.scoped(picture)
+  local id = ("lutra-%08x"):format(require("lutra.core")._crc32(picture))
+  local function scope(css)
+    css = css:gsub("([^{}]-)%s*(%b{})", function(selector, body)
+      selector = selector:match "^%s*(.-)$"
+      return ("\n#%s%s %s"):format(id, selector == "svg" and "" or " " .. selector, body)
+    end)
+    return "<style>" .. css:gsub("url%(#", "%0" .. id .. "-") .. "</style>"
+  end
+  return (picture:gsub("<style>(.-)</style>", scope)
+    :gsub('(<%w+ id=")(%w+")', "%1" .. id .. "-%2")
+    :gsub("^<svg", ('<svg id="%s"'):format(id), 1))
+end
+
 return svg

@@ -38,14 +38,15 @@ local function type_of(column, missing)
   return (missing or 0) > 0 and ("%s, %s missing"):format(name, texts.count(missing)) or name
 end
 
-local function header(csv, columns)
+local function header(csv, columns, align)
   local names, types = {""}, {""}
   for i, k in ipairs(columns) do
     local name = csv.names[k]
     names[i + 1] = k and texts.cut(format_value.escape(name), WIDTH) or "…"
     types[i + 1] = k and type_of(csv.columns[name], csv.missing[name]) or ""
   end
-  return html.header_row(names) .. html.header_row(types)
+  local function align_behind(i) return i > 1 and align(i - 1) or "right" end
+  return html.header_row(names, align_behind) .. html.header_row(types, align_behind)
 end
 
 --- Returns the HTML of what data.read_csv returns.
@@ -70,7 +71,7 @@ function frame.html(csv)
   local size = ("of %s, %s"):format(texts.plural(csv.rows, "row"),
     texts.plural(#csv.names, "column"))
   return html.block(html.heading(inspect.type_name(csv), size)
-    .. html.table(header(csv, columns), rows))
+    .. html.table(header(csv, columns, align), rows))
 end
 
 return frame

@@ -34,13 +34,15 @@ function html.heading(word, text)
     text ~= "" and " " .. html.escape(text) or "")
 end
 
---- Returns a row of header cells.
+local function header_cell(text, align)
+  return ('<th style="%s;font-weight:normal;opacity:.7">%s</th>'):format(cell_style(align),
+    html.escape(text))
+end
+
+--- Returns a row of header cells. align(i) returns the alignment of cell i; nil: all are right.
 function html.header_row(texts, align)
   local cells = {}
-  for i, text in ipairs(texts) do
-    cells[i] = ('<th style="%s;font-weight:normal;opacity:.7">%s</th>'):format(
-      cell_style(align or "right"), html.escape(text))
-  end
+  for i, text in ipairs(texts) do cells[i] = header_cell(text, align and align(i) or "right") end
   return "<tr>" .. table.concat(cells) .. "</tr>"
 end
 
@@ -48,10 +50,7 @@ end
 -- of cell i, background(i) its colour or nil; both may be nil.
 function html.row(header, texts, align, background)
   local cells = {}
-  if header then
-    cells[1] = ('<th style="%s;font-weight:normal;opacity:.7">%s</th>'):format(cell_style "right",
-      html.escape(header))
-  end
+  if header then cells[1] = header_cell(header, "right") end
   for i, text in ipairs(texts) do
     cells[#cells + 1] = ('<td style="%s">%s</td>'):format(
       cell_style(align and align(i) or "right", background and background(i)), html.escape(text))

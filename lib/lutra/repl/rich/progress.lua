@@ -10,7 +10,7 @@ local function forms(before, bar, after, share)
     or (' <progress value="%.4f" max="1" style="vertical-align:middle"></progress> '):format(share)
   return {
     ["text/plain"] = before .. bar .. after,
-    ["text/html"] = ('<div style="font-family:monospace;white-space:pre">%s%s%s</div>'):format(
+    ["text/html"] = ('<div style="font:12px monospace;white-space:pre">%s%s%s</div>'):format(
       escape((before:gsub("|$", ""))), middle, escape((after:gsub("^| ?", "")))),
   }
 end

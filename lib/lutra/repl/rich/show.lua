@@ -11,5 +11,10 @@ return function(text, forms)
   end
   io.stdout:flush()
   local rich = require "lutra.repl.rich"
-  front.notebook:display(rich.encode(rich.attempt(forms), text), {})
+  local shown = rich.attempt(forms)
+  local picture = shown["image/svg+xml"]
+  if picture then
+    shown["image/svg+xml"] = require("lutra.internal.plot.svg").scoped(picture)
+  end
+  front.notebook:display(rich.encode(shown, text))
 end

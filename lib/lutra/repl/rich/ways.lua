@@ -11,11 +11,13 @@ local ways = {}
 -- The limits of the text of a graph, as those of :grad.
 local LINES, NODES = 60, 1000
 
+local function picture(svg)
+  return {["image/svg+xml"] = require("lutra.internal.plot.svg").scoped(svg)}
+end
+
 local function as_plot(value, options)
   local plot, values = require "lutra.repl.rich.plot", {n = 1, value}
-  return plot.text(values, options), function()
-    return {["image/svg+xml"] = plot.svg(values, options)}
-  end
+  return plot.text(values, options), function() return picture(plot.svg(values, options)) end
 end
 
 --- A tensor or a list of numbers as a curve.
@@ -43,7 +45,7 @@ function ways.graph(x)
   local graph = require "lutra.repl.rich.graph"
   local read = require("lutra.internal.plot.graph").read(x, NODES, nameless)
   return graph.text(read, LINES), function()
-    return {["image/svg+xml"] = graph.svg(x, "autograd graph", nameless)}
+    return picture(graph.svg(x, "autograd graph", nameless))
   end
 end
 
