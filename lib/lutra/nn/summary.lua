@@ -6,10 +6,15 @@
 local lt = require "lutra"
 local args = require "lutra.internal.args"
 local copies = require "lutra.nn.module.copies"
-local render = require "lutra.nn.summary_table"
+local summary_table = require "lutra.nn.summary_table"
 
-local Summary = {__name = "Summary", __tostring = render}
+local Summary = {__name = "Summary", __tostring = summary_table.text}
 Summary.__index = Summary
+
+-- In a notebook a summary is shown as a table.
+function Summary:__mimebundle()
+  return {["text/html"] = require("lutra.repl.rich.layers").html(self)}
+end
 
 local bytes_of = {float64 = 8, float32 = 4, float16 = 2, bfloat16 = 2, int64 = 8, int32 = 4,
   int16 = 2, int8 = 1, uint8 = 1, bool = 1, complex64 = 8, complex128 = 16}

@@ -1,5 +1,7 @@
 --- The printed table of nn.summary.
 
+local summary_table = {}
+
 local columns = {"Layer (name)", "Input", "Output", "Param #", "Mult-Adds"}
 
 -- Returns an integer with commas: "1,234,567".
@@ -48,14 +50,41 @@ end
 
 local function megabytes(n) return ("%.2f"):format(n / 1e6) end
 
---- Returns the text of a summary: a line for each module down to its depth, then the sums.
-return function(summary)
-  local lines, widths = {columns}, {}
+--- Returns the cells of the table, a list of strings for each module down to the depth of the
+-- summary; the first row has the titles.
+function summary_table.rows(summary)
+  local rows = {columns}
   for i, row in ipairs(summary.layers) do
     if row.depth <= summary.depth then
-      lines[#lines + 1] = cells(summary.layers, i, summary.depth)
+      rows[#rows + 1] = cells(summary.layers, i, summary.depth)
     end
   end
+  return rows
+end
+
+--- Returns the sums as two lists of lines: of numbers, and of sizes.
+function summary_table.sums(summary)
+  local activations = 2 * summary.output_bytes
+  return {
+    "Total params: " .. grouped(summary.total_params),
+    "Trainable params: " .. grouped(summary.trainable_params),
+    "Non-trainable params: " .. grouped(summary.total_params - summary.trainable_params),
+    "Total mult-adds: " .. grouped(summary.total_mult_adds),
+  }, {
+    "Input size (MB): " .. megabytes(summary.input_bytes),
+    "Forward/backward pass size (MB): " .. megabytes(activations),
+    "Params size (MB): " .. megabytes(summary.param_bytes),
+    "Estimated total size (MB): "
+      .. megabytes(summary.input_bytes + activations + summary.param_bytes),
+  }
+end
+
+--- The first of the columns that are aligned to the right.
+summary_table.FIRST_NUMBER = 4
+
+--- Returns the text of a summary: a line for each module down to its depth, then the sums.
+function summary_table.text(summary)
+  local lines, widths = summary_table.rows(summary), {}
   for _, line in ipairs(lines) do
     for i, cell in ipairs(line) do widths[i] = math.max(widths[i] or 0, utf8.len(cell)) end
   end
@@ -66,27 +95,17 @@ return function(summary)
     local parts = {}
     for i, cell in ipairs(line) do
       local blanks = (" "):rep(widths[i] - utf8.len(cell))
-      parts[i] = i > 3 and blanks .. cell or cell .. blanks -- numbers end at the right
+      parts[i] = i >= summary_table.FIRST_NUMBER and blanks .. cell or cell .. blanks
     end
     if n <= 2 then out[#out + 1] = double end
     out[#out + 1] = table.concat(parts, "  "):gsub(" +$", "")
   end
-  local activations = 2 * summary.output_bytes
-  for _, text in ipairs {
-    double,
-    "Total params: " .. grouped(summary.total_params),
-    "Trainable params: " .. grouped(summary.trainable_params),
-    "Non-trainable params: " .. grouped(summary.total_params - summary.trainable_params),
-    "Total mult-adds: " .. grouped(summary.total_mult_adds),
-    double,
-    "Input size (MB): " .. megabytes(summary.input_bytes),
-    "Forward/backward pass size (MB): " .. megabytes(activations),
-    "Params size (MB): " .. megabytes(summary.param_bytes),
-    "Estimated total size (MB): "
-      .. megabytes(summary.input_bytes + activations + summary.param_bytes),
-    double,
-  } do
-    out[#out + 1] = text
+  for _, list in ipairs {summary_table.sums(summary)} do
+    out[#out + 1] = double
+    table.move(list, 1, #list, #out + 1, out)
   end
+  out[#out + 1] = double
   return table.concat(out, "\n")
 end
+
+return summary_table

@@ -122,6 +122,12 @@ describe("lt.display", function()
       {as = "tree"})
     says("display: expected a tensor with an autograd graph for argument 'value'", lt.display, x,
       {as = "graph"})
+    local freed = lt.zeros(2)
+    freed:free()
+    says("display: cannot draw a tensor that was freed", lt.display, freed, {as = "image"})
+    says("display: expected a real tensor for argument 'value', got \"complex64\"", lt.display,
+      lt.tensor{lt.complex(1., 2.)}, {as = "plot"})
+    says("display: plot: cannot plot an empty tensor", lt.display, lt.zeros(0, 3), {as = "plot"})
     local log = during(function()
       says("update: expected a value for argument 'value', got none", lt.display(1).update, {})
     end)

@@ -119,6 +119,20 @@ describe("CSV data", function()
   end)
 end)
 
+describe("a summary of layers", function()
+  it("is a table with sums", function()
+    local net = nn.Sequential(nn.Linear(3, 4), nn.ReLU())
+    local html = rich.bundle(nn.summary(net, {2, 3}))["text/html"]
+    assert.is_true(pictures.is_closed(html))
+    local rows = notebook.rows_of(html)
+    assert.same({"Layer (name)", "Input", "Output", "Param #", "Mult-Adds"}, rows[1])
+    -- 3 x 4 + 4 parameters, 2 x 3 x 4 multiplications
+    assert.same({"├─ Linear (1)", "{2, 3}", "{2, 4}", "16", "24"}, rows[3])
+    assert.equal(4, #rows)
+    has(notebook.text_of(html), "Total params: 16, Trainable params: 16")
+  end)
+end)
+
 describe("a figure", function()
   it("is an SVG picture", function()
     local bundle = rich.bundle(lt.plot.line({1, 2, 4}, {title = "<t>"}))
@@ -132,10 +146,11 @@ describe("a figure", function()
       .. '{ d: e; }\n</style>\n<defs><marker id="arrow" x="1"/></defs><text>id="arrow"</text></svg>'
     local whole = scoped(picture)
     assert.equal(whole, scoped(picture))
-    local id = whole:match '^<svg id="(lutra%-%x+)" xmlns="x">'
-    assert.equal(('<svg id="ID" xmlns="x">\n<style>\n#ID { a: b; }\n'
-      .. '#ID .edge { c: url(#ID-arrow); }\n#ID text { d: e; }\n</style>\n<defs><marker id="ID-arrow" x="1"/></defs>'
-      .. '<text>id="arrow"</text></svg>'):gsub("ID", id), whole)
+    local id = whole:match '^<svg id="(lutra%-%x+)" '
+    assert.equal(('<svg id="ID" style="max-width:100%;height:auto" xmlns="x">\n<style>\n'
+      .. '#ID { a: b; }\n'
+      .. '#ID .edge { c: url(#ID-arrow); }\n#ID text { d: e; }\n</style>\n<defs>'
+      .. '<marker id="ID-arrow" x="1"/></defs><text>id="arrow"</text></svg>'):gsub("ID", id), whole)
     for _, made in ipairs {rich.bundle(lt.plot.line{1, 2})["image/svg+xml"],
       notebook.cells{":devices"}[1][2]["image/svg+xml"]} do
       assert.matches("^<svg id=\"lutra", made)
@@ -181,7 +196,9 @@ describe("commands in a notebook", function()
     assert.same({}, results)
     assert.equal(1, #log)
     assert.equal("display", log[1][1])
-    return log[1][2]
+    local forms = log[1][2]
+    forms["text/plain"] = forms["text/plain"]:gsub("\27%[[%d;]*m", "") -- colours
+    return forms
   end
 
   it("show pictures with the text of the terminal", function()

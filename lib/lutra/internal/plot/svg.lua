@@ -107,9 +107,9 @@ function svg.scoped(picture)
     end)
     return "<style>" .. css:gsub("url%(#", "%0" .. id .. "-") .. "</style>"
   end
-  return (picture:gsub("<style>(.-)</style>", scope)
-    :gsub('(<%w+ id=")(%w+")', "%1" .. id .. "-%2")
-    :gsub("^<svg", ('<svg id="%s"'):format(id), 1))
+  picture = picture:gsub("<style>(.-)</style>", scope)
+    :gsub('(<%w+ id=")(%w+")', "%1" .. id .. "-%2"):gsub("^<svg", "")
+  return ('<svg id="%s" style="max-width:100%%;height:auto"'):format(id) .. picture
 end
 
 return svg

@@ -128,7 +128,8 @@ local function draw_chart(values, options)
     width = width, height = height, utf8 = is_utf8, paint = style.paint, whole = values.n == 1,
   })
   if not lines then
-    fail(tensors[1]:numel() == 0 and "cannot plot an empty tensor"
+    local is_empty = not tensors[1] or tensors[1]:numel() == 0
+    fail(is_empty and "cannot plot an empty tensor"
       or "cannot plot the tensor: it has no finite value")
   end
   if rows then lines[#lines + 1] = legend(rows, #series) end

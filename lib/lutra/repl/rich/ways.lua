@@ -11,11 +11,20 @@ local ways = {}
 -- The limits of the text of a graph, as those of :grad.
 local LINES, NODES = 60, 1000
 
+-- Raises an error for tensors that cannot be drawn: freed and complex ones.
+local function check_drawn(value)
+  args.check(not core._is_freed(value), "display: cannot draw a tensor that was freed")
+  args.check(not core.is_tensor(value) or not value:is_complex(),
+    "display: expected a real tensor for argument 'value', got \"%s\"\nhint: x:abs() or x.real",
+    core.is_tensor(value) and value.dtype or "")
+end
+
 local function picture(svg)
   return {["image/svg+xml"] = require("lutra.internal.plot.svg").scoped(svg)}
 end
 
 local function as_plot(value, options)
+  check_drawn(value)
   local plot, values = require "lutra.repl.rich.plot", {n = 1, value}
   return plot.text(values, options), function() return picture(plot.svg(values, options)) end
 end
@@ -31,6 +40,7 @@ function ways.hist(value) return as_plot(value, {hist = true}) end
 
 --- A tensor as an image.
 function ways.image(value)
+  check_drawn(value)
   local image = require "lutra.repl.rich.image"
   return image.text(value), function() return {["image/png"] = image.png(value)} end
 end
