@@ -6,6 +6,7 @@
 -- Pages have the same places as in docs/, so that a link between two of them is right in both.
 
 local markdown = dofile "tools/docs/markdown.lua"
+local notebook_page = dofile "tools/docs/notebook_page.lua"
 local reference = dofile "tools/docs/reference.lua"
 
 local out = assert(arg[1], "usage: lutra tools/docs/site.lua FOLDER")
@@ -14,14 +15,16 @@ local out = assert(arg[1], "usage: lutra tools/docs/site.lua FOLDER")
 local guides = {
   "guide/quickstart.md", "guide/tensors.md", "guide/indexing.md", "guide/autograd.md",
   "guide/training.md", "guide/display.md", "guide/saving.md", "guide/devices.md",
-  "guide/kernels.md",
-  "prompt.md", "pytorch.md", "guide/torch7.md", "guide/performance.md", "guide/mixed_precision.md",
-  "guide/extending.md", "architecture.md",
+  "guide/kernels.md", "prompt.md", "notebooks.md", "pytorch.md", "guide/torch7.md",
+  "guide/performance.md", "guide/mixed_precision.md", "guide/extending.md", "architecture.md",
 }
 local documents = {
   "placement.md", "lessons.md", "install.md", "command-line.md", "devices.md", "mps.md",
   "metal-apis.md", "gpu-testing.md",
 }
+
+-- The notebooks of examples/notebooks/ in the order in which they are read.
+local notebooks = {"tour", "autograd", "mnist", "placement", "attention"}
 
 local function read(path)
   local file <close> = assert(io.open(path))
@@ -31,7 +34,7 @@ end
 local function write(path, text)
   local folder = path:match "^(.*)/"
   assert(os.execute(("mkdir -p '%s'"):format(folder)))
-  local file <close> = assert(io.open(path, "w"))
+  local file <close> = assert(io.open(path, "wb"))
   assert(file:write(text))
 end
 
@@ -47,14 +50,18 @@ end
 
 -- Links to examples lead to their pages. A link to another file that is not on the site (README.md)
 -- becomes its text.
-local function site_links(text, prefix)
-  local up = prefix:gsub("[^/]+", "..")
+local function site_links(text, prefix, up)
+  up = up or prefix:gsub("[^/]+", "..")
   return (text:gsub("%[([^%]]-)%]%(([^)%s]+)%)", function(label, target)
     if target:find "^https?:" or target:find "^#" then return nil end
     local path = prefix .. target
     while path:find "[^/.]+/%.%./" do path = path:gsub("[^/.]+/%.%./", "", 1) end
     local example = path:match "^%.%./(examples/.*%.lua)$"
     if example then return ("[%s](%s%s)"):format(label, up, example_page(example)) end
+    local notebook = path:match "^%.%./(examples/notebooks/.*)%.ipynb$"
+    if notebook then return ("[%s](%s%s.md)"):format(label, up, notebook) end
+    local document = path:match "^%.%./docs/(.*%.md)$"
+    if document then return ("[%s](%s%s)"):format(label, up, document) end
     if path:find "^%.%./" then return label end
   end))
 end
@@ -65,10 +72,25 @@ local function page(nav, path, indent)
   nav[#nav + 1] = ("%s- %q: %q"):format(indent, title_of(text), path)
 end
 
+-- Writes the page of a notebook.
+local function notebook(nav, name)
+  local path, pictures = "examples/notebooks/" .. name, 0
+  local text = notebook_page(read(path .. ".ipynb"), function(source)
+    return site_links(source, "../examples/notebooks/", "../../")
+  end, function(ending, bytes)
+    pictures = pictures + 1
+    local file = ("%s-%d.%s"):format(name, pictures, ending)
+    write(("%s/docs/examples/notebooks/%s"):format(out, file), bytes)
+    return file
+  end)
+  write(("%s/docs/%s.md"):format(out, path), text)
+  nav[#nav + 1] = ("      - %q: %q"):format(title_of(text), path .. ".md")
+end
+
 -- The front page: docs/guide/index.md, whose links are from its own folder.
 local function front_page()
   local text = read "docs/guide/index.md"
-  text = text:gsub("%]%(([%w%-]+%.md)", "](guide/%1"):gsub("%]%(%.%./", "](")
+  text = text:gsub("%]%(([%w_%-]+%.md)", "](guide/%1"):gsub("%]%(%.%./", "](")
   write(out .. "/docs/index.md", text)
 end
 
@@ -104,6 +126,8 @@ assert(os.execute(("mkdir -p '%s/docs' && cp -r docs/images '%s/docs'"):format(o
 local guide_nav, reference_nav = {}, {'    - "All names": "reference/index.md"'}
 front_page()
 for _, path in ipairs(guides) do page(guide_nav, path, "    ") end
+guide_nav[#guide_nav + 1] = '    - "Example notebooks":'
+for _, name in ipairs(notebooks) do notebook(guide_nav, name) end
 guide_nav[#guide_nav + 1] = '    - "In depth":'
 for _, path in ipairs(documents) do page(guide_nav, path, "      ") end
 
