@@ -12,12 +12,12 @@ local function escaped(text)
   return (text:gsub("&", "&amp;"):gsub("<", "&lt;"):gsub(">", "&gt;"))
 end
 
--- Returns a text of an output: a string, or a list of lines.
+-- Returns the string of an output, which is stored as a string or as a list of lines.
 local function joined(value)
   return type(value) == "table" and table.concat(value) or value
 end
 
--- Returns a text without colours, as a block of HTML.
+-- Returns a string without colours, as a block of HTML.
 local function preformatted(text)
   text = text:gsub("\27%[[%d;]*%a", ""):gsub("%s+$", "")
   return text ~= "" and ('<pre class="output">%s</pre>'):format(escaped(text)) or nil
@@ -29,7 +29,7 @@ end
 
 local DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
--- Returns the bytes of a text in base64.
+-- Returns the bytes of a string in base64.
 local function decoded(text)
   local bits, count, bytes = 0, 0, {}
   for c in text:gmatch "[%w+/]" do
