@@ -1,8 +1,8 @@
 // Captures stdout and stderr. Output is collected for INTERVAL milliseconds, so that many small
 // writes become few messages.
 //
-// Invariant: `waiting` of a stream is what was read and not sent; `since` is when its first byte was
-// read.
+// Invariant: `waiting` of a stream is what was read and not sent; `since` is when its first byte
+// was read.
 #define _GNU_SOURCE // pipe2
 #include "captured.h"
 

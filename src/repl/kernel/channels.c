@@ -1,7 +1,7 @@
 // The channels and their thread.
 //
 // Invariants: `shared` is accessed with its mutex only, captured output and what it belongs to with
-// `output_mutex`, sockets by the thread. What has been written to the pipes before a message is sent
+// `output_mutex`, sockets by the thread. What was written to the pipes before a message is sent
 // precedes it in `outgoing`: who sends a message collects that output first, with the mutex held
 // until the message is in the queue.
 #define _GNU_SOURCE // pthread_setname_np

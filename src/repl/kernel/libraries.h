@@ -1,5 +1,5 @@
 // The libraries of the kernel, loaded by dlopen when a kernel starts: ZeroMQ carries its messages,
-// and OpenSSL (on macOS the system) computes their signatures. The program needs neither to be built.
+// and OpenSSL (on macOS the system) computes their signatures. The build needs neither.
 //
 // The members of lt_zmq are named after the library's functions, so its manual applies.
 #ifndef LT_REPL_KERNEL_LIBRARIES_H

@@ -15,8 +15,8 @@ struct lt_text {
 void lt_text_add(struct lt_text *, const char *data, size_t size);
 void lt_text_add_string(struct lt_text *, const char *);
 
-// Appends `data` as a JSON string in quotes; each byte that is not part of a UTF-8 character becomes
-// U+FFFD.
+// Appends `data` as a JSON string in quotes; each byte that is not part of a UTF-8 character
+// becomes U+FFFD.
 void lt_text_add_json(struct lt_text *, const char *data, size_t size);
 
 void lt_text_free(struct lt_text *);
