@@ -3,7 +3,7 @@
 //
 // Invariant: `waiting` of a stream is what was read and not sent; `since` is when its first byte
 // was read.
-#define _GNU_SOURCE // pipe2
+#define _XOPEN_SOURCE 700
 #include "captured.h"
 
 #include <errno.h>

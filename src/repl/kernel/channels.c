@@ -4,7 +4,7 @@
 // `output_mutex`, sockets by the thread. What was written to the pipes before a message is sent
 // precedes it in `outgoing`: who sends a message collects that output first, with the mutex held
 // until the message is in the queue.
-#define _GNU_SOURCE // pthread_setname_np
+#define _XOPEN_SOURCE 700
 #include "channels.h"
 
 #include "libraries.h"
@@ -281,16 +281,17 @@ static void deliver_input(const struct lt_packet *p) {
   pthread_mutex_unlock(&shared.mutex);
 }
 
+// Reports a message that is ignored, as output of the cell.
 static void complain(const char *what) {
-  static const char start[] = "lutra: the kernel ignored ";
   struct lt_text t = {0};
-  lt_text_add_string(&t, "{\"name\":\"stderr\",\"text\":\"");
-  lt_text_add_string(&t, start);
+  lt_text_add_string(&t, "{\"name\":\"stderr\",\"text\":\"lutra: the kernel ignored ");
   lt_text_add_string(&t, what);
   lt_text_add_string(&t, "\\n\"}");
+  pthread_mutex_lock(&output_mutex);
   if (!t.failed)
-    transmit(build(LT_IOPUB, executing, "stream", (struct lt_part){t.data, t.size},
-                   (struct lt_part){0}));
+    enqueue(build(LT_IOPUB, executing, "stream", (struct lt_part){t.data, t.size},
+                  (struct lt_part){0}));
+  pthread_mutex_unlock(&output_mutex);
   lt_text_free(&t);
 }
 

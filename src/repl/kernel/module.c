@@ -206,7 +206,7 @@ static ssize_t read_entered(void *unused, char *out, size_t room) {
   return (ssize_t)n;
 }
 
-#ifdef __GLIBC__
+#ifndef __APPLE__
 static FILE *open_entered(void) {
   return fopencookie(NULL, "r", (cookie_io_functions_t){.read = read_entered});
 }

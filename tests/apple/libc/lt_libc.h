@@ -95,6 +95,8 @@ off_t ftello(FILE *);
 char *fgets(char *, int, FILE *);
 size_t fread(void *, size_t, size_t, FILE *), fwrite(const void *, size_t, size_t, FILE *);
 FILE *fmemopen(void *, size_t, const char *);
+FILE *funopen(const void *, int (*)(void *, char *, int), int (*)(void *, const char *, int),
+              fpos_t (*)(void *, fpos_t, int), int (*)(void *));
 FILE *fopen(const char *, const char *), *fdopen(int, const char *), *tmpfile(void);
 ssize_t getline(char **, size_t *, FILE *);
 void clearerr(FILE *), perror(const char *), rewind(FILE *);
@@ -351,7 +353,8 @@ enum {
   F_SETFD,
   F_GETFL,
   F_SETFL,
-  FD_CLOEXEC = 1
+  FD_CLOEXEC = 1,
+  F_DUPFD_CLOEXEC = 67
 };
 enum { F_SETLK = 8, F_SETLKW, F_GETLK = 7, F_RDLCK = 1, F_UNLCK, F_WRLCK };
 struct flock {
