@@ -254,6 +254,12 @@ def test_a_lesson_adds_a_cell_with_its_code():
         kernel.close()
 
 
+def test_several_results_have_all_forms(kernel):
+    data = kernel.run("lt.ones(2), lt.zeros(3)").data
+    same(data["text/html"].count("<table"), 2)
+    check("tensor{1., 1.}" in plain(data["text/plain"]), data["text/plain"])
+
+
 def test_code_for_a_command(kernel):
     result = kernel.run(":time\nlocal s = 0\nfor i = 1, 10 do s = s + i end\nreturn s")
     same((result.reply["status"], result.text), ("ok", "55"))
