@@ -140,6 +140,8 @@ def test_history():
                      stop=first + 3), tail[1:3])
         same(history(kernel, hist_access_type="tail", n=1, output=True),
              [[session, first + 3, ["ä = 1", None]]])
+        kernel.run("6 * 7")
+        same(history(kernel, hist_access_type="tail", n=1, output=True)[0][2], ["6 * 7", "42"])
         same([e[2] for e in history(kernel, hist_access_type="search", pattern="?*= 1")],
              ["ä = 1", "ä = 1"])
         same([e[1] for e in history(kernel, hist_access_type="search", pattern="ä*", unique=True)],

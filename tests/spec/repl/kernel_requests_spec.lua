@@ -45,8 +45,9 @@ describe("history_request", function()
       local history = require "lutra.repl.kernel.history"
       local kernel = {session = {cells = {}}}
       for number, cell in ipairs(json.decode %q) do
-        history.record(kernel, number, cell, number == 1 and "one" or nil)
+        history.record(kernel, number, cell)
       end
+      history.record_output(kernel, 1, "one")
       local reply = history.history_request(kernel, json.decode %q)
       io.write(json.encode(reply))
     ]]):format(json.encode(json.array(cells)), json.encode(content))).history

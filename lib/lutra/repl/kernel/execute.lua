@@ -42,8 +42,8 @@ end
 
 local function show_results(kernel, results, note)
   local data = require("lutra.repl.rich").results(table.unpack(results, 1, results.n))
-  kernel:publish("execute_result", {execution_count = kernel.count, data = data,
-    metadata = {}})
+  kernel:publish("execute_result", {execution_count = kernel.count, data = data, metadata = {}})
+  history.record_output(kernel, kernel.count, data["text/plain"])
   if note then io.stdout:write(note, "\n") end
 end
 

@@ -9,12 +9,17 @@ local prompt = require "lutra.repl.history"
 
 local history = {}
 
---- Records a cell that was run with store_history, and adds it to the file. `output` is the text of
--- its result, or nil.
-function history.record(kernel, number, source, output)
+--- Records a cell that is run with store_history, and adds it to the file.
+function history.record(kernel, number, source)
   kernel.inputs = kernel.inputs or {}
-  kernel.inputs[number] = {text = source, output = output}
+  kernel.inputs[number] = {text = source}
   prompt.add(source)
+end
+
+--- Records the text of the result of a cell, if the cell is recorded.
+function history.record_output(kernel, number, output)
+  local entry = kernel.inputs and kernel.inputs[number]
+  if entry then entry.output = output end
 end
 
 -- Returns the entries of this session in order: a list of {session, line, source, output}.
