@@ -19,12 +19,10 @@ local function exists(path) return os.rename(path, path) ~= nil end
 -- Runs the words after --kernel with `home` as the home folder and these variables.
 local function kernel(words, variables, program)
   local list = {}
-  for word in words:gmatch "[^|]+" do list[#list + 1] = ("%q"):format(word) end
-  local code = ("os.exit(require 'lutra.repl.kernel.install'.run{%s})"):format(
-    table.concat(list, ", "))
+  for word in words:gmatch "[^|]+" do list[#list + 1] = quote(word) end
   return support.shell(("env -u XDG_DATA_HOME -u JUPYTER_DATA_DIR -u JUPYTER_PATH -u VIRTUAL_ENV "
-    .. "-u CONDA_PREFIX HOME=%s %s %s -e %s"):format(quote(home), variables or "",
-    quote(program or support.program), quote(code)))
+    .. "-u CONDA_PREFIX HOME=%s %s %s --kernel %s"):format(quote(home), variables or "",
+    quote(program or support.program), table.concat(list, " ")))
 end
 
 local mac = io.popen "uname":read "l" == "Darwin"
@@ -102,7 +100,6 @@ describe("lutra --kernel install", function()
       ["install|--user=x"] = "unknown argument --user=x",
       ["install|all"] = "unknown argument all",
       ["list|--name|x"] = "unknown argument --name",
-      ["remove"] = "expected install, uninstall or list, got remove",
     } do
       local result = kernel(words)
       assert.equal(2, result.status, words)
