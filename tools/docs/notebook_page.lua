@@ -1,7 +1,7 @@
 -- A notebook with its outputs as a page of the site: `dofile "tools/docs/notebook_page.lua"`
 -- returns a function of the text of a file .ipynb, which returns Markdown. Its further arguments
--- are functions: links(source) changes the links in Markdown, save(ending, bytes) stores a picture and
--- returns its address.
+-- are functions: links(source) changes the links in Markdown, save(ending, bytes) stores a picture
+-- and returns its address.
 --
 -- Of several forms of an output the richest is shown: SVG and PNG as images, HTML, else the text.
 
