@@ -158,8 +158,9 @@ def nothing_more(get, seconds=0.2):
     raise AssertionError(f"expected no message, got {message['msg_type']} {message['content']}")
 
 
-def main(tests):
-    """Runs functions test_*(kernel) with one shared kernel, and test_*() without one."""
+def main(tests, skipped=0):
+    """Runs functions test_*(kernel) with one shared kernel, and test_*() without one. `skipped` is the
+    number of tests that are left out."""
     names = sorted((n for n in tests if n.startswith("test_")),
                    key=lambda n: tests[n].__code__.co_firstlineno)
     if len(sys.argv) > 1:
@@ -187,5 +188,5 @@ def main(tests):
                 kernel = None
     if kernel is not None:
         kernel.close()
-    print(f"{passed} passed, {failed} failed, 0 skipped", flush=True)
+    print(f"{passed} passed, {failed} failed, {skipped} skipped", flush=True)
     sys.exit(1 if failed else 0)
