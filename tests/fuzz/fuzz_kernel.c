@@ -1,8 +1,8 @@
 /* fuzz_kernel.c: a libFuzzer target: what a front end sends to the kernel. Frames of any bytes
  * are a message or one reason, never a crash or a leak; with a key, only a message with its
  * signature is accepted; a built message can be read; output of any bytes becomes a JSON string.
- * The input is cut into frames: a byte for the length (255: the rest), then as many bytes. Built and
- * run by tests/fuzz/run.
+ * The input is cut into frames: a byte for the length (255: the rest), then as many bytes. Built
+ * and run by tests/fuzz/run.
  */
 #include "json.h"
 #include "repl/kernel/libraries.h"
