@@ -1,20 +1,18 @@
 --- The debugger: evaluates inputs with the variables of a selected frame.
 --
--- An input is compiled with its own _ENV, in which names are, in this order, the frame's locals,
--- its upvalues, the session's locals and its globals, so that variables are read and assigned with
--- Lua's syntax. The frames are those of a failed cell (copies), or of code that stopped at
--- lt.breakpoint() and continues later (live).
+-- The frames are those of a failed cell (copies), or of code that stopped at lt.breakpoint() and
+-- continues later (live). Inputs are compiled by lutra.repl.frame_code.
 --
 -- While session.debugger is set, session:execute passes inputs to debugger:execute.
 
-local cell = require "lutra.repl.cell"
+local brief = require "lutra.repl.brief"
+local frame_code = require "lutra.repl.frame_code"
 local host = require "lutra.repl.host"
-local limits = require("lutra.repl.options").value
-local format_value = require "lutra.repl.format_value"
 local source_lines = require "lutra.repl.source_lines"
 local style = require "lutra.repl.style"
 local texts = require "lutra.internal.text"
-local traceback = require "lutra.repl.traceback"
+
+local find = frame_code.find
 
 local debugger = {}
 debugger.__index = debugger
@@ -60,14 +58,6 @@ function debugger:frame() return self.frames[self.selected] end
 
 -- ---- names
 
--- Returns the variable `name` of the frame, or nil.
-local function find(frame, name)
-  local list = frame.list()
-  for i = #list, 1, -1 do
-    if list[i].name == name and list[i].kind ~= "vararg" then return list[i] end
-  end
-end
-
 --- Returns whether the frame or the session has a variable of that name, and its value; an
 -- interface like that of the session's locals, for completion.
 function debugger:get(name)
@@ -89,47 +79,14 @@ function debugger:pairs()
   end
 end
 
--- Returns the globals of code that is evaluated in the frame.
-local function environment(session, frame)
-  local meta = {}
-  function meta.__index(_, name)
-    local variable = find(frame, name)
-    if variable then return variable.value end
-    local found, value = session.locals:get(name)
-    if found then return value end
-    return frame.globals[name]
-  end
-  function meta.__newindex(_, name, value)
-    local variable = find(frame, name)
-    if variable then return frame.set(variable, value) end
-    if session.locals:assign(name, value) then return end
-    frame.globals[name] = value
-  end
-  return setmetatable({}, meta)
-end
-
-local function varargs(frame)
-  local values = {n = 0}
-  for _, variable in ipairs(frame.list()) do
-    if variable.kind == "vararg" then
-      values.n = values.n + 1
-      values[values.n] = variable.value
-    end
-  end
-  return values
-end
-
 -- Evaluates an input in the selected frame and shows its value.
 local function evaluate(self, text)
   local session, frame = self.session, self:frame()
   host.sources.debug = text
-  local status, code = cell.read(text, "=debug")
-  if status ~= "complete" then return session:print_error(traceback.format(code)) end
-  if not code.body then return end
-  local f = load(code.body, "=debug", "t", environment(session, frame))
-  local values = varargs(frame)
-  local ok, results = session:guard(f, nil, table.unpack(values, 1, values.n))
-  if not ok or results.n == 0 or code.quiet then return end
+  local f, made = frame_code.compile(session, frame, text, "debug")
+  if not f then return made and session:print_error(made) end
+  local ok, results = session:guard(f)
+  if not ok or results.n == 0 or made.quiet then return end
   session:guard(function() session:show(results) end)
 end
 
@@ -172,25 +129,6 @@ function debugger:backtrace()
   return table.concat(lines, "\n")
 end
 
--- Formats a value with few items.
-local function format_briefly(value)
-  local depth, items = limits.depth, limits.items
-  limits.depth, limits.items = 2, 8
-  local ok, text = pcall(format_value.value, value)
-  limits.depth, limits.items = depth, items
-  return ok and text or ("(a %s that cannot be shown)"):format(type(value))
-end
-
--- Formats a value in one line. Runs __tostring, which may fail.
-local function brief(value, width)
-  local core = package.loaded["lutra.core"]
-  if core and core.is_tensor(value) and not core._is_freed(value) and value:numel() > 1 then
-    return ("tensor %s %s on %s"):format(value.shape, value.dtype, value.device)
-  end
-  local text = format_briefly(value):gsub("%s*\n%s*", " ")
-  return texts.cut(text, math.max(8, width))
-end
-
 --- Returns the variables of the selected frame, one per line.
 function debugger:variables()
   local lines, width = {}, style.width()
@@ -198,7 +136,7 @@ function debugger:variables()
     local name = variable.name
     local note = variable.kind == "upvalue" and "  (outer)" or ""
     lines[#lines + 1] = ("  %s = %s%s"):format(name,
-      brief(variable.value, width - texts.width(name) - #note - 5), note)
+      brief.text(variable.value, width - texts.width(name) - #note - 5), note)
   end
   return #lines > 0 and table.concat(lines, "\n") or "  no local variables"
 end
