@@ -212,6 +212,7 @@ int luaopen_lutra_repl_host(lua_State *L) {
   };
   luaL_newlib(L, functions);
   lt_repl_open_system(L);
+  lt_repl_open_debug_hook(L);
   lua_getglobal(L, "os"); // execute: Lua's function, before interrupt.c replaces it
   lua_getfield(L, -1, "execute");
   lua_setfield(L, -3, "execute");

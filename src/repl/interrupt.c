@@ -36,10 +36,16 @@ static pthread_t main_thread;            // the thread that runs Lua
 // Returns whether the computation is abandoned, without giving it a chance to catch the error.
 static bool abandoning(void) { return keep_alive && presses >= 2; }
 
+// Removes the hook of L, or restores that of the debugger.
+static void unhook(lua_State *L) {
+  lua_sethook(L, NULL, 0, 0);
+  lt_repl_debug_follow(L);
+}
+
 // The debug hook: stops the computation.
 static void interrupt_hook(lua_State *L, lua_Debug *ar) {
   if (presses == 0) { // set for a computation that has ended
-    lua_sethook(L, NULL, 0, 0);
+    unhook(L);
     return;
   }
   if (abandoning() && lua_isyieldable(L)) {
@@ -48,7 +54,7 @@ static void interrupt_hook(lua_State *L, lua_Debug *ar) {
   }
   bool taken = !atomic_exchange(&lt_interrupt_flag, false); // by an operation of the core
   if (!abandoning()) {
-    lua_sethook(L, NULL, 0, 0);
+    unhook(L);
     if (taken) return;
   }
   luaL_where(L, 0); // level 0 of a hook is the function that was stopped
@@ -87,7 +93,7 @@ static void on_sigint(int sig) {
 static void return_to(lua_State *L, lua_State *from) {
   running = L;
   if (!presses) return;
-  if (lua_gethook(from) == interrupt_hook) lua_sethook(from, NULL, 0, 0);
+  if (lua_gethook(from) == interrupt_hook) unhook(from);
   if (L && abandoning()) set_hook(L);
 }
 
@@ -113,6 +119,7 @@ void lt_repl_stand_in(lua_State *L, lua_State *co) {
 
 int lt_repl_resume(lua_State *L, lua_State *co, int nargs, int *nres) {
   lua_State *before = running;
+  lt_repl_debug_follow(co); // before co is running: it must not replace the hook of an interrupt
   running = co;
   int status = lua_resume(co, L, nargs, nres);
   return_to(before, co);

@@ -4,6 +4,7 @@
 //   paths.c            locates the library's Lua files relative to the program
 //   private_globals.c  gives the library's Lua modules globals that programs cannot change
 //   interrupt.c        Ctrl-C: stops running Lua code and keeps the session
+//   debug_hook.c       the hook of a notebook's debugger
 //   lineread.c         reads one cell from a terminal, or one line without GNU readline
 //   editor/            editing of a cell: screen and keys on top of readline, Lua's tokens, colours
 //   kernel/            the channels of the Jupyter kernel, and the thread that serves them
@@ -78,6 +79,15 @@ void lt_repl_interrupt_resume(lua_State *suspended);
 
 // Sets `keep` as passed to lt_repl_interrupt_install; returns the former value.
 bool lt_repl_interrupt_keep(bool keep);
+
+// ---- debug_hook.c
+
+// Sets the hook of an attached debugger in L, or removes that of a debugger that was detached. It
+// changes no other hook and raises no error.
+void lt_repl_debug_follow(lua_State *L);
+
+// Adds the functions of debug_hook.c to the table on top of the stack.
+void lt_repl_open_debug_hook(lua_State *L);
 
 // ---- lineread.c
 
