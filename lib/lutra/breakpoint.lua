@@ -76,6 +76,8 @@ end
 
 -- Opens the debugger on the code of coroutine `co`, which calls this.
 function stop_at(co)
+  local notebook = package.loaded["lutra.repl.kernel.debug"]
+  if notebook and notebook.breakpoint(co) then return end
   local session, why = get_session()
   if not session then return warn(why) end
   local list = require("lutra.repl.call_frames").live(co, session.mains)

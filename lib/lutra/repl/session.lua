@@ -30,6 +30,8 @@ session.__index = session
 --   failure   the post-mortem of the previous cell (lutra.repl.post_mortem), or nil
 --   debugger  the debugger that gets the inputs (lutra.repl.debugger), or nil
 --   typed     true when stdin is a terminal
+--   on_error  a function(value, co) that is called when user code has failed in coroutine `co`, or
+--             nil; its errors are ignored
 function session.new()
   return setmetatable({
     number = 1,
@@ -63,6 +65,7 @@ function session:guard(f, on_failure, ...)
     local took, failed = pcall(post_mortem.take, results[2], co, mains)
     self.failure = took and failed or self.failure
   end
+  if self.on_error then pcall(self.on_error, results[2], co) end
   local ok, text = pcall(traceback.format, results[2], co, mains)
   local no_memory = results[2] == "not enough memory" -- then what the code had made must go
   if on_failure and not no_memory then pcall(on_failure, co) end

@@ -74,11 +74,20 @@ local function count_cell(kernel, content)
   history.record(kernel, kernel.count, content.code)
 end
 
+-- Keeps the text of the cell for the debugger.
+local function keep_text(kernel, text)
+  local chunk = ("=cell[%d]"):format(kernel.count)
+  kernel.texts[chunk] = text
+  local debugger = package.loaded["lutra.repl.kernel.debug"]
+  if debugger then debugger.cell_started(kernel, text, chunk) end
+end
+
 -- Runs the cell, with its output connected to the request.
 local function run(kernel, content, request)
   kernel.silent = content.silent == true
   kernel.failure, kernel.payload, kernel.executing = nil, json.array{}, true
   kernel.channels.execute(request.raw, kernel.silent, content.allow_stdin == true)
+  keep_text(kernel, content.code)
   kernel:publish("execute_input", {code = content.code, execution_count = kernel.count})
   local leaves = run_pieces(kernel, content.code)
   if leaves then kernel.payload[#kernel.payload + 1] = {source = "ask_exit", keepkernel = false} end

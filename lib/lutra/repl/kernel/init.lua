@@ -179,6 +179,7 @@ local function new(path)
     session = session.new(),
     channels = require "lutra.repl.channels",
     count = 0,        -- of executed cells
+    texts = {},       -- of executed cells, by chunk
     payload = {},     -- of the reply that is being made
     comms = {},
   }, kernel)
