@@ -9,7 +9,7 @@
 // first looked up in a set of line numbers, whatever the file; the Lua function decides. Where it
 // answers that another file has the breakpoint, the place is remembered and skipped.
 //
-// Invariant: the function is not called while it runs, so that code that it evaluates does not stop.
+// Invariant: the function is not called while it runs, so that code it evaluates does not stop.
 // A hook has no argument, so its state is file-scope: one process, one debugger.
 #define _XOPEN_SOURCE 700
 #include "repl.h"
@@ -51,8 +51,8 @@ static int wanted_mask(void) {
   return LUA_MASKCOUNT | (lines ? LUA_MASKLINE : 0);
 }
 
-// Calls the function with the reason, "line" or "poll", and the line. Returns whether the line has no
-// breakpoint. Passes on its error.
+// Calls the function with the reason, "line" or "poll", and the line. Returns whether the line has
+// no breakpoint. Passes on its error.
 static bool call(lua_State *L, const char *reason, int line) {
   luaL_checkstack(L, 4, NULL);
   lua_rawgeti(L, LUA_REGISTRYINDEX, debugger.function);
@@ -119,8 +119,8 @@ void lt_repl_debug_follow(lua_State *L) {
     lua_sethook(L, debug_hook, wanted_mask(), INSTRUCTIONS);
 }
 
-// Makes the change of what is an event effective in the running coroutine at once; in others it is at
-// their next event. A coroutine that runs no user code has no hook.
+// Makes the change of what is an event effective in the running coroutine at once; in others it is
+// at their next event. A coroutine that runs no user code has no hook.
 static void apply(lua_State *L) {
   if (lua_gethook(L) == debug_hook) lt_repl_debug_follow(L);
 }
@@ -159,8 +159,8 @@ static int host_debug_lines(lua_State *L) {
   return 0;
 }
 
-// debug_step(co, calls): reports lines of coroutine `co` with at most `calls` calls below them (nil:
-// all lines), and all lines of other coroutines. debug_step() ends this.
+// debug_step(co, calls): reports lines of coroutine `co` with at most `calls` calls below them
+// (nil: all lines), and all lines of other coroutines. debug_step() ends this.
 static int host_debug_step(lua_State *L) {
   debugger.stepping = lua_isnoneornil(L, 1) ? NULL : lua_tothread(L, 1);
   debugger.depth = 0;

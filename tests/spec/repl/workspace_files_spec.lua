@@ -151,9 +151,9 @@ describe("the library", function()
   -- records) never come to them.
   local compilers = {
     "internal/transfer/reader", "lessons/03_count_the_transfers", "repl/cell", "repl/check",
-    "repl/commands/time", "repl/debugger", "repl/error_span", "repl/help/ops",
-    "repl/lesson/catalog", "repl/locals", "repl/notebook_script", "repl/reload", "repl/script",
-    "repl/session", "repl/startup", "utils/benchmark/timer",
+    "repl/commands/time", "repl/error_span", "repl/frame_code", "repl/help/ops",
+    "repl/kernel/debug/lines", "repl/lesson/catalog", "repl/locals", "repl/notebook_script",
+    "repl/reload", "repl/script", "repl/session", "repl/startup", "utils/benchmark/timer",
   }
 
   local compiles = {load = true, loadfile = true, loadstring = true, dofile = true}

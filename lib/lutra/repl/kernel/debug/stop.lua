@@ -92,8 +92,8 @@ local function at_breakpoint(debugger, breakpoint, frame)
 end
 
 -- Returns whether a step ends at a line of coroutine `co`, of which the hook knows only that it is
--- not deeper than the step allows, or in another coroutine: in one that the coroutine of the step has
--- resumed, "next" and "out" go on.
+-- not deeper than the step allows, or in another coroutine: in one that the coroutine of the step
+-- has resumed, "next" and "out" go on.
 local function ends_step(step, co)
   if co == step.co or step.kind == "step" then return true end
   return coroutine.status(step.co) ~= "normal"
