@@ -445,6 +445,12 @@ test-arm64:
 test-package:
 	@tests/package --build
 
+# The Jupyter kernel, and JupyterLab in a headless browser. LUTRA_JUPYTER_PYTHON is a Python with
+# jupyterlab, jupyter_kernel_test, nbconvert, papermill and playwright; what it lacks is skipped.
+.PHONY: test-notebook
+test-notebook: all
+	@tests/kernel/run $(program) tests/kernel/test_*.py tests/kernel/browser.py
+
 # The op tests on a GPU: all of them; with NVIDIA's compute-sanitizer.
 test-cuda:
 	@tools/build/deps build test
@@ -555,6 +561,7 @@ help:
 	@echo "make format       format all C, C++ and CUDA sources"
 	@echo "make test-package build the Debian package from its sources, install, run and remove it"
 	@echo "make test-arm64   cross-compile for arm64 and run the op tests under QEMU (Debian)"
+	@echo "make test-notebook  test the Jupyter kernel, also in JupyterLab (LUTRA_JUPYTER_PYTHON=)"
 	@echo "make test-cuda    run the op tests on a GPU; make test-cuda-sanitize: with compute-sanitizer"
 	@echo "make bench-cuda   measure a GPU, beside PyTorch and cuBLAS"
 	@echo "make test-mps     run the op tests on Apple's GPU"

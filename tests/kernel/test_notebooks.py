@@ -1,8 +1,7 @@
 """The notebooks of examples/notebooks/ and the programs that run notebooks, with an installed kernel.
 
-nbclient runs a notebook as `jupyter nbconvert --execute` does. The outputs must be those that the
-file has, except in cells with the tag "varies". Needs nbclient and nbformat; Papermill's tests need
-papermill.
+nbconvert runs the notebooks. The outputs must be those that the file has, except in cells with the
+tag "varies". Needs nbconvert; Papermill's tests need papermill.
 """
 
 import glob
@@ -19,9 +18,9 @@ sys.path.insert(0, os.path.dirname(__file__))
 from support import PROGRAM, check, main, same  # noqa: E402
 
 try:
-    import nbclient
     import nbformat
     from jupyter_client.kernelspec import KernelSpecManager
+    from nbconvert.preprocessors import CellExecutionError, ExecutePreprocessor
 except ImportError as missing:
     print(f"skipped the notebooks: {missing} (apt install jupyter-nbconvert)")
     print("0 passed, 0 failed, 1 skipped")
@@ -65,8 +64,8 @@ def read(path):
 
 def run(notebook):
     """Runs a notebook in place; an error in a cell raises an exception."""
-    nbclient.NotebookClient(notebook, kernel_name="lutra", timeout=180,
-                            resources={"metadata": {"path": NOTEBOOKS}}).execute()
+    ExecutePreprocessor(kernel_name="lutra", timeout=180).preprocess(
+        notebook, {"metadata": {"path": NOTEBOOKS}})
     nbformat.validate(notebook)
     return notebook
 
@@ -121,6 +120,26 @@ def test_tour():
     same(kinds, {"text/plain", "text/html", "image/svg+xml", "image/png"})
 
 
+def nbconvert(to, *options):
+    """Converts the tour by the command line; returns the text of the file."""
+    name = os.path.join(NOTEBOOKS, "tour.ipynb")
+    done = subprocess.run([sys.executable, "-m", "nbconvert", "--to", to, *options, "--output-dir",
+                           file("converted"), name], capture_output=True, text=True, timeout=180)
+    check(done.returncode == 0, done.stderr)
+    with open(file("converted/tour." + ("lua" if to == "script" else to))) as converted:
+        return converted.read()
+
+
+def test_nbconvert_runs_and_shows_the_tour():
+    page = nbconvert("html", "--execute", "--ExecutePreprocessor.kernel_name=lutra")
+    for part in ("<table", "svg", "data:image/png;base64", "400/400", "the shell says hello"):
+        check(part in page, f"no {part} in the page")
+
+
+def test_nbconvert_writes_lua():
+    check("lt.plot.line(" in nbconvert("script"), "no script in Lua")
+
+
 def test_autograd():
     compare("autograd.ipynb")
 
@@ -171,7 +190,7 @@ def test_error_in_a_cell_ends_the_run():
                                                nbformat.v4.new_code_cell("x.y.z")])
     try:
         run(notebook)
-    except nbclient.exceptions.CellExecutionError as error:
+    except CellExecutionError as error:
         check("attempt to index" in str(error), str(error))
     else:
         raise AssertionError("the error was not reported")
