@@ -159,7 +159,7 @@ bool lt_tensor_set_view(lt_Tensor *t, const lt_Tensor *view, const char *op) {
         op);
     return false;
   }
-  if (view->requires_grad && lt_edge_leads(&view->meta->edge)) {
+  if (view->requires_grad && view->meta && lt_edge_leads(&view->meta->edge)) {
     if (!lt_meta_of(t)) return false;
     lt_meta_set_edge(t->meta, lt_edge_copy(&view->meta->edge));
   }

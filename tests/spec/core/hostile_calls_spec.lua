@@ -98,3 +98,14 @@ describe("An object whose finalizer was called by hand", function()
     meta.__gc(io.stdout)
   end)
 end)
+
+describe("The geometry of a view", function()
+  it("may be that of the tensor itself, a leaf that requires grad", function()
+    local set_view = require("lutra.core")._set_view
+    local x = lt.ones{3, requires_grad = true}
+    assert.has_error(function() set_view(x, x, "f_") end)
+    lt.no_grad(function() assert.equal(x, set_view(x, x, "f_")) end)
+    x:sum():backward()
+    assert.same({1, 1, 1}, x.grad:totable())
+  end)
+end)
