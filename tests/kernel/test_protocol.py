@@ -1,13 +1,15 @@
 """Cells, streams, input, interrupts and the end of a kernel, by the messages of the protocol."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
-from support import SECONDS, Kernel, check, main, nothing_more, same
+from support import PROGRAM, SECONDS, Kernel, check, main, nothing_more, same
 
 sys.path.insert(0, os.path.dirname(__file__))
 
@@ -388,6 +390,33 @@ def test_two_front_ends(kernel):
         same(kernel.run("shared", client=other).text, "5")
     finally:
         other.stop_channels()
+
+
+# ---- the start
+
+def start_with(connection):
+    """Starts a kernel that cannot run; returns its exit status and what it prints."""
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        file.write(connection if isinstance(connection, str) else json.dumps(connection))
+        file.flush()
+        done = subprocess.run([PROGRAM, "--kernel", file.name], capture_output=True, text=True,
+                              timeout=SECONDS)
+    return done.returncode, done.stderr
+
+
+def test_connection_files_that_are_wrong():
+    good = {"transport": "tcp", "ip": "127.0.0.1", "key": "", "shell_port": 1, "control_port": 2,
+            "stdin_port": 3, "iopub_port": 4, "hb_port": 5}
+    for change, expected in (
+            ({"key": 5}, "expected a string as 'key' of the connection file, got number"),
+            ({"hb_port": 70000}, "expected a port number as 'hb_port' of the connection file, got 70000"),
+            ({"ip": "999.0.0.1"}, "cannot listen at tcp://999.0.0.1:1: "),
+            ({"signature_scheme": "hmac-md5", "key": "x"}, "expected the signature scheme hmac-sha256"),
+            (None, "expected a connection file, got ")):
+        status, printed = start_with("[" if change is None else {**good, **change})
+        same(status, 1)
+        check(printed.startswith("lutra: --kernel: " + expected), printed)
+        check("lib/lutra" not in printed, printed)
 
 
 # ---- the end

@@ -19,11 +19,17 @@ static const char *const channel_names[] = {
     [LT_HEARTBEAT] = NULL, // not a channel of messages
 };
 
+// Raises an error about the start of the kernel, without a position in the source.
+static int fail(lua_State *L, const char *why) {
+  lua_pushfstring(L, "--kernel: %s", why);
+  return lua_error(L);
+}
+
 // Reads a field that must be a string; its bytes stay on the stack of L.
 static const char *string_field(lua_State *L, const char *name, size_t *size) {
   if (lua_getfield(L, 1, name) != LUA_TSTRING)
-    luaL_error(L, "expected a string as '%s' of the connection file, got %s", name,
-               luaL_typename(L, -1));
+    fail(L, lua_pushfstring(L, "expected a string as '%s' of the connection file, got %s", name,
+                            luaL_typename(L, -1)));
   return lua_tolstring(L, -1, size);
 }
 
@@ -32,8 +38,8 @@ static int port_field(lua_State *L, const char *name) {
   int is_integer;
   lua_Integer port = lua_tointegerx(L, -1, &is_integer);
   if (!is_integer || port < 1 || port > 65535)
-    luaL_error(L, "expected a port number as '%s' of the connection file, got %s", name,
-               luaL_tolstring(L, -1, NULL));
+    fail(L, lua_pushfstring(L, "expected a port number as '%s' of the connection file, got %s",
+                            name, luaL_tolstring(L, -1, NULL)));
   return (int)port;
 }
 
@@ -52,7 +58,7 @@ static int channels_open(lua_State *L) {
   c.ports[LT_IOPUB] = port_field(L, "iopub_port");
   c.ports[LT_HEARTBEAT] = port_field(L, "hb_port");
   const char *wrong = lt_channels_open(&c, info);
-  return wrong ? luaL_error(L, "%s", wrong) : 0;
+  return wrong ? fail(L, wrong) : 0;
 }
 
 static struct lt_packet *check_request(lua_State *L, int index) {
