@@ -455,6 +455,20 @@ def test_shutdown_of_a_busy_kernel():
             kernel.close()
 
 
+def test_exit_in_a_cell():
+    kernel = Kernel()
+    try:
+        message_id = kernel.client.execute("for i = 1, 10000 do print(i) end os.exit(3)")
+        printed = ""
+        while not printed.endswith("10000\n"):
+            message = kernel.client.get_iopub_msg(timeout=SECONDS)
+            if message["parent_header"].get("msg_id") == message_id:
+                printed += message["content"].get("text", "")
+        check(kernel.wait_for_end(), "the process did not end")
+    finally:
+        kernel.close()
+
+
 def test_restart():
     kernel = Kernel()
     try:

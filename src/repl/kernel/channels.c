@@ -42,6 +42,7 @@ static struct {
 
 static pthread_mutex_t output_mutex = PTHREAD_MUTEX_INITIALIZER;
 
+static bool is_open;
 static void *context, *sockets[LT_CHANNELS];
 static int wake[2]; // a byte for the thread: there are packets in `outgoing`
 static pthread_t thread, main_thread;
@@ -527,7 +528,10 @@ const char *lt_channels_open(const struct lt_connection *c, const char *kernel_i
   fcntl(wake[0], F_SETFL, O_NONBLOCK);
   close_stdin();
   if (!lt_captured_open()) return failed("capture the output", strerror(errno));
-  return start() ? NULL : failed("start a thread", strerror(errno));
+  if (!start()) return failed("start a thread", strerror(errno));
+  is_open = true;
+  atexit(lt_channels_close); // os.exit in a cell: what it has printed is sent
+  return NULL;
 }
 
 // Waits for a change of `shared`, whose mutex is locked, until a time of the monotonic clock;
@@ -658,6 +662,8 @@ static void free_queue(struct queue *q) {
 }
 
 void lt_channels_close(void) {
+  if (!is_open) return;
+  is_open = false;
   post_after_output(lt_packet_new(CLOSE));
   pthread_join(thread, NULL);
   lt_captured_close();

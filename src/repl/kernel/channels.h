@@ -56,7 +56,8 @@ enum lt_input lt_channels_input(const char *prompt, bool password, bool (*interr
 // number of the last one.
 unsigned long lt_channels_last(void);
 
-// Sends what is waiting, ends the thread, and restores stdout and stderr.
+// Sends what is waiting, ends the thread, and restores stdout and stderr. Does nothing when the
+// channels are not open. Called at the end of the process as well.
 void lt_channels_close(void);
 
 #endif

@@ -78,7 +78,10 @@ const char *lt_hmac_load(void) {
   if (!f || !g) return "libcrypto has no function HMAC";
   memcpy(&sha256, &f, sizeof f);
   memcpy(&hmac, &g, sizeof g);
-  return NULL;
+  // The first use registers OpenSSL's end with atexit: it must precede that of the channels, which
+  // then end before OpenSSL.
+  unsigned char code[LT_HMAC_SIZE];
+  return lt_hmac("", 0, "", 0, code) ? NULL : "libcrypto computes no HMAC-SHA256";
 }
 
 bool lt_hmac(const char *key, size_t key_size, const char *data, size_t size,
