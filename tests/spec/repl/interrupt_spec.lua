@@ -118,7 +118,7 @@ describe("Ctrl-C stops a wait for a device", function()
     end
     session({
       "x = lt.rand({1 << 18}, {device = 'cuda'})",
-      "for _ = 1, 30 do x:sort() end; io.write('g', 'o\\n'); lt.cuda.synchronize()",
+      "for _ = 1, 90 do x:sort() end; io.write('g', 'o\\n'); lt.cuda.synchronize()",
     }, {
       [[expect go\r\n]], "pause 0.1", [[send \x03]], "expect interrupted", "expect [3]> ",
       [[send lt.ones(41):cuda():sum():item() + 1\r]], "expect 42", "expect [4]> ", [[send \x04]],
