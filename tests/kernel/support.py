@@ -41,8 +41,27 @@ class Kernel:
         client.load_connection_file(self.manager.connection_file)
         client.session.key = self.manager.session.key
         client.start_channels()
-        client.wait_for_ready(timeout=SECONDS)
+        self.wait_for_ready(client)
         return client
+
+    def wait_for_ready(self, client=None):
+        """Waits until the kernel answers and the client gets what it publishes: a subscription is made
+        later than the connection for requests, also again after a restart."""
+        client = client or self.client
+        client.wait_for_ready(timeout=SECONDS)
+        until = time.monotonic() + SECONDS
+        while time.monotonic() < until:
+            message_id = client.kernel_info()
+            try:
+                while True:
+                    message = client.get_iopub_msg(timeout=1)
+                    if message["parent_header"].get("msg_id") == message_id and message["content"].get(
+                            "execution_state") == "idle":
+                        self.reply(message_id, client)
+                        return
+            except queue.Empty:
+                continue
+        raise AssertionError("the client gets no messages on iopub")
 
     def alive(self):
         answer = self.manager.is_alive()

@@ -474,7 +474,7 @@ def test_restart():
     try:
         kernel.run("kept = 1")
         kernel.manager.restart_kernel()
-        kernel.client.wait_for_ready(timeout=SECONDS)
+        kernel.wait_for_ready()
         result = kernel.run("kept")
         same((result.text, result.reply["execution_count"]), ("nil", 1))
     finally:
@@ -489,7 +489,7 @@ def test_killed_in_the_middle():
         os.kill(kernel.process(), signal.SIGKILL)
         check(kernel.wait_for_end(), "not killed")
         kernel.manager.restart_kernel()
-        kernel.client.wait_for_ready(timeout=SECONDS)
+        kernel.wait_for_ready()
         same(kernel.run("1").text, "1")
     finally:
         kernel.close()

@@ -157,7 +157,7 @@ def test_history_of_earlier_sessions():
         cell = "before = 'ä\\n'\n-- two lines"
         kernel.run(cell)
         kernel.manager.restart_kernel(now=True)
-        kernel.client.wait_for_ready(timeout=SECONDS)
+        kernel.wait_for_ready()
         kernel.run("after = 1")
         same(history(kernel, hist_access_type="tail", n=5), [[-1, 1, cell], [0, 1, "after = 1"]])
         same(history(kernel, hist_access_type="range", session=-1, start=1, stop=2),

@@ -4,7 +4,7 @@
 // `output_mutex`, sockets by the thread. What was written to the pipes before a message is sent
 // precedes it in `outgoing`: who sends a message collects that output first, with the mutex held
 // until the message is in the queue.
-#define _XOPEN_SOURCE 700
+#define _GNU_SOURCE // timegm
 #include "channels.h"
 
 #include "libraries.h"
@@ -43,6 +43,9 @@ static struct {
 static pthread_mutex_t output_mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static bool is_open;
+static struct {
+  double at, date; // of the start: seconds of the monotonic clock, and since 1970
+} started;
 static void *context, *sockets[LT_CHANNELS];
 static int wake[2]; // a byte for the thread: there are packets in `outgoing`
 static pthread_t thread, main_thread;
@@ -52,6 +55,13 @@ static struct lt_packet *current;   // of the main thread: the request that is e
 static struct lt_packet *executing; // identities and header of the request that output belongs to
 static bool silent;
 static bool asks; // of the main thread: the sender of `current` answers requests for input
+
+// Returns the time of the monotonic clock.
+static double seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
 
 // ---- queues
 
@@ -240,6 +250,24 @@ static void answer_shutdown(const struct lt_packet *p) {
   end();
 }
 
+// Returns whether a message was sent before the kernel started: ZeroMQ delivers what a manager sent
+// to a kernel that had died before, to the kernel that was started in its place. Only the first
+// seconds count, so that wrong clocks have no effect later.
+static bool is_for_predecessor(const struct lt_packet *p) {
+  char date[64], zone[8] = "";
+  struct tm t = {0};
+  double second = 0;
+  if (seconds() > started.at + 5 ||
+      !lt_json_member(*lt_packet_frame(p, LT_HEADER), "date", date, sizeof date) ||
+      sscanf(date, "%d-%d-%dT%d:%d:%lf%7s", &t.tm_year, &t.tm_mon, &t.tm_mday, &t.tm_hour,
+             &t.tm_min, &second, zone) != 7 ||
+      (strcmp(zone, "Z") != 0 && strcmp(zone, "+00:00") != 0))
+    return false;
+  t.tm_year -= 1900;
+  t.tm_mon -= 1;
+  return (double)timegm(&t) + second < started.date;
+}
+
 // Handles the requests that must not wait for Lua; returns false for another one.
 static bool handle_control(const struct lt_packet *p) {
   char type[64];
@@ -248,6 +276,7 @@ static bool handle_control(const struct lt_packet *p) {
        interrupts = strcmp(type, "interrupt_request") == 0,
        ends = strcmp(type, "shutdown_request") == 0;
   if (!asks_info && !interrupts && !ends) return false;
+  if (ends && is_for_predecessor(p)) return true;
   publish(p, "status", "{\"execution_state\":\"busy\"}");
   if (asks_info)
     transmit(build(LT_CONTROL, p, "kernel_info_reply", (struct lt_part){info.data, info.size},
@@ -350,12 +379,6 @@ static void serve_subscribers(void) {
 // ---- the thread: its loop
 
 enum { WAKE = LT_CHANNELS, OUTPUT, ITEMS = OUTPUT + LT_OUTPUTS };
-
-static double seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 // Receives what front ends have sent: until nothing has come for some milliseconds.
 static void drain(lt_zmq_item *items) {
@@ -519,6 +542,10 @@ const char *lt_channels_open(const struct lt_connection *c, const char *kernel_i
   lt_text_add_string(&info, kernel_info);
   if (key.failed || info.failed || !make_session()) return failed("start", "not enough memory");
   main_thread = pthread_self();
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  started.date = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+  started.at = seconds();
   parent_process = process_of("JPY_PARENT_PID");
   shared.drained = true;
   wrong = bind_sockets(c);
