@@ -107,7 +107,8 @@ def test_empty_cells(kernel):
 
 
 def test_stop_on_error(kernel):
-    ids = [kernel.client.execute(c) for c in ("error 'x'", "stopped = 1", "stopped = 2")]
+    wait = "os.execute 'sleep 0.5' "  # until the other requests have arrived
+    ids = [kernel.client.execute(c) for c in (wait + "error 'x'", "stopped = 1", "stopped = 2")]
     same([kernel.reply(i)["status"] for i in ids], ["error", "aborted", "aborted"])
     for i in ids:
         kernel.outputs(i)
