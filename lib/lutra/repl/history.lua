@@ -38,7 +38,7 @@ function history.join(text)
   return table.concat(parts)
 end
 
--- Adds an entry to the line editor, which a notebook has not.
+-- Adds an entry to the line editor. In a notebook there is none, and nothing is added.
 local function offer(text)
   if front.notebook then return end
   if not host.reads_cells() and text:find "\n" then text = history.join(text) end
