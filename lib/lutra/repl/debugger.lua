@@ -58,26 +58,15 @@ function debugger:frame() return self.frames[self.selected] end
 
 -- ---- names
 
+-- Returns the variables of the selected frame and the session.
+local function variables(self) return frame_code.variables(self.session, self:frame()) end
+
 --- Returns whether the frame or the session has a variable of that name, and its value; an
 -- interface like that of the session's locals, for completion.
-function debugger:get(name)
-  local variable = find(self:frame(), name)
-  if variable then return true, variable.value end
-  return self.session.locals:get(name)
-end
+function debugger:get(name) return variables(self):get(name) end
 
 --- Iterates over names and values of these variables, in no order.
-function debugger:pairs()
-  local values, name = {}, nil
-  for key, value in self.session.locals:pairs() do values[key] = {value} end
-  for _, variable in ipairs(self:frame().list()) do
-    if variable.kind ~= "vararg" then values[variable.name] = {variable.value} end
-  end
-  return function()
-    name = next(values, name)
-    if name then return name, values[name][1] end
-  end
-end
+function debugger:pairs() return variables(self):pairs() end
 
 -- Evaluates an input in the selected frame and shows its value.
 local function evaluate(self, text)

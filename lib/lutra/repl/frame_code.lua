@@ -17,6 +17,29 @@ function frame_code.find(frame, name)
   end
 end
 
+--- Returns the variables of the frame and the session, with the interface of the session's locals
+-- that completion uses: get(self, name) and pairs(self), in which those of the frame hide others.
+function frame_code.variables(session, frame)
+  local variables = {}
+  function variables.get(_, name)
+    local variable = frame_code.find(frame, name)
+    if variable then return true, variable.value end
+    return session.locals:get(name)
+  end
+  function variables.pairs()
+    local values, name = {}, nil
+    for key, value in session.locals:pairs() do values[key] = {value} end
+    for _, variable in ipairs(frame.list()) do
+      if variable.kind ~= "vararg" then values[variable.name] = {variable.value} end
+    end
+    return function()
+      name = next(values, name)
+      if name then return name, values[name][1] end
+    end
+  end
+  return variables
+end
+
 -- Returns the globals of code that is evaluated in the frame.
 local function environment(session, frame)
   local meta = {}

@@ -8,24 +8,7 @@ local completions = {}
 
 -- Returns an object with the session's fields whose locals include the variables of the frame.
 local function session_in(session, frame)
-  local view = {}
-  function view:get(name) -- luacheck: ignore self
-    local variable = frame_code.find(frame, name)
-    if variable then return true, variable.value end
-    return session.locals:get(name)
-  end
-  function view:pairs() -- luacheck: ignore self
-    local values, name = {}, nil
-    for key, value in session.locals:pairs() do values[key] = {value} end
-    for _, variable in ipairs(frame.list()) do
-      if variable.kind ~= "vararg" then values[variable.name] = {variable.value} end
-    end
-    return function()
-      name = next(values, name)
-      if name then return name, values[name][1] end
-    end
-  end
-  return setmetatable({debugger = view}, {__index = session})
+  return setmetatable({debugger = frame_code.variables(session, frame)}, {__index = session})
 end
 
 --- Returns the DAP targets for code with the cursor behind `column` characters; frame may be nil.
