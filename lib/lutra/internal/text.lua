@@ -1,4 +1,4 @@
---- Formatting for plots and tables: sizes, counts, padding and truncation to a width.
+--- Formatting for plots and tables: sizes, counts, lines, padding and truncation to a width.
 --
 -- Widths are columns of a terminal, not bytes. These functions write nothing and use no colours.
 
@@ -19,6 +19,13 @@ function texts.bytes(n, from)
   local i = 1
   while i < #units and n >= 1024 * (i > 1 and from or 1) do n, i = n / 1024, i + 1 end
   return (i == 1 and "%d %s" or "%.1f %s"):format(n, units[i])
+end
+
+--- Splits a string into its lines, without line ends.
+function texts.lines(text)
+  local lines = {}
+  for line in (text .. "\n"):gmatch "(.-)\n" do lines[#lines + 1] = line end
+  return lines
 end
 
 --- Formats a count: 1234567 -> "1,234,567".

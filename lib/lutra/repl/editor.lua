@@ -7,6 +7,7 @@ local host = require "lutra.repl.host"
 local lexer = require "lutra.repl.lexer"
 local listing = require "lutra.repl.complete.listing"
 local style = require "lutra.repl.style"
+local texts = require "lutra.internal.text"
 
 local editor = {}
 
@@ -90,13 +91,6 @@ end
 
 -- ---- pasting
 
--- Splits a string into lines without line ends.
-local function split(text)
-  local lines = {}
-  for line in (text .. "\n"):gmatch "(.-)\n" do lines[#lines + 1] = line end
-  return lines
-end
-
 -- Returns the cells of a pasted session. A line continues the cell before it when
 -- continuation(line, cell so far) returns its text; other lines are output, which is removed.
 local function cells_of(lines, start_of, continuation)
@@ -113,9 +107,8 @@ local function cells_of(lines, start_of, continuation)
       cell = nil
     end
   end
-  local texts = {}
-  for i, c in ipairs(kept) do texts[i] = c.text end
-  return table.concat(texts, "\n")
+  for i, c in ipairs(kept) do kept[i] = c.text end
+  return table.concat(kept, "\n")
 end
 
 local function own_start(line)
@@ -147,9 +140,9 @@ function editor.clean(session, text)
   text = text:gsub("\r\n?", "\n"):gsub("\27%[[%d;?]*%a", ""):gsub("[%z\1-\8\11-\31\127]", "")
   local first = text:match "[^\n]*%S[^\n]*" or ""
   if own_start(first) then
-    return cells_of(split(text), own_start, own_continuation(session))
+    return cells_of(texts.lines(text), own_start, own_continuation(session))
   elseif first:find "^> " then
-    return cells_of(split(text), stock_start, stock_continuation)
+    return cells_of(texts.lines(text), stock_start, stock_continuation)
   end
   return text
 end

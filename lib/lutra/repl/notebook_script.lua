@@ -16,6 +16,7 @@ local lexer = require "lutra.repl.lexer"
 local notebook_file = require "lutra.repl.notebook_file"
 local pieces = require "lutra.repl.kernel.pieces"
 local script = require "lutra.repl.script"
+local texts = require "lutra.internal.text"
 
 local notebook_script = {}
 
@@ -72,19 +73,13 @@ end
 
 -- ---- from a notebook
 
-local function lines_of(text)
-  local lines = {}
-  for line in (text .. "\n"):gmatch "(.-)\n" do lines[#lines + 1] = line end
-  return lines
-end
-
 -- Comments out the commands of a cell. Returns the text, the numbers of these lines, and whether
 -- there is Lua code.
 local function comment_commands(text)
-  local lines, numbers, has_code = lines_of(text), {}, false
+  local lines, numbers, has_code = texts.lines(text), {}, false
   for _, piece in ipairs(pieces.split(text)) do
     has_code = has_code or piece.kind == "lua"
-    for n = piece.line, piece.line + #lines_of(piece.text) - 1 do
+    for n = piece.line, piece.line + #texts.lines(piece.text) - 1 do
       if piece.kind ~= "lua" then
         lines[n] = "-- " .. lines[n]
         numbers[#numbers + 1] = n
@@ -96,7 +91,7 @@ end
 
 -- Reverts comment_commands.
 local function uncomment_lines(text, numbers)
-  local lines = lines_of(text)
+  local lines = texts.lines(text)
   for n in numbers:gmatch "%d+" do
     n = tonumber(n)
     if lines[n] then lines[n] = uncommented(lines[n]) end
@@ -208,11 +203,11 @@ end
 
 --- Returns the script of a notebook; or nil and the reason why its cells cannot be combined.
 function notebook_script.from_notebook(notebook)
-  local texts, cells = {}, {}
+  local codes, cells = {}, {}
   for _, cell in ipairs(notebook.cells) do
-    if cell.kind == "code" then texts[#texts + 1] = comment_commands(trimmed(cell.source)) end
+    if cell.kind == "code" then codes[#codes + 1] = comment_commands(trimmed(cell.source)) end
   end
-  local header, keeps = script.header(texts)
+  local header, keeps = script.header(codes)
   table.insert(header, 1, first_line)
   for i, cell in ipairs(notebook.cells) do
     local text, attributes = commented(trimmed(cell.source)), {}

@@ -6,15 +6,9 @@
 local history = require "lutra.repl.kernel.history"
 local host = require "lutra.repl.host"
 local json = require "lutra.internal.json"
+local texts = require "lutra.internal.text"
 
 local execute = {}
-
--- Splits a string into lines.
-local function lines_of(text)
-  local lines = json.array{}
-  for line in (text .. "\n"):gmatch "(.-)\n" do lines[#lines + 1] = line end
-  return lines
-end
 
 -- Removes colours.
 local function plain(text) return (text:gsub("\27%[[%d;]*m", "")) end
@@ -23,7 +17,7 @@ local function plain(text) return (text:gsub("\27%[[%d;]*m", "")) end
 function execute.error_fields(text)
   local first = plain(text):match "^[^\n]*"
   local name = first:find "interrupted$" and "Interrupted" or "Error"
-  return {ename = name, evalue = first, traceback = lines_of(text)}
+  return {ename = name, evalue = first, traceback = json.array(texts.lines(text))}
 end
 
 -- ---- the session's output

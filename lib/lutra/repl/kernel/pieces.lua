@@ -10,14 +10,9 @@ local commands = require "lutra.repl.commands"
 local lexer = require "lutra.repl.lexer"
 local other_languages = require "lutra.repl.other_languages"
 local session = require "lutra.repl.session"
+local texts = require "lutra.internal.text"
 
 local pieces = {}
-
-local function lines_of(text)
-  local lines = {}
-  for line in (text .. "\n"):gmatch "(.-)\n" do lines[#lines + 1] = line end
-  return lines
-end
 
 local function status(text) return (cell.read(text, "=cell")) end
 
@@ -114,7 +109,7 @@ end
 -- it, so that its line numbers are those of the cell. Comments alone are no piece. `incomplete` is
 -- true in a command whose code the end of the cell cuts off.
 function pieces.split(text)
-  local lines = lines_of((text:gsub("\r\n?", "\n")))
+  local lines = texts.lines((text:gsub("\r\n?", "\n")))
   local list, first, i = {}, 1, 1 -- first: of the Lua code before line i
   local function add(kind, from, to)
     local code = table.concat(lines, "\n", from, to)
@@ -160,9 +155,9 @@ function pieces.at(text, point)
   if is_name then return "command", text:sub(offset + 1), offset end
   local list = pieces.split(before)
   local last = list[#list]
-  local lines = lines_of(before)
+  local lines = texts.lines(before)
   if last and last.kind ~= "lua" then
-    local height = #lines_of(last.text)
+    local height = #texts.lines(last.text)
     if last.line + height - 1 == #lines then
       offset = #table.concat(lines, "\n", 1, last.line - 1) + (last.line > 1 and 1 or 0)
       return last.kind, text:sub(offset + 1), offset
@@ -170,7 +165,7 @@ function pieces.at(text, point)
   end
   for _, piece in ipairs(list) do
     if piece.kind ~= "lua" then
-      for n = piece.line, piece.line + #lines_of(piece.text) - 1 do
+      for n = piece.line, piece.line + #texts.lines(piece.text) - 1 do
         lines[n] = (" "):rep(#lines[n])
       end
     end
