@@ -26,6 +26,7 @@ describe(":emulate", function()
     if not built then return pending "this build has no emulated devices" end
     local result = session(":emulate cuda:2\nlt.cuda.device_count()\n:emulate cuda:3\n")
     has(result.err, 'error: emulate: cannot emulate "cuda": the device type is already in use')
+    has(result.err, "hint: :emulate cuda:3 must be the first cell of a session")
     has(session(":emulate tpu\n").err, 'emulate: expected a device type, got "tpu"')
     has(session(":emulate memory=1GiB\n").err, "emulate: expected a device type first")
   end)

@@ -18,7 +18,12 @@ function emulate.emulate(_, text)
   end
   if text == emulated then return end
   local ok, why = host.emulate(text)
-  if not ok then error(why, 0) end
+  if not ok then
+    -- The library's hint is about a call of its function.
+    local reason = why:match "^(.*)\nhint: call it first"
+    error(reason and ("%s\nhint: :emulate %s must be the first cell of a session, or lutra "
+      .. "--emulate %s"):format(reason, text, text) or why, 0)
+  end
   emulated = text
 end
 
