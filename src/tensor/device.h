@@ -1,6 +1,7 @@
 /* device.h: the interface that a device implements: lt_Backend, a struct of function pointers in
- * four parts (memory; streams and events; graphs; kernels). cpu, cuda, mps and meta fill it in, or
- * a shared object that is loaded at run time (it exports `const lt_Backend *lt_backend(void)`).
+ * five parts (memory; streams and events; graphs; kernels; communication). cpu, cuda, mps and meta
+ * fill it in, or a shared object that is loaded at run time (it exports
+ * `const lt_Backend *lt_backend(void)`).
  *
  * The model is an asynchronous device with its own memory. Work is queued on a stream and may run
  * later; the work of one stream runs in order. A NULL stream is the device's default stream. The
@@ -19,9 +20,10 @@
 #ifndef LT_DEVICE_H
 #define LT_DEVICE_H
 
+#include "communication.h"
 #include "lutra.h"
 
-#define LT_BACKEND_ABI 9
+#define LT_BACKEND_ABI 10
 
 typedef struct lt_Call lt_Call; /* kernel.h */
 typedef bool (*lt_KernelFn)(lt_Call *call);
@@ -323,6 +325,7 @@ struct lt_Backend {
   lt_DeviceStreams streams;
   lt_DeviceGraphs graphs;
   lt_DeviceKernels kernels;
+  lt_DeviceCommunication communication;
 
   /* Returns a fact for display: its instruction set ("isa"), the library for matrix products
    * ("blas"); NULL when it is unknown. The string is valid as long as the program runs. May be

@@ -1,0 +1,136 @@
+/* communication.h: the part of a backend that exchanges data with other processes: collectives
+ * (all_reduce, broadcast, ...) and messages between two ranks.
+ *
+ * A rank is one of the processes of a job; a communicator is a list of ranks that communicate with
+ * each other, in which each has a rank from 0 on. All ranks of a communicator call its collectives
+ * in the same order. CPU tensors go through MPI (src/cpu/), CUDA tensors through NCCL (src/cuda/).
+ *
+ * A call is submitted and returns a work, which is done later. On a device with streams the call is
+ * ordered after the work queued on `stream` before it, runs on a stream of the communicator, and
+ * `wait` makes the current stream wait for it; the host is not blocked. On the CPU, whose memory
+ * the host reads, `wait` blocks the host.
+ *
+ * Failure: functions return NULL or false with the error in the slot. Every member of lt_CommCall
+ * has been checked by the caller, as far as one rank can: the tensors are contiguous, on the
+ * communicator's device, and of fitting sizes. */
+#ifndef LT_COMMUNICATION_H
+#define LT_COMMUNICATION_H
+
+#include "lutra.h"
+
+struct lt_Backend;
+
+/* The kinds of calls, one row each: the name, and what `count` counts: the elements of the input
+ * and the output as a multiple of `count` (ALL: times the size of the communicator). Of gather only
+ * the root has an output, of scatter only the root has an input; `send` has no output, `recv` no
+ * input, and `barrier` has no tensor. In broadcast, all_reduce and reduce the output is also the
+ * input, and the results replace it (in reduce: on the root only). */
+#define LT_COMM_KINDS(ROW)                                                                         \
+  ROW(broadcast)                                                                                   \
+  ROW(all_reduce)                                                                                  \
+  ROW(reduce)                                                                                      \
+  ROW(all_gather)     /* input: count; output: count * size */                                     \
+  ROW(gather)         /* input: count; output of the root: count * size */                         \
+  ROW(scatter)        /* input of the root: count * size; output: count */                         \
+  ROW(reduce_scatter) /* input: count * size; output: count */                                     \
+  ROW(all_to_all)     /* input and output: count * size, or input_counts and output_counts */      \
+  ROW(send)                                                                                        \
+  ROW(recv)                                                                                        \
+  ROW(barrier)
+typedef enum lt_CommKind {
+#define ROW(name) LT_COMM_##name,
+  LT_COMM_KINDS(ROW)
+#undef ROW
+      LT_COMM_KIND_COUNT
+} lt_CommKind;
+
+/* The reductions, one row each. Of bool: sum and max are "or", product and min are "and". Complex
+ * numbers have sum and avg only; avg needs floating or complex numbers. */
+#define LT_COMM_REDUCTIONS(ROW) ROW(sum) ROW(avg) ROW(max) ROW(min) ROW(product)
+typedef enum lt_CommReduction {
+#define ROW(name) LT_COMM_##name,
+  LT_COMM_REDUCTIONS(ROW)
+#undef ROW
+      LT_COMM_REDUCTION_COUNT
+} lt_CommReduction;
+
+enum { LT_COMM_ANY_SOURCE = -1, LT_COMM_ID_BYTES = 128, LT_COMM_LABEL_BYTES = 64 };
+
+typedef struct lt_CommCall {
+  lt_CommKind kind;
+  lt_CommReduction reduction; /* of all_reduce, reduce and reduce_scatter */
+  lt_Dtype dtype;
+  int peer; /* the root; of send and recv the other rank, or LT_COMM_ANY_SOURCE */
+  int tag;  /* of send and recv; 0 or more */
+  const void *input;
+  void *output;
+  int64_t count;                               /* elements, see LT_COMM_KINDS */
+  const int64_t *input_counts, *output_counts; /* of all_to_all: elements for and from each rank,
+                                                   copied by submit; NULL: `count` each */
+  lt_Stream *stream;                           /* of the caller; NULL where there are no streams */
+  int ndim;                                    /* of the tensor that messages show */
+  int64_t shape[LT_MAX_DIMS];                  /* its shape */
+  const char *label; /* where the program makes the call ("train.lua:12"), or ""; for messages */
+} lt_CommCall;
+
+/* What a communicator is made from. */
+typedef struct lt_CommPlan {
+  int rank, size;     /* of this process in the communicator, and the number of its ranks */
+  const int *members; /* their ranks in the job, in order; NULL: all, in order */
+  int number;         /* the same on all members, and different for each communicator of the job */
+  double timeout;     /* seconds that a call may wait for the other ranks */
+  bool check;         /* compare the calls of all ranks before they run */
+  char id[LT_COMM_ID_BYTES]; /* of unique_id, on a backend that has it */
+} lt_CommPlan;
+
+/* The first members of every backend's communicators and works; the backend adds its own. */
+typedef struct lt_Communicator {
+  const struct lt_Backend *backend;
+  int index; /* of the device */
+  int rank, size;
+} lt_Communicator;
+typedef struct lt_Work {
+  lt_Communicator *communicator;
+  int source; /* of a recv that is done: the rank that sent; else -1 */
+} lt_Work;
+
+/* Communication. All NULL: not supported. */
+typedef struct lt_DeviceCommunication {
+  /* Returns the name and version of the library ("Open MPI 4.1.4"); NULL, with the reason and the
+   * remedy in `why`, when it was not found. Never sets the error slot. */
+  const char *(*library)(char *why, size_t why_size);
+  /* Starts the library in this process on the first call, and returns the rank of this process in
+   * its job and the number of ranks. NULL on a backend that cannot know. */
+  bool (*job)(int *rank, int *size);
+  /* Ends the library in this process, after all communicators were destroyed. Blocks until all
+   * ranks of the job have called it. May be NULL. */
+  bool (*finalize)(void);
+  /* Returns true when the library was started and has not ended. NULL: false. */
+  bool (*is_started)(void);
+  /* Ends all processes of the job, at once; `code` is the exit status. Does not return. May be
+   * NULL. */
+  void (*abort)(int code);
+  /* Writes the id of a new communicator, which one rank makes and all others get. NULL: not
+   * needed. */
+  bool (*unique_id)(char id[LT_COMM_ID_BYTES]);
+  /* Creates a communicator. Called by all its members. */
+  lt_Communicator *(*create)(int index, const lt_CommPlan *plan);
+  /* Frees it. Its calls have been waited for, or have failed; the others are given up. */
+  void (*destroy)(lt_Communicator *communicator);
+  /* Submits `count` calls as one work; several calls are sends and recvs that may run in any
+   * order. `now`: the caller waits at once. The tensors stay valid until the work is done. */
+  lt_Work *(*submit)(lt_Communicator *communicator, const lt_CommCall *calls, int count, bool now);
+  /* Returns true when the work is done or has failed. */
+  bool (*is_done)(lt_Work *work);
+  /* Waits for the work (see the top of this file); fails with the reason when the work failed, or
+   * after the timeout. timeout: in seconds; 0: the communicator's. */
+  bool (*wait)(lt_Work *work, double timeout);
+  /* Frees a work, which is done or has failed. */
+  void (*release)(lt_Work *work);
+} lt_DeviceCommunication;
+
+/* Returns the names of a kind and of a reduction. */
+const char *lt_comm_kind_name(lt_CommKind kind);
+const char *lt_comm_reduction_name(lt_CommReduction reduction);
+
+#endif
