@@ -1,0 +1,74 @@
+--- What specs of several processes share: running a program on some ranks through mpirun.
+--
+-- mpirun is Open MPI's or MPICH's; without it `ranks.available()` returns false, and such tests
+-- report "pending".
+
+local program = require "program_support"
+
+local ranks = {}
+local quote = program.quote
+
+local function output_of(command)
+  local pipe = assert(io.popen(command .. " 2>&1"))
+  local text = pipe:read "a"
+  local ok, _, code = pipe:close()
+  return text, ok == true, code
+end
+
+local mpirun_text
+local function mpirun()
+  mpirun_text = mpirun_text or output_of "mpirun --version"
+  return mpirun_text
+end
+
+--- Returns whether there is an mpirun.
+function ranks.available() return mpirun():find "Open MPI" ~= nil or mpirun():find "HYDRA" ~= nil end
+
+-- Returns the command that runs `count` ranks on this machine, more than it has cores if need be.
+local function launch(count)
+  if mpirun():find "Open MPI" then
+    return ("mpirun --oversubscribe --bind-to none -np %d"):format(count)
+  end
+  return ("mpirun -bind-to none -n %d"):format(count)
+end
+
+--- Runs the Lua text `body` on `count` ranks, and returns the output of all of them, whether they
+-- ended without an error, and the exit status. The text begins with `lt`, `dist`, `rank` and
+-- `size`, after init_process_group. options: `setup` (text before it that replaces the call of
+-- init_process_group), `env` (a table of environment variables), `args` (of the program, as
+-- {"--emulate", "cuda:2"}), `seconds` (after which the ranks are ended, by default 120).
+function ranks.run(count, body, options)
+  options = options or {}
+  local file = program.file(([[
+local lt = require "lutra"
+local dist = lt.distributed
+%s
+local rank, size = dist.get_rank(), dist.get_world_size()
+local nn, optim = lt.nn, lt.optim
+%s
+if dist.is_initialized() then dist.destroy_process_group() end
+]]):format(options.setup or "dist.init_process_group()", body))
+  local words = {"env", "OMP_NUM_THREADS=1", "OMPI_ALLOW_RUN_AS_ROOT=1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"}
+  for name, value in pairs(options.env or {}) do
+    words[#words + 1] = quote(name .. "=" .. value)
+  end
+  words[#words + 1] = ("timeout -k 5 %d"):format(options.seconds or 120)
+  words[#words + 1] = launch(count)
+  words[#words + 1] = quote(program.program)
+  for _, word in ipairs(options.args or {}) do words[#words + 1] = quote(word) end
+  words[#words + 1] = quote(file)
+  local text, ok, code = output_of(table.concat(words, " "))
+  os.remove(file)
+  return text, ok, code
+end
+
+--- Runs `body` as ranks.run does, and asserts that all ranks ended without an error; returns their
+-- output.
+function ranks.check(count, body, options)
+  local text, ok = ranks.run(count, body, options)
+  assert(ok, text)
+  return text
+end
+
+return ranks
