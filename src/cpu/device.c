@@ -2,6 +2,7 @@
 #include "cpu.h"
 #include "capability.h"
 #include "fftw.h"
+#include "mpi.h"
 #include "onednn.h"
 #include "vector.h"
 
@@ -119,6 +120,17 @@ const lt_Backend *lt_backend_cpu(void) {
       .kernels.program = lt_cpu_program,
       .kernels.check_divisor = lt_cpu_check_divisor,
       .kernels.table = kernels,
+      .communication.library = lt_cpu_communication_library,
+      .communication.job = lt_cpu_communication_job,
+      .communication.finalize = lt_cpu_communication_finalize,
+      .communication.is_started = lt_cpu_communication_is_started,
+      .communication.abort = lt_cpu_communication_abort,
+      .communication.create = lt_cpu_communicator_create,
+      .communication.destroy = lt_cpu_communicator_destroy,
+      .communication.submit = lt_cpu_communication_submit,
+      .communication.is_done = lt_cpu_work_is_done,
+      .communication.wait = lt_cpu_work_wait,
+      .communication.release = lt_cpu_work_release,
   };
   if (!check_environment()) return NULL;
   return &backend;

@@ -54,7 +54,7 @@ typedef enum lt_CommReduction {
       LT_COMM_REDUCTION_COUNT
 } lt_CommReduction;
 
-enum { LT_COMM_ANY_SOURCE = -1, LT_COMM_ID_BYTES = 128, LT_COMM_LABEL_BYTES = 64 };
+enum { LT_COMM_ANY_SOURCE = -1, LT_COMM_ID_BYTES = 128, LT_COMM_LABEL_BYTES = 200 };
 
 typedef struct lt_CommCall {
   lt_CommKind kind;
@@ -71,6 +71,11 @@ typedef struct lt_CommCall {
   int ndim;                                    /* of the tensor that messages show */
   int64_t shape[LT_MAX_DIMS];                  /* its shape */
   const char *label; /* where the program makes the call ("train.lua:12"), or ""; for messages */
+  double timeout;    /* in seconds, for the other ranks; 0: the communicator's */
+  bool check_only;   /* of a collective: compare the calls of all ranks, exchange no data */
+  /* Why this rank cannot make the collective, or NULL: then it fails on all ranks, with an error
+   * that says so. Only where calls are compared. */
+  const char *refusal;
 } lt_CommCall;
 
 /* What a communicator is made from. */
@@ -92,6 +97,7 @@ typedef struct lt_Communicator {
 typedef struct lt_Work {
   lt_Communicator *communicator;
   int source; /* of a recv that is done: the rank that sent; else -1 */
+  bool keep;  /* it failed, and the library may still use its tensors: they are never freed */
 } lt_Work;
 
 /* Communication. All NULL: not supported. */

@@ -484,5 +484,6 @@ void lt_lua_open_recorder(lua_State *L, int functions, int methods);
 void lt_lua_open_program(lua_State *L, int functions, int methods);
 void lt_lua_open_plan(lua_State *L, int functions, int methods);
 void lt_lua_open_workers(lua_State *L, int functions, int methods);
+void lt_lua_open_communication(lua_State *L, int functions, int methods);
 
 #endif

@@ -133,6 +133,7 @@ static int open_parts(lua_State *L) {
   lt_lua_open_program(L, 1, 2);
   lt_lua_open_plan(L, 1, 2);
   lt_lua_open_workers(L, 1, 2);
+  lt_lua_open_communication(L, 1, 2);
   lua_settop(L, 3);
   lua_setfield(L, 1, "_ops");
   lua_setfield(L, 1, "_methods");

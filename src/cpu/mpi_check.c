@@ -1,0 +1,222 @@
+/* mpi_check.c: compares what the ranks of a communicator call, and finds out where they are when a
+ * call does not end.
+ *
+ * A rank whose call timed out sends a question to each other rank, and each that is in a call of
+ * lt.distributed, or whose helper thread runs, answers with the record of its last call. Questions
+ * and answers are messages of their own tags on the communicator `control`. */
+#include "mpi_engine.h"
+
+#include <sched.h>
+#include <stdarg.h>
+
+enum { TAG_QUESTION = 1, TAG_ANSWER = 2 };
+#define SECOND INT64_C(1000000000)
+
+static bool reduces(lt_CommKind kind) {
+  return kind == LT_COMM_all_reduce || kind == LT_COMM_reduce || kind == LT_COMM_reduce_scatter;
+}
+
+/* Returns whether all ranks must name the same root. */
+static bool has_root(lt_CommKind kind) {
+  return kind == LT_COMM_broadcast || kind == LT_COMM_reduce || kind == LT_COMM_gather ||
+         kind == LT_COMM_scatter;
+}
+
+/* Returns the FNV-1a hash of `n` bytes, continued from `hash`. */
+static uint64_t hash_bytes(uint64_t hash, const void *data, size_t n) {
+  const unsigned char *bytes = data;
+  for (size_t i = 0; i < n; i++) hash = (hash ^ bytes[i]) * UINT64_C(1099511628211);
+  return hash;
+}
+
+void lt_mpi_record(lt_MpiOp *op, lt_MpiCommunicator *c) {
+  const lt_CommCall *call = &op->call;
+  lt_MpiRecord *r = &op->record;
+  *r = (lt_MpiRecord){.active = 1,
+                      .kind = (int32_t)call->kind,
+                      .reduction = reduces(call->kind) ? (int32_t)call->reduction : -1,
+                      .dtype = (int32_t)call->dtype,
+                      .peer = call->peer,
+                      .ndim = call->ndim};
+  if (call->ndim > 0) memcpy(r->shape, call->shape, (size_t)call->ndim * sizeof *r->shape);
+  const char *label = call->refusal ? call->refusal : call->label;
+  r->refused = call->refusal != NULL;
+  snprintf(r->label, sizeof r->label, "%s", label ? label : "");
+  int32_t values[] = {r->kind,  r->reduction,
+                      r->dtype, has_root(call->kind) ? r->peer : -1,
+                      r->ndim,  r->refused ? 1 + c->base.rank : 0};
+  uint64_t hash = hash_bytes(UINT64_C(14695981039346656037), values, sizeof values);
+  op->hash[0] = hash_bytes(hash, r->shape, sizeof r->shape);
+  op->hash[1] = ~op->hash[0];
+}
+
+/* Writes what a rank calls: "all_reduce (sum) of float32, shape {3}, at train.lua:4". */
+static void describe(const lt_MpiRecord *r, char *text, size_t size) {
+  lt_CommKind kind = (lt_CommKind)r->kind;
+  size_t n = (size_t)snprintf(text, size, "%s", lt_comm_kind_name(kind));
+  if (r->refused) {
+    snprintf(text, size, "cannot make the call: %s", r->label);
+    return;
+  }
+  if (n < size && r->reduction >= 0)
+    n += (size_t)snprintf(text + n, size - n, " (%s)",
+                          lt_comm_reduction_name((lt_CommReduction)r->reduction));
+  if (n < size && kind != LT_COMM_barrier)
+    n += (size_t)snprintf(text + n, size - n, " of %s, shape %s", lt_dtype_name((lt_Dtype)r->dtype),
+                          lt_shape_text(r->ndim, r->shape));
+  if (n < size && has_root(kind))
+    n += (size_t)snprintf(text + n, size - n, ", %s %d",
+                          kind == LT_COMM_broadcast || kind == LT_COMM_scatter ? "src" : "dst",
+                          r->peer);
+  if (n < size && (kind == LT_COMM_send || kind == LT_COMM_recv))
+    n += (size_t)snprintf(text + n, size - n, ", %s %d", kind == LT_COMM_send ? "to" : "from",
+                          r->peer);
+  if (n < size && r->label[0]) snprintf(text + n, size - n, ", at %s", r->label);
+}
+
+/* A text that is built up to a limit. */
+typedef struct Text {
+  char *bytes;
+  size_t used, size;
+} Text;
+static void append(Text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void append(Text *t, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  if (t->used < t->size) {
+    int n = vsnprintf(t->bytes + t->used, t->size - t->used, format, arguments);
+    t->used += n > 0 ? (size_t)n : 0;
+  }
+  va_end(arguments);
+}
+
+/* Appends a line for each different description: "  ranks 0, 2, 3: ...". */
+static void append_groups(Text *t, int size, char (*lines)[320]) {
+  for (int i = 0; i < size; i++) {
+    bool first = true;
+    int same = 0, shown = 0;
+    for (int k = 0; k < i && first; k++) first = strcmp(lines[i], lines[k]) != 0;
+    if (!first) continue;
+    for (int k = i; k < size; k++) same += strcmp(lines[i], lines[k]) == 0;
+    append(t, "\n  rank%s ", same > 1 ? "s" : "");
+    for (int k = i; k < size && shown <= 8; k++) {
+      if (strcmp(lines[i], lines[k]) != 0) continue;
+      if (shown == 8)
+        append(t, ", ...");
+      else
+        append(t, "%s%d", shown ? ", " : "", k);
+      shown++;
+    }
+    append(t, ": %s", lines[i]);
+  }
+}
+
+void lt_mpi_describe_difference(const lt_MpiOp *op, char *text, size_t size) {
+  int n = op->work->base.communicator->size;
+  Text t = {text, 0, size};
+  append(&t, "%s: the ranks of the process group make different calls",
+         lt_comm_kind_name(op->call.kind));
+  char(*lines)[320] = calloc((size_t)n, sizeof *lines);
+  for (int i = 0; lines && i < n; i++) describe(&op->records[i], lines[i], sizeof lines[i]);
+  if (lines) append_groups(&t, n, lines);
+  free(lines);
+  bool refused = false;
+  for (int i = 0; i < n; i++) refused = refused || op->records[i].refused;
+  if (!op->record.label[0] && !refused)
+    append(&t, "\nhint: with LUTRA_DISTRIBUTED_DEBUG=detail the message has the lines of the "
+               "program");
+}
+
+/* ---- questions ------------------------------------------------------------------------------- */
+
+/* Sends bytes that stay valid until the program ends, and forgets the request. */
+static void send_forgotten(lt_MpiCommunicator *c, const void *data, size_t n, int to, int tag) {
+  const lt_MpiLibrary *m = lt_mpi();
+  lt_Mpi request = 0;
+  if (m->Isend(data, (int)n, m->byte, to, tag, c->control, &request) == 0)
+    m->Request_free(&request);
+}
+
+/* Receives one message with a tag, if there is one; returns the rank that sent it, else -1. */
+static int receive(lt_MpiCommunicator *c, lt_MpiRecord *to, int tag) {
+  const lt_MpiLibrary *m = lt_mpi();
+  lt_MpiStatus status;
+  int there = 0;
+  if (m->Iprobe(m->any_source, tag, c->control, &there, &status) || !there) return -1;
+  int source = status.words[m->source_word];
+  if (m->Recv(to, (int)sizeof *to, m->byte, source, tag, c->control, &status)) return -1;
+  return source;
+}
+
+static void answer_on(lt_MpiCommunicator *c) {
+  lt_MpiRecord question;
+  for (int from; (from = receive(c, &question, TAG_QUESTION)) >= 0;) {
+    lt_MpiRecord *answer = malloc(sizeof *answer); /* never freed: see send_forgotten */
+    if (!answer) return;
+    *answer = c->last;
+    send_forgotten(c, answer, sizeof *answer, from, TAG_ANSWER);
+  }
+}
+
+void lt_mpi_answer(void) {
+  for (lt_MpiCommunicator *c = lt_mpi_engine.communicators; c; c = c->next)
+    if (c->base.size > 1) answer_on(c);
+}
+
+/* Asks all other ranks for their last calls, and waits a second for the answers. answered[i] is set
+ * for each rank whose record is in records[i]. */
+static void ask(lt_MpiCommunicator *c, lt_MpiRecord *records, bool *answered) {
+  static const lt_MpiRecord question = {0};
+  int missing = c->base.size - 1;
+  int64_t until = lt_mpi_clock() + SECOND;
+  for (int i = 0; i < c->base.size; i++)
+    if (i != c->base.rank) send_forgotten(c, &question, sizeof question, i, TAG_QUESTION);
+  while (missing > 0 && lt_mpi_clock() < until) {
+    lt_MpiRecord record;
+    int from = receive(c, &record, TAG_ANSWER);
+    if (from < 0) {
+      lt_mpi_answer();
+      sched_yield();
+    } else if (!answered[from]) {
+      records[from] = record;
+      answered[from] = true;
+      missing--;
+    }
+  }
+}
+
+/* Writes where a rank is. */
+static void describe_place(const lt_MpiRecord *r, bool answered, char *text, size_t size) {
+  char call[256] = "";
+  if (r->number > 0) describe(r, call, sizeof call);
+  if (!answered)
+    snprintf(text, size, "does not answer: it has ended, or its machine cannot be reached");
+  else if (r->number == 0)
+    snprintf(text, size, "has made no call of this process group");
+  else if (r->active)
+    snprintf(text, size, "in call %d: %s", (int)r->number, call);
+  else
+    snprintf(text, size, "in no call; its last was call %d: %s", (int)r->number, call);
+}
+
+void lt_mpi_describe_timeout(lt_MpiOp *op, double seconds, char *text, size_t size) {
+  lt_MpiCommunicator *c = (lt_MpiCommunicator *)op->work->base.communicator;
+  size_t n = (size_t)c->base.size;
+  Text t = {text, 0, size};
+  lt_MpiRecord *records = calloc(n, sizeof *records);
+  bool *answered = calloc(n, sizeof *answered);
+  char(*lines)[320] = calloc(n, sizeof *lines);
+  append(&t, "%s: timed out after %g s, on rank %d of %d", lt_comm_kind_name(op->call.kind),
+         seconds, c->base.rank, c->base.size);
+  if (records && answered && lines) {
+    ask(c, records, answered);
+    records[c->base.rank] = op->record;
+    answered[c->base.rank] = true;
+    for (size_t i = 0; i < n; i++)
+      describe_place(&records[i], answered[i], lines[i], sizeof lines[i]);
+    append_groups(&t, c->base.size, lines);
+  }
+  free(records);
+  free(answered);
+  free(lines);
+}

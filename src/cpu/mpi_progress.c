@@ -1,0 +1,288 @@
+/* mpi_progress.c: advances the calls of the engine: see mpi_engine.h. */
+#include "mpi_engine.h"
+
+#include <sched.h>
+#include <time.h>
+
+#define SECOND INT64_C(1000000000)
+
+int64_t lt_mpi_clock(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return t.tv_sec * SECOND + t.tv_nsec;
+}
+
+static lt_MpiCommunicator *communicator_of(const lt_MpiOp *op) {
+  return (lt_MpiCommunicator *)op->work->base.communicator;
+}
+
+static bool is_message(const lt_MpiOp *op) {
+  return op->call.kind == LT_COMM_send || op->call.kind == LT_COMM_recv;
+}
+
+void lt_mpi_end(lt_MpiOp *op, const char *message) {
+  lt_MpiWork *work = op->work;
+  lt_MpiCommunicator *c = communicator_of(op);
+  op->state = LT_MPI_ENDED;
+  if (c->last.number == op->record.number) c->last.active = 0;
+  if (message && !work->failed) {
+    work->failed = true;
+    snprintf(work->message, sizeof work->message, "%s", message);
+  }
+  free(op->records);
+  free(op->counts);
+  op->records = NULL;
+  op->counts = NULL;
+  atomic_fetch_sub(&lt_mpi_engine.pending, 1);
+  atomic_fetch_sub_explicit(&work->left, 1, memory_order_release);
+}
+
+/* Ends an op with the error that MPI reports. */
+static void end_with_code(lt_MpiOp *op, int code) {
+  lt_mpi_fail(lt_comm_kind_name(op->call.kind), code);
+  lt_mpi_end(op, lt_error());
+}
+
+/* Tests the request of an op. Returns true when it has ended, also by an error, which ends the op. */
+static bool request_ended(lt_MpiOp *op, lt_MpiStatus *status) {
+  int flag = 0, code = lt_mpi()->Test(&op->request, &flag, status);
+  if (code) end_with_code(op, code);
+  return code || flag;
+}
+
+/* Starts to compare the calls of all ranks. The second value is the complement of the first, so
+ * that one maximum gives the largest and the smallest hash. */
+static void begin_check(lt_MpiOp *op) {
+  lt_MpiCommunicator *c = communicator_of(op);
+  const lt_MpiLibrary *m = lt_mpi();
+  int code = m->Iallreduce(op->hash, op->all, 2, m->uint64, m->max, c->control, &op->request);
+  op->state = LT_MPI_CHECKING;
+  if (code) end_with_code(op, code);
+}
+
+static void begin_comparison(lt_MpiOp *op) {
+  lt_MpiCommunicator *c = communicator_of(op);
+  const lt_MpiLibrary *m = lt_mpi();
+  int n = (int)sizeof op->record, code = 1;
+  op->records = malloc((size_t)c->base.size * sizeof op->record);
+  if (op->records)
+    code =
+        m->Iallgather(&op->record, n, m->byte, op->records, n, m->byte, c->control, &op->request);
+  op->state = LT_MPI_COMPARING;
+  if (code) end_with_code(op, code);
+}
+
+static void end_run(lt_MpiOp *op);
+/* Starts the data exchange of an op, or its next part. */
+static void begin_run(lt_MpiOp *op) {
+  op->state = LT_MPI_RUNNING;
+  if (op->call.kind == LT_COMM_barrier ||
+      (op->call.count == 0 && !op->call.input_counts && !is_message(op))) {
+    lt_mpi_end(op, NULL);
+    return;
+  }
+  int code = lt_mpi_start(op);
+  if (code) {
+    end_with_code(op, code);
+  } else if (op->request == lt_mpi()->request_null && !is_message(op)) {
+    end_run(op);
+  }
+}
+
+/* Checks that a message had the size that its receiver expects, and records its sender. */
+static void end_receive(lt_MpiOp *op, const lt_MpiStatus *status) {
+  const lt_MpiLibrary *m = lt_mpi();
+  lt_MpiType type = lt_mpi_type(op->call.dtype);
+  int got = 0, source = status->words[m->source_word];
+  char text[200];
+  m->Get_count(status, type.type, &got);
+  if (op->work->count == 1) op->work->base.source = source;
+  if (got == lt_mpi_part(op) * type.each) {
+    end_run(op);
+    return;
+  }
+  snprintf(text, sizeof text, "recv: expected %lld elements of %s from rank %d, got %d",
+           (long long)op->call.count, lt_dtype_name(op->call.dtype), source, got / type.each);
+  lt_mpi_end(op, text);
+}
+
+/* Ends the exchange of one part; of the last: ends the op. */
+static void end_run(lt_MpiOp *op) {
+  lt_MpiCommunicator *c = communicator_of(op);
+  op->moved += lt_mpi_part(op);
+  if (op->moved < op->call.count) {
+    begin_run(op);
+    return;
+  }
+  if (op->call.reduction == LT_COMM_avg &&
+      (op->call.kind != LT_COMM_reduce || c->base.rank == op->call.peer))
+    lt_mpi_divide(op->call.output, op->call.count, op->call.dtype, c->base.size);
+  lt_mpi_end(op, NULL);
+}
+
+static void begin(lt_MpiOp *op) {
+  lt_MpiCommunicator *c = communicator_of(op);
+  op->started = lt_mpi_clock();
+  c->last = op->record;
+  if (c->broken) {
+    char text[200];
+    snprintf(text, sizeof text,
+             "%s: cannot use this process group: an earlier call of it timed out\n"
+             "hint: end the job, and start it again from its last checkpoint",
+             lt_comm_kind_name(op->call.kind));
+    lt_mpi_end(op, text);
+  } else if (!is_message(op) &&
+             (c->check || op->call.kind == LT_COMM_barrier || op->call.check_only)) {
+    begin_check(op);
+  } else {
+    begin_run(op);
+  }
+}
+
+/* Fails an op that has waited for longer than the timeout of its communicator. The library may
+ * still write to its memory, so that this is never freed. */
+static void end_late(lt_MpiOp *op) {
+  lt_MpiCommunicator *c = communicator_of(op);
+  char text[1200];
+  double seconds = op->call.timeout > 0 ? op->call.timeout : c->timeout;
+  if ((double)(lt_mpi_clock() - op->started) < seconds * (double)SECOND) return;
+  lt_mpi_describe_timeout(op, seconds, text, sizeof text);
+  c->broken = true;
+  op->work->base.keep = true;
+  lt_mpi_end(op, text);
+}
+
+/* Advances one op. Returns whether it advanced. */
+static bool step(lt_MpiOp *op) {
+  lt_MpiStatus status;
+  if (op->state == LT_MPI_QUEUED) {
+    begin(op);
+    return true;
+  }
+  if (!request_ended(op, &status)) {
+    end_late(op);
+    return op->state == LT_MPI_ENDED;
+  }
+  if (op->state == LT_MPI_ENDED) return true; /* by an error */
+  if (op->state == LT_MPI_CHECKING) {
+    if (op->all[0] == ~op->all[1])
+      begin_run(op);
+    else
+      begin_comparison(op);
+  } else if (op->state == LT_MPI_COMPARING) {
+    char text[1200];
+    lt_mpi_describe_difference(op, text, sizeof text);
+    lt_mpi_end(op, text);
+  } else if (op->call.kind == LT_COMM_recv) {
+    end_receive(op, &status);
+  } else {
+    end_run(op);
+  }
+  return true;
+}
+
+void lt_mpi_take_inbox(void) {
+  lt_MpiEngine *e = &lt_mpi_engine;
+  pthread_mutex_lock(&e->queue_lock);
+  lt_MpiOp *op = e->inbox;
+  e->inbox = e->inbox_end = NULL;
+  pthread_mutex_unlock(&e->queue_lock);
+  while (op) {
+    lt_MpiOp *next = op->next;
+    lt_MpiCommunicator *c = communicator_of(op);
+    op->next = NULL;
+    if (is_message(op)) {
+      lt_MpiOp **end = &e->messages;
+      while (*end) end = &(*end)->next;
+      *end = op;
+    } else if (c->first) {
+      c->end = c->end->next = op;
+    } else {
+      c->first = c->end = op;
+    }
+    op = next;
+  }
+}
+
+/* Advances the collectives of a communicator, in order. An op that has ended may be freed by the
+ * thread that waits for it, so it is first removed from the queue. */
+static bool advance_queue(lt_MpiCommunicator *c) {
+  bool advanced = false, moved = true;
+  while (c->first && moved) {
+    lt_MpiOp *op = c->first, *next = op->next;
+    lt_MpiWork *work = op->work;
+    atomic_fetch_add(&work->left, 1); /* keeps the work */
+    moved = step(op);
+    if (op->state == LT_MPI_ENDED) c->first = next;
+    advanced = advanced || moved;
+    atomic_fetch_sub_explicit(&work->left, 1, memory_order_release);
+  }
+  return advanced;
+}
+
+static bool advance_messages(void) {
+  bool advanced = false;
+  for (lt_MpiOp **place = &lt_mpi_engine.messages; *place;) {
+    lt_MpiOp *op = *place, *next = op->next;
+    lt_MpiWork *work = op->work;
+    atomic_fetch_add(&work->left, 1);
+    advanced = step(op) || advanced;
+    if (op->state == LT_MPI_ENDED)
+      *place = next;
+    else
+      place = &op->next;
+    atomic_fetch_sub_explicit(&work->left, 1, memory_order_release);
+  }
+  return advanced;
+}
+
+bool lt_mpi_progress(void) {
+  lt_MpiEngine *e = &lt_mpi_engine;
+  bool advanced = false;
+  int64_t now = lt_mpi_clock();
+  lt_mpi_take_inbox();
+  for (lt_MpiCommunicator *c = e->communicators; c; c = c->next)
+    advanced = advance_queue(c) || advanced;
+  if (e->messages) advanced = advance_messages() || advanced;
+  if (now - e->answered > SECOND / 1000) {
+    lt_mpi_answer();
+    e->answered = now;
+  }
+  return advanced;
+}
+
+/* Blocks until an op is submitted, or for a tenth of a second. */
+static void wait_for_work(lt_MpiEngine *e) {
+  struct timespec until;
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_nsec += SECOND / 10;
+  if (until.tv_nsec >= SECOND) {
+    until.tv_nsec -= SECOND;
+    until.tv_sec++;
+  }
+  pthread_mutex_lock(&e->queue_lock);
+  if (!e->inbox && !e->stopping) pthread_cond_timedwait(&e->wake, &e->queue_lock, &until);
+  pthread_mutex_unlock(&e->queue_lock);
+}
+
+void *lt_mpi_helper(void *unused) {
+  lt_MpiEngine *e = &lt_mpi_engine;
+  int idle = 0;
+  (void)unused;
+  while (!e->stopping) {
+    bool advanced = false;
+    if (pthread_mutex_trylock(&e->library_lock) == 0) {
+      advanced = lt_mpi_progress();
+      pthread_mutex_unlock(&e->library_lock);
+    }
+    idle = advanced ? 0 : idle + 1;
+    if (atomic_load(&e->pending) == 0) {
+      wait_for_work(e);
+    } else if (idle > 100) {
+      nanosleep(&(struct timespec){.tv_nsec = idle > 1000 ? 100000 : 20000}, NULL);
+    } else {
+      sched_yield();
+    }
+  }
+  return NULL;
+}
