@@ -93,11 +93,21 @@ typedef struct lt_Communicator {
   const struct lt_Backend *backend;
   int index; /* of the device */
   int rank, size;
+  /* Set by lt_comm_create and lt_comm_submit: */
+  int number;    /* of the plan */
+  int64_t calls; /* collectives submitted so far; messages are not counted */
 } lt_Communicator;
 typedef struct lt_Work {
   lt_Communicator *communicator;
   int source; /* of a recv that is done: the rank that sent; else -1 */
   bool keep;  /* it failed, and the library may still use its tensors: they are never freed */
+  /* Set by the backend, by lt_trace_now's clock; 0: not known. They let traces show how long this
+   * rank waited for the others. */
+  int64_t arrived;  /* when all ranks of the call had submitted it */
+  int64_t finished; /* when the transfer was done */
+  /* Set by lt_comm_submit: */
+  lt_CommCall first; /* the first of its calls, without its arrays, stream and label */
+  int64_t sequence;  /* the value of communicator->calls after it; 0: messages */
 } lt_Work;
 
 /* Communication. All NULL: not supported. */
@@ -138,5 +148,37 @@ typedef struct lt_DeviceCommunication {
 /* Returns the names of a kind and of a reduction. */
 const char *lt_comm_kind_name(lt_CommKind kind);
 const char *lt_comm_reduction_name(lt_CommReduction reduction);
+
+/* Returns true for send and recv, which two ranks call, not all. */
+bool lt_comm_is_message(lt_CommKind kind);
+
+/* Computes the payload of a call on this rank of a communicator: the bytes of its own that other
+ * ranks need, each counted once however many ranks get them (`sent`), and the bytes of its result
+ * that come from or depend on other ranks (`received`). Both are 0 in a group of one. They do not
+ * depend on the algorithm; lt_comm_link_bytes tells what a ring moves. */
+void lt_comm_bytes(const lt_CommCall *call, int rank, int size, int64_t *sent, int64_t *received);
+
+/* Returns the bytes that the busiest link of a ring of `size` ranks moves in one direction. With
+ * p = size and n = the bytes of `count` elements:
+ *
+ *   all_reduce                  2 (p - 1) / p n   reduce_scatter, then all_gather, of n / p each
+ *   all_gather, reduce_scatter  (p - 1) n         p - 1 steps of n bytes
+ *   all_to_all                  (p - 1) n         to each other rank; or its counts
+ *   gather, scatter             (p - 1) n         all through the root's link
+ *   broadcast, reduce           n                 in pieces, one behind the other
+ *   send, recv                  n
+ *
+ * This divided by the time of the call is its bus bandwidth, which compares with the bandwidth of
+ * the hardware whatever the number of ranks. */
+int64_t lt_comm_link_bytes(const lt_CommCall *call, int rank, int size);
+
+/* The functions of a backend's communication part, with trace events. Use these. Each fails as the
+ * member of lt_DeviceCommunication does; lt_comm_submit also fails, before it sends anything, when
+ * a tracer forbids the call. */
+lt_Communicator *lt_comm_create(const struct lt_Backend *backend, int index,
+                                const lt_CommPlan *plan);
+lt_Work *lt_comm_submit(lt_Communicator *communicator, const lt_CommCall *calls, int count,
+                        bool now);
+bool lt_comm_wait(lt_Work *work, double timeout);
 
 #endif

@@ -115,6 +115,23 @@ static uint64_t digest_of(const void *bytes, size_t n) {
   return h ? h : 1;
 }
 
+uint64_t lt_trace_digest(const void *bytes, size_t n) {
+  return needs_digest(lt_thread()) ? digest_of(bytes, n) : 0;
+}
+
+bool lt_trace_may(lt_TraceSpan *span) {
+  for (const lt_Tracer *t = lt_thread()->tracers; t; t = t->next) {
+    lt_TraceAnswer answer =
+        t->may_copy ? t->may_copy(t->context, &span->event) : LT_TRACE_NO_OPINION;
+    if (answer == LT_TRACE_MAY) return true;
+    if (answer == LT_TRACE_MAY_NOT) {
+      lt_trace_cancel(span);
+      return false;
+    }
+  }
+  return true;
+}
+
 bool lt_trace_plan(lt_TraceSpan *span, const lt_TraceCopy *copy) {
   const lt_Thread *th = lt_thread();
   lt_TraceEvent *e = &span->event;
@@ -130,16 +147,9 @@ bool lt_trace_plan(lt_TraceSpan *span, const lt_TraceCopy *copy) {
   e->storage = copy->source;
   e->target = copy->target;
   e->offset = copy->offset;
-  for (const lt_Tracer *t = th->tracers; t; t = t->next) {
-    lt_TraceAnswer answer = t->may_copy ? t->may_copy(t->context, e) : LT_TRACE_NO_OPINION;
-    if (answer == LT_TRACE_MAY) break;
-    if (answer == LT_TRACE_MAY_NOT) {
-      lt_trace_cancel(span);
-      return false;
-    }
-  }
-  if (copy->from.type == LT_DEVICE_cpu && copy->host && needs_digest(th))
-    e->digest = digest_of(copy->host, copy->nbytes);
+  if (!lt_trace_may(span)) return false;
+  if (copy->from.type == LT_DEVICE_cpu && copy->host)
+    e->digest = lt_trace_digest(copy->host, copy->nbytes);
   e->begin = lt_trace_now();
   return true;
 }
@@ -148,22 +158,21 @@ bool lt_trace_plan(lt_TraceSpan *span, const lt_TraceCopy *copy) {
 bool lt_trace_copied(lt_TraceSpan *span, const lt_TraceCopy *copy, bool ok) {
   bool to_host = copy->to.type == LT_DEVICE_cpu;
   if (ok && !copy->blocking) ok = lt_trace_synchronize(to_host ? copy->from : copy->to);
-  if (ok && to_host && copy->blocking && copy->host && needs_digest(lt_thread()))
-    span->event.digest = digest_of(copy->host, copy->nbytes);
+  if (ok && to_host && copy->blocking && copy->host)
+    span->event.digest = lt_trace_digest(copy->host, copy->nbytes);
   return lt_trace_end(span, ok);
 }
 
-/* Returns the number of a backend in the device table. */
-static uint8_t type_of(const lt_Backend *b) {
+lt_Device lt_trace_device(const lt_Backend *b, int index) {
   int type = lt_device_type_count() - 1;
   while (type > 0 && lt_device_loaded(type) != b) type--;
-  return (uint8_t)type;
+  return (lt_Device){(uint8_t)type, (uint8_t)index};
 }
 
 bool lt_trace_waited(lt_TraceSpan *span, const char *name, const lt_Event *event, bool ok) {
   span->event.name = name;
   span->event.mark = event;
-  span->event.device = (lt_Device){type_of(event->backend), (uint8_t)event->index};
+  span->event.device = lt_trace_device(event->backend, event->index);
   return lt_trace_end(span, ok);
 }
 
@@ -180,7 +189,7 @@ bool lt_stream_synchronize(lt_Stream *stream) {
   if (!lt_trace_begin(&span, LT_TRACE_WAIT))
     return lt_wait_stream(stream) && b->streams.synchronize(stream);
   span.event.name = "stream";
-  span.event.device = (lt_Device){type_of(b), (uint8_t)stream->index};
+  span.event.device = lt_trace_device(b, stream->index);
   span.event.stream = stream;
   return lt_trace_end(&span, lt_wait_stream(stream) && b->streams.synchronize(stream));
 }
@@ -226,7 +235,7 @@ void lt_trace_order_(lt_TraceKind kind, const lt_Stream *stream, const lt_Event 
   lt_TraceEvent e = {.kind = kind,
                      .ndim = -1,
                      .dtype = LT_DTYPE_NONE,
-                     .device = {type_of(stream->backend), (uint8_t)stream->index},
+                     .device = lt_trace_device(stream->backend, stream->index),
                      .stream = stream,
                      .mark = event,
                      .where = th->span ? th->span->event.where : "",

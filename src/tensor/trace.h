@@ -22,15 +22,32 @@ typedef enum lt_TraceKind {
   LT_TRACE_FREE,   /* memory of a storage was freed; likewise */
   LT_TRACE_MARK,   /* an event was recorded on a stream; likewise */
   LT_TRACE_AFTER,  /* a stream was made to wait for an event; likewise */
+  LT_TRACE_COLLECTIVE, /* a call of a communicator was submitted: a collective or a message */
   LT_TRACE_KINDS
 } lt_TraceKind;
+
+/* What an event tells about a call of a communicator (communication.h). */
+typedef struct lt_TraceComm {
+  int size;              /* ranks of the group; 0: the event is not about such a call */
+  int rank;              /* of this process, in the group */
+  int group;             /* the number of the communicator */
+  int64_t sequence;      /* of a collective: the same on all ranks of the group; 0: a message */
+  int peer, tag;         /* the root, or the other rank of a message (-1: any); -1: there is none */
+  const char *reduction; /* its name, or NULL */
+  int64_t sent, received;    /* payload of this rank in bytes (lt_comm_bytes) */
+  int64_t link_bytes;        /* that a ring moves over its busiest link (lt_comm_link_bytes) */
+  int64_t arrived, finished; /* when the last rank arrived, and when the transfer was done, as
+                                begin and end are; 0: not known */
+  const lt_Work *work;       /* may only be compared, with that of the wait for it */
+} lt_TraceComm;
 
 /* An event. Members that do not apply are 0. Addresses of streams, events and storages may only be
  * compared. */
 typedef struct lt_TraceEvent {
   lt_TraceKind kind;
   lt_OpId op;       /* of LT_TRACE_OP and LT_TRACE_ALLOC; LT_NO_OP: not an op of the table */
-  const char *name; /* of an op, a region, a wait, the allocating op; valid during the callback */
+  const char *name; /* of an op, a region, a wait, a collective, the allocating op; valid during
+                       the callback */
   /* Of an op: where it ran. Of a wait: what the host was blocked on. Of memory: its device. Of a
    * copy: the target. */
   lt_Device device;
@@ -56,6 +73,7 @@ typedef struct lt_TraceEvent {
   int64_t inside;     /* nanoseconds of them in events inside this one */
   int depth;          /* number of events around it */
   const char *where;  /* the host's line of the outermost event, or "" */
+  lt_TraceComm comm;  /* of a collective, and of the wait for its work */
 } lt_TraceEvent;
 
 /* A tracer's answer to whether a copy may take place. */
@@ -67,8 +85,8 @@ typedef struct lt_Tracer {
   /* Invoked when an op begins, with its name. Its end is an event of kind
    * LT_TRACE_OP. Must not call an op. May be NULL. */
   void (*on_begin)(void *context, const char *name);
-  /* Decides whether a copy may take place; the newest tracer with an opinion wins. One that answers
-   * LT_TRACE_MAY_NOT sets the error. Must not call an op. May be NULL. */
+  /* Decides whether a copy or a collective may take place; the newest tracer with an opinion wins.
+   * One that answers LT_TRACE_MAY_NOT sets the error. Must not call an op. May be NULL. */
   lt_TraceAnswer (*may_copy)(void *context, const lt_TraceEvent *planned);
   void *context;
   bool wait;   /* block on each kernel and copy, so that its time includes the device's work */
@@ -119,6 +137,9 @@ typedef struct lt_TraceCopy {
   bool blocking, pinned;
 } lt_TraceCopy;
 
+/* Asks the tracers whether the planned event of a span may take place. If not, cancels the span and
+ * returns false with the error. */
+bool lt_trace_may(lt_TraceSpan *span);
 /* Fills in the span of a copy and asks the tracers whether it may take place. If not, cancels the
  * span and returns false with the error. */
 bool lt_trace_plan(lt_TraceSpan *span, const lt_TraceCopy *copy);
@@ -127,6 +148,12 @@ bool lt_trace_copied(lt_TraceSpan *span, const lt_TraceCopy *copy, bool ok);
 
 /* Ends the span of a wait for an event. Returns ok. */
 bool lt_trace_waited(lt_TraceSpan *span, const char *name, const lt_Event *event, bool ok);
+
+/* Returns a hash of bytes of the host, never 0; 0 when no tracer has set `digest`. */
+uint64_t lt_trace_digest(const void *bytes, size_t n);
+
+/* Returns the device of a stream, an event or a communicator. */
+lt_Device lt_trace_device(const lt_Backend *backend, int index);
 
 /* Blocks until the device's work is done if a tracer has set `wait`. Fails when that work did. */
 bool lt_trace_synchronize(lt_Device device);
