@@ -108,7 +108,7 @@ static bool has_reduction(lt_CommKind kind) {
 
 /* Fills in an event about a call. */
 static void describe(lt_TraceEvent *e, const lt_Communicator *m, const lt_CommCall *call,
-                     int64_t sequence) {
+                     int64_t sequence, bool now) {
   lt_TraceComm *comm = &e->comm;
   e->name = lt_comm_kind_name(call->kind);
   e->device = e->from = lt_trace_device(m->backend, m->index);
@@ -117,6 +117,7 @@ static void describe(lt_TraceEvent *e, const lt_Communicator *m, const lt_CommCa
                          .group = m->number,
                          .sequence = sequence,
                          .peer = has_root(call->kind) ? call->peer : -1,
+                         .now = now,
                          .tag = lt_comm_is_message(call->kind) ? call->tag : 0,
                          .link_bytes = lt_comm_link_bytes(call, m->rank, m->size)};
   if (has_reduction(call->kind)) comm->reduction = lt_comm_reduction_name(call->reduction);
@@ -142,9 +143,9 @@ static void describe_work(lt_TraceEvent *e, lt_Work *work) {
 static bool plan_call(lt_TraceSpan *span, const lt_Communicator *m, const lt_CommCall *call,
                       int64_t sequence, bool now) {
   lt_TraceEvent *e = &span->event;
-  describe(e, m, call, sequence);
+  describe(e, m, call, sequence, now);
   e->stream = call->stream;
-  e->blocking = now;
+  e->blocking = now && m->backend->host_memory;
   if (!lt_trace_may(span)) return false;
   bool has_input = call->input && call->kind != LT_COMM_barrier && m->backend->host_memory;
   if (has_input && !call->input_counts)
@@ -158,9 +159,8 @@ static void report_others(lt_Work *work, const lt_CommCall *calls, int count, bo
   for (int i = 1; i < count; i++) {
     lt_TraceSpan span;
     if (!lt_trace_begin(&span, LT_TRACE_COLLECTIVE)) return;
-    describe(&span.event, work->communicator, &calls[i], 0);
+    describe(&span.event, work->communicator, &calls[i], 0, now);
     span.event.stream = calls[i].stream;
-    span.event.blocking = now;
     describe_work(&span.event, work);
     lt_trace_end(&span, true);
   }
@@ -191,7 +191,7 @@ bool lt_comm_wait(lt_Work *work, double timeout) {
   const lt_Communicator *m = work->communicator;
   lt_TraceSpan span;
   if (!lt_trace_begin(&span, LT_TRACE_WAIT)) return m->backend->communication.wait(work, timeout);
-  describe(&span.event, m, &work->first, work->sequence);
+  describe(&span.event, m, &work->first, work->sequence, false);
   span.event.blocking = m->backend->host_memory;
   bool ok = m->backend->communication.wait(work, timeout);
   describe_work(&span.event, work);

@@ -38,6 +38,7 @@ typedef struct lt_TraceComm {
   int64_t link_bytes;        /* that a ring moves over its busiest link (lt_comm_link_bytes) */
   int64_t arrived, finished; /* when the last rank arrived, and when the transfer was done, as
                                 begin and end are; 0: not known */
+  bool now;                  /* the caller waits at once: without async_op */
   const lt_Work *work;       /* may only be compared, with that of the wait for it */
 } lt_TraceComm;
 

@@ -106,11 +106,13 @@ static void record_event(void *context, const lt_TraceEvent *event) {
   k->event.where = keep(r, event->where);
   k->call = NULL;
   k->direct = k->explicit = false;
-  if (r->tracer.where && (event->kind == LT_TRACE_COPY || event->kind == LT_TRACE_WAIT)) {
+  bool has_call = event->kind == LT_TRACE_COPY || event->kind == LT_TRACE_WAIT ||
+                  event->kind == LT_TRACE_COLLECTIVE;
+  if (r->tracer.where && has_call) {
     char call[48];
     k->direct = lt_lua_called(r->lua, call, sizeof call);
     k->call = keep(r, call);
-    k->explicit = event->kind == LT_TRACE_COPY && lt_lua_is_explicit(r->lua, event, call);
+    k->explicit = event->kind != LT_TRACE_WAIT && lt_lua_is_explicit(r->lua, event, call);
   }
 }
 
@@ -241,6 +243,34 @@ static void set_name(lua_State *L, const lt_TraceEvent *e) {
   lua_setfield(L, 2, "name");
 }
 
+/* Sets the field comm of the table at index 2: what the event tells about a call of a communicator,
+ * or nil. `start` is the time of the recorder's start. */
+static void set_comm(lua_State *L, const lt_TraceComm *comm, int64_t start) {
+  if (!comm->size) {
+    set_text(L, "comm", NULL);
+    return;
+  }
+  lua_createtable(L, 0, 13);
+  lua_insert(L, 2);
+  set_integer(L, "size", comm->size);
+  set_integer(L, "rank", comm->rank);
+  set_integer(L, "group", comm->group);
+  if (comm->sequence) set_integer(L, "sequence", comm->sequence);
+  if (comm->peer >= 0) set_integer(L, "peer", comm->peer);
+  set_integer(L, "tag", comm->tag);
+  set_text(L, "reduction", comm->reduction);
+  set_integer(L, "sent", comm->sent);
+  set_integer(L, "received", comm->received);
+  set_integer(L, "link_bytes", comm->link_bytes);
+  if (comm->arrived) set_integer(L, "arrived", comm->arrived - start);
+  if (comm->finished) set_integer(L, "finished", comm->finished - start);
+  set_flag(L, "now", comm->now);
+  set_address(L, "work", comm->work);
+  lua_pushvalue(L, 2);
+  lua_remove(L, 2);
+  lua_setfield(L, 2, "comm");
+}
+
 /* Sets the fields that follow from the traits of the event's op; a user's kernel has none. */
 static void set_traits(lua_State *L, const lt_TraceEvent *e) {
   bool has_row = (e->kind == LT_TRACE_OP || e->kind == LT_TRACE_ALLOC) && e->op != LT_NO_OP;
@@ -292,7 +322,7 @@ static const Record *push_copy(lua_State *L, lua_Integer i) {
 }
 
 /* r:event(i, t): fills the table t with event i and returns it. Fields: kind ("op", "region",
- * "copy", "wait", "alloc", "free", and see record: "mark", "after"), name, device, from, stream,
+ * "copy", "wait", "alloc", "free", "collective", and see record: "mark", "after"), name, device, from, stream,
  * source_stream, mark (identities, or nil), default_stream (is it the device's default one?),
  * bytes, in_place, kernel, copies, transfers (traits of the op, or of the op that allocates),
  * computes (a kernel that does more than copy), failed, blocking, pinned, backward_copy (the
@@ -300,12 +330,13 @@ static const Record *push_copy(lua_State *L, lua_Integer i) {
  * recorder), own (nanoseconds not spent in nested events), depth, where; storage, target
  * (identities of memory), offset, digest; for copies and waits: call (the function that the user's
  * line called), direct (whether that is a function in C), explicit (whether the program asked for
- * the copy) */
+ * the copy); for collectives and the waits for them comm, a table of lt_TraceComm's members, whose
+ * times (arrived, finished) are nanoseconds from the start of the recorder */
 static int recorder_event(lua_State *L) {
   static const char *const kinds[LT_TRACE_KINDS] = {
       [LT_TRACE_OP] = "op",     [LT_TRACE_REGION] = "region", [LT_TRACE_COPY] = "copy",
       [LT_TRACE_WAIT] = "wait", [LT_TRACE_ALLOC] = "alloc",   [LT_TRACE_FREE] = "free",
-      [LT_TRACE_MARK] = "mark", [LT_TRACE_AFTER] = "after"};
+      [LT_TRACE_MARK] = "mark", [LT_TRACE_AFTER] = "after",   [LT_TRACE_COLLECTIVE] = "collective"};
   lua_Integer i = luaL_checkinteger(L, 2);
   luaL_checktype(L, 3, LUA_TTABLE);
   lua_settop(L, 3);
@@ -344,6 +375,7 @@ static int recorder_event(lua_State *L) {
   set_integer(L, "digest", (int64_t)e->digest);
   set_address(L, "stream", e->stream);
   set_flag(L, "default_stream", is_default(e));
+  set_comm(L, &e->comm, start);
   lua_settop(L, 2);
   return 1;
 }
