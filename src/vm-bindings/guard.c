@@ -1,11 +1,14 @@
-/* guard.c: implements `_trace.guard`, which logs or refuses copies between devices.
+/* guard.c: implements `_trace.guard`, which logs or refuses copies between devices, and collectives
+ * and messages between ranks.
  *
- * The core calls a guard before each copy of its thread. A guard has a level for some of the three
- * directions, and distinguishes explicit from implicit copies. A copy is explicit if the op that
+ * The core calls a guard before each copy and each collective of its thread. A guard has a level for
+ * some of the four directions, and distinguishes explicit from implicit copies. A copy is explicit if the op that
  * the user's line called (x:to, x:item) says so in its row, or is in the table below; so are the
  * gradient of such a copy, and the copies of nn.parallel, whose purpose they are. All other copies
  * are implicit, such as those of printing or of indexing by a tensor, also where a module of the
- * user's makes them inside nn.DataParallel.
+ * user's makes them inside nn.DataParallel. Collectives and messages are explicit: the program, or a
+ * class whose purpose they are, calls them by name. A copy between devices that they make on the way
+ * is not.
  *
  * Invariants: a copy that a guard refuses has not begun. A closed guard is not called, nor is one
  * whose coroutine has yielded or ended with an error, since the code that runs then is not its
@@ -15,7 +18,7 @@
 
 #define GUARD "lutra.guard"
 
-enum { HOST_TO_DEVICE = 1, DEVICE_TO_HOST = 2, DEVICE_TO_DEVICE = 4, ANY = 7 };
+enum { HOST_TO_DEVICE = 1, DEVICE_TO_HOST = 2, DEVICE_TO_DEVICE = 4, BETWEEN_RANKS = 8, ANY = 15 };
 
 /* Functions that copy explicitly, and in which directions, in addition to the ops with the trait
  * TRANSFER. */
@@ -40,6 +43,7 @@ static const struct {
 };
 
 static int direction_of(const lt_TraceEvent *e) {
+  if (e->kind == LT_TRACE_COLLECTIVE) return BETWEEN_RANKS;
   if (e->from.type == LT_DEVICE_cpu) return HOST_TO_DEVICE;
   return e->device.type == LT_DEVICE_cpu ? DEVICE_TO_HOST : DEVICE_TO_DEVICE;
 }
@@ -53,8 +57,8 @@ static bool is_explicit(const char *call, int direction) {
 }
 
 bool lt_lua_is_explicit(const lt_Lua *S, const lt_TraceEvent *copy, const char *call) {
-  return copy->backward_copy || lt_lua_called_from(S, "/nn/parallel/") ||
-         is_explicit(call, direction_of(copy));
+  return copy->kind == LT_TRACE_COLLECTIVE || copy->backward_copy ||
+         lt_lua_called_from(S, "/nn/parallel/") || is_explicit(call, direction_of(copy));
 }
 
 /* JAX's levels: the action for an implicit copy, and for an explicit one. */
@@ -81,6 +85,7 @@ typedef struct Guard {
 
 /* Returns the suggestion that a message about a refused copy ends with. */
 static const char *advice(int direction, bool explicit) {
+  if (direction == BETWEEN_RANKS) return "call it outside the guard, on all ranks of the group";
   if (explicit && direction == DEVICE_TO_HOST)
     return "add up on the device and read once, outside the guard";
   if (explicit) return "copy once, before the guard, and keep the result";
@@ -107,31 +112,45 @@ static bool is_in_use(const Guard *g) {
   return there && lt_lua_is_active(g->owner);
 }
 
+/* Writes what an event transfers: "copies 4 bytes from "cuda:0" to "cpu"", with one of two verbs. */
+static void describe(char *text, size_t size, const lt_TraceEvent *e, int direction,
+                     const char *copies, const char *exchanges) {
+  const char *plural = e->bytes == 1 ? "" : "s";
+  char from[32];
+  snprintf(from, sizeof from, "%s", lt_device_name(e->from));
+  if (direction == BETWEEN_RANKS)
+    snprintf(text, size, "%s %lld byte%s on \"%s\" between %d rank%s", exchanges,
+             (long long)e->bytes, plural, from, e->comm.size, e->comm.size == 1 ? "" : "s");
+  else
+    snprintf(text, size, "%s %lld byte%s from \"%s\" to \"%s\"", copies, (long long)e->bytes,
+             plural, from, lt_device_name(e->device));
+}
+
 /* Answers the core's question whether this copy may be made; sets the error where it may not. */
 static lt_TraceAnswer may_copy(void *context, const lt_TraceEvent *e) {
   const Guard *g = context;
   int direction = direction_of(e);
   if (!(g->directions & direction) || !is_in_use(g)) return LT_TRACE_NO_OPINION;
-  char call[48], from[32];
+  char call[48], what[160];
   lt_lua_called(g->lua, call, sizeof call);
   bool explicit = lt_lua_is_explicit(g->lua, e, call);
   Action action = explicit ? g->level->explicit : g->level->implicit;
   if (action == ALLOW) return LT_TRACE_MAY;
-  const char *name = *call ? call : lt_user_op(), *plural = e->bytes == 1 ? "" : "s";
-  snprintf(from, sizeof from, "%s", lt_device_name(e->from));
+  const char *name = *call ? call : direction == BETWEEN_RANKS ? e->name : lt_user_op();
   if (action == LOG) {
     char where[64] = "";
     lt_lua_where((void *)g->lua, where, sizeof where);
     fflush(stdout);
-    fprintf(stderr, "%s%s%s copies %lld byte%s from \"%s\" to \"%s\"%s\n", where,
-            *where ? ": " : "", name, (long long)e->bytes, plural, from, lt_device_name(e->device),
+    describe(what, sizeof what, e, direction, "copies", "exchanges");
+    fprintf(stderr, "%s%s%s %s%s\n", where, *where ? ": " : "", name, what,
             explicit ? "" : " implicitly");
     return LT_TRACE_MAY;
   }
-  lt_error_set("%s: cannot copy %lld byte%s from \"%s\" to \"%s\"%s: placement.guard(\"%s\") "
-               "forbids it\nhint: %s, or allow it: placement.guard(\"allow\", fn)",
-               name, (long long)e->bytes, plural, from, lt_device_name(e->device),
-               explicit ? "" : " implicitly", g->level->name, advice(direction, explicit));
+  describe(what, sizeof what, e, direction, "copy", "exchange");
+  lt_error_set("%s: cannot %s%s: placement.guard(\"%s\") forbids it\n"
+               "hint: %s, or allow it: placement.guard(\"allow\", fn)",
+               name, what, explicit ? "" : " implicitly", g->level->name,
+               advice(direction, explicit));
   return LT_TRACE_MAY_NOT;
 }
 
@@ -144,16 +163,17 @@ static int guard_close(lua_State *L) {
 }
 
 /* guard(level, direction) -> a guard, active until it is closed; nil when there is no such level or
- * direction. direction nil: all three */
+ * direction. direction nil: all four */
 static int guard(lua_State *L) {
-  static const char *const names[] = {"host_to_device", "device_to_host", "device_to_device"};
+  static const char *const names[] = {"host_to_device", "device_to_host", "device_to_device",
+                                      "between_ranks"};
   const char *name = lt_lua_text(L, 1, "guard", "level");
   const char *direction = lua_isnoneornil(L, 2) ? NULL : lt_lua_text(L, 2, "guard", "direction");
   const struct Level *level = NULL;
   int directions = direction ? 0 : ANY;
   for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
     if (strcmp(levels[i].name, name) == 0) level = &levels[i];
-  for (int i = 0; i < 3; i++)
+  for (int i = 0; i < 4; i++)
     if (direction && strcmp(names[i], direction) == 0) directions = 1 << i;
   if (!level || !directions) return 0;
   Guard **handle = lua_newuserdatauv(L, sizeof *handle, 1), *g;

@@ -36,14 +36,16 @@ function placement.trace(fn, ...)
 end
 
 local levels = "allow, log, disallow, log_explicit, disallow_explicit"
-local directions = {host_to_device = true, device_to_host = true, device_to_device = true}
+local directions = {host_to_device = true, device_to_host = true, device_to_device = true,
+  between_ranks = true}
 
 --- lt.placement.guard(level[, direction], fn, ...): calls fn(...) while copies between devices are
 -- checked; returns what it returns. The levels are those of JAX's transfer guard: "disallow"
 -- raises an error for an implicit copy (by printing, by indexing...), "log" prints it on stderr;
 -- with the suffix "_explicit" the same applies to explicit copies (x:to and its gradient, x:item,
 -- the copies of nn.parallel...); "allow" permits copies inside another guard. Directions:
--- "host_to_device", "device_to_host", "device_to_device"; by default all.
+-- "host_to_device", "device_to_host", "device_to_device", and "between_ranks" for collectives and
+-- messages of lt.distributed, which are explicit; by default all.
 function placement.guard(level, ...)
   args.expect(type(level) == "string", "placement.guard", "one of " .. levels, "level", level)
   local direction, fn = nil, (...)
@@ -51,8 +53,8 @@ function placement.guard(level, ...)
   if not args.is_callable(fn) and (type(fn) == "string" or fn == nil) then
     direction, fn, from = fn, select(2, ...), 2
     check(direction == nil or directions[direction],
-      "placement.guard: expected one of host_to_device, device_to_host, device_to_device for "
-      .. "argument 'direction', got \"%s\"", tostring(direction))
+      "placement.guard: expected one of host_to_device, device_to_host, device_to_device, "
+      .. "between_ranks for argument 'direction', got \"%s\"", tostring(direction))
   end
   check_callable("placement.guard", fn)
   local guard <close> = core._trace.guard(level, direction)
