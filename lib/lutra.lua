@@ -110,6 +110,7 @@ local libraries = {
   clear_output = "lutra.clear_output",
   compile = "lutra.compile",
   display = "lutra.display",
+  distributed = "lutra.distributed",
   elementwise = "lutra.elementwise",
   nn = "lutra.nn",
   F = "lutra.nn.functional",

@@ -98,7 +98,8 @@ lt_Communicator *lt_cpu_communicator_create(int index, const lt_CommPlan *plan) 
   lt_MpiEngine *e = &lt_mpi_engine;
   lt_MpiCommunicator *c = calloc(1, sizeof *c);
   if (!c) return lt_error_memory("new_group: out of memory");
-  c->base = (lt_Communicator){lt_backend_cpu(), index, plan->rank, plan->size};
+  c->base = (lt_Communicator){
+      .backend = lt_backend_cpu(), .index = index, .rank = plan->rank, .size = plan->size};
   c->timeout = plan->timeout;
   c->check = plan->check;
   c->whole = !plan->members && plan->number == 0;
@@ -193,6 +194,7 @@ lt_Work *lt_cpu_communication_submit(lt_Communicator *communicator, const lt_Com
   lt_MpiWork *work = calloc(1, sizeof *work + (size_t)count * sizeof *work->ops);
   if (!work) return lt_error_memory("%s: out of memory", lt_comm_kind_name(calls[0].kind));
   work->base.communicator = communicator;
+  work->rank = communicator->rank;
   work->base.source = -1;
   work->count = count;
   atomic_store(&work->left, count);
@@ -231,7 +233,7 @@ bool lt_cpu_work_is_done(lt_Work *base) {
 /* Lets other threads run, for longer the longer nothing has happened. */
 static void back_off(int *idle, int64_t began) {
   if (++*idle < 64) return;
-  int64_t waited = lt_mpi_clock() - began;
+  int64_t waited = lt_trace_now() - began;
   if (waited < SECOND / 1000)
     sched_yield();
   else
@@ -254,11 +256,10 @@ bool lt_cpu_work_wait(lt_Work *base, double timeout) {
       continue;
     }
     if (!lt_check_interrupt()) return false;
-    if (!began) began = lt_mpi_clock();
-    if (timeout > 0 && (double)(lt_mpi_clock() - began) > timeout * (double)SECOND)
+    if (!began) began = lt_trace_now();
+    if (timeout > 0 && (double)(lt_trace_now() - began) > timeout * (double)SECOND)
       return lt_error_set("%s: timed out after %g s on rank %d; the call still runs",
-                          lt_comm_kind_name(work->ops[0].call.kind), timeout,
-                          base->communicator->rank);
+                          lt_comm_kind_name(work->ops[0].call.kind), timeout, work->rank);
     back_off(&idle, began);
   }
   return !work->failed || lt_error_set("%s", work->message);

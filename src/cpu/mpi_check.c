@@ -168,10 +168,10 @@ void lt_mpi_answer(void) {
 static void ask(lt_MpiCommunicator *c, lt_MpiRecord *records, bool *answered) {
   static const lt_MpiRecord question = {0};
   int missing = c->base.size - 1;
-  int64_t until = lt_mpi_clock() + SECOND;
+  int64_t until = lt_trace_now() + SECOND;
   for (int i = 0; i < c->base.size; i++)
     if (i != c->base.rank) send_forgotten(c, &question, sizeof question, i, TAG_QUESTION);
-  while (missing > 0 && lt_mpi_clock() < until) {
+  while (missing > 0 && lt_trace_now() < until) {
     lt_MpiRecord record;
     int from = receive(c, &record, TAG_ANSWER);
     if (from < 0) {

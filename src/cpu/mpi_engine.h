@@ -20,6 +20,7 @@
 #include "device.h"
 #include "mpi_library.h"
 #include "mpi_reduce.h"
+#include "trace.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -74,7 +75,7 @@ typedef struct lt_MpiWork {
   atomic_int left; /* ops that have not ended */
   bool failed;     /* of one op at least; written before `left` becomes 0 */
   char message[1200];
-  int count;
+  int count, rank;
   lt_MpiOp ops[];
 } lt_MpiWork;
 
@@ -91,9 +92,6 @@ typedef struct lt_MpiEngine {
   int64_t answered;                  /* when questions were answered last, nanoseconds */
 } lt_MpiEngine;
 extern lt_MpiEngine lt_mpi_engine;
-
-/* Returns the time of a monotonic clock in nanoseconds. */
-int64_t lt_mpi_clock(void);
 
 /* mpi_calls.c: starts the data exchange of a call, or its next part. Returns MPI's error code; on
  * success op->request is set, or request_null when it has ended already. */

@@ -6,12 +6,6 @@
 
 #define SECOND INT64_C(1000000000)
 
-int64_t lt_mpi_clock(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return t.tv_sec * SECOND + t.tv_nsec;
-}
-
 static lt_MpiCommunicator *communicator_of(const lt_MpiOp *op) {
   return (lt_MpiCommunicator *)op->work->base.communicator;
 }
@@ -29,6 +23,7 @@ void lt_mpi_end(lt_MpiOp *op, const char *message) {
     work->failed = true;
     snprintf(work->message, sizeof work->message, "%s", message);
   }
+  work->base.finished = lt_trace_now();
   free(op->records);
   free(op->counts);
   op->records = NULL;
@@ -122,7 +117,7 @@ static void end_run(lt_MpiOp *op) {
 
 static void begin(lt_MpiOp *op) {
   lt_MpiCommunicator *c = communicator_of(op);
-  op->started = lt_mpi_clock();
+  op->started = lt_trace_now();
   c->last = op->record;
   if (c->broken) {
     char text[200];
@@ -145,7 +140,7 @@ static void end_late(lt_MpiOp *op) {
   lt_MpiCommunicator *c = communicator_of(op);
   char text[1200];
   double seconds = op->call.timeout > 0 ? op->call.timeout : c->timeout;
-  if ((double)(lt_mpi_clock() - op->started) < seconds * (double)SECOND) return;
+  if ((double)(lt_trace_now() - op->started) < seconds * (double)SECOND) return;
   lt_mpi_describe_timeout(op, seconds, text, sizeof text);
   c->broken = true;
   op->work->base.keep = true;
@@ -165,10 +160,12 @@ static bool step(lt_MpiOp *op) {
   }
   if (op->state == LT_MPI_ENDED) return true; /* by an error */
   if (op->state == LT_MPI_CHECKING) {
-    if (op->all[0] == ~op->all[1])
+    if (op->all[0] == ~op->all[1]) {
+      op->work->base.arrived = lt_trace_now();
       begin_run(op);
-    else
+    } else {
       begin_comparison(op);
+    }
   } else if (op->state == LT_MPI_COMPARING) {
     char text[1200];
     lt_mpi_describe_difference(op, text, sizeof text);
@@ -239,7 +236,7 @@ static bool advance_messages(void) {
 bool lt_mpi_progress(void) {
   lt_MpiEngine *e = &lt_mpi_engine;
   bool advanced = false;
-  int64_t now = lt_mpi_clock();
+  int64_t now = lt_trace_now();
   lt_mpi_take_inbox();
   for (lt_MpiCommunicator *c = e->communicators; c; c = c->next)
     advanced = advance_queue(c) || advanced;

@@ -23,6 +23,7 @@
 
 typedef struct Work {
   const lt_DeviceCommunication *part; /* of its backend */
+  bool plain;                         /* it exchanges no data, and traces do not show it */
   lt_Work *work;                      /* NULL: it was not submitted, or was released */
 } Work;
 
@@ -164,7 +165,7 @@ static int create(lua_State *L) {
   lt_Communicator **c = lua_newuserdatauv(L, sizeof *c, 0);
   *c = NULL;
   luaL_setmetatable(L, COMMUNICATOR);
-  *c = b->communication.create(device.index, &plan);
+  *c = lt_comm_create(b, device.index, &plan);
   if (!*c) lt_lua_fail(L, "init_process_group");
   return 1;
 }
@@ -293,7 +294,8 @@ static int submit(lua_State *L) {
     lua_rawgeti(L, 3, i + 1);
     read_call(L, lua_gettop(L), 4, c, &calls[i]);
   }
-  w->work = c->backend->communication.submit(c, calls, n, now);
+  w->plain = n > 0 && (calls[0].check_only || calls[0].refusal);
+  w->work = w->plain ? w->part->submit(c, calls, n, now) : lt_comm_submit(c, calls, n, now);
   if (!w->work) lt_lua_fail(L, "distributed");
   lua_pushvalue(L, 6);
   return 1;
@@ -307,7 +309,11 @@ static Work *check_work(lua_State *L) {
 
 static int work_wait(lua_State *L) {
   Work *w = check_work(L);
-  bool ok = w->part->wait(w->work, luaL_optnumber(L, 2, 0));
+  double timeout = luaL_optnumber(L, 2, 0);
+  lua_getiuservalue(L, 1, 2);
+  const lt_Communicator *const *c = lua_touserdata(L, -1);
+  bool plain = w->plain || !*c; /* without the group there is nothing to trace */
+  bool ok = plain ? w->part->wait(w->work, timeout) : lt_comm_wait(w->work, timeout);
   lua_settop(L, 1);
   lua_rawgetp(L, LUA_REGISTRYINDEX, &pending);
   forget_if_done(L, 1, 2);

@@ -1,0 +1,23 @@
+--- lt.distributed: several processes, on one machine or many, that train together.
+--
+-- Each process of a job has a rank, from 0 on, and runs the same program. Collectives are calls
+-- that all ranks of a process group make, in the same order: broadcast, all_reduce, all_gather...
+-- CPU tensors travel through MPI, CUDA tensors through NCCL; both libraries are found when
+-- init_process_group is called. `lutra --nproc 4 train.lua` or mpirun starts the ranks.
+--
+-- Names and meanings are those of torch.distributed. Ranks are numbered from 0, as devices are; in
+-- a list with an entry for each rank, that of rank r is list[r + 1].
+
+local distributed = {
+  --- The names of the reductions.
+  ReduceOp = {SUM = "sum", AVG = "avg", MAX = "max", MIN = "min", PRODUCT = "product"},
+}
+
+for _, name in ipairs {"groups", "collectives", "messages", "objects"} do
+  for key, value in pairs(require("lutra.distributed." .. name)) do
+    if not key:find "^_" then distributed[key] = value end
+  end
+end
+
+return require("lutra.internal.strict_table").lazy(distributed, "distributed", {
+})
