@@ -7,18 +7,20 @@ local bars = {}
 local marks = {
   utf8 = {
     used = "█", part = "▄", cached = "▒", others = "░", free = "·", edge = "│",
-    work = "█", to_device = "→", to_host = "←", between = "↔", wait = "░", idle = "·",
+    work = "█", to_device = "→", to_host = "←", between = "↔", ranks = "≡", wait = "░",
+    idle = "·",
   },
   ascii = {
     used = "#", part = "+", cached = "=", others = ":", free = ".", edge = "|",
-    work = "#", to_device = ">", to_host = "<", between = "=", wait = "~", idle = ".",
+    work = "#", to_device = ">", to_host = "<", between = "=", ranks = "*", wait = "~",
+    idle = ".",
   },
 }
 
 local styles = {
   used = "name", part = "name", cached = "number", others = "warning", free = "faint",
   edge = "faint", work = "name", to_device = "number", to_host = "number", between = "number",
-  wait = "warning", idle = "faint",
+  ranks = "number", wait = "warning", idle = "faint",
 }
 
 --- Returns the table of the characters of kinds.

@@ -4,7 +4,8 @@
 -- The host's lane contains its own work, including the queueing of work on devices, its waits, and
 -- copies that it performs itself: those of pageable memory that do not block it. Work and copies
 -- of a device are in the lane of their stream; a copy between two devices is in both lanes, as it
--- occupies both.
+-- occupies both. Collectives and messages of lt.distributed are in a lane of their device and
+-- group.
 --
 -- Without a link, times are those of the host's calls.
 
@@ -14,11 +15,11 @@ local texts = require "lutra.internal.text"
 local lanes = {}
 
 -- Kinds by priority in a column that they share evenly.
-local kinds = {"work", "to_device", "to_host", "between", "wait", "idle"}
+local kinds = {"work", "to_device", "to_host", "between", "ranks", "wait", "idle"}
 
 local words = {
   work = "work", to_device = "to device", to_host = "to host", between = "between devices",
-  wait = "host blocked", idle = "idle",
+  ranks = "between ranks", wait = "host blocked", idle = "idle",
 }
 
 local function copy_kind(e)
@@ -37,6 +38,19 @@ function Reader:put(lane, kind, e, begin, finish)
   lane.spans[#lane.spans + 1] = {kind = kind, begin = begin, finish = finish, event = e}
   self.begin = math.min(self.begin, begin)
   self.finish = math.max(self.finish, finish)
+end
+
+-- Adds a collective, from the call until it was done, to the lane of its group: "cpu comm". A group
+-- makes one call after the other.
+function Reader:collective(e)
+  self:launch(e)
+  local key = "group " .. e.comm.group
+  self.others[key] = true
+  local lane = self:lane(e.to, key)
+  lane.group = e.comm.group
+  local last = lane.spans[#lane.spans]
+  local begin = math.max(e.virtual and e.arrived or e.begin, last and last.finish or -math.huge)
+  self:put(lane, "ranks", e, begin, math.max(begin, e.done or e.finish))
 end
 
 -- Returns the lane of a stream of a device, by default that of the default stream.
@@ -99,8 +113,9 @@ end
 local function name_lanes(device, own)
   local count = 0
   for _, lane in ipairs(own) do
-    if not lane.default then count = count + 1 end
-    lane.name = not lane.default and ("%s s%d"):format(device, count)
+    if not lane.default and not lane.group then count = count + 1 end
+    lane.name = lane.group and device .. " comm" .. (lane.group > 0 and " " .. lane.group or "")
+      or not lane.default and ("%s s%d"):format(device, count)
       or #own > 1 and device .. " default" or device
   end
 end
@@ -127,8 +142,8 @@ local function at_work(kind) return kind ~= "wait" end
 
 --- Returns the timeline of a list of events: {lanes = list of {name, device, spans = list of {kind,
 -- begin, finish, event}, share (of the time that it was working)}, begin, finish (microseconds),
--- virtual}. Kinds: "work", "to_device", "to_host", "between", "wait". The host's lane is the
--- first; without events the list is empty.
+-- virtual}. Kinds: "work", "to_device", "to_host", "between", "ranks", "wait". The host's lane is
+-- the first; without events the list is empty.
 function lanes.read(events)
   local host = {name = "host", device = "cpu", spans = {}}
   local reader = setmetatable({host = host, devices = {}, others = {}, begin = math.huge,
@@ -145,6 +160,8 @@ function lanes.read(events)
       reader:put(host, "wait", e)
     elseif e.kind == "op" then
       reader:op(e)
+    elseif e.kind == "collective" then
+      reader:collective(e)
     end
   end
   if reader.begin > reader.finish then return {lanes = {}, begin = 0, finish = 0} end

@@ -11,11 +11,12 @@ local BUSY = 44 -- width of the share of time behind a lane
 local TITLE = 8.6 -- width of a letter of the title
 local TICKS = 5 -- approximate number of parts of the axis
 
-local arrows = {to_device = "→", to_host = "←", between = "↔"}
+local arrows = {to_device = "→", to_host = "←", between = "↔", ranks = "≡"}
 
 local legend = {
   {"work", "work"}, {"to_device", "→ copy to a device"}, {"to_host", "← copy to the host"},
-  {"between", "↔ copy between devices"}, {"wait", "host blocked"}, {"idle", "idle"},
+  {"between", "↔ copy between devices"}, {"ranks", "≡ between ranks"}, {"wait", "host blocked"},
+  {"idle", "idle"},
 }
 
 local function tip(span)
@@ -23,6 +24,10 @@ local function tip(span)
   local parts = {e.op or e.name or e.kind, texts.seconds((span.finish - span.begin) * 1e-6)}
   if e.kind == "copy" then
     table.insert(parts, 2, ("%s -> %s, %s"):format(e.from, e.to, texts.bytes(e.bytes)))
+  end
+  if e.kind == "collective" then
+    table.insert(parts, 2, ("%s, %s"):format(texts.plural(e.comm.size, "rank"),
+      texts.bytes(e.bytes)))
   end
   parts[#parts + 1] = e.where
   return table.concat(parts, ", ")

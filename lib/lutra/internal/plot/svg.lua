@@ -13,7 +13,8 @@ local svg = {}
 svg.kinds = {
   work = {"#1f4e79", "#ffffff"}, to_device = {"#d55e00", "#000000"},
   to_host = {"#6cc0f0", "#000000"}, between = {"#cc79a7", "#000000"},
-  wait = {"#c79a1b", "#000000", 0.35}, idle = {"#f2f2f2", "#222222"},
+  ranks = {"#009e73", "#000000"}, wait = {"#c79a1b", "#000000", 0.35},
+  idle = {"#f2f2f2", "#222222"},
   used = {"#1f4e79", "#ffffff"}, part = {"#6a93b8", "#000000"}, cached = {"#b9d7f1", "#000000"},
   others = {"#767676", "#ffffff"}, free = {"#f2f2f2", "#222222"},
 }
