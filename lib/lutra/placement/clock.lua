@@ -30,6 +30,20 @@ end
 
 local function is_host(device) return device == "cpu" end
 
+-- The steps of a ring of p ranks, each of which takes the latency of the link. Kinds that are not
+-- listed take p - 1.
+local ring_steps = {
+  all_reduce = function(p) return 2 * (p - 1) end, barrier = function(p) return 2 * (p - 1) end,
+  send = function() return 1 end, recv = function() return 1 end,
+}
+
+-- Returns the microseconds that a collective or a message takes.
+local function time_of_ring(link, e)
+  local steps = ring_steps[e.name] and ring_steps[e.name](e.comm.size) or e.comm.size - 1
+  if is_host(e.to) then return steps * host_least + e.comm.link_bytes / host_memory end
+  return steps * link.latency + e.comm.link_bytes / link.peer
+end
+
 local function rate_of(link, e)
   if e.by_host then return link.host / 2 end
   if not is_host(e.from) and not is_host(e.to) then return link.peer end
@@ -42,7 +56,7 @@ end
 -- changed.
 function clock.new(link)
   if not link then return function() end end
-  local host, streams, marks, copied = 0, {}, {}, nil
+  local host, streams, marks, works, copied = 0, {}, {}, {}, nil
 
   local function queue(device, stream)
     local key = device .. tostring(stream or "")
@@ -61,7 +75,7 @@ function clock.new(link)
   -- Advances the host by the time that queueing a copy or a kernel takes.
   local function launch(e)
     e.called = host
-    host = host + link.launch
+    host = host + (is_host(e.to) and e.kind == "collective" and host_least or link.launch)
     e.issued = host
   end
   local function copy(e)
@@ -83,7 +97,31 @@ function clock.new(link)
       enqueue(e, kernel_least + 3 * e.bytes / device_memory)
     end
   end
+  local function collective(e)
+    launch(e)
+    local own = queue(e.to, e.stream)
+    local theirs = queue(e.to, "group " .. e.comm.group)
+    e.begin, e.finish = e.called, e.issued
+    e.arrived = math.max(host, own.time, theirs.time)
+    e.done = e.arrived + time_of_ring(link, e)
+    theirs.time = e.done
+    local work = e.comm.work
+    if work then works[work] = {own = own, done = math.max(e.done, e.comm.sequence and 0
+      or works[work] and works[work].done or 0)} end
+  end
+  local function wait_for_work(e)
+    local work = works[e.comm.work]
+    e.begin = host
+    if work and is_host(e.to) then
+      host = math.max(host, work.done)
+    elseif work then
+      work.own.time = math.max(work.own.time, work.done)
+    end
+    works[e.comm.work or 0] = nil
+    e.finish = host
+  end
   local function wait(e)
+    if e.comm then return wait_for_work(e) end
     local only = e.stream and queue_of(e)
     e.begin = host
     if e.mark then host = math.max(host, marks[e.mark] or 0) end
@@ -103,6 +141,8 @@ function clock.new(link)
       op(e)
     elseif e.kind == "sync" then
       wait(e)
+    elseif e.kind == "collective" then
+      collective(e)
     elseif e.kind == "mark" then
       marks[e.mark] = math.max(host, queue_of(e).time)
       e.begin, e.finish = marks[e.mark], marks[e.mark]

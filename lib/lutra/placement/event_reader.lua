@@ -5,6 +5,7 @@
 -- origin.
 
 local clock = require "lutra.placement.clock"
+local collectives = require "lutra.placement.collectives"
 local core = require "lutra.core"
 local explain = require "lutra.internal.explain"
 
@@ -65,10 +66,11 @@ end
 --- Iterates over the events so far: a new table for each. lutra.placement.trace documents the
 -- fields; further ones are: source, target (the numbers of the memory), offset, digest, kernel,
 -- direct, depth, backward_copy (true for the gradient of a copy), copies, computes (see the events
--- of core._trace.record).
+-- of core._trace.record). A collective's fields `done`, `arrived` and `waited` are set when the
+-- iteration reaches the wait for it.
 function EventReader:events()
   local recorder, memory, e, i = self.recorder, {}, {}, 0
-  local times = clock.new(self.link)
+  local times, pair = clock.new(self.link), collectives.new()
   local count = recorder:count()
   self.memories = 0
   return function()
@@ -95,9 +97,10 @@ function EventReader:events()
       target = target and target.id, offset = e.offset, digest = e.digest, kernel = e.kernel,
       direct = e.direct, depth = e.depth, stream = e.stream,
       default_stream = e.default_stream, copies = e.copies, computes = e.computes,
-      shape = e.shape, in_place = e.in_place, failed = e.failed,
+      shape = e.shape, in_place = e.in_place, failed = e.failed, comm = e.comm,
     }
     times(event)
+    pair(event)
     return event
   end
 end
