@@ -1,5 +1,6 @@
 --- `lutra --lint script.lua` and `lutra --trace file.json script.lua`: observes a program from
--- before its first line until it ends, also by an error or os.exit.
+-- before its first line until it ends, also by an error or os.exit. In a job of several ranks each
+-- writes a trace of its own, file.rank0.json for rank 0.
 
 local script = {}
 
@@ -26,6 +27,13 @@ local function replace_exit()
   end
 end
 
+-- Returns the file of this process's trace: in a job of several ranks, one for each rank.
+local function path_of_rank(path)
+  local found, job = pcall(require("lutra.distributed.environment").read)
+  if not found or not job or job.size == 1 then return path end
+  return require("lutra.placement.merge").path_of(path, job.rank)
+end
+
 -- Returns why a trace cannot be written to `path`, or nil.
 local function path_problem(path)
   if path:find "%.lua$" then
@@ -39,14 +47,15 @@ end
 --- Starts the observation. options: {lint = true, trace = path}. Returns the exit status: 1, after
 -- a message on stderr, when the trace cannot be written.
 function script.begin(options)
-  if options.trace then
-    local why = path_problem(options.trace) -- checked before the program runs
+  local path = options.trace and path_of_rank(options.trace)
+  if path then
+    local why = path_problem(path) -- checked before the program runs
     if why then
       io.stderr:write("lutra: --trace: ", why, "\n")
       return 1
     end
   end
-  running = {lint = options.lint, trace = options.trace, undo = replace_exit(),
+  running = {lint = options.lint, trace = path, undo = replace_exit(),
     session = require("lutra.placement.lint_session").new()}
   return 0
 end

@@ -20,6 +20,14 @@ function format.span(category, title, process, thread, begin, length, details)
     :format(category, quoted[title], process, thread, begin / 1000, length / 1000, details)
 end
 
+--- Returns the two events of an arrow with the number `id`, from one point of a lane to another:
+-- {process, thread, time (nanoseconds)}. Each point must be in a span.
+function format.arrow(category, title, id, from, to)
+  local event = '{"ph":"%s",%s"cat":"%s","name":%s,"id":%d,"pid":%d,"tid":%d,"ts":%.3f}'
+  return event:format("s", "", category, quoted[title], id, from[1], from[2], from[3] / 1000),
+    event:format("f", '"bp":"e",', category, quoted[title], id, to[1], to[2], to[3] / 1000)
+end
+
 --- Writes a file by write(text...): calls fill(put), which calls put(event) for each event.
 function format.write(write, fill)
   local separator = "\n"
