@@ -122,8 +122,9 @@ static void describe(lt_TraceEvent *e, const lt_Communicator *m, const lt_CommCa
                          .link_bytes = lt_comm_link_bytes(call, m->rank, m->size)};
   if (has_reduction(call->kind)) comm->reduction = lt_comm_reduction_name(call->reduction);
   lt_comm_bytes(call, m->rank, m->size, &comm->sent, &comm->received);
-  e->bytes = comm->sent > comm->received ? comm->sent : comm->received;
   if (call->kind == LT_COMM_barrier) return;
+  e->bytes = call->count * (int64_t)lt_dtype_size(call->dtype);
+  if (call->input_counts) e->bytes = comm->sent > comm->received ? comm->sent : comm->received;
   e->dtype = call->dtype;
   e->ndim = call->ndim;
   memcpy(e->shape, call->shape, sizeof e->shape);

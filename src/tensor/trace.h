@@ -56,7 +56,8 @@ typedef struct lt_TraceEvent {
   const lt_Stream *stream;        /* NULL where there is none */
   const lt_Stream *source_stream; /* of a copy between two devices: the source's, also blocked */
   const lt_Event *mark;           /* that was recorded or is waited on */
-  int64_t bytes; /* of a kernel's results, copied, allocated or freed; composites and views: 0 */
+  int64_t bytes; /* of a kernel's results, copied, allocated or freed; of `count` elements of a
+                    collective, whatever the number of ranks; composites and views: 0 */
   bool in_place; /* of an op */
   bool kernel;   /* of an op: it is neither a view nor a composite */
   bool failed;

@@ -158,6 +158,20 @@ static void a_collective_and_its_wait_are_events(void) {
   CHECK(w->comm.arrived >= w->begin && w->comm.finished == w->comm.arrived + 1000);
 }
 
+static void a_group_of_one_has_the_bytes_of_its_tensor(void) {
+  EventLog h = {0};
+  lt_Tracer tracer = {.on_event = log_event, .context = &h};
+  fake = (Fake){0};
+  lt_CommPlan plan = {.size = 1};
+  lt_Communicator *m = lt_comm_create(&backend, 0, &plan);
+  lt_CommCall call = call_of(LT_COMM_all_gather);
+  lt_trace_add(&tracer);
+  CHECK(lt_comm_submit(m, &call, 1, true) != NULL);
+  lt_trace_remove(&tracer);
+  CHECK_INT(h.event[0].bytes, 24);
+  CHECK_INT(h.event[0].comm.sent, 0);
+}
+
 static void collectives_are_numbered_and_messages_are_not(void) {
   EventLog h = {0};
   lt_Tracer tracer = {.on_event = log_event, .context = &h};
@@ -221,6 +235,7 @@ int main(void) {
   RUN(the_payload_is_what_others_need_or_give);
   RUN(own_elements_do_not_count);
   RUN(a_collective_and_its_wait_are_events);
+  RUN(a_group_of_one_has_the_bytes_of_its_tensor);
   RUN(collectives_are_numbered_and_messages_are_not);
   RUN(a_tracer_can_refuse_a_collective);
   RUN(a_failure_is_reported_and_passed_on);
