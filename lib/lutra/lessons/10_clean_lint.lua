@@ -40,7 +40,7 @@ line and a fix:
 
     lt.placement.lint(f, ...)    -- calls f(...), returns the findings
 
-It has nine rules, T1 to T9. For a whole script, use lutra --lint script.lua.
+Its rules about copies are T1 to T9. For a whole script, use lutra --lint script.lua.
 
 Below is a common training loop. It is correct, but it copies the same batches to the device in each
 epoch, and reads a number in each step. The model is on cuda:0; batches is a table of 3 pairs {x, y}

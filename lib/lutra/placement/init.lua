@@ -64,10 +64,10 @@ function placement.guard(level, ...)
   return table.unpack(results, 1, results.n)
 end
 
---- Calls fn(...) and checks its copies by the rules T1 to T9. Returns the list of findings {rule,
--- where, count, cost (seconds), message, fix}, sorted by line. tostring of the list or of a
--- finding is readable text, :table(width) wraps it to a number of columns. An error in fn is not
--- raised but stored in the field `error` of the list.
+--- Calls fn(...) and checks its copies by the rules T1 to T9, its collectives by D1 to D4. Returns
+-- the list of findings {rule, where, count, cost (seconds), message, fix}, sorted by line. tostring
+-- of the list or of a finding is readable text, :table(width) wraps it to a number of columns. An
+-- error in fn is not raised but stored in the field `error` of the list.
 function placement.lint(fn, ...)
   check_callable("placement.lint", fn)
   local session <close> = require("lutra.placement.lint_session").new(lint_limit)

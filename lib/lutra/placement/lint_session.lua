@@ -6,6 +6,7 @@
 -- device than the parameters.
 
 local args = require "lutra.internal.args"
+local collective_record = require "lutra.placement.collective_record"
 local core = require "lutra.core"
 local element_loops = require "lutra.placement.element_loops"
 local event_reader = require "lutra.placement.event_reader"
@@ -110,19 +111,21 @@ local function add_copy(record, downloads, e)
   table.insert(record.copies, e)
 end
 
---- Returns the record {copies, elements, clocks, misplaced_states, link, dropped}. A copy is an
--- event with two more fields: `kernels`, the number of kernels that the devices ran before it, and
--- `first`, the copy that transferred the same bytes from a device, or nil. `elements` is described
--- in element_loops.lua. A clock is a read {where, launched = the number of kernels launched since
--- the previous read and not synchronized with, device}.
+--- Returns the record {copies, elements, clocks, misplaced_states, collectives, link, dropped}. A
+-- copy is an event with two more fields: `kernels`, the number of kernels that the devices ran
+-- before it, and `first`, the copy that transferred the same bytes from a device, or nil.
+-- `elements` is described in element_loops.lua, `collectives` in collective_rules.lua. A clock is a
+-- read {where, launched = the number of kernels launched since the previous read and not
+-- synchronized with, device}.
 function LintSession:record()
   local record = {copies = {}, elements = element_loops.new(), clocks = {},
     misplaced_states = self.misplaced_states, kernels = 0, link = self.reader.link,
     dropped = self.reader:dropped()}
-  local downloads = provenance.new()
+  local downloads, exchanges = provenance.new(), collective_record.new()
   local launched = nil -- nil until the clock is first read
   local copied = nil -- the depth of the last copy, which belongs to an op of lower depth
   for e in self.reader:events() do
+    exchanges:add(e)
     if e.kind == "op" and is_accelerator(e.to) then
       if not e.kernel then
         record.elements:view(e)
@@ -135,7 +138,7 @@ function LintSession:record()
       copied = e.depth
       add_copy(record, downloads, e)
       if launched and e.blocking then launched[e.from], launched[e.to] = nil, nil end
-    elseif e.kind == "sync" then
+    elseif e.kind == "sync" and not e.comm then
       if launched then launched[e.to] = nil end
     elseif e.kind == "region" and e.name == "clock" then
       local device, count = next(launched or {})
@@ -144,6 +147,7 @@ function LintSession:record()
     end
     if e.depth == 0 then copied = nil end
   end
+  record.collectives = exchanges.list
   return record
 end
 

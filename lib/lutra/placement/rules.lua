@@ -1,11 +1,15 @@
---- The rules of the lint (T1 to T9).
+--- The rules of the lint about copies between devices (T1 to T9). Those about collectives (D1 to
+-- D4) are in collective_rules.lua.
 --
 -- A rule reads the record of a run (lint_session.lua) and reports its findings. A pattern counts
 -- as a fault when it repeats: printing one tensor is fine, printing one in each step of a loop is
 -- not. The constants at the top set how many repetitions count.
 
 local core = require "lutra.core"
+local rule_list = require "lutra.placement.rule_list"
 local texts = require "lutra.internal.text"
+
+local by_line, rule, time_of = rule_list.by_line, rule_list.rule, rule_list.time_of
 
 -- The least number of scalar reads and of implicit copies at one line, and how many kernels a
 -- device may run on average between two of them; with more, the synchronization costs little.
@@ -45,29 +49,6 @@ local function gives_value(name)
 end
 
 local function call_of(group) return operators[group[1].op] or group[1].op end
-
--- Returns the copies that pass a test, grouped by line: a list of {where, ...copies} in the order
--- of their first copies.
-local function by_line(list, test)
-  local groups, by_where = {}, {}
-  for _, e in ipairs(list) do
-    if e.where and test(e) then
-      local group = by_where[e.where]
-      if not group then
-        group = {where = e.where}
-        by_where[e.where], groups[#groups + 1] = group, group
-      end
-      group[#group + 1] = e
-    end
-  end
-  return groups
-end
-
-local function time_of(list)
-  local sum = 0
-  for _, e in ipairs(list) do sum = sum + (e.finish - e.begin) * 1e-6 end
-  return sum
-end
 
 local function is_up(e) return e.from == "cpu" and e.to ~= "cpu" end
 local function is_down(e) return e.to == "cpu" and e.from ~= "cpu" end
@@ -149,14 +130,6 @@ end
 local function is_of_elements(record, e)
   local line = element_lines(record)[e.where]
   return line and (not line.counts or (line.counts[e.source] or 0) >= elements)
-end
-
-local rules = {}
-
--- Adds a rule. check(record, report) calls report(where, count, cost in seconds, message, fix) for
--- each finding; `fix` is more specific than the rule's advice, or nil.
-local function rule(name, title, advice, check)
-  rules[#rules + 1] = {name = name, title = title, advice = advice, check = check}
 end
 
 rule("T1", "repeated reads of a scalar at one line",
@@ -388,4 +361,6 @@ rule("T9", "a loop over the elements of a tensor on a device",
     end
   end)
 
-return rules
+require "lutra.placement.collective_rules"
+
+return rule_list.rules

@@ -416,9 +416,9 @@ describe("placement.lint", function()
 
   it("lists its rules", function()
     local rules = placement.rules()
-    assert.equal(9, #rules)
+    assert.equal(13, #rules)
     for i, rule in ipairs(rules) do
-      assert.equal("T" .. i, rule.name)
+      assert.equal(i <= 9 and "T" .. i or "D" .. i - 9, rule.name)
       assert.is_true(#rule.title > 0 and #rule.advice > 0)
     end
   end)
