@@ -173,6 +173,9 @@ bool lt_lua_called(const lt_Lua *S, char *text, size_t size);
 /* Returns whether the function that runs now was called directly by a file in this folder of the
  * library ("/nn/"). Raises nothing. */
 bool lt_lua_called_from(const lt_Lua *S, const char *folder);
+/* Returns whether a Lua function of the library outside this folder is between the running line
+ * outside the library and the function that runs now. Raises nothing. */
+bool lt_lua_called_through(const lt_Lua *S, const char *folder);
 /* Registry key (its address) of the table of tensor methods. */
 extern const char lt_lua_methods_key;
 /* Pushes and returns a description of the value at i for a message: "the string \"a\"", "3", "a
@@ -445,6 +448,10 @@ struct lt_TraceEvent;
 /* Returns whether the program asked explicitly for the copy that is being reported, on a line that
  * called `call` (guard.c). */
 bool lt_lua_is_explicit(const lt_Lua *S, const struct lt_TraceEvent *copy, const char *call);
+/* Writes the name of the function of lt.distributed that the running line called for this event, or
+ * the event's name. */
+void lt_lua_called_collective(const lt_Lua *S, const struct lt_TraceEvent *event, char *text,
+                              size_t size);
 /* Adds the function `guard` to the table on top of the stack. */
 void lt_lua_add_guard(lua_State *L);
 

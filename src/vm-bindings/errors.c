@@ -108,6 +108,19 @@ bool lt_lua_called_from(const lt_Lua *S, const char *folder) {
   return strncmp(ar.source, S->root, n) == 0 && strncmp(ar.source + n, folder, strlen(folder)) == 0;
 }
 
+bool lt_lua_called_through(const lt_Lua *S, const char *folder) {
+  lua_Debug ar;
+  lua_State *L = S->L;
+  size_t root = strlen(S->root), n = strlen(folder);
+  int user = root > 0 && lt_lua_is_running(S) ? find_user(L, S, &ar) : 0;
+  for (int level = 1; level < user && lua_getstack(L, level, &ar); level++) {
+    lua_getinfo(L, "S", &ar);
+    bool is_file = ar.what[0] != 'C' && strncmp(ar.source, S->root, root) == 0;
+    if (is_file && strncmp(ar.source + root, folder, n) != 0) return true;
+  }
+  return false;
+}
+
 int lt_lua_error(lua_State *L, const char *format, ...) {
   char text[2400];
   va_list args;

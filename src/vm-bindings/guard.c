@@ -61,6 +61,13 @@ bool lt_lua_is_explicit(const lt_Lua *S, const lt_TraceEvent *copy, const char *
          lt_lua_called_from(S, "/nn/parallel/") || is_explicit(call, direction_of(copy));
 }
 
+/* lt.distributed makes its calls by tail calls, of which Lua keeps no names, and by the method
+ * `submit` of core._communication. */
+void lt_lua_called_collective(const lt_Lua *S, const lt_TraceEvent *e, char *text, size_t size) {
+  lt_lua_called(S, text, size);
+  if (!*text || strcmp(text, "submit") == 0) snprintf(text, size, "%s", e->name);
+}
+
 /* JAX's levels: the action for an implicit copy, and for an explicit one. */
 typedef enum Action { ALLOW, LOG, REFUSE } Action;
 static const struct Level {
@@ -132,11 +139,14 @@ static lt_TraceAnswer may_copy(void *context, const lt_TraceEvent *e) {
   int direction = direction_of(e);
   if (!(g->directions & direction) || !is_in_use(g)) return LT_TRACE_NO_OPINION;
   char call[48], what[160];
-  lt_lua_called(g->lua, call, sizeof call);
+  if (direction == BETWEEN_RANKS)
+    lt_lua_called_collective(g->lua, e, call, sizeof call);
+  else
+    lt_lua_called(g->lua, call, sizeof call);
   bool explicit = lt_lua_is_explicit(g->lua, e, call);
   Action action = explicit ? g->level->explicit : g->level->implicit;
   if (action == ALLOW) return LT_TRACE_MAY;
-  const char *name = *call ? call : direction == BETWEEN_RANKS ? e->name : lt_user_op();
+  const char *name = *call ? call : lt_user_op();
   if (action == LOG) {
     char where[64] = "";
     lt_lua_where((void *)g->lua, where, sizeof where);

@@ -19,7 +19,8 @@ typedef struct Text {
 typedef struct Record {
   lt_TraceEvent event; /* its strings belong to the recorder's set */
   const char *call;
-  bool direct;   /* `call` is a function in C, such as x:to, not one of the library's in Lua */
+  bool direct;   /* `call` is a function in C, such as x:to, not one of the library's in Lua; of a
+                    collective: it is one of lt.distributed */
   bool explicit; /* an explicit copy (guard.c) */
 } Record;
 
@@ -110,7 +111,12 @@ static void record_event(void *context, const lt_TraceEvent *event) {
                   event->kind == LT_TRACE_COLLECTIVE;
   if (r->tracer.where && has_call) {
     char call[48];
-    k->direct = lt_lua_called(r->lua, call, sizeof call);
+    if (event->kind == LT_TRACE_COLLECTIVE) {
+      lt_lua_called_collective(r->lua, event, call, sizeof call);
+      k->direct = !lt_lua_called_through(r->lua, "/distributed");
+    } else {
+      k->direct = lt_lua_called(r->lua, call, sizeof call);
+    }
     k->call = keep(r, call);
     k->explicit = event->kind != LT_TRACE_WAIT && lt_lua_is_explicit(r->lua, event, call);
   }
@@ -329,8 +335,8 @@ static const Record *push_copy(lua_State *L, lua_Integer i) {
  * gradient of a copy), dtype, shape (string), first, last (nanoseconds from the start of the
  * recorder), own (nanoseconds not spent in nested events), depth, where; storage, target
  * (identities of memory), offset, digest; for copies and waits: call (the function that the user's
- * line called), direct (whether that is a function in C), explicit (whether the program asked for
- * the copy); for collectives and the waits for them comm, a table of lt_TraceComm's members, whose
+ * line called), direct (whether that is a function in C; of a collective, one of lt.distributed),
+ * explicit (whether the program asked for the copy); for collectives and the waits for them comm, a table of lt_TraceComm's members, whose
  * times (arrived, finished) are nanoseconds from the start of the recorder */
 static int recorder_event(lua_State *L) {
   static const char *const kinds[LT_TRACE_KINDS] = {

@@ -21,14 +21,9 @@ local gradients, in_a_step = 8, 2
 -- The least number of round trips through the host.
 local round_trips = 3
 
--- Names of the functions whose event has another name.
-local calls = {isend = "send", irecv = "recv", batch_isend_irecv = true}
-
--- Returns whether the program itself calls a collective of tensors, or a function of messages.
+-- Returns whether the program itself calls a collective or a message of tensors.
 local function is_own(e)
-  if not e.where or e.op:find "object" then return false end
-  return e.op == e.name or calls[e.op] == e.name or calls[e.op] == true
-    or e.op:find(e.name, 1, true) == 1 -- all_gather_into_tensor, reduce_scatter_tensor
+  return e.where and e.direct and not e.op:find "object" or false
 end
 
 -- Returns a list of runs of collectives of one kind at one line, with few ops and no backward pass

@@ -18,14 +18,16 @@ local function copy(from, to, digest, line, bytes)
     bytes = bytes or 400, digest = digest, where = "train.lua:" .. line, explicit = true,
     direct = true, blocking = true, kernels = 0}
 end
--- A collective; options: now, op (the function that the program called), bytes, digest, where.
+-- A collective; options: now, op (the function that the program called), bytes, digest, direct
+-- (false where the library calls lt.distributed).
 local function call(name, line, options)
   options = options or {}
   works = works + 1
   local now = options.now
   if now == nil then now = true end
   return event{kind = "collective", name = name, op = options.op or name, to = "cpu",
-    bytes = options.bytes or 400, digest = options.digest, where = "train.lua:" .. line,
+    bytes = options.bytes or 400, digest = options.digest, direct = options.direct ~= false,
+    where = "train.lua:" .. line,
     comm = {size = 2, rank = 0, group = 0, sequence = works, tag = 0, sent = 400, received = 400,
       link_bytes = 400, now = now, work = works}}
 end
@@ -98,10 +100,10 @@ describe("rules about collectives", function()
 
   it("D1: not large ones, few, those with work between them, and not those of the library",
     function()
-      local function repeated(n, bytes, ops, name)
+      local function repeated(n, bytes, ops, direct)
         return program(function(add)
           for _ = 1, n do
-            add(call("all_reduce", 7, {bytes = bytes, op = name}))
+            add(call("all_reduce", 7, {bytes = bytes, direct = direct}))
             for _ = 1, ops do add(op "mm") end
           end
         end)
@@ -109,7 +111,7 @@ describe("rules about collectives", function()
       finds_nothing(repeated(20, 1 << 20, 0))
       finds_nothing(repeated(7, 400, 0))
       finds_nothing(repeated(20, 400, 10))
-      finds_nothing(repeated(20, 400, 0, "backward"))
+      finds_nothing(repeated(20, 400, 0, false))
     end)
 
   it("D2: a work that is never waited for", function()
@@ -122,7 +124,7 @@ describe("rules about collectives", function()
     assert.equal(0, #findings_of(events, 10)) -- the wait may not have been recorded
     finds("D2", 5, {"isend is not waited for (once)"},
       {call("send", 5, {now = false, op = "isend"})})
-    finds_nothing{call("all_reduce", 3, {now = false, op = "backward"})}
+    finds_nothing{call("all_reduce", 3, {now = false, direct = false})}
     finds_nothing{call("all_reduce", 3)}
   end)
 
