@@ -74,15 +74,15 @@ local function fault_of(group, name, x)
         .. "the backend nccl; init_process_group() has both"):format(name)
     end
   elseif not device:find "^cuda" then
-    return ("expected a tensor on the CPU or a CUDA device for argument '%s', got one on %q"):format(
-      name, device)
+    return ("expected a tensor on the CPU or a CUDA device for argument '%s', got one on %q")
+      :format(name, device)
   elseif group.backend_name == "mpi" then
     return ("expected a tensor on the CPU for argument '%s', got one on %q\nhint: the group has "
       .. "the backend mpi; init_process_group() has both"):format(name, device)
   end
   if not x:is_contiguous() then
-    return ("expected a contiguous tensor for argument '%s', got one of shape %s with other strides"
-      .. "\nhint: x = x:contiguous()"):format(name, tostring(x.shape))
+    return ("expected a contiguous tensor for argument '%s', got one of shape %s with other "
+      .. "strides\nhint: x = x:contiguous()"):format(name, tostring(x.shape))
   end
 end
 
@@ -129,9 +129,9 @@ local function raise_reported(message)
 end
 
 --- Makes a call. `spec` has the fields of a call of core._communication; also `device` (of the
--- tensors), `fault` (why this rank cannot make it, or nil), `finish` (a function that is called when
--- the work was waited for). Returns a work with `async`, otherwise waits for it. Outside of the
--- group nothing happens.
+-- tensors), `fault` (why this rank cannot make it, or nil), `finish` (a function that is called
+-- when the work was waited for). Returns a work with `async`, otherwise waits for it. Outside of
+-- the group nothing happens.
 function call.run(group, spec, async)
   if groups._is_outside(group) then return end
   if spec.fault then refuse(group, spec.kind, spec.fault) end

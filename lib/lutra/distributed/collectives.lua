@@ -1,8 +1,8 @@
 --- Collectives: calls that all ranks of a process group make, in the same order.
 --
 -- Each takes `group` (nil: all ranks) and `async_op`: true returns a work, whose wait() ends the
--- call. Tensors are contiguous, and have the same shape and dtype on all ranks. Tensors in lists may
--- have any strides. Roots (src, dst) are ranks of the job. Nothing here records gradients;
+-- call. Tensors are contiguous, and have the same shape and dtype on all ranks. Tensors in lists
+-- may have any strides. Roots (src, dst) are ranks of the job. Nothing here records gradients;
 -- lt.distributed.nn has differentiable collectives.
 
 local lt = require "lutra"
@@ -54,8 +54,8 @@ local function list_fault(group, name, list, x)
       return ("expected tensors in argument '%s', got %s at %d"):format(name, args.show(piece), i)
     end
     if piece.shape ~= x.shape or piece.dtype ~= x.dtype or piece.device ~= x.device then
-      return ("expected tensors of shape %s, %s, on %q in argument '%s', got shape %s, %s, on %q at "
-        .. "%d"):format(tostring(x.shape), x.dtype, x.device, name, tostring(piece.shape),
+      return ("expected tensors of shape %s, %s, on %q in argument '%s', got shape %s, %s, on %q "
+        .. "at %d"):format(tostring(x.shape), x.dtype, x.device, name, tostring(piece.shape),
         piece.dtype, piece.device, i)
     end
   end
@@ -214,8 +214,8 @@ end
 local function splits_fault(group, name, splits, x)
   local rows, sum = x.ndim > 0 and x.shape[1] or 0, 0
   if not splits then
-    return rows % #group.ranks ~= 0 and ("expected a first dimension that is divisible by %d ranks, "
-      .. "got %d\nhint: give %s"):format(#group.ranks, rows, name) or nil
+    return rows % #group.ranks ~= 0 and ("expected a first dimension that is divisible by %d "
+      .. "ranks, got %d\nhint: give %s"):format(#group.ranks, rows, name) or nil
   end
   for i, n in ipairs(splits) do
     if math.type(n) ~= "integer" or n < 0 then
@@ -242,8 +242,8 @@ end
 
 local parse_single = args.signature("all_to_all_single", "Tensor output, Tensor input, "
   .. "list? output_split_sizes = nil, list? input_split_sizes = nil, " .. TAIL)
---- Sends piece r of `input` to each rank r, and writes what rank r sends to piece r of `output`. The
--- pieces are parts of the first dimension, equal ones or of the given sizes.
+--- Sends piece r of `input` to each rank r, and writes what rank r sends to piece r of `output`.
+-- The pieces are parts of the first dimension, equal ones or of the given sizes.
 function collectives.all_to_all_single(...)
   local out, x, out_splits, in_splits, group, async = parse_single(...)
   group = groups._of(group, "all_to_all_single")

@@ -177,8 +177,8 @@ end
 local parse_new = args.signature("new_group",
   "list? ranks = nil, float? timeout = nil, string? backend = nil")
 
---- Creates the group of the ranks in a list, in the order of the list; all ranks without one. Called
--- by all ranks of the job, also those outside of the group, which get
+--- Creates the group of the ranks in a list, in the order of the list; all ranks without one.
+-- Called by all ranks of the job, also those outside of the group, which get
 -- GroupMember.NON_GROUP_MEMBER.
 function groups.new_group(...)
   local ranks, timeout, backend = parse_new(...)
@@ -188,8 +188,8 @@ function groups.new_group(...)
     args.check(math.type(r) == "integer" and r >= 0 and r < job_size,
       "new_group: expected ranks from 0 to %d for argument 'ranks', got %s at %d", job_size - 1,
       args.show(r), i)
-    args.check(not seen[r], "new_group: expected different ranks for argument 'ranks', got %d twice",
-      r)
+    args.check(not seen[r],
+      "new_group: expected different ranks for argument 'ranks', got %d twice", r)
     seen[r] = true
   end
   args.check(not ranks or #ranks > 0, "new_group: expected at least one rank for argument 'ranks'")

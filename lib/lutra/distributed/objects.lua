@@ -97,7 +97,8 @@ end
 
 local parse_broadcast = args.signature("broadcast_object_list",
   "list object_list, int src = 0, any? group = nil, any? device = nil")
---- Copies the values of the list of rank src to the lists of all others, which have the same length.
+--- Copies the values of the list of rank src to the lists of all others, which have the same
+-- length.
 function objects.broadcast_object_list(...)
   local list, src, wanted = parse_broadcast(...)
   local group, root = member(wanted, src, "broadcast_object_list", "src")
@@ -124,20 +125,20 @@ function objects.all_gather_object(object_list, obj, group)
   end
 end
 
---- Copies the value `obj`, which may be a table, of each rank r to object_gather_list[r + 1] on rank
--- dst, by default 0; the other ranks give no list. The arguments are positional.
+--- Copies the value `obj`, which may be a table, of each rank r to object_gather_list[r + 1] on
+-- rank dst, by default 0; the other ranks give no list. The arguments are positional.
 function objects.gather_object(obj, object_gather_list, dst, group)
-  local list, root = object_gather_list, nil
+  local list = object_gather_list
   dst = dst or 0
   args.expect(list == nil or args.is_plain(list), "gather_object", "a list", "object_gather_list",
     list)
   args.expect(math.type(dst) == "integer", "gather_object", "a rank", "dst", dst)
-  group, root = member(group, dst, "gather_object", "dst")
-  if not group then return end
-  local is_root = group.own_rank == root
+  local members, root = member(group, dst, "gather_object", "dst")
+  if not members then return end
+  local is_root = members.own_rank == root
   args.check(is_root == (list ~= nil), "gather_object: expected a list for argument "
     .. "'object_gather_list' on rank %d only", dst)
-  for i, text in ipairs(all_gather_text(group, pack("gather_object", obj))) do
+  for i, text in ipairs(all_gather_text(members, pack("gather_object", obj))) do
     if is_root then list[i] = unpack(text) end
   end
 end
@@ -145,16 +146,17 @@ end
 local parse_scatter = args.signature("scatter_object_list",
   "list scatter_object_output_list, list? scatter_object_input_list = nil, int src = 0, "
   .. "any? group = nil")
---- Copies scatter_object_input_list[r + 1] of rank src to scatter_object_output_list[1] on each rank
--- r.
+--- Copies scatter_object_input_list[r + 1] of rank src to scatter_object_output_list[1] on each
+-- rank r.
 function objects.scatter_object_list(...)
   local out, list, src, wanted = parse_scatter(...)
   local group, root = member(wanted, src, "scatter_object_list", "src")
   if not group then return end
   local is_root, text = group.own_rank == root, nil
   if is_root then
-    args.check(list and (list.n or #list) == #group.ranks, "scatter_object_list: expected a list of "
-      .. "%d values for argument 'scatter_object_input_list'", #group.ranks)
+    args.check(list and (list.n or #list) == #group.ranks,
+      "scatter_object_list: expected %d values for argument 'scatter_object_input_list'",
+      #group.ranks)
     local texts = {}
     for i = 1, #group.ranks do texts[i] = pack("scatter_object_list", list[i]) end
     text = pack("scatter_object_list", texts)

@@ -22,7 +22,9 @@ local function mpirun()
 end
 
 --- Returns whether there is an mpirun.
-function ranks.available() return mpirun():find "Open MPI" ~= nil or mpirun():find "HYDRA" ~= nil end
+function ranks.available()
+  return mpirun():find "Open MPI" ~= nil or mpirun():find "HYDRA" ~= nil
+end
 
 -- Returns the command that runs `count` ranks on this machine, more than it has cores if need be.
 local function launch(count)
