@@ -23,10 +23,10 @@ struct Plan {
   std::atomic<unsigned long> calls[(int)Fault::KINDS];
 };
 
-const char *const fault_names[] = {"oom",    "load",   "launch",  "illegal",  "copy",  "sync",
-                                   "event",  "stream", "host",    "blas",     "plan",  "fft",
-                                   "graph",  "buffer", "library", "pipeline", "queue", "commands",
-                                   "commit", "wait",   "lost"};
+const char *const fault_names[] = {"oom",      "load",   "launch", "illegal", "copy",     "sync",
+                                   "event",    "stream", "host",   "blas",    "plan",     "fft",
+                                   "graph",    "nccl",   "buffer", "library", "pipeline", "queue",
+                                   "commands", "commit", "wait",   "lost"};
 static_assert(sizeof fault_names / sizeof *fault_names == (size_t)Fault::KINDS, "one name each");
 
 /* Calls each(item) for the items of a comma-separated list, without the blanks around them. */

@@ -49,6 +49,7 @@ enum class Fault {
   PLAN, /* of a Fourier transform */
   FFT,
   GRAPH, /* a capture's begin or end, or a graph's instantiation or launch */
+  NCCL,  /* a collective or message between ranks */
   /* Metal. COMMIT: a command buffer fails; OOM: it fails for lack of memory; LOST: the device is
    * lost; ILLEGAL: a dispatch has a page fault; WAIT: a wait for an event times out. */
   BUFFER,

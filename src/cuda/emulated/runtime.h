@@ -10,6 +10,7 @@
  *   launches.cpp    launches of kernels
  *   properties.cpp  devices and their properties
  *   errors.cpp      codes, names, sticky errors
+ *   nccl*.cpp       NCCL: communication between devices and processes
  *
  * Nothing here is destroyed at the program's end, since threads of streams may still be running.
  */
