@@ -13,6 +13,7 @@
  * A capture records copies within the device and those that stay queued. Other copies are refused:
  * the host would have to block, or its memory would have to keep the values.
  */
+#include "communication.h"
 #include "cuda.h"
 
 #define STAGED ((size_t)64 << 10) /* copies up to this size go through staging memory */
@@ -116,7 +117,7 @@ static bool to_host(int index, void *target, const void *source, size_t nbytes, 
   bool staged = nbytes <= STAGED && open_stage(index, nbytes, &stage, &done);
   return (staged ? receive_staged(index, target, source, nbytes, stream, stage, done)
                  : copy_and_wait(index, target, source, nbytes, cudaMemcpyDeviceToHost, stream)) &&
-         lt_cuda_fault_check(index);
+         lt_cuda_fault_check(index) && lt_cuda_communication_check(index);
 }
 
 /* ---- between devices ------------------------------------------------------------------------- */

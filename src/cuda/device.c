@@ -2,6 +2,7 @@
  * lt_cuda_initialize, on the first use of a device, creates a context. */
 #include "architectures.h"
 #include "blas.h"
+#include "communication.h"
 #include "cuda.h"
 #include "libraries.h"
 
@@ -208,17 +209,19 @@ static bool can_access_peer(const lt_Backend *self, int index, int peer) {
   return status == cudaSuccess && can;
 }
 
-/* ---- synchronization, which also raises the faults of kernels -------------------------------- */
+/* ---- synchronization, which also raises the faults of kernels and of other ranks ------------- */
 
 static bool (*base_device_synchronize)(const lt_Backend *self, int index);
 static bool (*base_stream_synchronize)(lt_Stream *stream);
 
 static bool synchronize(const lt_Backend *self, int index) {
-  return base_device_synchronize(self, index) && lt_cuda_fault_check(index);
+  return base_device_synchronize(self, index) && lt_cuda_fault_check(index) &&
+         lt_cuda_communication_check(index);
 }
 
 static bool stream_synchronize(lt_Stream *stream) {
-  return base_stream_synchronize(stream) && lt_cuda_fault_check(stream->index);
+  return base_stream_synchronize(stream) && lt_cuda_fault_check(stream->index) &&
+         lt_cuda_communication_check(stream->index);
 }
 
 /* ---- table of functions ---------------------------------------------------------------------- */
@@ -251,6 +254,7 @@ const lt_Backend *lt_backend(void) {
   base_stream_synchronize = lt_cuda_backend.streams.synchronize;
   lt_cuda_backend.streams.device_synchronize = synchronize;
   lt_cuda_backend.streams.synchronize = stream_synchronize;
+  lt_cuda_backend.communication = lt_cuda_communication;
   return &lt_cuda_backend;
 }
 

@@ -355,8 +355,8 @@ static void invalid_calls() {
   CHECK_INT(sum(host, x.data, 4, ncclFloat32, ncclSum, 0, 0), ncclInvalidArgument);
   CHECK(has(ncclGetLastError(nullptr), "device memory"));
   CHECK_INT(sum(x.data, x.data, 5000, ncclFloat32, ncclSum, 0, 0), ncclInvalidArgument);
-  CHECK_INT(sum(x.data, x.data, 4, 77, ncclSum, 0, 0), ncclInvalidArgument);
-  CHECK_INT(sum(x.data, x.data, 4, ncclFloat32, 9, 0, 0), ncclInvalidArgument);
+  CHECK_INT(sum(x.data, x.data, 4, 12, ncclSum, 0, 0), ncclInvalidArgument);
+  CHECK_INT(sum(x.data, x.data, 4, ncclFloat32, 7, 0, 0), ncclInvalidArgument);
   CHECK_INT(sum(x.data, x.data, 4, ncclFloat32, ncclSum, 1, 1), ncclInvalidArgument);
   CHECK(has(ncclGetLastError(nullptr), "another device"));
   CHECK_INT(sum(x.data, x.data, 4, ncclFloat32, ncclSum, 0, 1), ncclInvalidUsage);
