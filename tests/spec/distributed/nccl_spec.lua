@@ -1,0 +1,252 @@
+-- lt.distributed on CUDA devices, by NCCL: rank k uses device k of the emulated ones. Every
+-- collective is compared with the CPU's, which MPI makes.
+
+local devices = require "device_support"
+local ranks = require "ranks_support"
+
+-- Returns the options of a run with a device for each rank.
+local function on_devices(count, env)
+  return {args = {"--emulate", ("cuda:%d"):format(count)}, env = env}
+end
+
+local function require_ranks()
+  if not ranks.available() then pending "needs mpirun" return false end
+  if not devices.can_emulate() then pending "needs the emulated devices" return false end
+  return true
+end
+
+local common = [[
+local device = "cuda:" .. rank
+-- Calls f with a function that moves a CPU tensor, here or to the device, and compares the lists of
+-- tensors that it returns.
+local function same(what, f)
+  local expected = f(function(x) return x:clone() end)
+  local got = f(function(x) return x:to(device) end)
+  assert(#expected == #got, what)
+  for i, x in ipairs(expected) do
+    assert(got[i].device == device, what)
+    local y = got[i]:cpu()
+    assert(x.dtype == y.dtype and tostring(x.shape) == tostring(y.shape), what)
+    if x:is_floating_point() or x:is_complex() then
+      local close = x.dtype == "bfloat16" and 1e-2 or x.dtype == "float16" and 1e-3 or 1e-6
+      assert(lt.allclose(x, y, {rtol = close, atol = 0}), what .. ": " .. tostring(y))
+    else
+      assert(lt.equal(x, y), what .. ": " .. tostring(y))
+    end
+  end
+end
+-- Returns numbers that differ between the ranks.
+local function numbers(dtype, n, other)
+  return ((lt.arange(n) * 7 + 3 * (other or rank)) % 5):to(dtype)
+end
+local function raises(text, f, ...)
+  local ok, message = pcall(f, ...)
+  assert(not ok and tostring(message):find(text, 1, true), tostring(message))
+end
+]]
+
+local collectives = common .. [[
+local function reductions(dtype)
+  if dtype == "int16" then return {} end
+  local x = lt.zeros(1, {dtype = dtype})
+  if x:is_complex() then return {"sum", "avg"} end
+  return x:is_floating_point() and {"sum", "avg", "max", "min", "product"}
+    or {"sum", "max", "min", "product"}
+end
+local last = size - 1
+for _, dtype in ipairs{"bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16",
+                       "float32", "float64", "complex64", "complex128"} do
+  for _, op in ipairs(reductions(dtype)) do
+    local what = op .. " of " .. dtype
+    same("all_reduce " .. what, function(to)
+      local x = to(numbers(dtype, 7))
+      dist.all_reduce(x, {op = op})
+      return {x}
+    end)
+    same("reduce " .. what, function(to)
+      local x = to(numbers(dtype, 7))
+      dist.reduce(x, last, {op = op})
+      return rank == last and {x} or {}
+    end)
+    same("reduce_scatter_tensor " .. what, function(to)
+      local out = to(numbers(dtype, 3))
+      dist.reduce_scatter_tensor(out, to(numbers(dtype, 3 * size)), {op = op})
+      return {out}
+    end)
+  end
+  same("broadcast of " .. dtype, function(to)
+    local x = to(numbers(dtype, 7))
+    dist.broadcast(x, last)
+    return {x}
+  end)
+  same("all_gather of " .. dtype, function(to)
+    local list, whole = {}, to(numbers(dtype, 7 * size))
+    for i = 1, size do list[i] = to(numbers(dtype, 7)) end
+    dist.all_gather(list, to(numbers(dtype, 7)))
+    dist.all_gather_into_tensor(whole, to(numbers(dtype, 7)))
+    list[#list + 1] = whole
+    return list
+  end)
+  same("gather and scatter of " .. dtype, function(to)
+    local list, pieces = nil, nil
+    if rank == last then
+      list, pieces = {}, {}
+      for i = 1, size do list[i], pieces[i] = to(numbers(dtype, 5)), to(numbers(dtype, 5, i)) end
+    end
+    local x = to(numbers(dtype, 5))
+    dist.gather(x, {gather_list = list, dst = last})
+    dist.scatter(x, {scatter_list = pieces, src = last})
+    list = list or {}
+    list[#list + 1] = x
+    return list
+  end)
+  same("all_to_all_single of " .. dtype, function(to)
+    local out = to(numbers(dtype, 3 * size))
+    dist.all_to_all_single(out, to(numbers(dtype, 3 * size)))
+    -- Rank r sends i + 1 numbers to each rank i.
+    local sent, received, total = {}, {}, 0
+    for i = 1, size do
+      sent[i], received[i] = i, rank + 1
+      total = total + i
+    end
+    local other = to(numbers(dtype, size * (rank + 1)))
+    dist.all_to_all_single(other, to(numbers(dtype, total)),
+      {output_split_sizes = received, input_split_sizes = sent})
+    return {out, other}
+  end)
+  same("messages of " .. dtype, function(to)
+    local x, y = to(numbers(dtype, 1000)), to(numbers(dtype, 1000))
+    for _, work in ipairs(dist.batch_isend_irecv{
+      dist.P2POp(dist.isend, x, (rank + 1) % size),
+      dist.P2POp(dist.irecv, y, (rank + size - 1) % size)}) do
+      work:wait()
+    end
+    if rank == 0 then dist.send(x, last) end
+    local from = rank == last and dist.recv(y, 0)
+    assert(rank ~= last or from == 0)
+    return {y}
+  end)
+end
+for _, n in ipairs{0, 1, 300001} do
+  same("all_reduce of " .. n, function(to)
+    local x = to(numbers("float32", n))
+    dist.all_reduce(x)
+    return {x}
+  end)
+end
+raises("cannot reduce int16", dist.all_reduce, lt.ones(3, {dtype = "int16", device = device}))
+]]
+
+describe("NCCL", function()
+  for count = 2, 3 do
+    it(("computes what MPI computes on %d ranks"):format(count), function()
+      if require_ranks() then ranks.check(count, collectives, on_devices(count)) end
+    end)
+  end
+
+  -- Random delays before each operation of a stream show where an order is missing.
+  it("orders calls with the work of the current stream", function()
+    if not require_ranks() then return end
+    ranks.check(2, common .. [[
+      -- The mean of x + rank is x + 1 / 2.
+      local x = lt.full({10000}, rank + 0.0, {device = device})
+      for _ = 1, 20 do
+        dist.all_reduce(x, {op = "avg"})
+        x:add_(rank)
+      end
+      assert(lt.equal(x:cpu(), lt.full({10000}, 10.0 + rank)), tostring(x))
+      local stream = lt.cuda.Stream(device)
+      stream:wait_stream(lt.cuda.current_stream(device))
+      lt.cuda.with_stream(stream, function()
+        for _ = 1, 20 do
+          dist.all_reduce(x, {op = "max"})
+          x:add_(1)
+        end
+        assert(lt.equal(x:cpu(), lt.full({10000}, 31.0)), tostring(x))
+      end)
+    ]], on_devices(2, {LUTRA_EMULATE_DELAY = "300"}))
+  end)
+
+  it("runs calls beside kernels", function()
+    if not require_ranks() then return end
+    ranks.check(2, common .. [[
+      local a = lt.ones({128, 128}, {device = device})
+      local works, parts = {}, {}
+      for i = 1, 20 do
+        parts[i] = lt.full({5000}, i + rank + 0.0, {device = device})
+        works[i] = dist.all_reduce(parts[i], {async_op = true})
+        a = a:matmul(lt.eye(128, {device = device})) + 1
+      end
+      assert(lt.equal(a:cpu(), lt.full({128, 128}, 21.0)))
+      for i, work in ipairs(works) do
+        assert(work:wait() == true)
+        assert(lt.equal(parts[i]:cpu(), lt.full({5000}, 2.0 * i + 1)), tostring(parts[i]))
+        assert(work:is_completed() and work:is_success())
+      end
+      -- A tensor that the program drops stays until the call is done.
+      local out
+      for i = 1, 20 do
+        local x = lt.full({5000}, rank + 1.0, {device = device})
+        out = lt.empty({10000}, {device = device})
+        dist.all_gather_into_tensor(out, x, {async_op = true})
+        x = nil
+        collectgarbage()
+        lt.full({5000}, -1.0, {device = device})
+      end
+      lt.synchronize(device)
+      local expected = lt.cat{lt.full({5000}, 1.0), lt.full({5000}, 2.0)}
+      assert(lt.equal(out:cpu(), expected), tostring(out))
+    ]], on_devices(2, {LUTRA_EMULATE_DELAY = "300"}))
+  end)
+
+  it("reports tensors and devices that do not fit", function()
+    if not require_ranks() then return end
+    ranks.check(2, common .. [[
+      raises("expected a CUDA tensor for argument 'tensor', got one on the CPU", dist.all_reduce,
+        lt.ones(3))
+      raises("ranks 0 and 1 use the same device, cuda:0", dist.all_reduce,
+        lt.ones(3, {device = "cuda:0"}))
+    ]], {args = {"--emulate", "cuda:2"}, setup = 'dist.init_process_group{backend = "nccl"}'})
+  end)
+
+  it("is an optional library", function()
+    if not require_ranks() then return end
+    ranks.check(1, [[
+      assert(not dist.is_nccl_available())
+      dist.destroy_process_group()
+      local ok, message = pcall(dist.init_process_group, {backend = "nccl"})
+      assert(not ok and tostring(message):find("NCCL, which CUDA devices communicate by, was not "
+        .. "found", 1, true), tostring(message))
+    ]], {args = {"--emulate", "cuda:2,libraries=off"}})
+  end)
+
+  it("reports errors of NCCL", function()
+    if not require_ranks() then return end
+    ranks.check(1, common .. [[
+      local x = lt.ones(3, {device = device})
+      dist.all_reduce(x)
+      raises("all_reduce: NCCL reports unhandled system error: an injected fault",
+        dist.all_reduce, x)
+      dist.all_reduce(x)
+      assert(lt.equal(x:cpu(), lt.ones(3)))
+    ]], on_devices(1, {LUTRA_EMULATE_FAULT = "nccl@2"}))
+  end)
+
+  -- Without the comparison of calls by MPI, only NCCL's watchdog can find that rank 1 is missing.
+  it("reports a rank that does not call in time", function()
+    if not require_ranks() then return end
+    ranks.check(2, common .. [[
+      local x = lt.ones(3, {device = device})
+      dist.all_reduce(x)
+      if rank == 0 then
+        dist.all_reduce(x)
+        raises("all_reduce: timed out after 1 s, waiting for the other ranks, on rank 0 of 2",
+          x.cpu, x)
+        raises("timed out", dist.all_reduce, x)
+      else
+        os.execute "sleep 3"
+      end
+    ]], {args = {"--emulate", "cuda:2"}, env = {LUTRA_DISTRIBUTED_DEBUG = "off"},
+      setup = "dist.init_process_group{timeout = 1}"})
+  end)
+end)
