@@ -54,7 +54,7 @@ local PURPOSES = {
   cuSOLVER = "decompositions of matrices; else on the CPU",
   cuFFT = "Fourier transforms; else on the CPU",
   cuDNN = "not used in this build", NVRTC = "custom kernels, lt.elementwise",
-  NCCL = "not used in this build",
+  NCCL = "lt.distributed on CUDA devices",
 }
 
 -- Returns the release of NVIDIA's driver, or nil.

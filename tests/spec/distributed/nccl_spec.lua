@@ -1,18 +1,25 @@
--- lt.distributed on CUDA devices, by NCCL: rank k uses device k of the emulated ones. Every
--- collective is compared with the CPU's, which MPI makes.
+-- lt.distributed on CUDA devices, by NCCL: rank k uses device k of the emulated ones, or, where
+-- LUTRA_TEST_GPU is set, of the machine's, as far as it has as many. Every collective is compared
+-- with the CPU's, which MPI makes.
 
 local devices = require "device_support"
+local lt = require "lutra"
 local ranks = require "ranks_support"
 
--- Returns the options of a run with a device for each rank.
-local function on_devices(count, env)
-  return {args = {"--emulate", ("cuda:%d"):format(count)}, env = env}
-end
+local on_gpu = os.getenv "LUTRA_TEST_GPU"
 
-local function require_ranks()
-  if not ranks.available() then pending "needs mpirun" return false end
-  if not devices.can_emulate() then pending "needs the emulated devices" return false end
-  return true
+-- Runs the text on ranks with a device each. emulated: the options of --emulate; on a GPU such a
+-- test is skipped.
+local function check(count, text, env, setup, emulated)
+  if not ranks.available() then return pending "needs mpirun" end
+  if on_gpu then
+    if emulated then return pending "only emulated devices do this when asked to" end
+    if lt.cuda.device_count() < count then return pending(("needs %d GPUs"):format(count)) end
+  elseif not devices.can_emulate() then
+    return pending "needs the emulated devices"
+  end
+  ranks.check(count, text, {env = env, setup = setup,
+    args = not on_gpu and {"--emulate", emulated or ("cuda:%d"):format(count)} or nil})
 end
 
 local common = [[
@@ -115,6 +122,7 @@ for _, dtype in ipairs{"bool", "uint8", "int8", "int16", "int32", "int64", "floa
     return {out, other}
   end)
   same("messages of " .. dtype, function(to)
+    if size == 1 then return {} end
     local x, y = to(numbers(dtype, 1000)), to(numbers(dtype, 1000))
     for _, work in ipairs(dist.batch_isend_irecv{
       dist.P2POp(dist.isend, x, (rank + 1) % size),
@@ -138,16 +146,15 @@ raises("cannot reduce int16", dist.all_reduce, lt.ones(3, {dtype = "int16", devi
 ]]
 
 describe("NCCL", function()
-  for count = 2, 3 do
+  for count = 1, 3 do
     it(("computes what MPI computes on %d ranks"):format(count), function()
-      if require_ranks() then ranks.check(count, collectives, on_devices(count)) end
+      check(count, collectives)
     end)
   end
 
   -- Random delays before each operation of a stream show where an order is missing.
   it("orders calls with the work of the current stream", function()
-    if not require_ranks() then return end
-    ranks.check(2, common .. [[
+    check(2, common .. [[
       -- The mean of x + rank is x + 1 / 2.
       local x = lt.full({10000}, rank + 0.0, {device = device})
       for _ = 1, 20 do
@@ -164,12 +171,11 @@ describe("NCCL", function()
         end
         assert(lt.equal(x:cpu(), lt.full({10000}, 31.0)), tostring(x))
       end)
-    ]], on_devices(2, {LUTRA_EMULATE_DELAY = "300"}))
+    ]], {LUTRA_EMULATE_DELAY = "300"})
   end)
 
   it("runs calls beside kernels", function()
-    if not require_ranks() then return end
-    ranks.check(2, common .. [[
+    check(2, common .. [[
       local a = lt.ones({128, 128}, {device = device})
       local works, parts = {}, {}
       for i = 1, 20 do
@@ -196,46 +202,42 @@ describe("NCCL", function()
       lt.synchronize(device)
       local expected = lt.cat{lt.full({5000}, 1.0), lt.full({5000}, 2.0)}
       assert(lt.equal(out:cpu(), expected), tostring(out))
-    ]], on_devices(2, {LUTRA_EMULATE_DELAY = "300"}))
+    ]], {LUTRA_EMULATE_DELAY = "300"})
   end)
 
   it("reports tensors and devices that do not fit", function()
-    if not require_ranks() then return end
-    ranks.check(2, common .. [[
+    check(2, common .. [[
       raises("expected a CUDA tensor for argument 'tensor', got one on the CPU", dist.all_reduce,
         lt.ones(3))
-      raises("ranks 0 and 1 use the same device, cuda:0", dist.all_reduce,
+      raises("NCCL reports invalid usage", dist.all_reduce,
         lt.ones(3, {device = "cuda:0"}))
-    ]], {args = {"--emulate", "cuda:2"}, setup = 'dist.init_process_group{backend = "nccl"}'})
+    ]], nil, 'dist.init_process_group{backend = "nccl"}')
   end)
 
   it("is an optional library", function()
-    if not require_ranks() then return end
-    ranks.check(1, [[
+    check(1, [[
       assert(not dist.is_nccl_available())
       dist.destroy_process_group()
       local ok, message = pcall(dist.init_process_group, {backend = "nccl"})
       assert(not ok and tostring(message):find("NCCL, which CUDA devices communicate by, was not "
         .. "found", 1, true), tostring(message))
-    ]], {args = {"--emulate", "cuda:2,libraries=off"}})
+    ]], nil, nil, "cuda:2,libraries=off")
   end)
 
   it("reports errors of NCCL", function()
-    if not require_ranks() then return end
-    ranks.check(1, common .. [[
+    check(1, common .. [[
       local x = lt.ones(3, {device = device})
       dist.all_reduce(x)
       raises("all_reduce: NCCL reports unhandled system error: an injected fault",
         dist.all_reduce, x)
       dist.all_reduce(x)
       assert(lt.equal(x:cpu(), lt.ones(3)))
-    ]], on_devices(1, {LUTRA_EMULATE_FAULT = "nccl@2"}))
+    ]], {LUTRA_EMULATE_FAULT = "nccl@2"}, nil, "cuda:1")
   end)
 
   -- Without the comparison of calls by MPI, only NCCL's watchdog can find that rank 1 is missing.
   it("reports a rank that does not call in time", function()
-    if not require_ranks() then return end
-    ranks.check(2, common .. [[
+    check(2, common .. [[
       local x = lt.ones(3, {device = device})
       dist.all_reduce(x)
       if rank == 0 then
@@ -246,7 +248,6 @@ describe("NCCL", function()
       else
         os.execute "sleep 3"
       end
-    ]], {args = {"--emulate", "cuda:2"}, env = {LUTRA_DISTRIBUTED_DEBUG = "off"},
-      setup = "dist.init_process_group{timeout = 1}"})
+    ]], {LUTRA_DISTRIBUTED_DEBUG = "off"}, "dist.init_process_group{timeout = 1}")
   end)
 end)
