@@ -416,18 +416,22 @@ static int issue(const Communicator *c, const lt_CommCall *calls, int count) {
   return status != LT_NCCL_SUCCESS ? status : ended;
 }
 
-/* Queues a work, and appends it to the list. The lock is held. */
-static bool queue(Communicator *c, Work *w, const lt_CommCall *calls, int count) {
+/* Calls NCCL under the lock. */
+static bool queue_calls(Communicator *c, const Work *w, const lt_CommCall *calls, int count) {
   char text[300];
-  if (atomic_load(&c->failed)) return raise(c);
-  if (!wait_for_caller(c, w, calls, count)) return false;
-  int status = issue(c, calls, count);
-  if (status != LT_NCCL_SUCCESS) {
-    if (!lt_cuda_ok(cudaGetLastError(), "communicate")) return false;
-    return lt_error_set("%s: NCCL reports %s%s", w->kind, library()->GetErrorString(status),
-                        detail(NULL, text, sizeof text));
-  }
-  if (!lt_cuda_backend.streams.event_record(w->done, c->stream)) return false;
+  pthread_mutex_lock(&c->lock);
+  bool ok = !atomic_load(&c->failed) || raise(c);
+  int status = ok ? issue(c, calls, count) : LT_NCCL_SUCCESS;
+  pthread_mutex_unlock(&c->lock);
+  if (!ok || status == LT_NCCL_SUCCESS) return ok;
+  return lt_cuda_ok(cudaGetLastError(), "communicate") &&
+         lt_error_set("%s: NCCL reports %s%s", w->kind, library()->GetErrorString(status),
+                      detail(NULL, text, sizeof text));
+}
+
+/* Appends a queued work to the list. */
+static void append(Communicator *c, Work *w) {
+  pthread_mutex_lock(&c->lock);
   atomic_fetch_add(&w->refs, 1);
   if (c->last)
     c->last->next = w;
@@ -435,6 +439,15 @@ static bool queue(Communicator *c, Work *w, const lt_CommCall *calls, int count)
     c->first = w;
   c->last = w;
   pthread_cond_signal(&c->wake);
+  pthread_mutex_unlock(&c->lock);
+}
+
+/* Queues a work. The lock is free while events are recorded, since tracers are told about that. */
+static bool queue(Communicator *c, Work *w, const lt_CommCall *calls, int count) {
+  if (!wait_for_caller(c, w, calls, count) || !queue_calls(c, w, calls, count) ||
+      !lt_cuda_backend.streams.event_record(w->done, c->stream))
+    return false;
+  append(c, w);
   return true;
 }
 
@@ -452,10 +465,7 @@ static lt_Work *submit(lt_Communicator *communicator, const lt_CommCall *calls, 
     return NULL;
   Work *w = make_work(c, &calls[0]);
   if (!w) return NULL;
-  pthread_mutex_lock(&c->lock);
-  bool ok = queue(c, w, calls, count);
-  pthread_mutex_unlock(&c->lock);
-  if (ok) return &w->base;
+  if (queue(c, w, calls, count)) return &w->base;
   drop_work(w);
   return NULL;
 }

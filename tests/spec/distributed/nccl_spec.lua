@@ -205,6 +205,47 @@ describe("NCCL", function()
     ]], {LUTRA_EMULATE_DELAY = "300"})
   end)
 
+  it("runs groups that share ranks", function()
+    check(3, common .. [[
+      local first, second = dist.new_group{0, 1}, dist.new_group{1, 2}
+      local x = lt.full({40000}, rank + 1.0, {device = device})
+      local y = lt.full({40000}, rank + 1.0, {device = device})
+      local works = {}
+      for _ = 1, 3 do
+        works[#works + 1] = dist.all_reduce(x, {group = first, async_op = true})
+        works[#works + 1] = dist.all_reduce(y, {group = second, async_op = true})
+      end
+      for _, work in ipairs(works) do work:wait() end
+      local expected = {[0] = {12, 1}, {12, 20}, {3, 20}}
+      assert(lt.equal(x:cpu(), lt.full({40000}, expected[rank][1] + 0.0)), tostring(x))
+      assert(lt.equal(y:cpu(), lt.full({40000}, expected[rank][2] + 0.0)), tostring(y))
+    ]])
+  end)
+
+  -- What Lua's functions do not use: a barrier of the device.
+  it("has barriers that block the host", function()
+    check(2, common .. [[
+      local core = require "lutra.core"
+      local communication, id = core._communication, lt.zeros{128, dtype = "uint8"}
+      if rank == 0 then
+        id = lt.frombuffer(communication.unique_id "cuda", {dtype = "uint8"})
+      end
+      dist.broadcast(id)
+      local c = communication.create{device = device, rank = rank, size = size, timeout = 20,
+        id = core._tensor_bytes(id)}
+      for _ = 1, 10 do
+        local x = lt.ones({100000}, {device = device})
+        for _ = 1, 10 do x:add_(1) end
+        local before = lt.cuda.current_stream(device):record_event()
+        local work = c:submit(false, {{kind = "barrier"}})
+        work:wait()
+        assert(work:is_done() and before:query())
+      end
+      c:destroy()
+      raises("the process group was destroyed", c.submit, c, false, {{kind = "barrier"}})
+    ]], {LUTRA_EMULATE_DELAY = "300"})
+  end)
+
   it("reports tensors and devices that do not fit", function()
     check(2, common .. [[
       raises("expected a CUDA tensor for argument 'tensor', got one on the CPU", dist.all_reduce,
