@@ -35,16 +35,27 @@ local function of_core(name)
   return type(f) == "function" and f or nil
 end
 
+-- Returns the columns of the terminal on which `lutra --nproc` shows the bars of this rank, the
+-- first of the job; nil when it shows none.
+local function launcher_columns()
+  local host = package.loaded["lutra.repl.host"]
+  local width = host and host.launcher_columns
+  if not width or width == 0 then return nil end
+  local ok, place = pcall(require("lutra.distributed.environment").read)
+  return ok and place and place.rank == 0 and width or nil
+end
+
 local function is_terminal(file)
   local fd = file == io.stderr and 2 or file == io.stdout and 1
   local isatty = of_core "isatty"
+  if fd == 2 and launcher_columns() then return true end
   return fd and isatty and isatty(fd) or false
 end
 
 -- Returns the width of the line. One column stays free, so that no terminal wraps the line.
 local function columns(self)
   if self.ncols then return self.ncols end
-  local width = self.terminal_width and self.terminal_width(2)
+  local width = self.terminal_width and self.terminal_width(2) or launcher_columns()
   if not width or width <= 0 then width = math.tointeger(tonumber(os.getenv "COLUMNS")) or 80 end
   return math.max(10, width - 1)
 end

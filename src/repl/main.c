@@ -38,6 +38,7 @@ struct request {
   bool lint;
   int lesson;        // lesson to open at the prompt; 0: the next one, -1: none
   const char *stubs; // folder for annotations for editors, or NULL
+  const char *nproc; // number of ranks to start, or NULL
   bool help, version, info, check, kernel, export;
   int status; // result: the exit status
 };
@@ -59,6 +60,7 @@ static const char usage[] =
     "               that do not do what they seem to do; run nothing; - is stdin\n"
     "  --lint       report avoidable copies and synchronizations in the script, with fixes\n"
     "  --trace F    write copies, waits and ops to F, for ui.perfetto.dev and chrome://tracing\n"
+    "  --nproc N    run the script on N ranks of this machine, started by mpirun\n"
     "  --no-init    start the prompt without init.lua\n"
     "  --lesson [N] start the prompt with lesson N, or the first that is not done; without a\n"
     "               GPU, with --emulate cuda:2,memory=256MiB\n"
@@ -107,7 +109,7 @@ static bool is(const char *arg, const char *option) { return strcmp(arg, option)
 // Returns whether the argument after this option is its value.
 static bool takes_value(const char *option) {
   return is(option, "-e") || is(option, "-l") || is(option, "--emulate") || is(option, "--trace") ||
-         is(option, "--stubs");
+         is(option, "--stubs") || is(option, "--nproc");
 }
 
 // Returns whether the string is the number of a lesson: 1 to 9999.
@@ -154,6 +156,8 @@ static const char *parse(struct request *r) {
       r->trace = arg[7] ? arg + 8 : r->argv[++i];
     } else if (is(arg, "--stubs") || strncmp(arg, "--stubs=", 8) == 0) {
       r->stubs = arg[7] ? arg + 8 : r->argv[++i];
+    } else if (is(arg, "--nproc") || strncmp(arg, "--nproc=", 8) == 0) {
+      r->nproc = arg[7] ? arg + 8 : r->argv[++i];
     } else if (is(arg, "--lint")) {
       r->lint = true;
     } else if (is(arg, "--lesson")) { // argv ends with NULL
@@ -214,11 +218,16 @@ static bool push_function(lua_State *L, const char *module, const char *name) {
   return true;
 }
 
-// Prints the error message on top of the stack to stderr, and pops it.
+// Whether the launcher of a job started this process: lib/lutra/repl/launch.lua.
+static bool launched;
+
+// Prints the error message on top of the stack to stderr, and pops it. In a job the launcher finds
+// the message by the marks around it.
 static void report_error(lua_State *L) {
   const char *text = lua_tostring(L, -1);
   fflush(stdout);
-  fprintf(stderr, "lutra: %s\n", text ? text : "(the error is not a string)");
+  fprintf(stderr, launched ? "\1lutra: %s\n\2" : "lutra: %s\n",
+          text ? text : "(the error is not a string)");
   fflush(stderr);
   lua_pop(L, 1);
 }
@@ -418,6 +427,45 @@ static bool run_script(lua_State *L, struct request *r) {
 
 // ---- the prompt and the reports
 
+// Returns the option or word of the command line that cannot be combined with --nproc: the ranks
+// have neither a terminal nor stdin; NULL when there is none.
+static const char *conflict(const struct request *r) {
+  return r->lesson >= 0        ? "--lesson"
+         : r->interactive      ? "-i"
+         : r->check            ? "--check"
+         : r->kernel           ? "--kernel"
+         : r->export           ? "--export"
+         : r->stubs            ? "--stubs"
+         : r->info             ? "--info"
+         : script_file(r)      ? NULL
+         : r->script < r->argc ? "stdin"
+         : !r->has_code        ? "none"
+                               : NULL;
+}
+
+// Adds the options of the launcher to the table on top of the stack: nproc, conflict, program
+// (argv[0]), arguments (the words of the command line without --nproc).
+static void add_launch_options(lua_State *L, const struct request *r) {
+  lua_pushstring(L, r->nproc);
+  lua_setfield(L, -2, "nproc");
+  lua_pushstring(L, conflict(r));
+  lua_setfield(L, -2, "conflict");
+  lua_pushstring(L, r->argv[0]);
+  lua_setfield(L, -2, "program");
+  lua_newtable(L);
+  for (int i = 1, n = 0; i < r->argc; i++) {
+    const char *arg = r->argv[i];
+    int words = i < r->script && takes_value(arg) ? 2 : 1;
+    bool ours = i < r->script && (is(arg, "--nproc") || strncmp(arg, "--nproc=", 8) == 0);
+    for (int k = 0; !ours && k < words; k++) {
+      lua_pushstring(L, r->argv[i + k]);
+      lua_rawseti(L, -2, ++n);
+    }
+    i += words - 1;
+  }
+  lua_setfield(L, -2, "arguments");
+}
+
 // Pushes the table of options for the Lua modules: script, files (the script and what follows),
 // codes, no_init, lint, failed, lesson, trace.
 static void push_options(lua_State *L, const struct request *r) {
@@ -446,6 +494,7 @@ static void push_options(lua_State *L, const struct request *r) {
   lua_setfield(L, -2, "trace");
   lua_pushstring(L, r->stubs);
   lua_setfield(L, -2, "stubs");
+  if (r->nproc) add_launch_options(L, r);
 }
 
 // Calls a function of a Lua module with the table of options and sets the exit status to its
@@ -476,6 +525,22 @@ static void kernel(lua_State *L, struct request *r) {
   call_module(L, r, "lutra.repl.kernel", "run");
 }
 
+// Tells Lua's modules that the launcher of a job shows the output of this process, on a terminal of
+// LUTRA_LAUNCHER columns (0: on no terminal), and writes stdout line by line. Programs that this
+// one starts have another output, so the variable is unset.
+static void join_launcher(lua_State *L) {
+  const char *columns = getenv("LUTRA_LAUNCHER");
+  if (!columns) return;
+  launched = true;
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
+  lua_getfield(L, -1, "lutra.repl.host");
+  lua_pushinteger(L, atoi(columns));
+  lua_setfield(L, -2, "launcher_columns");
+  lua_pop(L, 2);
+  unsetenv("LUTRA_LAUNCHER");
+}
+
 // Opens Lua's libraries and the C modules, and sets package.path, the interrupt handler and `arg`.
 static void open_state(lua_State *L, const struct request *r) {
   luaL_openlibs(L);
@@ -488,9 +553,12 @@ static void open_state(lua_State *L, const struct request *r) {
   luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
   lua_pushcfunction(L, luaopen_lutra_repl_channels);
   lua_setfield(L, -2, "lutra.repl.channels");
+  lua_pushcfunction(L, luaopen_lutra_repl_processes);
+  lua_setfield(L, -2, "lutra.repl.processes");
   // available even if the core cannot be loaded
   luaL_requiref(L, "lutra.files", luaopen_lutra_files, 0);
   lua_pop(L, 2);
+  join_launcher(L);
   lt_repl_set_path(L, r->argv[0], script_file(r));
   lt_repl_interrupt_install(L, false);
   lt_repl_private_globals_open(L);
@@ -527,6 +595,10 @@ static int run_request(lua_State *L) {
   struct request *r = lua_touserdata(L, 1);
   lua_settop(L, 0);
   open_state(L, r);
+  if (r->nproc) {
+    call_module(L, r, "lutra.repl.launch", "run");
+    return 0;
+  }
   if (r->info) {
     call_module(L, r, "lutra.repl.info", "print");
     return 0;

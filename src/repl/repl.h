@@ -10,6 +10,7 @@
 //   kernel/            the channels of the Jupyter kernel, and the thread that serves them
 //   host.c             the C functions that lib/lutra/repl/ calls, as one module
 //   system.c           its functions for folders and the terminal
+//   processes.c        the functions of the launcher of a job, as one module
 //   state.c            the Lua state and its allocator
 //
 // Reading, running and printing of cells, and tracebacks are in Lua: lib/lutra/repl/.
@@ -117,6 +118,11 @@ void lt_repl_state_release_reserve(lua_State *L);
 
 // Opens the module "lutra.repl.host": pushes its table and returns 1. Raises an error on failure.
 int luaopen_lutra_repl_host(lua_State *L);
+
+// ---- processes.c
+
+// Opens the module "lutra.repl.processes": pushes its table and returns 1.
+int luaopen_lutra_repl_processes(lua_State *L);
 
 // ---- system.c
 
