@@ -561,6 +561,7 @@ static void open_state(lua_State *L, const struct request *r) {
   join_launcher(L);
   lt_repl_set_path(L, r->argv[0], script_file(r));
   lt_repl_interrupt_install(L, false);
+  lt_repl_job_open(L);
   lt_repl_private_globals_open(L);
   set_arg(L, r);
 }
@@ -680,10 +681,17 @@ int main(int argc, char **argv) {
     report_error(L);
     r.status = status_failed;
   }
-  lt_repl_state_close(L);
+  bool at_once;
+  if (!lt_repl_job_end(L, r.status != status_ok, &at_once)) {
+    report_error(L);
+    r.status = status_failed;
+    at_once = true;
+  }
+  if (!at_once) lt_repl_state_close(L);
   if (fflush(stdout) != 0 || ferror(stdout)) { // a full disk: output was lost
     fprintf(stderr, "lutra: cannot write to stdout: %s\n", strerror(errno));
     if (r.status == status_ok) r.status = status_failed;
   }
+  if (at_once) lt_repl_exit_at_once(r.status);
   return r.status;
 }

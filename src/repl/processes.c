@@ -1,5 +1,5 @@
-// The module "lutra.repl.processes", for the launcher of a job (lib/lutra/repl/launch.lua): starting
-// a program, reading pipes, and the signals that end a job.
+// The module "lutra.repl.processes", for the launcher of a job (lib/lutra/repl/launch.lua):
+// starting a program, reading pipes, and the signals that end a job.
 //
 // Each signal writes its number to a pipe that `poll` reads, so that none is lost between a check
 // and the wait that follows. The process has one launcher, so its state is file-scope.

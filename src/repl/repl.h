@@ -11,6 +11,7 @@
 //   host.c             the C functions that lib/lutra/repl/ calls, as one module
 //   system.c           its functions for folders and the terminal
 //   processes.c        the functions of the launcher of a job, as one module
+//   job_end.c          the end of a process that is a rank of a job
 //   state.c            the Lua state and its allocator
 //
 // Reading, running and printing of cells, and tracebacks are in Lua: lib/lutra/repl/.
@@ -123,6 +124,19 @@ int luaopen_lutra_repl_host(lua_State *L);
 
 // Opens the module "lutra.repl.processes": pushes its table and returns 1.
 int luaopen_lutra_repl_processes(lua_State *L);
+
+// ---- job_end.c
+
+// Replaces os.exit by a version that ends communication between ranks first.
+void lt_repl_job_open(lua_State *L);
+
+// Ends communication at the end of a program that has started some; `failed`: it ends with an error
+// or a status. Sets *at_once if the process must end by lt_repl_exit_at_once, without closing L. On
+// failure pushes the message and returns false.
+bool lt_repl_job_end(lua_State *L, bool failed, bool *at_once);
+
+// Flushes all files and ends the process with this status; runs nothing else.
+void lt_repl_exit_at_once(int status);
 
 // ---- system.c
 
