@@ -515,6 +515,9 @@ typedef bool (*lt_HookFn)(void *context, lt_Tensor *grad, lt_Tensor **replacemen
 int lt_tensor_add_hook(lt_Tensor *t, lt_HookFn fn, void *context, void (*forget)(void *context));
 /* Removes the hook with this id; fails when t has none. */
 bool lt_tensor_remove_hook(lt_Tensor *t, int id);
+/* Makes the hook with this id run after all hooks of t without this mark, so that it gets the
+ * gradient that is accumulated. */
+void lt_tensor_run_hook_last(lt_Tensor *t, int id);
 /* Adds a hook for a host with a garbage collector, where an object of the host holds one reference
  * to the tensor and owns what `context` refers to. `held` is notified whether anything else could
  * run the hook: a graph that leads to the tensor, a view, another reference. While it is not held,

@@ -47,19 +47,91 @@ static const char grad_signature[] =
     "(data outputs, any inputs, any? grad_outputs = nil, " LT_SIG_KEEP
     ", bool allow_unused = false) -> nil";
 
+/* Calls the functions that were queued in a pass, which is over, in their order. */
+static void call_queued(lua_State *L, const lt_Lua *S, lua_Integer pass) {
+  lua_rawgeti(L, LUA_REGISTRYINDEX, S->queued_ref);
+  if (lua_rawgeti(L, -1, pass) == LUA_TTABLE) {
+    lua_pushnil(L);
+    lua_rawseti(L, -3, pass);
+    for (lua_Integer i = 1; lua_rawgeti(L, -1, i) != LUA_TNIL; i++) lua_call(L, 0, 0);
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 2);
+}
+
+/* The arguments of lt_backward. */
+typedef struct BackwardCall {
+  int n, ninputs;
+  lt_Tensor *const *tensors, *const *grads, *const *inputs;
+  bool retain, create;
+} BackwardCall;
+
+/* Runs a backward pass with a number of its own, then the functions that were queued in it, or
+ * drops them when the pass fails. */
+static void run_backward(lua_State *L, const BackwardCall *c) {
+  lt_Lua *S = lt_lua_state(L);
+  luaL_checkstack(L, 8, NULL);
+  lt_lua_enter(L, S);
+  lua_Integer outer = S->pass, pass = S->pass = ++S->passes;
+  bool ok = lt_backward(c->n, c->tensors, c->grads, c->retain, c->create, c->ninputs, c->inputs);
+  S->pass = outer;
+  if (!ok) {
+    lua_rawgeti(L, LUA_REGISTRYINDEX, S->queued_ref);
+    if (lua_rawgeti(L, -1, pass) != LUA_TNIL) {
+      lua_pushnil(L);
+      lua_rawseti(L, -3, pass);
+    }
+    lt_lua_fail(L, "backward");
+  }
+  call_queued(L, S, pass);
+  lt_lua_charge(L, S);
+}
+
+/* _backward_pass() -> the number of the running backward pass, from 1 on, or nil: none runs, or the
+ * innermost pass is one of autograd.grad, which accumulates no grads */
+static int backward_pass(lua_State *L) {
+  const lt_Lua *S = lt_lua_state(L);
+  if (S->pass)
+    lua_pushinteger(L, S->pass);
+  else
+    lua_pushnil(L);
+  return 1;
+}
+
+/* _after_backward(f): calls f() after the running backward pass, when all grads are set. If the
+ * pass fails, f is not called. */
+static int after_backward(lua_State *L) {
+  const lt_Lua *S = lt_lua_state(L);
+  luaL_checktype(L, 1, LUA_TFUNCTION);
+  lua_settop(L, 1);
+  if (!S->pass) lt_lua_error(L, "_after_backward: cannot queue a function: no backward runs");
+  lua_rawgeti(L, LUA_REGISTRYINDEX, S->queued_ref);
+  if (lua_rawgeti(L, 2, S->pass) != LUA_TTABLE) {
+    lua_pop(L, 1);
+    lua_newtable(L);
+    lua_pushvalue(L, -1);
+    lua_rawseti(L, 2, S->pass);
+  }
+  lua_pushvalue(L, 1);
+  lua_rawseti(L, 3, (lua_Integer)lua_rawlen(L, 3) + 1);
+  return 0;
+}
+
 /* x:backward{gradient, retain_graph, create_graph, inputs} */
 static int backward(lua_State *L) {
   lt_LuaArgs a;
   int n;
-  lt_Lua *S = lt_lua_state(L);
   lt_lua_arguments(L, &a, "backward", lt_lua_signature(L, method_signature), true);
   lt_Tensor **inputs = lt_lua_tensor_list(L, "backward", "inputs", a.slot[4], false, &n);
   lt_Tensor *grad = a.arg[1].kind == LT_ARG_TENSOR ? a.arg[1].tensor : NULL;
   bool create = flag(&a, 3, false);
-  lt_lua_enter(L, S);
-  if (!lt_backward(1, &a.arg[0].tensor, &grad, flag(&a, 2, create), create, n, inputs))
-    lt_lua_fail(L, "backward");
-  lt_lua_charge(L, S);
+  run_backward(L, &(BackwardCall){.n = 1,
+                                  .tensors = &a.arg[0].tensor,
+                                  .grads = &grad,
+                                  .retain = flag(&a, 2, create),
+                                  .create = create,
+                                  .ninputs = n,
+                                  .inputs = inputs});
   return 0;
 }
 
@@ -67,16 +139,18 @@ static int backward(lua_State *L) {
 static int backward_many(lua_State *L) {
   lt_LuaArgs a;
   int n, ninputs;
-  lt_Lua *S = lt_lua_state(L);
   lt_lua_arguments(L, &a, "backward", lt_lua_signature(L, backward_signature), false);
   lt_Tensor **tensors = lt_lua_tensor_list(L, "backward", "tensors", a.slot[0], false, &n);
   lt_Tensor **grads = read_grads(L, "backward", "grad_tensors", a.slot[1], n);
   lt_Tensor **inputs = lt_lua_tensor_list(L, "backward", "inputs", a.slot[4], false, &ninputs);
   bool create = flag(&a, 3, false);
-  lt_lua_enter(L, S);
-  if (!lt_backward(n, tensors, grads, flag(&a, 2, create), create, ninputs, inputs))
-    lt_lua_fail(L, "backward");
-  lt_lua_charge(L, S);
+  run_backward(L, &(BackwardCall){.n = n,
+                                  .tensors = tensors,
+                                  .grads = grads,
+                                  .retain = flag(&a, 2, create),
+                                  .create = create,
+                                  .ninputs = ninputs,
+                                  .inputs = inputs});
   return 0;
 }
 
@@ -99,9 +173,12 @@ static int grad(lua_State *L) {
   luaL_checkstack(L, ninputs + 4, "too many inputs");
   for (int i = 0; i < ninputs; i++) lt_lua_box(L);
   lt_lua_enter(L, S);
-  if (!lt_grad(n, outputs, grads, flag(&a, 3, create), create, flag(&a, 5, false), ninputs, inputs,
-               out))
-    lt_lua_fail(L, "grad");
+  lua_Integer outer = S->pass;
+  S->pass = 0;
+  bool ok = lt_grad(n, outputs, grads, flag(&a, 3, create), create, flag(&a, 5, false), ninputs,
+                    inputs, out);
+  S->pass = outer;
+  if (!ok) lt_lua_fail(L, "grad");
   for (int i = 0; i < ninputs; i++) ((lt_Box *)lua_touserdata(L, first + i))->tensor = out[i];
   for (int i = ninputs - 1; i >= 0; i--) {
     if (!out[i]) {
@@ -179,13 +256,17 @@ static int gradients(lua_State *L) {
 
 void lt_lua_open_autograd(lua_State *L, int functions, int methods) {
   static const luaL_Reg module[] = {
-      {"_backward", backward_many}, {"_grad", grad}, {"_gradients", gradients}, {NULL, NULL}};
+      {"_backward", backward_many},        {"_grad", grad},
+      {"_gradients", gradients},           {"_backward_pass", backward_pass},
+      {"_after_backward", after_backward}, {NULL, NULL}};
   static const luaL_Reg own[] = {{"backward", backward}, {"_version", version}, {NULL, NULL}};
   static const lt_Function flags[] = {
       {"requires_grad_", requires_grad_, "(Tensor self, bool requires_grad = true)", true, false},
       {"retain_grad", retain_grad, "(Tensor self) -> nil", true, false},
       {"detach_", detach_, "(Tensor self)", true, false},
       {NULL, NULL, NULL, false, false}};
+  lua_newtable(L);
+  lt_lua_state(L)->queued_ref = luaL_ref(L, LUA_REGISTRYINDEX);
   lua_pushvalue(L, functions);
   lt_lua_setfuncs(L, module);
   lt_lua_set_signature(L, -1, "_backward", backward_signature, false);

@@ -105,29 +105,31 @@ typedef struct lt_Lua {
   int attach_ref;     /* the function attach_entry (hooks.c) */
   lua_State *scratch; /* a coroutine that runs no code: its stack is always free to use */
   int scratch_ref;
-  int entries_ref;        /* weak values: number -> entry of a function that C calls (hooks.c) */
-  int held_ref;           /* number -> entry while a graph may call it, else false */
-  int owned_ref;          /* weak keys: box -> {number -> entry} */
-  lua_Integer last_entry; /* last number assigned to an entry */
-  int summary_ref;        /* function that returns a one-line summary of a tensor, or LUA_NOREF */
-  void *job;              /* argument of run_job while it is called, or NULL */
-  void *attaching;        /* argument of attach_entry while it is called, or NULL */
-  int pending_ref;        /* error object of a Lua callback that failed, or LUA_NOREF */
-  int ipairs_ref;         /* the iterator of ipairs, which may read one past the end */
-  int64_t boxes;          /* boxes not yet finalized */
-  uint32_t created;       /* boxes created, modulo 2^32 */
-  lt_Pace pace;           /* of the collector's steps */
-  int64_t mark;           /* weight at the last step, or less */
-  int64_t batch;          /* growth of the weight that triggers the next step */
-  int64_t step_end;       /* time of the last step */
-  int64_t cycles;         /* cycles of the collector that have ended */
-  int64_t base;           /* weight after the last complete collection */
-  int64_t budget;         /* growth of the weight that triggers the next complete collection */
-  bool collecting;        /* a collection started by this module is running */
-  int64_t finalized;      /* boxes finalized since the last cycle of the collector */
-  int64_t trim_least;     /* boxes ended in a cycle from which free memory is returned */
-  bool trim_again;        /* also trim in the next cycle, which frees the boxes' own memory */
-  const void *watcher;    /* object whose finalizer marks the end of a cycle */
+  int entries_ref;          /* weak values: number -> entry of a function that C calls (hooks.c) */
+  int held_ref;             /* number -> entry while a graph may call it, else false */
+  int owned_ref;            /* weak keys: box -> {number -> entry} */
+  lua_Integer last_entry;   /* last number assigned to an entry */
+  int summary_ref;          /* function that returns a one-line summary of a tensor, or LUA_NOREF */
+  void *job;                /* argument of run_job while it is called, or NULL */
+  void *attaching;          /* argument of attach_entry while it is called, or NULL */
+  lua_Integer pass, passes; /* number of the running backward (0: none), and of the last one */
+  int queued_ref;           /* pass -> list of functions that are called after it */
+  int pending_ref;          /* error object of a Lua callback that failed, or LUA_NOREF */
+  int ipairs_ref;           /* the iterator of ipairs, which may read one past the end */
+  int64_t boxes;            /* boxes not yet finalized */
+  uint32_t created;         /* boxes created, modulo 2^32 */
+  lt_Pace pace;             /* of the collector's steps */
+  int64_t mark;             /* weight at the last step, or less */
+  int64_t batch;            /* growth of the weight that triggers the next step */
+  int64_t step_end;         /* time of the last step */
+  int64_t cycles;           /* cycles of the collector that have ended */
+  int64_t base;             /* weight after the last complete collection */
+  int64_t budget;           /* growth of the weight that triggers the next complete collection */
+  bool collecting;          /* a collection started by this module is running */
+  int64_t finalized;        /* boxes finalized since the last cycle of the collector */
+  int64_t trim_least;       /* boxes ended in a cycle from which free memory is returned */
+  bool trim_again;          /* also trim in the next cycle, which frees the boxes' own memory */
+  const void *watcher;      /* object whose finalizer marks the end of a cycle */
   lt_PrintOptions print;
   char root[512]; /* "@/path/lib/lutra", the library's Lua files; "" until _library was called */
 } lt_Lua;

@@ -143,7 +143,7 @@ static EntryRef *new_entry(lua_State *L, int function, int box, const EntryRef *
 
 /* ---- calls from the engine ------------------------------------------------------------------- */
 
-typedef enum { JOB_HOOK, JOB_LIST, JOB_PACK, JOB_UNPACK } JobKind;
+typedef enum { JOB_HOOK, JOB_READY, JOB_LIST, JOB_PACK, JOB_UNPACK } JobKind;
 
 /* One call of a Lua function, made by run_job in protected mode. */
 typedef struct {
@@ -228,6 +228,19 @@ static void run_unpack(lua_State *L, Job *job) {
   job->out[0] = lt_retain(t);
 }
 
+/* Calls the function on top of the stack with the gradient, which no hook changes anymore. The
+ * function must not keep it: its box is emptied, so that the gradient becomes the grad without a
+ * copy. */
+static void run_ready(lua_State *L, const Job *job) {
+  push_gradient(L, job->in[0]);
+  lua_pushvalue(L, -1);
+  lua_insert(L, -3);
+  lua_call(L, 1, 0);
+  lt_Box *box = lt_lua_to_box(L, -1);
+  lt_release(box->tensor);
+  box->tensor = NULL;
+}
+
 /* Runs S->job, which only `run_protected` sets; does nothing when a program calls it directly. */
 static int run_job(lua_State *L) {
   lt_Lua *S = lt_lua_state(L);
@@ -235,6 +248,10 @@ static int run_job(lua_State *L) {
   S->job = NULL;
   if (!job || !push_entry(L, S, job->number)) return 0;
   lua_rawgeti(L, -1, FUNCTION);
+  if (job->kind == JOB_READY) {
+    run_ready(L, job);
+    return 0;
+  }
   if (job->kind != JOB_HOOK) {
     (job->kind == JOB_LIST ? run_list : job->kind == JOB_PACK ? run_pack : run_unpack)(L, job);
     return 0;
@@ -281,6 +298,13 @@ static bool run_hook(void *context, lt_Tensor *gradient, lt_Tensor **replacement
   return run_protected(h->S, &job);
 }
 
+static bool run_ready_hook(void *context, lt_Tensor *gradient, lt_Tensor **replacement) {
+  EntryRef *h = context;
+  *replacement = NULL;
+  Job job = {.number = h->number, .nin = 1, .in = &gradient, .kind = JOB_READY};
+  return run_protected(h->S, &job);
+}
+
 /* handle:remove(): removes the hook; later calls do nothing */
 static int handle_remove(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
@@ -294,8 +318,8 @@ static int handle_remove(lua_State *L) {
   return 0;
 }
 
-/* x:register_hook(function(grad) ... end) -> handle; handle:remove() */
-static int register_hook(lua_State *L) {
+/* Adds the function at stack index 2 to the hooks of the tensor at 1, and pushes the handle. */
+static int add_hook(lua_State *L, lt_HookFn run) {
   static const luaL_Reg remove = {"remove", handle_remove};
   lt_Tensor *t = lt_lua_check(L, 1, "register_hook", "self");
   lua_createtable(L, 0, 3);
@@ -308,14 +332,26 @@ static int register_hook(lua_State *L) {
   lt_lua_to_box(L, 1)->owner = true;
   lt_lua_remember(L, 1);
   EntryRef *h = new_entry(L, 2, 1, NULL); /* no error may be raised before it has an owner */
-  int id = lt_tensor_add_owned_hook(t, run_hook, h, forget, set_held);
+  int id = lt_tensor_add_owned_hook(t, run, h, forget, set_held);
   if (!id) {
     forget(h);
     lt_lua_fail(L, "register_hook");
   }
+  if (run == run_ready_hook) lt_tensor_run_hook_last(t, id);
   lua_pushinteger(L, id);
   lua_setfield(L, -2, "id");
   return 1;
+}
+
+/* x:register_hook(function(grad) ... end) -> handle; handle:remove() */
+static int register_hook(lua_State *L) { return add_hook(L, run_hook); }
+
+/* _ready_hook(x, f) -> handle. f(grad) is called after all hooks of x, with the gradient that is
+ * accumulated. It must neither keep nor change it, and its result is not used. */
+static int ready_hook(lua_State *L) {
+  lua_settop(L, 2);
+  luaL_checktype(L, 2, LUA_TFUNCTION);
+  return add_hook(L, run_ready_hook);
 }
 
 /* ---- functions with custom gradients --------------------------------------------------------- */
@@ -543,6 +579,7 @@ static int new_weak(lua_State *L, const char *mode) {
 void lt_lua_open_hooks(lua_State *L, int functions, int methods) {
   static const luaL_Reg runner = {"run_job", run_job}, attacher = {"attach_entry", attach_entry};
   static const luaL_Reg module[] = {{"_custom", custom},
+                                    {"_ready_hook", ready_hook},
                                     {"_saved_hooks", saved_hooks},
                                     {"_set_anomaly", set_anomaly},
                                     {NULL, NULL}};

@@ -19,6 +19,7 @@ struct lt_Hook {
   atomic_int refs;
   int id;
   int output;   /* of the node */
+  bool last;    /* runs after the hooks without this mark */
   lt_HookFn fn; /* NULL: removed */
   void *context;
   void (*forget)(void *context);
@@ -197,6 +198,12 @@ bool lt_tensor_remove_hook(lt_Tensor *t, int id) {
   return false;
 }
 
+void lt_tensor_run_hook_last(lt_Tensor *t, int id) {
+  lt_Hooks *hooks = t->meta ? t->meta->hooks : NULL;
+  for (int i = 0; hooks && i < hooks->count; i++)
+    if (hooks->items[i]->id == id) hooks->items[i]->last = true;
+}
+
 /* Runs one hook on *grad and checks the gradient that it returns. */
 static bool run_one(lt_Hook *h, lt_Tensor **grad) {
   lt_Tensor *replacement = NULL, *old = *grad;
@@ -246,10 +253,10 @@ bool lt_hooks_run(lt_Hooks *hooks, int output, lt_Tensor **grad) {
     atomic_fetch_add(&held[i]->refs, 1);
   }
   bool ok = true;
-  for (int i = 0; i < count; i++) {
-    if (ok && held[i]->output == output) ok = call_host(held[i], grad);
-    hook_release(held[i]);
-  }
+  for (int last = 0; last <= 1; last++)
+    for (int i = 0; ok && i < count; i++)
+      if (held[i]->output == output && held[i]->last == (last == 1)) ok = call_host(held[i], grad);
+  for (int i = 0; i < count; i++) hook_release(held[i]);
   free(held);
   return ok;
 }
