@@ -10,19 +10,29 @@ local DistributedSampler = Sampler:extend "DistributedSampler"
 local parse = args.signature("DistributedSampler", "table|Tensor dataset, int(>=1)? num_replicas, "
   .. "int(>=0)? rank, bool shuffle = true, int seed = 0, bool drop_last = false")
 
+-- Returns the number of processes and the rank of this one: of the process group, or of the
+-- environment, nil where there is none.
+local function of_job()
+  local dist = package.loaded["lutra.distributed"]
+  if dist and dist.is_initialized() then return dist.get_world_size(), dist.get_rank() end
+  return math.tointeger(tonumber(os.getenv "WORLD_SIZE")),
+    math.tointeger(tonumber(os.getenv "RANK"))
+end
+
 --- data.distributed.DistributedSampler(dataset, num_replicas, rank, shuffle = true, seed = 0,
 -- drop_last = false): the indices of one of `num_replicas` processes. `rank` is the number of the
--- process as its launcher assigns it, from 0 to num_replicas - 1; without the arguments, they are
--- read from the environment variables WORLD_SIZE and RANK. Every process gets as many indices:
--- indices are repeated to fill the last ones up, or omitted with `drop_last`. Call
+-- process, from 0 to num_replicas - 1; by default both are those of lt.distributed, or, before
+-- init_process_group, of the environment variables WORLD_SIZE and RANK. Every process gets as many
+-- indices: indices are repeated to fill the last ones up, or omitted with `drop_last`. Call
 -- sampler:set_epoch(epoch) before each pass, so that each has another order. Raises an error for a
 -- rank out of range.
 function DistributedSampler:init(...)
   local dataset, replicas, rank, shuffle, seed, drop_last = parse(...)
-  replicas = replicas or math.tointeger(tonumber(os.getenv "WORLD_SIZE"))
-  rank = rank or math.tointeger(tonumber(os.getenv "RANK"))
+  local size_of_job, rank_in_job = of_job()
+  replicas, rank = replicas or size_of_job, rank or rank_in_job
   args.check(replicas and rank, "DistributedSampler: expected the arguments 'num_replicas' and "
-    .. "'rank', or the environment variables WORLD_SIZE and RANK, got neither")
+    .. "'rank', a process group, or the environment variables WORLD_SIZE and RANK, got none\nhint: "
+    .. "lt.distributed.init_process_group()")
   args.check(rank >= 0 and rank < replicas,
     "DistributedSampler: expected an integer from 0 to %d for argument 'rank', got %d",
     replicas - 1, rank)
