@@ -32,6 +32,7 @@ nn.DataParallel = nn.parallel.DataParallel
 -- Files that define several classes.
 for _, file in ipairs {
   "lutra.nn.activations", "lutra.nn.losses", "lutra.nn.convolution", "lutra.nn.batch_norm",
+  "lutra.nn.sync_batch_norm",
   "lutra.nn.instance_norm", "lutra.nn.response_norm", "lutra.nn.windows", "lutra.nn.dropout",
   "lutra.nn.distances", "lutra.nn.embedding", "lutra.nn.parameter_containers",
   "lutra.nn.lazy", "lutra.nn.recurrent", "lutra.nn.recurrent_cells", "lutra.nn.transformer",
