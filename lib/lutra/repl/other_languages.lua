@@ -199,8 +199,8 @@ other_languages.messages = {
     .. "for p in net:parameters() do"},
   {'lt has no field "distributed"', "one process drives all devices, without a process group: "
     .. "nn.DataParallel(model)"},
-  {'nn has no field "DistributedDataParallel"', "nn.DataParallel(model), or under this name "
-    .. "nn.parallel.DistributedDataParallel: one process drives all devices"},
+  {'nn has no field "DistributedDataParallel"', "lt.nn.parallel.DistributedDataParallel(model) "
+    .. "after lt.distributed.init_process_group(); nn.DataParallel(model) in one process"},
   {"number expected, got tensor", "x:item() is the number of a tensor of one element"},
   {"attempt to concatenate a tensor value", "x:item() is the number of a tensor of one element, "
     .. "tostring(x) its string"},

@@ -119,8 +119,8 @@ end
 local parse = args.signature("DataParallel",
   "any? module = nil, list? device_ids = nil, device? output_device = nil, int dim = 1")
 
-local function construct(self, title, parser, ...)
-  local module, device_ids, output_device, dim = parser(...)
+-- Sets up a module for several devices of this process.
+local function construct(self, title, module, device_ids, output_device, dim)
   check_module(title, module)
   check_dim(title, dim)
   device_ids = device_ids and check_devices(title, device_ids) or every_device()
@@ -141,7 +141,7 @@ end
 -- those of the first replica. Hooks run in every replica. Random numbers (dropout) are drawn from
 -- the one default generator, replica by replica: they differ from those of one device and are the
 -- same on each run.
-function DataParallel:init(...) construct(self, "DataParallel", parse, ...) end
+function DataParallel:init(...) construct(self, "DataParallel", parse(...)) end
 
 --- Returns the module's results for the whole batch. Raises an error when the module is not on the
 -- first device, and when the arguments cannot be split.
@@ -177,44 +177,4 @@ local function data_parallel(...)
   return run("data_parallel", module, packed, devices, output_device, dim)
 end
 
---- nn.parallel.DistributedDataParallel: nn.DataParallel under the name of PyTorch's class for
--- several processes.
---
--- Lutra has one process for all devices of a machine, so there is nothing to set up. The batch is
--- the whole batch, which is split over the devices, and the gradient is that of its loss, which
--- equals PyTorch's mean over processes with equal parts.
-local DistributedDataParallel = DataParallel:extend "DistributedDataParallel"
-
-local parse_distributed = args.signature("DistributedDataParallel",
-  "any? module = nil, list? device_ids = nil, device? output_device = nil, int dim = 1")
-
--- PyTorch's options for communication between processes, which raise an error here.
-local of_processes = {process_group = true, bucket_cap_mb = true, broadcast_buffers = true,
-  find_unused_parameters = true, gradient_as_bucket_view = true, static_graph = true,
-  init_sync = true}
-
---- nn.parallel.DistributedDataParallel(module, {device_ids, output_device, dim = 1}): the same as
--- nn.DataParallel. It needs one process, no init_process_group, and no sampler per rank. PyTorch's
--- device_ids = {rank} is the device of one process; here it would be the only device of the batch,
--- so omit it. Raises an error for PyTorch's options about processes.
-function DistributedDataParallel:init(...)
-  local options = select(select("#", ...) > 0 and -1 or 1, ...)
-  for name in pairs(args.is_plain(options) and options or {}) do
-    args.check(not of_processes[name], 'DistributedDataParallel: cannot use "%s": Lutra drives all '
-      .. "devices from one process\nhint: leave it out, and init_process_group too", name)
-  end
-  construct(self, "DistributedDataParallel", parse_distributed, ...)
-end
-
---- Calls f(...) and returns its results. PyTorch does not exchange gradients between processes
--- meanwhile; with one process nothing is exchanged, and p.grad accumulates as usual.
-function DistributedDataParallel:no_sync(f, ...) -- luacheck: ignore self
-  args.expect(args.is_callable(f), "no_sync", "a function", "f", f)
-  return f(...)
-end
-
-return {
-  DataParallel = DataParallel,
-  DistributedDataParallel = DistributedDataParallel,
-  data_parallel = data_parallel,
-}
+return {DataParallel = DataParallel, data_parallel = data_parallel, construct = construct}

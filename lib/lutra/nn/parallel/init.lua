@@ -5,7 +5,7 @@ local data_parallel = require "lutra.nn.parallel.data_parallel"
 
 return strict_table.strict({
   DataParallel = data_parallel.DataParallel,
-  DistributedDataParallel = data_parallel.DistributedDataParallel,
+  DistributedDataParallel = require "lutra.nn.parallel.distributed_data_parallel",
   data_parallel = data_parallel.data_parallel,
   scatter = require "lutra.nn.parallel.scatter".scatter,
   replicate = require "lutra.nn.parallel.replicate".replicate,
