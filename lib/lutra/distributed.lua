@@ -20,4 +20,7 @@ for _, name in ipairs {"groups", "collectives", "messages", "objects"} do
 end
 
 return require("lutra.internal.strict_table").lazy(distributed, "distributed", {
+  Future = "lutra.distributed.future",
+  algorithms = "lutra.distributed.algorithms",
+  nn = "lutra.distributed.nn",
 })
