@@ -25,7 +25,6 @@ local replacements = {
     cross_entropy_loss = "F.cross_entropy(input, target)", mae_loss = "F.l1_loss(input, target)",
   },
   ["lt.autograd"] = {Variable = "the tensor itself"},
-  nn = {SyncBatchNorm = "nn.BatchNorm2d: there is one process"},
 }
 for prefix, dtype in pairs {Float = "float32", Double = "float64", Half = "float16", Long = "int64",
   Int = "int32", Short = "int16", Char = "int8", Byte = "uint8", Bool = "bool"} do
