@@ -103,8 +103,8 @@ describe("DistributedDataParallel with unused parameters", function()
       end
       local model = DDP(Branches(), {static_graph = true})
       step(model, "a", 1)
-      fails("expected the same graph in each iteration with static_graph = true", step, model, "abc",
-        2)]])
+      fails("expected the same graph in each iteration with static_graph = true", step, model,
+        "abc", 2)]])
   end)
 
   it("raises an error for a gradient that does not come from forward", function()

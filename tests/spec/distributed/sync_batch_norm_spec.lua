@@ -229,7 +229,7 @@ describe("Collectives with gradients", function()
 
   it("send parts of different sizes", function()
     check(2, [[
-      local x = lt.tensor({0, 1, 2}, D):requires_grad_() -- rank 0 keeps 1 and sends 2; rank 1 sends 2
+      local x = lt.tensor({0, 1, 2}, D):requires_grad_() -- rank 0 keeps 1 and sends 2
       local sent = rank == 0 and {1, 2} or {2, 1}
       local got = rank == 0 and {1, 2} or {2, 1}
       local y = functional.all_to_all_single(lt.empty({3}, D), x,
