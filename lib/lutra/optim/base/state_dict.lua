@@ -139,16 +139,17 @@ local function load_group(self, group, given)
   end
 end
 
---- Loads a state dict. The numbers of parameters are those that its groups list. Raises an error
--- when it does not match the optimizer.
-function state_dict.load(self, saved)
+--- Loads a state dict. The numbers of parameters are those that its groups list. With a function
+-- `keeps`, the state of a parameter p is loaded only when keeps(p) is true. Raises an error when it
+-- does not match the optimizer.
+function state_dict.load(self, saved, keeps)
   local reason = mismatch(self, saved)
   check(not reason, "%s: load_state_dict: %s", self.__name, reason)
   local state = {}
   for k, group in ipairs(self.param_groups) do
     for j, p in ipairs(group.params) do
       local given = saved.state[saved.param_groups[k].params[j]]
-      if given then
+      if given and (not keeps or keeps(p)) then
         state[p] = {}
         for name, value in pairs(given) do state[p][name] = adopt(self, p, name, value) end
       end
