@@ -1,0 +1,179 @@
+--- State dicts of optimizers of wrapped modules, by the names of the original parameters.
+--
+-- An optimizer has state for shards. A tensor of its state that has the length of a shard is cut like
+-- it; numbers are those of each original parameter.
+
+local lt = require "lutra"
+local args = require "lutra.internal.args"
+local states = require "lutra.distributed.fsdp.states"
+local walking = require "lutra.nn.module.walking"
+local wrapping = require "lutra.distributed.fsdp.wrapping"
+
+local optimizer_states = {}
+
+-- Returns the names of the parameters of a module without wrappers: {[p] = name} for its own, and
+-- {[shard] = {flat, prefix, unit}}.
+local function names_of(module)
+  local own, flats = {}, {}
+  local function visit(inner, prefix)
+    if wrapping.is_wrapped(inner) then
+      for _, flat in ipairs(inner._fsdp.flats) do
+        flats[flat.shard] = {flat = flat, prefix = prefix, unit = inner._fsdp}
+      end
+      visit(inner.module, prefix)
+      return
+    end
+    for name, p in walking.own(inner, "parameter") do own[p] = own[p] or prefix .. name end
+    for name, child in walking.own(inner, "module") do visit(child, prefix .. name .. ".") end
+  end
+  visit(module, "")
+  return own, flats
+end
+
+-- Returns the names of the parameter p of an optimizer: one, or those of the slots of its shard.
+local function names_for(title, p, own, flats)
+  local entry, names = flats[p], {}
+  if entry then
+    for i, slot in ipairs(entry.flat.slots) do names[i] = entry.prefix .. slot.owners[1].path end
+    return names, entry
+  end
+  args.check(own[p], "%s: the optimizer has a parameter that is not in the module\nhint: make the "
+    .. "optimizer from m:parameters() after the module was wrapped", title)
+  return {own[p]}
+end
+
+-- Returns a list of the state of each slot of a shard from the state of the shard.
+local function cut(entry, state, rank)
+  local flat, options, list = entry.flat, entry.unit.state_dict_type, {}
+  for i = 1, #flat.slots do list[i] = {} end
+  local keys = {}
+  for key in pairs(state) do keys[#keys + 1] = key end
+  table.sort(keys)
+  for _, key in ipairs(keys) do
+    local value = state[key]
+    local is_vector = lt.is_tensor(value) and value.ndim == 1 and value:numel() == flat.length
+    args.check(is_vector or not lt.is_tensor(value) or value:numel() == 1,
+      "optim_state_dict: cannot cut %q of the state of an optimizer like its parameters: it has shape "
+        .. "%s", key, lt.is_tensor(value) and tostring(value.shape) or "")
+    local values
+    if is_vector and options.type == "full" or is_vector and flat.whole then
+      values = states.whole(flat, value, options.rank0_only and rank ~= 0, options.offload_to_cpu)
+    elseif is_vector then
+      values = states.sharded(flat, value)
+    end
+    for i = 1, #flat.slots do
+      if values then list[i][key] = values[i] else list[i][key] = value end
+    end
+  end
+  return list
+end
+
+-- Raises an error unless the arguments are a module and an optimizer.
+local function check_arguments(title, module, optimizer)
+  args.expect(lt.nn.is_module(module), title, "a module", "model", module)
+  args.expect(type(optimizer) == "table" and type(optimizer.param_groups) == "table", title,
+    "an optimizer", "optim", optimizer)
+end
+
+--- optim_state_dict(model, optim): returns the state of an optimizer of a wrapped module, {state,
+-- param_groups}, by the names of the original parameters: whole tensors or ShardedTensors by the type
+-- of the module's state dicts (fsdp.state_dict_type, "local" counts as "sharded"). All ranks call it;
+-- with rank0_only, other ranks get an empty table. Raises an error for an optimizer of another
+-- module, and for state that has not the shape of the parameters.
+function optimizer_states.optim_state_dict(model, optim)
+  check_arguments("optim_state_dict", model, optim)
+  local own, flats = names_of(model)
+  local result = {state = {}, param_groups = {}}
+  local drop = false
+  lt.no_grad(function()
+    for k, group in ipairs(optim.param_groups) do
+      local new = {params = {}}
+      for key, value in pairs(group) do
+        if key ~= "params" and key ~= "param_names" then new[key] = value end
+      end
+      for _, p in ipairs(group.params) do
+        local names, entry = names_for("optim_state_dict", p, own, flats)
+        table.move(names, 1, #names, #new.params + 1, new.params)
+        local state = rawget(optim.state, p)
+        if entry then
+          local rank = lt.distributed.get_rank(entry.unit.group)
+          local options = entry.unit.state_dict_type
+          drop = options.type == "full" and options.rank0_only and rank ~= 0
+          for i, slot_state in ipairs(state and cut(entry, state, rank) or {}) do
+            result.state[names[i]] = slot_state
+          end
+        elseif state then
+          result.state[names[1]] = {}
+          for key, value in pairs(state) do result.state[names[1]][key] = value end
+        end
+      end
+      result.param_groups[k] = new
+    end
+  end)
+  return drop and {} or result
+end
+
+-- Returns the state of a shard from the states of its slots, some of which may be nil. Raises an
+-- error when one does not match.
+local function joined(entry, names, saved)
+  local flat, new = entry.flat, nil
+  local i = 0
+  flat:each_range(function(slot, at, place, count)
+    i = i + 1
+    for key, value in pairs(saved[names[i]] or {}) do
+      new = new or {}
+      if lt.is_tensor(value) and value:numel() == 1 and #slot.shape ~= value.ndim
+        or not (lt.is_tensor(value) or type(value) == "table") then
+        new[key] = value
+      else
+        new[key] = new[key] or lt.zeros({flat.length}, {dtype = flat.shard.dtype,
+          device = flat.shard.device})
+        local why = states.copy_slot(flat, new[key], slot, at, place, count, value)
+        args.check(not why, "optim_state_dict_to_load: %s of %q: %s", key, names[i], why or "")
+      end
+    end
+  end)
+  return new
+end
+
+--- optim_state_dict_to_load(model, optim, state_dict): returns the result of optim_state_dict, or a
+-- state dict of an optimizer of the module that is not wrapped by these names, in the form that
+-- optim:load_state_dict takes. Raises an error for the state of another module.
+function optimizer_states.optim_state_dict_to_load(model, optim, state_dict)
+  check_arguments("optim_state_dict_to_load", model, optim)
+  args.check(type(state_dict) == "table" and type(state_dict.state) == "table"
+    and type(state_dict.param_groups) == "table", "optim_state_dict_to_load: expected a table "
+    .. "{state = ..., param_groups = ...} for argument 'optim_state_dict', got %s",
+    args.show(state_dict))
+  args.check(#state_dict.param_groups == #optim.param_groups, "optim_state_dict_to_load: expected %d "
+    .. "groups, got %d", #optim.param_groups, #state_dict.param_groups)
+  local own, flats = names_of(model)
+  local result, number = {state = {}, param_groups = {}}, 0
+  lt.no_grad(function()
+    for k, group in ipairs(optim.param_groups) do
+      local given, known = state_dict.param_groups[k], {}
+      for _, name in ipairs(given.params or {}) do known[name] = true end
+      local new = {params = {}}
+      for key, value in pairs(given) do
+        if key ~= "params" and key ~= "param_names" then new[key] = value end
+      end
+      for i, p in ipairs(group.params) do
+        number = number + 1
+        local names, entry = names_for("optim_state_dict_to_load", p, own, flats)
+        for _, name in ipairs(names) do
+          args.check(known[name], "optim_state_dict_to_load: group %d lacks the parameter %q", k, name)
+        end
+        new.params[i] = number
+        if entry then
+          result.state[number] = joined(entry, names, state_dict.state)
+        else
+          result.state[number] = state_dict.state[names[1]]
+        end
+      end
+      result.param_groups[k] = new
+    end
+  end)
+  return result
+end
+
+return optimizer_states
