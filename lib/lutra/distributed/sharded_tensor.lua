@@ -18,8 +18,8 @@ local function construct(_, ...)
   for _, size in ipairs(shape) do numel = numel * size end
   args.check(tensor.ndim == 1, "ShardedTensor: expected a tensor of one dimension for argument "
     .. "'tensor', got one of shape %s", tostring(tensor.shape))
-  args.check(first + tensor:numel() - 1 <= numel, "ShardedTensor: expected at most %d elements of a "
-    .. "tensor of shape {%s} from element %d on, got %d", math.max(0, numel - first + 1),
+  args.check(first + tensor:numel() - 1 <= numel, "ShardedTensor: expected at most %d elements of "
+    .. "a tensor of shape {%s} from element %d on, got %d", math.max(0, numel - first + 1),
     table.concat(shape, ", "), first, tensor:numel())
   return setmetatable({tensor = tensor, shape = {table.unpack(shape)}, numel = numel,
     dtype = tensor.dtype, first = first, process_group = group}, ShardedTensor)

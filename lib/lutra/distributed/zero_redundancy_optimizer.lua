@@ -2,8 +2,8 @@
 -- Rajbhandari, Rasley, Ruwase, He 2020).
 --
 -- Each parameter belongs to one rank, which updates it and has its state (momentum, second
--- moments); after a step, each rank broadcasts its parameters. Gradients must be equal on all ranks,
--- as after DistributedDataParallel.
+-- moments); after a step, each rank broadcasts its parameters. Gradients must be equal on all
+-- ranks, as after DistributedDataParallel.
 --
 -- An inner optimizer of the wrapped class has all groups with all parameters. During its step, the
 -- groups list the parameters of this rank only, so that it creates state for these alone.
@@ -183,8 +183,8 @@ function Zero:state_dict(...)
   return own
 end
 
--- Returns the state of this rank's parameters, for lt.distributed.checkpoint, which merges the states
--- of all ranks.
+-- Returns the state of this rank's parameters, for lt.distributed.checkpoint, which merges the
+-- states of all ranks.
 function Zero:_local_state_dict() return self.optim:state_dict() end
 
 --- Loads the state dict of an optimizer of the wrapped class or of this one, the same on all ranks;

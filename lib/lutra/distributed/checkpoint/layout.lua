@@ -8,7 +8,8 @@
 --
 --   {"metadata": {"format": FORMAT, "generation": G, "world_size": N, "values": FILE},
 --    "weight_map": {TENSOR: FILE...},
---    "tensors": {ID: {"shape": [...], "dtype": D, "sharded": B, "pieces": [[TENSOR, FIRST, COUNT]...]}}}
+--    "tensors": {ID: {"shape": [...], "dtype": D, "sharded": B,
+--                     "pieces": [[TENSOR, FIRST, COUNT]...]}}}
 --
 -- so that lt.load_safetensors reads the tensors from it, too.
 --

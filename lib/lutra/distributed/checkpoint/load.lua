@@ -123,8 +123,8 @@ end
 -- checkpoint of lt.distributed.checkpoint.save into the tensors of `state_dict`, in place, and
 -- replaces its other values; all ranks call it. The number of ranks may differ from that of the
 -- save. Each rank reads what its tensors and shards need. Modules and optimizers in it get their
--- state by load_state_dict. What the checkpoint has and `state_dict` lacks is ignored. Everything is
--- checked first: an error, which is raised on all ranks, leaves the tensors unchanged.
+-- state by load_state_dict. What the checkpoint has and `state_dict` lacks is ignored. Everything
+-- is checked first: an error, which is raised on all ranks, leaves the tensors unchanged.
 return function(...)
   local state, folder, group = parse(...)
   args.path("load", "checkpoint_id", folder)

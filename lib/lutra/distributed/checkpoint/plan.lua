@@ -32,6 +32,8 @@ local function collect(all)
   return tensors, ids
 end
 
+local GAP = "save: the shards of %q do not fit together: no rank has element %d of %d"
+
 -- Returns the pieces of a sharded tensor in order, without those that two ranks hold. Raises an
 -- error when they do not cover it.
 local function pieces_of(t)
@@ -47,12 +49,11 @@ local function pieces_of(t)
       pieces[#pieces + 1] = piece
       next_one = piece.first + piece.count
     else
-      args.check(piece.count == 0 or piece.first + piece.count <= next_one, "save: the shards of %q "
-        .. "do not fit together: no rank has element %d of %d", t.name, next_one, numel)
+      args.check(piece.count == 0 or piece.first + piece.count <= next_one, GAP, t.name, next_one,
+        numel)
     end
   end
-  args.check(next_one == numel + 1, "save: the shards of %q do not fit together: no rank has element "
-    .. "%d of %d", t.name, next_one, numel)
+  args.check(next_one == numel + 1, GAP, t.name, next_one, numel)
   return pieces
 end
 

@@ -1,7 +1,8 @@
 --- State dicts as trees: tables that contain tables, tensors, sharded tensors and plain values.
 --
 -- A described tree has {[MARK] = ID} in the place of each tensor, where ID is the path to it. It is
--- what a checkpoint saves beside the tensors, so that a state dict can be rebuilt without a template.
+-- what a checkpoint saves beside the tensors, so that a state dict can be rebuilt without a
+-- template.
 --
 -- Invariant: equal paths on different ranks have equal IDs, and different paths different ones.
 
@@ -20,7 +21,8 @@ local function is_table(x) return args.is_plain(x) or ordered_map.is(x) end
 --- Returns the ID of a marked place in a described tree, or nil.
 function tree.id_of(x) return is_table(x) and x[MARK] or nil end
 
---- Returns whether a value has the methods state_dict and load_state_dict: a module or an optimizer.
+--- Returns whether a value has the methods state_dict and load_state_dict: a module or an
+-- optimizer.
 function tree.is_stateful(x)
   return type(x) == "table" and not is_table(x) and not ShardedTensor.is(x)
     and type(x.state_dict) == "function" and type(x.load_state_dict) == "function"

@@ -1,11 +1,11 @@
 --- A flat parameter: several parameters of one dtype as one vector, of which each rank has a shard.
 --
--- The vector is padded with zeros to a multiple of the number of ranks; rank r has the elements from
--- r * length on. Between uses only the shard exists. `gather` makes the whole vector, of which the
--- original parameters are views, and `free` frees it.
+-- The vector is padded with zeros to a multiple of the number of ranks; rank r has the elements
+-- from r * length on. Between uses only the shard exists. `gather` makes the whole vector, of which
+-- the original parameters are views, and `free` frees it.
 --
--- Invariant: `full` is nil, or has the values that the shards of all ranks had when it was gathered.
--- Outside `set` and `clear`, the fields of the modules hold no views.
+-- Invariant: `full` is nil, or has the values that the shards of all ranks had when it was
+-- gathered. Outside `set` and `clear`, the fields of the modules hold no views.
 
 local lt = require "lutra"
 local saved = require "lutra.distributed.fsdp.saved"
@@ -33,9 +33,9 @@ function Flat:each_range(visit)
 end
 
 --- Returns a flat parameter. `entries` is a list of {p, owners}, where owners is a list of {module,
--- name, path} that have the parameter p; the fields are emptied. `options`: group, ranks, rank, whole
--- (no shards: each rank has all of it), param_dtype, reduce_dtype, in_place (the shard takes the place
--- of its only parameter in the modules).
+-- name, path} that have the parameter p; the fields are emptied. `options`: group, ranks, rank,
+-- whole (no shards: each rank has all of it), param_dtype, reduce_dtype, in_place (the shard takes
+-- the place of its only parameter in the modules).
 function Flat.new(entries, options)
   local self = setmetatable({slots = {}, group = options.group, ranks = options.ranks,
     rank = options.whole and 0 or options.rank, whole = options.whole, in_place = options.in_place,

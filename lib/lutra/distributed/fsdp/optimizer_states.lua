@@ -1,7 +1,7 @@
 --- State dicts of optimizers of wrapped modules, by the names of the original parameters.
 --
--- An optimizer has state for shards. A tensor of its state that has the length of a shard is cut like
--- it; numbers are those of each original parameter.
+-- An optimizer has state for shards. A tensor of its state that has the length of a shard is cut
+-- like it; numbers are those of each original parameter.
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
@@ -53,8 +53,8 @@ local function cut(entry, state, rank)
     local value = state[key]
     local is_vector = lt.is_tensor(value) and value.ndim == 1 and value:numel() == flat.length
     args.check(is_vector or not lt.is_tensor(value) or value:numel() == 1,
-      "optim_state_dict: cannot cut %q of the state of an optimizer like its parameters: it has shape "
-        .. "%s", key, lt.is_tensor(value) and tostring(value.shape) or "")
+      "optim_state_dict: cannot cut %q of the state like the parameters: it has shape %s", key,
+      lt.is_tensor(value) and tostring(value.shape) or "")
     local values
     if is_vector and options.type == "full" or is_vector and flat.whole then
       values = states.whole(flat, value, options.rank0_only and rank ~= 0, options.offload_to_cpu)
@@ -76,10 +76,10 @@ local function check_arguments(title, module, optimizer)
 end
 
 --- optim_state_dict(model, optim): returns the state of an optimizer of a wrapped module, {state,
--- param_groups}, by the names of the original parameters: whole tensors or ShardedTensors by the type
--- of the module's state dicts (fsdp.state_dict_type, "local" counts as "sharded"). All ranks call it;
--- with rank0_only, other ranks get an empty table. Raises an error for an optimizer of another
--- module, and for state that has not the shape of the parameters.
+-- param_groups}, by the names of the original parameters: whole tensors or ShardedTensors by the
+-- type of the module's state dicts (fsdp.state_dict_type, "local" counts as "sharded"). All ranks
+-- call it; with rank0_only, other ranks get an empty table. Raises an error for an optimizer of
+-- another module, and for state that has not the shape of the parameters.
 function optimizer_states.optim_state_dict(model, optim)
   check_arguments("optim_state_dict", model, optim)
   local own, flats = names_of(model)
@@ -145,8 +145,9 @@ function optimizer_states.optim_state_dict_to_load(model, optim, state_dict)
     and type(state_dict.param_groups) == "table", "optim_state_dict_to_load: expected a table "
     .. "{state = ..., param_groups = ...} for argument 'optim_state_dict', got %s",
     args.show(state_dict))
-  args.check(#state_dict.param_groups == #optim.param_groups, "optim_state_dict_to_load: expected %d "
-    .. "groups, got %d", #optim.param_groups, #state_dict.param_groups)
+  args.check(#state_dict.param_groups == #optim.param_groups,
+    "optim_state_dict_to_load: expected %d groups, got %d", #optim.param_groups,
+    #state_dict.param_groups)
   local own, flats = names_of(model)
   local result, number = {state = {}, param_groups = {}}, 0
   lt.no_grad(function()
@@ -161,7 +162,8 @@ function optimizer_states.optim_state_dict_to_load(model, optim, state_dict)
         number = number + 1
         local names, entry = names_for("optim_state_dict_to_load", p, own, flats)
         for _, name in ipairs(names) do
-          args.check(known[name], "optim_state_dict_to_load: group %d lacks the parameter %q", k, name)
+          args.check(known[name],
+            "optim_state_dict_to_load: group %d lacks the parameter %q", k, name)
         end
         new.params[i] = number
         if entry then

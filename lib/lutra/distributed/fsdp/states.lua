@@ -105,8 +105,8 @@ end
 
 -- ---- loading ------------------------------------------------------------------------
 
---- Copies the elements of `value`, a tensor or a ShardedTensor for a slot, that this rank has into its
--- shard. Returns why that is not possible, or nil.
+--- Copies the elements of `value`, a tensor or a ShardedTensor for a slot, that this rank has into
+-- its shard. Returns why that is not possible, or nil.
 function states.copy_slot(flat, shard, slot, at, place, count, value)
   if ShardedTensor.is(value) then
     if table.concat(value.shape, ", ") ~= table.concat(slot.shape, ", ") then
@@ -221,8 +221,8 @@ local parse_type = args.signature("set_state_dict_type",
   "any module, string state_dict_type, bool offload_to_cpu = false, bool rank0_only = false")
 
 --- set_state_dict_type(module, type, {offload_to_cpu = false, rank0_only = false}): sets what
--- m:state_dict() returns for the wrapped modules in `module`: "full" (the default), whole tensors on
--- all ranks, or with rank0_only on rank 0; "sharded", ShardedTensors, which
+-- m:state_dict() returns for the wrapped modules in `module`: "full" (the default), whole tensors
+-- on all ranks, or with rank0_only on rank 0; "sharded", ShardedTensors, which
 -- lt.distributed.checkpoint saves and loads with any number of ranks; or "local", the flat
 -- parameters, for the same number of ranks. m:state_dict() is called on all ranks. Returns the
 -- former settings. Raises an error for another type.
@@ -240,9 +240,9 @@ function states.set_state_dict_type(...)
   return old
 end
 
---- state_dict_type(module, type, f, ...): calls f(...), in which state dicts of the wrapped modules in
--- `module` have this type; see set_state_dict_type. `type` may be a table {type, offload_to_cpu = ,
--- rank0_only = }. Returns what f returns.
+--- state_dict_type(module, type, f, ...): calls f(...), in which state dicts of the wrapped modules
+-- in `module` have this type; see set_state_dict_type. `type` may be a table {type, offload_to_cpu
+-- = , rank0_only = }. Returns what f returns.
 function states.state_dict_type(module, kind, f, ...)
   args.expect(args.is_callable(f), "state_dict_type", "a function", "f", f)
   local options = {}
@@ -271,10 +271,10 @@ local function write_back(flat, views)
   end)
 end
 
---- summon_full_params(module, f) or (module, {writeback = true}, f): calls f(module) while the modules
--- below have their whole parameters, in the dtype of the shards, and the shards are hidden. All
--- ranks call it. With writeback, changes of the values are kept: each rank stores its part. Returns
--- what f returns. Raises an error during a forward pass.
+--- summon_full_params(module, f) or (module, {writeback = true}, f): calls f(module) while the
+-- modules below have their whole parameters, in the dtype of the shards, and the shards are hidden.
+-- All ranks call it. With writeback, changes of the values are kept: each rank stores its part.
+-- Returns what f returns. Raises an error during a forward pass.
 function states.summon_full_params(module, options, f)
   if f == nil then options, f = {}, options end
   args.expect(lt.nn.is_module(module), "summon_full_params", "a module", "module", module)

@@ -5,9 +5,9 @@
 -- gradients of all its parameters are known, they are freed and their gradients reduced
 -- (lutra.distributed.fsdp.flat).
 --
--- The first wrapper that is called outside another one is the root of those below it. The units of a
--- root are called in an order that is recorded, so that the parameters of the next one are gathered
--- while the present one computes.
+-- The first wrapper that is called outside another one is the root of those below it. The units of
+-- a root are called in an order that is recorded, so that the parameters of the next one are
+-- gathered while the present one computes.
 --
 -- Invariant: all ranks start the same collectives in the same order, which depends only on the
 -- program and on this order.
@@ -124,22 +124,11 @@ end
 local function before_backward(self)
   gather(self)
   for _, flat in ipairs(self.flats) do
-    flat.pending = true
+    flat.pending = flat.shard.requires_grad or nil
     flat:ready()
     flat:set_for_backward()
   end
   if self.backward_prefetch == "BACKWARD_PRE" then
-    local next_one = neighbor(self.root.order, self, -1)
-    if next_one then gather(next_one) end
-  end
-end
-
---- Frees a flat parameter whose gradients are known, and gathers the next ones when they were not
--- gathered before (BACKWARD_POST).
-function Unit:after_backward(flat)
-  flat.pending = nil
-  flat:free()
-  if self.backward_prefetch == "BACKWARD_POST" and flat == self.flats[1] then
     local next_one = neighbor(self.root.order, self, -1)
     if next_one then gather(next_one) end
   end
@@ -150,6 +139,26 @@ end
 local function free_frozen(self)
   for _, flat in ipairs(self.flats) do
     if not flat.shard.requires_grad then flat:free() end
+  end
+end
+
+-- Returns whether gradients of a unit's parameters are expected.
+local function is_pending(self)
+  for _, flat in ipairs(self.flats) do
+    if flat.pending then return true end
+  end
+  return false
+end
+
+--- Frees a flat parameter whose gradients are known, and gathers the next ones when they were not
+-- gathered before (BACKWARD_POST).
+function Unit:after_backward(flat)
+  flat.pending = nil
+  flat:free()
+  if not is_pending(self) then free_frozen(self) end
+  if self.backward_prefetch == "BACKWARD_POST" and flat == self.flats[1] then
+    local next_one = neighbor(self.root.order, self, -1)
+    if next_one then gather(next_one) end
   end
 end
 

@@ -1,4 +1,4 @@
---- FullyShardedDataParallel: a module whose parameters are distributed over the ranks (ZeRO stage 3).
+--- FullyShardedDataParallel: a module whose parameters are distributed over the ranks (ZeRO-3).
 --
 -- The parameters of the wrapped module, without those of wrapped modules inside, become flat
 -- parameters, of which this module has the shard of its rank as a parameter `_flat_param`.
@@ -32,8 +32,8 @@ local function precision_of(given)
   args.expect(args.is_plain(given), "FullyShardedDataParallel", "a table {param_dtype, "
     .. "reduce_dtype, buffer_dtype}", "mixed_precision", given)
   for name, dtype in pairs(given) do
-    check(PRECISIONS[name] and FLOATS[dtype], "FullyShardedDataParallel: expected a float dtype for "
-      .. "param_dtype, reduce_dtype or buffer_dtype of 'mixed_precision', got %s = %s",
+    check(PRECISIONS[name] and FLOATS[dtype], "FullyShardedDataParallel: expected a float dtype "
+      .. "for param_dtype, reduce_dtype or buffer_dtype of 'mixed_precision', got %s = %s",
       tostring(name), args.show(dtype))
   end
   return given
@@ -161,8 +161,9 @@ local function set_up(self, module, options)
       self:register_parameter(flat.key, flat.shard)
     end
   end
-  self._fsdp = Unit.new{module = module, flats = flats, names = names, group = options.process_group,
-    strategy = options.sharding_strategy, backward_prefetch = options.backward_prefetch,
+  self._fsdp = Unit.new{module = module, flats = flats, names = names,
+    group = options.process_group, strategy = options.sharding_strategy,
+    backward_prefetch = options.backward_prefetch,
     forward_prefetch = options.forward_prefetch, inputs_dtype = precision.param_dtype,
     state_dict_type = {type = "full"}}
   states.install(self)
@@ -180,16 +181,16 @@ end
 -- determines the memory for gathered parameters. Make the optimizer afterwards, from
 -- m:parameters(), which are the shards.
 --
--- sharding_strategy: "FULL_SHARD"; "SHARD_GRAD_OP" keeps gathered parameters from forward to backward;
--- "NO_SHARD" keeps all parameters on each rank. mixed_precision = {param_dtype, reduce_dtype,
--- buffer_dtype}: parameters are gathered and used in param_dtype, gradients reduced in reduce_dtype,
--- the shards keep their dtype. ignored_modules keep their own parameters. sync_module_states
--- broadcasts parameters and buffers from rank 0 first; without it all ranks must have the same.
--- forward_prefetch and backward_prefetch ("BACKWARD_PRE", "BACKWARD_POST", "NONE") gather the next
--- module's parameters while one computes. With use_orig_params, each parameter is sharded alone and
--- keeps its name, so that an optimizer may group them. device_id moves the module to a device
--- first. limit_all_gathers has no effect. Raises an error without a process group, for a parameter
--- that two wrapped modules share, and for cpu_offload and param_init_fn.
+-- sharding_strategy: "FULL_SHARD"; "SHARD_GRAD_OP" keeps gathered parameters from forward to
+-- backward; "NO_SHARD" keeps all parameters on each rank. mixed_precision = {param_dtype,
+-- reduce_dtype, buffer_dtype}: parameters are gathered and used in param_dtype, gradients reduced
+-- in reduce_dtype, the shards keep their dtype. ignored_modules keep their own parameters.
+-- sync_module_states broadcasts parameters and buffers from rank 0 first; without it all ranks must
+-- have the same. forward_prefetch and backward_prefetch ("BACKWARD_PRE", "BACKWARD_POST", "NONE")
+-- gather the next module's parameters while one computes. With use_orig_params, each parameter is
+-- sharded alone and keeps its name, so that an optimizer may group them. device_id moves the module
+-- to a device first. limit_all_gathers has no effect. Raises an error without a process group, for
+-- a parameter that two wrapped modules share, and for cpu_offload and param_init_fn.
 function FSDP:init(...)
   local module, group, strategy, offload, policy, prefetch, precision, ignored, init_fn, device,
     sync, forward_prefetch, _, original = parse(...)
@@ -208,9 +209,9 @@ function FSDP._wrap(module, options) return Inner(module, options) end
 --- Calls the wrapped module.
 function FSDP:forward(...) return self._fsdp:forward(self, ...) end
 
---- m:no_sync(f, ...): calls f(...), in which backward keeps the whole gradients on each rank; the next
--- backward outside adds and reduces them. Returns what f returns. Raises an error for a module inside
--- another wrapper.
+--- m:no_sync(f, ...): calls f(...), in which backward keeps the whole gradients on each rank; the
+-- next backward outside adds and reduces them. Returns what f returns. Raises an error for a module
+-- inside another wrapper.
 function FSDP:no_sync(f, ...)
   args.expect(args.is_callable(f), "no_sync", "a function", "f", f)
   local unit = self._fsdp
@@ -244,8 +245,8 @@ local function gradients_of(self)
   return sharded, whole
 end
 
--- Returns the sum of |x|^order over the elements of tensors, or with order inf the largest |x|, as a
--- tensor of float64.
+-- Returns the sum of |x|^order over the elements of tensors, or with order inf the largest |x|, as
+-- a tensor of float64.
 local function power_sum(tensors, order, device)
   local total = lt.zeros({}, {dtype = device == "mps" and "float32" or "float64", device = device})
   for _, x in ipairs(tensors) do

@@ -91,15 +91,15 @@ local function each_module(module, prefix, ignored, visit)
   end
 end
 
---- Returns the parameters of a module that no wrapper below it has, in order: a list of {p, owners},
--- where owners is a list of {module, name, path}. Raises an error for a parameter that another
--- wrapper shards.
+--- Returns the parameters of a module that no wrapper below it has, in order: a list of {p,
+-- owners}, where owners is a list of {module, name, path}. Raises an error for a parameter that
+-- another wrapper shards.
 function wrapping.parameters(module, ignored)
   local list, by_p = {}, {}
   each_module(module, "", ignored, function(owner, prefix)
     for name, p in own(owner, "parameter") do
-      args.check(not managed[p], "FullyShardedDataParallel: cannot shard %q: another wrapped module "
-        .. "has the same parameter\nhint: wrap the modules that share it as one",
+      args.check(not managed[p], "FullyShardedDataParallel: cannot shard %q: another wrapped "
+        .. "module has the same parameter\nhint: wrap the modules that share it as one",
         prefix .. name)
       args.check(p.device ~= "meta", "FullyShardedDataParallel: cannot shard %q: it is on meta, "
         .. "without data\nhint: m:to_empty(device) first", prefix .. name)
