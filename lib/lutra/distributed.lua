@@ -22,5 +22,8 @@ end
 return require("lutra.internal.strict_table").lazy(distributed, "distributed", {
   Future = "lutra.distributed.future",
   algorithms = "lutra.distributed.algorithms",
+  checkpoint = "lutra.distributed.checkpoint",
+  fsdp = "lutra.distributed.fsdp",
   nn = "lutra.distributed.nn",
+  optim = "lutra.distributed.optim",
 })

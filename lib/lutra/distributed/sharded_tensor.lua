@@ -41,7 +41,7 @@ function ShardedTensor:full_tensor()
   local dist = lt.distributed
   local group, device = self.process_group, self.tensor.device
   local ranges = {}
-  dist.all_gather_object(ranges, {self.first, self.tensor:numel()}, {group = group})
+  dist.all_gather_object(ranges, {self.first, self.tensor:numel()}, group)
   local longest = 1
   for _, range in ipairs(ranges) do longest = math.max(longest, range[2]) end
   local padded = lt.zeros({longest}, {dtype = self.dtype, device = device})

@@ -52,7 +52,7 @@ function state_exchange.gather(value, to, group)
   local rank, tensors = dist.get_rank(group), {}
   local own = described(value, tensors)
   local parts = rank == to and {} or nil
-  dist.gather_object(own, {object_gather_list = parts, dst = ranks[to + 1], group = group})
+  dist.gather_object(own, parts, ranks[to + 1], group)
   if rank ~= to then
     for _, x in ipairs(tensors) do
       dist.send(x:detach():contiguous(), ranks[to + 1], {group = group})

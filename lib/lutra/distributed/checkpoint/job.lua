@@ -18,7 +18,7 @@ function job.gather(group, value)
   local dist = lt.distributed
   if not dist.is_initialized() then return {value} end
   local list = {}
-  dist.all_gather_object(list, value, {group = group})
+  dist.all_gather_object(list, value, group)
   return list
 end
 

@@ -59,7 +59,7 @@ return function(...)
   args.path("save", "checkpoint_id", folder)
   local rank = job.rank(group)
   local own = job.together(group, "save", nil, prepare, state, folder, rank)
-  local all, leaves, merged = job.gather(group, {described = own.described,
+  local all, leaves, merged = job.gather(group, {described = tree.plain(own.described),
     leaves = outlines(own.leaves), generation = own.generation}), {}, own.described
   for i, other in ipairs(all) do
     leaves[i] = other.leaves

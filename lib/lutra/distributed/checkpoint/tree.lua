@@ -72,6 +72,14 @@ function tree.describe(title, state)
   return visit(state, "", ""), leaves
 end
 
+--- Returns a described tree with plain tables, which can be sent to other ranks.
+function tree.plain(described)
+  if not is_table(described) then return described end
+  local new = {}
+  for key, value in pairs(described) do new[key] = tree.plain(value) end
+  return new
+end
+
 --- Adds to a described tree what it lacks and `other` has.
 function tree.merge(into, other)
   for _, key in ipairs(ordered_map.keys(other)) do
