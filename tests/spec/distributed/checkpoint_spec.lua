@@ -50,7 +50,8 @@ describe("lt.distributed.checkpoint", function()
 local x, first = part(20)
 checkpoint.save({
   w = Sharded(x, {4, 5}, {first = first}), whole = lt.arange(1, 6):view(2, 3),
-  scalar = lt.tensor(7), empty = lt.zeros(0, 3), epoch = 12, nested = {name = "run", list = {1.5, true, 1 / 3}},
+  scalar = lt.tensor(7), empty = lt.zeros(0, 3), epoch = 12,
+  nested = {name = "run", list = {1.5, true, 1 / 3}},
   half = lt.tensor{1.5, -2, dtype = "bfloat16"}, flags = lt.tensor{true, false},
 }, {checkpoint_id = dir})]])
     for _, count in ipairs {1, 2, 3, 5} do
