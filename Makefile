@@ -24,7 +24,7 @@ Q       := $(if $(V),,@)
 .SUFFIXES:
 .SECONDARY:
 .PHONY: all demo test test-cuda test-cuda-sanitize test-mps run debug lint format bench bench-cuda \
-  bench-mps bundle fuzz \
+  bench-mps bench-distributed bundle fuzz \
   fuzz-api fuzz-differential docs man install uninstall clean env deps help FORCE
 
 # Goals that must work without any libraries do not include config.mk.
@@ -496,6 +496,16 @@ bench-cuda: all $(cublas)
 bench-mps: all
 	@bench/run-mps
 
+# Plain MPI calls, for bench-distributed; left out without mpicc.
+mpicc := $(shell command -v mpicc 2>/dev/null)
+$(BUILD)/bench/collectives: bench/distributed/collectives.c
+	@mkdir -p $(@D)
+	$(call say,mpicc,$<)
+	$(Q)mpicc -std=c11 -O2 -Wall -Wextra -Wpedantic -Wshadow $< -o $@
+
+bench-distributed: all $(if $(mpicc),$(BUILD)/bench/collectives)
+	@LUTRA=$(program) $(program) bench/distributed.lua --c $(BUILD)/bench/collectives
+
 # A portable archive for Linux machines without a network, a compiler or Lua.
 bundle: all ctests $(cublas)
 	@name=lutra-$$($(program) --version | sed -n 's/^Lutra \([^ ]*\).*/\1/p')-linux-$$(uname -m) && \
@@ -567,6 +577,7 @@ help:
 	@echo "make test-mps     run the op tests on Apple's GPU"
 	@echo "make bench-mps    measure Apple's GPU, beside PyTorch"
 	@echo "make bench        measure the CPU, beside PyTorch if it is installed: ISA=avx2 ROUNDS=7"
+	@echo "make bench-distributed  measure collectives, beside MPI calls in C, and steps on 2 ranks"
 	@echo "make bundle       build a portable archive for machines without compiler, Lua or network"
 	@echo "make fuzz         fuzz the readers of files, a minute each (needs clang)"
 	@echo "make fuzz-api     fuzz the whole API in both builds: SECONDS=60 SEED="

@@ -124,8 +124,9 @@ end
 local function title_of(sizes, forward, backward, options, name, links)
   local total = 0
   for _, bytes in ipairs(sizes) do total = total + bytes end
-  return ("%s of gradients, forward %s, backward %s\nnodes of %d GPUs: %s inside, %.0f GB/s and "
-    .. "%s; %s of %.0f GB/s and %s between nodes"):format(texts.bytes(total), texts.seconds(forward),
+  local text = "%s of gradients, forward %s, backward %s\nnodes of %d GPUs: %s inside, %.0f GB/s "
+    .. "and %s; %s of %.0f GB/s and %s between nodes"
+  return text:format(texts.bytes(total), texts.seconds(forward),
       texts.seconds(backward), options.gpus_per_node, name, options.link_bandwidth / 1e9,
       texts.seconds(options.link_latency), texts.plural(links, "link"),
       options.network_bandwidth / 1e9, texts.seconds(options.network_latency))

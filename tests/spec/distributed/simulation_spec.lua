@@ -156,7 +156,7 @@ describe("the double binary tree", function()
 end)
 
 describe("the queue of events", function()
-  it("returns events by time, and those of one time in the order in which they were added", function()
+  it("returns events by time, those of one time in the order in which they were added", function()
     local queue, times = Queue.new(), {}
     for i = 1, 200 do
       times[i] = i * 7919 % 31

@@ -1,0 +1,93 @@
+/* collectives.c: measures MPI's collectives by plain calls in C, as the OSU micro-benchmarks do, for
+ * bench/distributed.lua, which compares lt.distributed with them.
+ *
+ *   mpirun -np 2 collectives KIND BYTES...
+ *
+ * KIND: all_reduce, broadcast, all_gather or reduce_scatter of float32; BYTES: the size of the
+ * whole tensor, a multiple of four times the number of ranks where it is divided. For each size
+ * rank 0 prints `KIND <tab> BYTES <tab> SECONDS`: the time of one call, the mean of many after a
+ * warm-up, on the slowest rank. bench/distributed/collectives.lua does the same with Lutra. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Bench {
+  int rank, size;
+  float *whole, *part;
+} Bench;
+
+typedef void (*Collective)(const Bench *b, int count);
+
+static void all_reduce(const Bench *b, int count) {
+  MPI_Allreduce(MPI_IN_PLACE, b->whole, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static void broadcast(const Bench *b, int count) {
+  MPI_Bcast(b->whole, count, MPI_FLOAT, 0, MPI_COMM_WORLD);
+}
+
+static void all_gather(const Bench *b, int count) {
+  int each = count / b->size;
+  MPI_Allgather(b->part, each, MPI_FLOAT, b->whole, each, MPI_FLOAT, MPI_COMM_WORLD);
+}
+
+static void reduce_scatter(const Bench *b, int count) {
+  MPI_Reduce_scatter_block(b->whole, b->part, count / b->size, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+}
+
+static const struct {
+  const char *name;
+  Collective run;
+} kinds[] = {{"all_reduce", all_reduce},
+             {"broadcast", broadcast},
+             {"all_gather", all_gather},
+             {"reduce_scatter", reduce_scatter}};
+
+/* Returns the number of calls for a size; collectives.lua has the same rule. */
+static int calls_for(long bytes) {
+  long calls = (256L << 20) / bytes;
+  return calls < 5 ? 5 : calls > 2000 ? 2000 : (int)calls;
+}
+
+/* Returns the seconds of one call on the slowest rank. */
+static double measure(const Bench *b, Collective run, long bytes) {
+  int calls = calls_for(bytes), count = (int)(bytes / 4);
+  double start, seconds, slowest = 0;
+  for (int i = 0; i < calls / 10 + 2; i++) run(b, count);
+  MPI_Barrier(MPI_COMM_WORLD);
+  start = MPI_Wtime();
+  for (int i = 0; i < calls; i++) run(b, count);
+  seconds = (MPI_Wtime() - start) / calls;
+  MPI_Allreduce(&seconds, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  return slowest;
+}
+
+int main(int argc, char **argv) {
+  Bench b = {0};
+  Collective run = NULL;
+  long largest = 4;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &b.rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &b.size);
+  for (size_t i = 0; argc > 1 && i < sizeof kinds / sizeof *kinds; i++)
+    if (strcmp(argv[1], kinds[i].name) == 0) run = kinds[i].run;
+  for (int i = 2; i < argc; i++)
+    if (atol(argv[i]) > largest) largest = atol(argv[i]);
+  b.whole = calloc((size_t)largest, 1);
+  b.part = calloc((size_t)largest, 1);
+  if (!run || !b.whole || !b.part) {
+    fprintf(stderr, "usage: collectives KIND BYTES...\n");
+    MPI_Abort(MPI_COMM_WORLD, 1);
+    return 1;
+  }
+  for (int i = 2; i < argc; i++) {
+    double seconds = measure(&b, run, atol(argv[i]));
+    if (b.rank == 0) printf("%s\t%s\t%.9g\n", argv[1], argv[i], seconds);
+  }
+  fflush(stdout);
+  free(b.whole);
+  free(b.part);
+  MPI_Finalize();
+  return 0;
+}

@@ -1,0 +1,41 @@
+-- Measures the collectives of lt.distributed on CPU tensors, as collectives.c measures MPI's.
+--
+--   mpirun -np 2 lutra bench/distributed/collectives.lua KIND BYTES...
+--
+-- For each size rank 0 prints `KIND <tab> BYTES <tab> SECONDS`: the time of one call, the mean of
+-- many after a warm-up, on the slowest rank.
+local lt = require "lutra"
+local dist = lt.distributed
+
+dist.init_process_group()
+local rank, size = dist.get_rank(), dist.get_world_size()
+
+-- Returns the number of calls for a size; collectives.c has the same rule.
+local function calls_for(bytes) return math.max(5, math.min(2000, (256 << 20) // bytes)) end
+
+local kinds = {
+  all_reduce = function(whole) dist.all_reduce(whole) end,
+  broadcast = function(whole) dist.broadcast(whole, 0) end,
+  all_gather = function(whole, part) dist.all_gather_into_tensor(whole, part) end,
+  reduce_scatter = function(whole, part) dist.reduce_scatter_tensor(part, whole) end,
+}
+
+-- Returns the seconds of one call on the slowest rank.
+local function measure(run, bytes)
+  local calls = calls_for(bytes)
+  local whole, part = lt.zeros(bytes // 4), lt.zeros(math.max(1, bytes // 4 // size))
+  for _ = 1, calls // 10 + 2 do run(whole, part) end
+  dist.barrier()
+  local start = lt.clock()
+  for _ = 1, calls do run(whole, part) end
+  local seconds = lt.tensor({(lt.clock() - start) / calls}, {dtype = "float64"})
+  dist.all_reduce(seconds, {op = "max"})
+  return seconds:item()
+end
+
+local run = assert(kinds[arg[1]], "usage: collectives.lua KIND BYTES...")
+for i = 2, #arg do
+  local seconds = measure(run, math.tointeger(tonumber(arg[i])))
+  if rank == 0 then print(("%s\t%s\t%.9g"):format(arg[1], arg[i], seconds)) end
+end
+dist.destroy_process_group()
