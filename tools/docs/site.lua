@@ -15,7 +15,7 @@ local out = assert(arg[1], "usage: lutra tools/docs/site.lua FOLDER")
 local guides = {
   "guide/quickstart.md", "guide/tensors.md", "guide/indexing.md", "guide/autograd.md",
   "guide/training.md", "guide/display.md", "guide/saving.md", "guide/devices.md",
-  "guide/kernels.md", "prompt.md", "notebooks.md", "pytorch.md", "guide/torch7.md",
+  "guide/distributed.md", "guide/kernels.md", "prompt.md", "notebooks.md", "pytorch.md", "guide/torch7.md",
   "guide/performance.md", "guide/mixed_precision.md", "guide/extending.md", "architecture.md",
 }
 local documents = {
