@@ -26,9 +26,9 @@ local function gradient_sizes(model)
   local sizes = {}
   if args.is_plain(model) then
     for i, bytes in ipairs(model) do
-      args.check(math.type(bytes) == "integer" and bytes > 0, "%s: expected positive integers "
-        .. "(bytes) in the list of argument 'model', got %s", TITLE, args.show(bytes))
-      sizes[i] = bytes
+      sizes[i] = math.tointeger(bytes) -- of 2 ^ 20, too
+      args.check(sizes[i] and sizes[i] > 0, "%s: expected positive integers (bytes) in the list of "
+        .. "argument 'model', got %s", TITLE, args.show(bytes))
     end
   else
     args.check(require("lutra").isinstance(model, require("lutra").nn.Module),

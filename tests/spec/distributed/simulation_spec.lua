@@ -305,6 +305,8 @@ describe("distributed.simulate", function()
     fails("a module or a list of sizes for argument 'model'", lt.optim.SGD({lt.ones(2)}, {lr = 1}),
       times)
     fails("positive integers (bytes) in the list of argument 'model', got 0", {0}, times)
+    fails("positive integers (bytes) in the list of argument 'model', got 0.5", {0.5}, times)
+    fails("positive integers (bytes) in the list of argument 'model', got the string", {"x"}, times)
     fails("at least one gradient", {}, times)
     fails("expected one of nvlink, pcie3, pcie4, pcie5 for argument 'link', got \"ib\"", {MIB},
       with("link", "ib"))

@@ -172,6 +172,9 @@ local objects = {
   {"Figure", "lt.plot.figure", function() return lt.plot.figure() end},
   {"Compiled", "lt.compile", function() return lt.compile(function(x) return x end) end},
   {"Expression", "lt.elementwise", function() return lt.elementwise "x" end},
+  {"Simulation", "lt.distributed.simulate", function()
+    return require("lutra.distributed.simulation.report").new({}, "")
+  end},
 }
 
 --- Returns the classes whose instances are made only by functions: a list of entries {name =
