@@ -80,12 +80,13 @@ local function compare(kind, transport)
     end
   end
   print(("\n%s, %d ranks, %s"):format(kind, options.ranks, transport[1]))
-  print(("%10s  %12s  %12s  %7s  %12s"):format("bytes", "Lutra", "C", "ratio", "bandwidth"))
+  print(("%10s  %10s  %10s  %7s  %13s"):format("bytes", "Lutra", "C", "ratio", "bandwidth"))
   for _, bytes in ipairs(sizes) do
     local ours, theirs = programs[1].least[bytes], programs[2] and programs[2].least[bytes]
-    print(("%10d  %12s  %12s  %7s  %8.3f GB/s"):format(bytes, texts.seconds(ours),
-      theirs and texts.seconds(theirs) or "", theirs and ("%.2f"):format(ours / theirs) or "",
-      on_bus(kind, bytes) / ours / 1e9))
+    print(("%10d  %s  %s  %7s  %8.3f GB/s"):format(bytes,
+      texts.pad(texts.seconds(ours), 10, true),
+      texts.pad(theirs and texts.seconds(theirs) or "", 10, true),
+      theirs and ("%.2f"):format(ours / theirs) or "", on_bus(kind, bytes) / ours / 1e9))
   end
 end
 
@@ -127,9 +128,9 @@ local function steps()
       if not seconds then return print("  failed: " .. why) end
       local rate = ranks * samples / seconds
       first = first or rate
-      print(("  %s of %s, %4d samples each  %10s  %10.0f samples/s  %5.2f"):format(
+      print(("  %-7s of %-9s, %4d samples each  %s  %8.0f samples/s  %5.2f"):format(
         texts.plural(ranks, "rank"), texts.plural(threads, "thread"), samples,
-        texts.seconds(seconds), rate, rate / first))
+        texts.pad(texts.seconds(seconds), 10, true), rate, rate / first))
     end
   end
 end

@@ -1,5 +1,5 @@
--- examples/placement/26_data_parallel_ranks.lua on several ranks. (On one rank it is run by
--- placement_examples_spec.lua.)
+-- examples/placement/26_data_parallel_ranks.lua and docs/guide/distributed.md on several ranks. (On
+-- one rank placement_examples_spec.lua and tests/guides.lua run them.)
 
 local devices = require "device_support"
 local program = require "program_support"
@@ -37,5 +37,16 @@ describe("examples/placement/26_data_parallel_ranks.lua", function()
     local text = run(2, {args = {"--emulate", "cuda:2"}})
     check(text, 2)
     program.has(text, "rank 0 is on cuda:0")
+  end)
+end)
+
+describe("docs/guide/distributed.md", function()
+  it("says the same on two ranks", function()
+    if not ranks.available() then return pending "needs mpirun" end
+    ranks.check(2, "", {setup = [[
+      local documents = dofile "tests/documents.lua"
+      assert(documents.run("docs/guide/distributed.md", {lt = lt, nn = lt.nn, F = lt.F,
+        optim = lt.optim, data = lt.data}))
+      do os.exit(true, true) end]]})
   end)
 end)
