@@ -26,4 +26,5 @@ return require("lutra.internal.strict_table").lazy(distributed, "distributed", {
   fsdp = "lutra.distributed.fsdp",
   nn = "lutra.distributed.nn",
   optim = "lutra.distributed.optim",
+  simulate = "lutra.distributed.simulation",
 })

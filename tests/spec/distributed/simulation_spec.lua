@@ -7,7 +7,7 @@ local ring = require "lutra.distributed.simulation.ring"
 local tree = require "lutra.distributed.simulation.tree"
 local step = require "lutra.distributed.simulation.step"
 local Queue = require "lutra.distributed.simulation.event_queue"
-local simulate = require "lutra.distributed.simulation"
+local simulate = lt.distributed.simulate
 local texts = require "lutra.internal.text"
 
 -- Each GPU is a node of its own: all links are alike, 50 GB/s with 2 microseconds.
