@@ -1,8 +1,8 @@
 -- Measures lt.distributed on this machine: collectives of CPU tensors beside plain MPI calls in C,
 -- the steps of two models over one and two ranks, and the simulation of many GPUs.
 --
---   lutra bench/distributed.lua [--only all|collectives|steps|simulation] [--rounds 3] [--ranks 2]
---     [--c build/bench/collectives]
+--   lutra bench/distributed.lua [--only all|collectives|steps|simulation] [--kind all_reduce]
+--     [--rounds 3] [--ranks 2] [--c build/bench/collectives]
 --
 -- The two programs of a comparison run in turns, and the least time of each is printed, so that
 -- other load on the machine counts as little as possible. Bandwidths are those of the bus, as
@@ -15,6 +15,8 @@ local texts = require "lutra.internal.text"
 
 local options = cli.parse(arg, {
   {"only", "all", "what to measure", choices = {"all", "collectives", "steps", "simulation"}},
+  {"kind", "all", "one kind of collective", choices = {"all", "all_reduce", "broadcast",
+    "all_gather", "reduce_scatter"}},
   {"rounds", 3, "runs of each program", least = 1},
   {"ranks", 2, "ranks of the collectives", least = 1},
   {"c", "build/bench/collectives", "the program of collectives.c"},
@@ -96,7 +98,9 @@ local function collectives()
     print(options.c .. " does not exist (it needs mpicc): times of C are left out")
   end
   for _, transport in ipairs(transports) do
-    for _, kind in ipairs(kinds) do compare(kind, transport) end
+    for _, kind in ipairs(kinds) do
+      if options.kind == "all" or options.kind == kind then compare(kind, transport) end
+    end
   end
 end
 
