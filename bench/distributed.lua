@@ -132,8 +132,8 @@ local function steps()
       if not seconds then return print("  failed: " .. why) end
       local rate = ranks * samples / seconds
       first = first or rate
-      print(("  %-7s of %-9s, %4d samples each  %s  %8.0f samples/s  %5.2f"):format(
-        texts.plural(ranks, "rank"), texts.plural(threads, "thread"), samples,
+      print(("  %-7s of %-10s %4d samples each  %s  %8.0f samples/s  %5.2f"):format(
+        texts.plural(ranks, "rank"), texts.plural(threads, "thread") .. ",", samples,
         texts.pad(texts.seconds(seconds), 10, true), rate, rate / first))
     end
   end

@@ -52,7 +52,7 @@ function models.chargpt(samples)
   return GPT(), lt.randint(1, 65, {samples, 64}), lt.randint(1, 65, {samples, 64}):flatten()
 end
 
--- Returns the least seconds of a step over several rounds of about half a second.
+-- Returns the least seconds of a step over several rounds of about a quarter of a second.
 local function measure(step)
   local function round(steps)
     dist.barrier()
@@ -61,7 +61,7 @@ local function measure(step)
     dist.barrier()
     return (lt.clock() - start) / steps
   end
-  local steps = lt.tensor({0.5 / round(5)}, {dtype = "float64"})
+  local steps = lt.tensor({0.25 / round(5)}, {dtype = "float64"})
   dist.broadcast(steps, 0)
   local count, least = math.max(3, math.floor(steps:item())), math.huge
   for _ = 1, 5 do least = math.min(least, round(count)) end
