@@ -136,7 +136,8 @@ void Backoff::pause() {
     std::this_thread::yield();
     return;
   }
-  unsigned long sleep = 20ul << (tries_ - YIELDS > 10 ? 4 : (tries_ - YIELDS) / 2);
+  unsigned slept = tries_ - YIELDS;
+  unsigned sleep = tries_ > 2 * CHECK ? 1000 : 20u << (slept > 10 ? 4 : slept / 2);
   std::this_thread::sleep_for(std::chrono::microseconds(sleep));
 }
 

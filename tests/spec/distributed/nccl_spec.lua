@@ -255,6 +255,17 @@ describe("NCCL", function()
     ]], nil, 'dist.init_process_group{backend = "nccl"}')
   end)
 
+  it("cannot be captured in a graph", function()
+    check(1, common .. [[
+      local x, graph = lt.ones({3}, {device = device}), lt.cuda.CUDAGraph()
+      dist.all_reduce(x)
+      raises("cannot communicate with other ranks while a graph is captured", lt.cuda.graph, graph,
+        function() dist.all_reduce(x) end)
+      dist.all_reduce(x)
+      assert(lt.equal(x:cpu(), lt.ones(3)))
+    ]])
+  end)
+
   it("is an optional library", function()
     check(1, [[
       assert(not dist.is_nccl_available())
