@@ -29,7 +29,8 @@ function ProcessGroup:rank() return self.own_rank end
 function ProcessGroup:size() return #self.ranks end
 
 --- What new_group returns on a rank outside of the group. Its collectives do nothing.
-groups.GroupMember = {NON_GROUP_MEMBER = setmetatable({ranks = {}, own_rank = -1}, ProcessGroup)}
+groups.GroupMember = {NON_GROUP_MEMBER = setmetatable({ranks = {}, own_rank = -1,
+  accelerators = {}}, ProcessGroup)}
 local OUTSIDE = groups.GroupMember.NON_GROUP_MEMBER
 
 local world              -- the group of all ranks, or nil

@@ -252,6 +252,10 @@ describe("NCCL", function()
         lt.ones(3))
       raises("NCCL reports invalid usage", dist.all_reduce,
         lt.ones(3, {device = "cuda:0"}))
+      dist.all_reduce(lt.ones(3, {device = device}))
+      raises('expected a tensor on "cuda:0", this rank\'s device in the group, for '
+        .. 'argument \'tensor\', got one on "cuda:1"', dist.all_reduce,
+        lt.ones(3, {device = "cuda:1"}))
     ]], nil, 'dist.init_process_group{backend = "nccl"}')
   end)
 
