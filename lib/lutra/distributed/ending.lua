@@ -5,7 +5,7 @@ local groups = require "lutra.distributed.groups"
 
 local ending = {}
 
---- Ends communication. After a failure nothing that waits for the other ranks may be called: then it
+--- Ends communication. After a failure nothing that waits for other ranks may be called: then it
 -- does nothing and returns true, and the process must end at once, so that mpirun ends the job.
 function ending.run(failed)
   if not core._communication.is_started() then return false end
