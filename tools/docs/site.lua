@@ -19,8 +19,8 @@ local guides = {
   "guide/performance.md", "guide/mixed_precision.md", "guide/extending.md", "architecture.md",
 }
 local documents = {
-  "placement.md", "lessons.md", "install.md", "command-line.md", "devices.md", "mps.md",
-  "metal-apis.md", "gpu-testing.md",
+  "placement.md", "lessons.md", "install.md", "command-line.md", "distributed-jobs.md", "devices.md",
+  "mps.md", "metal-apis.md", "gpu-testing.md",
 }
 
 -- The notebooks of examples/notebooks/ in the order in which they are read.

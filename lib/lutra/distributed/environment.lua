@@ -90,9 +90,9 @@ end
 -- What to do when MPI has one rank, by the launcher whose variables were found.
 local hints = {
   ["Open MPI"] = "this mpirun is Open MPI's, but another MPI library was loaded; start the job "
-    .. "with the mpirun of that library, or use Open MPI's library",
+    .. "with the mpirun of that library, or set LUTRA_MPI=libmpi.so.40",
   MPICH = "this mpirun is MPICH's, but another MPI library was loaded; start the job with the "
-    .. "mpirun of that library, or use MPICH's library",
+    .. "mpirun of that library, or set LUTRA_MPI=libmpich.so.12",
   Slurm = "srun --mpi=pmix -n %d lutra train.lua, or mpirun -np %d lutra train.lua in the job",
   torchrun = "torchrun does not start MPI; mpirun -np %d lutra train.lua, or on one machine lutra "
     .. "--nproc %d train.lua",

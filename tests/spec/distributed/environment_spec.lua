@@ -105,7 +105,7 @@ describe("MPI with one rank", function()
       .. "job", check, 0, 1, from{SLURM_PROCID = "0", SLURM_NTASKS = "2"})
     raises("init_process_group: expected 8 ranks, as MPICH started 8 processes, but MPI has one "
       .. "rank\nhint: this mpirun is MPICH's, but another MPI library was loaded; start the job "
-      .. "with the mpirun of that library, or use MPICH's library", check, 0, 1,
+      .. "with the mpirun of that library, or set LUTRA_MPI=libmpich.so.12", check, 0, 1,
       from{PMI_RANK = "0", PMI_SIZE = "8"})
   end)
 
