@@ -86,8 +86,8 @@ end
 function Job:start(words)
   local command, variables = mpirun.command(self.count, words, self.folder)
   if not command then
-    return nil, "--nproc: cannot find the program mpirun\nhint: install the Debian package "
-      .. "openmpi-bin (or mpich)"
+    return nil, ("--nproc: %s\nhint: install the Debian package openmpi-bin (or mpich)"):format(
+      variables)
   end
   if not os.getenv "OMP_NUM_THREADS" then
     variables.OMP_NUM_THREADS = tostring(math.max(1, processes.cores() // self.count))

@@ -129,7 +129,7 @@ describe("a rank that", function()
     once(result.out, "rank 1: 4")
   end)
 
-  it("hangs is named when the others have waited for the timeout", function()
+  it("hangs is named by the others after the timeout", function()
     local began = os.time()
     local result = run(3, [[
       if rank == 1 then os.execute "sleep 60" end

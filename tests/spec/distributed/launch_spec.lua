@@ -169,6 +169,14 @@ describe("wrong arguments of --nproc", function()
     assert.equal(1, result.status)
     assert.equal("lutra: --nproc: cannot find the program mpirun\n"
       .. "hint: install the Debian package openmpi-bin (or mpich)\n", result.err)
+    local folder = program.folder() -- with an mpirun that does not run
+    program.shell(("echo 'echo no library; exit 1' >%s/mpirun; chmod +x %s/mpirun"):format(folder,
+      folder))
+    result = program.shell(("PATH=%s:$PATH %s --nproc 2 a.lua"):format(folder,
+      quote(program.program)))
+    program.remove(folder)
+    assert.equal(1, result.status)
+    has(result.err, "lutra: --nproc: cannot run mpirun: no library\nhint: ")
   end)
 end)
 

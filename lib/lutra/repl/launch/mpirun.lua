@@ -2,12 +2,14 @@
 
 local mpirun = {}
 
--- Returns the text of `mpirun --version`, nil when the program is missing.
+-- Returns what `mpirun --version` prints; nil and the reason when it fails.
 local function version()
   local pipe <close> = assert(io.popen "mpirun --version 2>&1 </dev/null")
   local text = pipe:read "a"
-  local ok = pipe:close()
-  return ok and text or nil
+  if pipe:close() then return text end
+  local line = text:match "[^\n]*"
+  if line:find "not found$" then return nil, "cannot find the program mpirun" end
+  return nil, "cannot run mpirun: " .. line
 end
 
 -- Runs a rank with its output in the named pipes of the folder $0, and reports its process and its
@@ -21,11 +23,11 @@ echo "end $rank $status" >"$0/ranks"
 exit $status]]
 
 --- Returns the words of a command that runs `words` on `count` ranks, and the environment variables
--- it needs; nil when there is no mpirun. More ranks than processors are allowed, and no rank is
--- bound to a processor, for its threads would share it. `folder` holds the named pipes.
+-- it needs; nil and the reason when there is no mpirun. More ranks than processors are allowed, and
+-- no rank is bound to a processor, for its threads would share it. `folder` holds the named pipes.
 function mpirun.command(count, words, folder)
-  local text = version()
-  if not text then return nil end
+  local text, why = version()
+  if not text then return nil, why end
   local open_mpi = text:find("Open MPI", 1, true) or text:find("OpenRTE", 1, true)
   local command = open_mpi
     and {"mpirun", "--oversubscribe", "--bind-to", "none", "-np", tostring(count)}
