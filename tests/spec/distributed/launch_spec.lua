@@ -231,6 +231,17 @@ print_nothing = undefined_global]], "-W")
     has(result.err, "rank 1: lutra: warning: (command line):1: undefined global 'undefined_name'")
   end)
 
+  it("runs ranks with emulated devices", function()
+    local built = program.shell("ls " .. (os.getenv "LUTRA_BUILD" or "build")
+      .. "/lib/lutra/cuda_emulated.so").status == 0
+    if not built then return pending "no emulated devices" end
+    local result = launch "2 --emulate cuda:3 -e 'print(lt.cuda.device_count())'"
+    assert.equal("rank 0: 3\nrank 1: 3\n", sorted(result.out), result.err)
+    result = launch "2 --emulate cuda:none -e 'print(1)'" -- once, not by each rank
+    assert.equal(2, result.status)
+    assert.is_nil(result.err:find "rank")
+  end)
+
   it("divides the processors among the ranks", function()
     local show = [[-e 'print(os.getenv "OMP_NUM_THREADS")']]
     local cores = tonumber(program.shell("env -u OMP_NUM_THREADS nproc").out)
