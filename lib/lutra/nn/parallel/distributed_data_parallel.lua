@@ -206,7 +206,7 @@ function DistributedDataParallel:join(...)
 end
 
 --- model:register_comm_hook(state, hook): exchanges gradients by hook(state, bucket) in place of an
--- all_reduce of their average. bucket:buffer() is a flat tensor with the gradients of this rank, not
+-- all_reduce of their average. bucket:buffer() is a flat tensor of the gradients of this rank, not
 -- divided by the number of ranks; bucket:gradients() and bucket:parameters() are lists,
 -- bucket:index() counts from 1, bucket:is_last() is true for the last one, and
 -- bucket:set_buffer(tensor) replaces the buffer for a hook that is called by another one. The hook
