@@ -1,7 +1,7 @@
 --- A value that a collective computes: what communication hooks return.
 --
--- A future waits at most once. What `next` was given runs when the future is waited for, on the
--- thread that waits.
+-- A future waits at most once. The function of `next` is called by wait() or value(), on the thread
+-- that calls them.
 
 local args = require "lutra.internal.args"
 local class = require "lutra.internal.class"
@@ -10,7 +10,7 @@ local Future = class("Future", "lt.distributed.Future")
 Future.extend = nil -- a future has no subclasses
 
 --- Future(work, value): the future of `value`, a tensor that is ready when `work` (nil: it is ready
--- now) has been waited for. Raises an error for a work without a method `wait`.
+-- now) is done. Raises an error for a work without a method `wait`.
 function Future:init(work, value)
   args.expect(work == nil or type(work) == "table" and args.is_callable(work.wait), "Future",
     "a work or nil", "work", work)
@@ -37,8 +37,8 @@ function Future:is_completed()
   return self._done or not self._then and self._work:is_completed()
 end
 
---- future:next(f): returns a future of what f(future) returns; f is called when that one is waited
--- for. (PyTorch's `then` is a keyword of Lua.) Raises an error unless f is a function.
+--- future:next(f): returns a future of what f(future) returns; its wait() calls f. (PyTorch's
+-- `then` is a keyword of Lua.) Raises an error unless f is a function.
 function Future:next(f)
   args.expect(args.is_callable(f), "next", "a function", "f", f)
   local after = Future(self)

@@ -9,7 +9,9 @@ local function leaf(...) return lt.tensor({...}, {dtype = "float32"}):requires_g
 describe("a ready hook", function()
   it("runs after the other hooks, before the gradient is in grad", function()
     local x, seen = leaf(1, 2), {}
-    core._ready_hook(x, function(g) seen[#seen + 1] = {g:totable(), x.grad and x.grad:totable()} end)
+    core._ready_hook(x, function(g)
+      seen[#seen + 1] = {g:totable(), x.grad and x.grad:totable()}
+    end)
     x:register_hook(function(g) return g * 10 end)
     local y = x * 3
     y:sum():backward()

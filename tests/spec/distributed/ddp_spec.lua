@@ -243,7 +243,7 @@ describe("DistributedDataParallel exchanges", function()
       assert(submitted == 4)]])
   end)
 
-  it("buffers of rank 0 before forward, unless told not to", function()
+  it("buffers of rank 0 before forward, unless the option is off", function()
     check(2, [[
       local Counter = nn.Module:extend "Counter"
       function Counter:init()

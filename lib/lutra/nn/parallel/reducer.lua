@@ -250,7 +250,7 @@ end
 -- ---- before a forward pass -----------------------------------------------------------
 
 -- Gives up an exchange that is not complete. The other ranks may have submitted the same buckets,
--- so these are waited for.
+-- so it waits for these.
 local function abandon(self)
   self.active = false
   for _, bucket in ipairs(self.buckets) do
