@@ -92,22 +92,29 @@ local function submit_complete(self)
   end
 end
 
--- Copies the sum of the gradient (nil: none) and of the present grad to the bucket.
+-- Sets the view in the bucket to the sum of the gradient and the present grad (either may be nil),
+-- divided by `divisor`.
+local function average(view, grad, had, divisor)
+  if not grad and not had then
+    view:zero_()
+  elseif rawequal(had, view) then
+    if grad then view:add_(grad) end
+  elseif grad and had then
+    core._ops.add(had, grad, {out = view})
+  else
+    core._ops.div(grad or had, divisor, {out = view})
+    return
+  end
+  if divisor ~= 1 then view:div_(divisor) end
+end
+
+-- Puts the gradient of parameter i (nil: none), and what its grad has, into the bucket.
 local function fill(self, i, grad)
   local p, view = self.parameters[i], self.place[i].view
   local had = p.grad
   if self.as_view and not grad and had then self.kept[i] = had:clone() end
-  if not grad and not had then
-    view:zero_()
-  elseif not grad or not had then
-    if not rawequal(had, view) then view:copy_(grad or had) end
-  elseif rawequal(had, view) then
-    view:add_(grad)
-  else
-    core._ops.add(had, grad, {out = view})
-  end
+  average(view, grad, had, self.hook and 1 or self.size)
   if self.as_view and had then p.grad = nil end -- backward must not add to the bucket
-  if not self.hook and self.size > 1 then view:div_(self.size) end
 end
 
 -- Fails because a parameter has a second gradient before all buckets were exchanged.
