@@ -4,8 +4,8 @@
 -- which are copied into it and out of it, and the tensor itself for a large one. With views, all
 -- parameters of a rank, dtype and device are views of one buffer, which is broadcast as it is.
 --
--- Invariant: all ranks make the same broadcasts in the same order, and all are queued before the
--- first is waited for.
+-- Invariant: all ranks make the same broadcasts in the same order, and queue all of them before
+-- they wait for the first.
 
 local lt = require "lutra"
 

@@ -10,7 +10,7 @@ local ShardedTensor = {__name = "ShardedTensor"}
 ShardedTensor.__index = ShardedTensor
 
 local parse = args.signature("ShardedTensor",
-  "Tensor tensor, data shape, int(>=1) first = 1, any? process_group = nil")
+  "Tensor tensor, sizes shape, int(>=1) first = 1, any? process_group = nil")
 
 local function construct(_, ...)
   local tensor, shape, first, group = parse(...)
@@ -30,10 +30,15 @@ setmetatable(ShardedTensor, {__call = construct, __name = "class ShardedTensor"}
 --- Returns whether `x`, any value, is a ShardedTensor.
 function ShardedTensor.is(x) return type(x) == "table" and getmetatable(x) == ShardedTensor end
 
---- x:size(dim): returns the size of a dimension of the whole tensor, all sizes without `dim`.
+--- x:size(dim): returns the size of a dimension of the whole tensor, all sizes without `dim`. Raises
+-- an error for a dimension that does not exist.
 function ShardedTensor:size(dim)
   if dim == nil then return {table.unpack(self.shape)} end
-  return self.shape[dim < 0 and #self.shape + 1 + dim or dim]
+  local ndim = #self.shape
+  args.check(math.type(dim) == "integer" and dim ~= 0 and math.abs(dim) <= ndim,
+    "size: expected a dimension from 1 to %d (or -1 for the last) for argument 'dim', got %s", ndim,
+    args.show(dim))
+  return self.shape[dim < 0 and ndim + 1 + dim or dim]
 end
 
 --- x:full_tensor(): returns the whole tensor. All ranks of the process group call it.

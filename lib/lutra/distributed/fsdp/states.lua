@@ -189,7 +189,7 @@ end
 local function before_load(self, state, prefix, _, _, missing, _, errors)
   local unit, found = self._fsdp, ordered_map.new()
   for _, key in ipairs(ordered_map.keys(state)) do
-    if key:sub(1, #prefix) == prefix then
+    if type(key) == "string" and key:sub(1, #prefix) == prefix then
       found[key:sub(#prefix + 1)] = state[key]
       state[key] = nil
     end
@@ -279,6 +279,7 @@ function states.summon_full_params(module, options, f)
   if f == nil then options, f = {}, options end
   args.expect(lt.nn.is_module(module), "summon_full_params", "a module", "module", module)
   args.expect(args.is_callable(f), "summon_full_params", "a function", "f", f)
+  args.expect(args.is_plain(options), "summon_full_params", "a table of options", "options", options)
   for name in pairs(options) do
     args.check(name == "writeback", "summon_full_params: expected the option writeback, got '%s'",
       tostring(name))
