@@ -30,8 +30,8 @@ setmetatable(ShardedTensor, {__call = construct, __name = "class ShardedTensor"}
 --- Returns whether `x`, any value, is a ShardedTensor.
 function ShardedTensor.is(x) return type(x) == "table" and getmetatable(x) == ShardedTensor end
 
---- x:size(dim): returns the size of a dimension of the whole tensor, all sizes without `dim`. Raises
--- an error for a dimension that does not exist.
+--- x:size(dim): returns the size of a dimension of the whole tensor, all sizes without `dim`.
+-- Raises an error for a dimension that does not exist.
 function ShardedTensor:size(dim)
   if dim == nil then return {table.unpack(self.shape)} end
   local ndim = #self.shape

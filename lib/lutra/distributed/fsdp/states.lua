@@ -279,7 +279,8 @@ function states.summon_full_params(module, options, f)
   if f == nil then options, f = {}, options end
   args.expect(lt.nn.is_module(module), "summon_full_params", "a module", "module", module)
   args.expect(args.is_callable(f), "summon_full_params", "a function", "f", f)
-  args.expect(args.is_plain(options), "summon_full_params", "a table of options", "options", options)
+  args.expect(args.is_plain(options), "summon_full_params", "a table of options", "options",
+    options)
   for name in pairs(options) do
     args.check(name == "writeback", "summon_full_params: expected the option writeback, got '%s'",
       tostring(name))
