@@ -4,6 +4,7 @@
 -- The integer networks have weights and inputs of few bits, in float64: all sums are exact,
 -- whatever their order, so results must be equal bit for bit when the number of ranks is a power of
 -- two.
+local devices = require "device_support"
 local ranks = require "ranks_support"
 local has = require("program_support").has
 
@@ -413,6 +414,106 @@ compare(plain, m:state_dict())
 assert(m.module[1].weight == nil)
 has(fails(fsdp.summon_full_params, m, {other = 1}, print), "expected the option writeback")
 has(fails(fsdp.summon_full_params, m, 3), "expected a function for argument 'f'")]])
+  end)
+
+  it("calls a module several times in a pass, and several passes before backward", function()
+    for _, count in ipairs {1, 2} do
+      ranks.check(count, COMMON .. [[
+local function net()
+  lt.manual_seed(3)
+  local inner = nn.Sequential(nn.Linear(8, 8), nn.Tanh())
+  return nn.Sequential(nn.Linear(4, 8), inner, inner, nn.Linear(8, 2)):double()
+end
+lt.manual_seed(1)
+local X, Y = lt.randn(4 * size, 4):double(), lt.randn(4 * size, 4):double()
+local own = {{4 * rank + 1, 4 * rank + 4}}
+local plain = net()
+local loss = plain(X):pow(2):mean() + plain(Y):pow(2):mean()
+loss:backward()
+local m = FSDP(net(), {auto_wrap_policy = {nn.Sequential}})
+assert(m.module[2] == m.module[3])
+loss = m(X[own]):pow(2):mean() + m(Y[own]):pow(2):mean()
+loss:backward{retain_graph = true}
+local first = {}
+for p in m:parameters() do first[p], p.grad = p.grad, nil end
+loss:backward()
+for p in m:parameters() do close(p.grad, first[p], "retained") end
+-- The gradients of the elements that this rank has.
+for _, wrapper in ipairs {m, m.module[2]} do
+  for _, flat in ipairs(wrapper._fsdp.flats) do
+    flat:each_range(function(slot, at, place, count)
+      local p = (wrapper == m and plain or plain[2]):get_parameter(slot.owners[1].path)
+      if count > 0 then
+        close(flat.shard.grad:narrow(1, place, count), p.grad:flatten():narrow(1, at, count),
+          slot.owners[1].path)
+      end
+    end)
+  end
+end
+-- A module that returns its parameter.
+local Weight = nn.Module:extend "Weight"
+function Weight:init() self.w = nn.Parameter(lt.ones(6)) end
+function Weight:forward() return self.w end
+local weight = FSDP(Weight())
+assert(lt.equal(lt.no_grad(weight), lt.ones(6)))
+local result = weight()
+result:sum():backward()
+assert(lt.equal(result, lt.ones(6)) and weight._flat_param.grad[1]:item() == 1)]])
+    end
+  end)
+
+  it("works on CUDA devices, as sharded optimizers and checkpoints do", function()
+    if not devices.can_emulate() then return pending "needs the emulated devices" end
+    ranks.check(2, COMMON .. [[
+local device = "cuda:" .. rank
+local function net()
+  lt.manual_seed(3)
+  return nn.Sequential(nn.Linear(4, 16), nn.Sequential(nn.Linear(16, 16), nn.ReLU(),
+    nn.Linear(16, 16)), nn.Linear(16, 2)):double()
+end
+lt.manual_seed(1)
+local X = lt.randn(4 * size, 4):double()
+local x, whole = X[{{4 * rank + 1, 4 * rank + 4}}]:to(device), X:to(device)
+local plain, m, z = net(), FSDP(net(), {auto_wrap_policy = {nn.Sequential}, device_id = rank}),
+  net():to(device)
+local opts = {optim.SGD(plain:parameters(), {lr = 0.1, momentum = 0.9}),
+  optim.SGD(m:parameters(), {lr = 0.1, momentum = 0.9}),
+  dist.optim.ZeroRedundancyOptimizer(z:parameters(), {optimizer_class = optim.SGD, lr = 0.1,
+    momentum = 0.9})}
+for _ = 1, 3 do
+  for i, case in ipairs {{plain, X}, {m, x}, {z, whole}} do
+    opts[i]:zero_grad()
+    case[1](case[2]):pow(2):mean():backward()
+    if i == 2 then m:clip_grad_norm_(1e6) end
+    opts[i]:step()
+  end
+end
+local expected = plain:state_dict()
+for _, state in ipairs {m:state_dict(), z:state_dict()} do
+  for name, value in pairs(state) do
+    assert(value.device == device)
+    close(value:cpu(), expected[name], name)
+  end
+end
+opts[3]:consolidate_state_dict(0)
+if rank == 0 then assert(opts[3]:state_dict().state[1].momentum_buffer.device == device) end
+local names = {os.tmpname()}
+dist.broadcast_object_list(names, 0)
+local dir = names[1] .. ".d"
+fsdp.set_state_dict_type(m, "sharded")
+local function state() return {m = m:state_dict(), o = fsdp.optim_state_dict(m, opts[2])} end
+dist.checkpoint.save(state(), {checkpoint_id = dir})
+lt.no_grad(function() for p in m:parameters() do p:zero_() end end)
+local loaded = state()
+dist.checkpoint.load(loaded, {checkpoint_id = dir})
+m:load_state_dict(loaded.m)
+opts[2]:load_state_dict(fsdp.optim_state_dict_to_load(m, opts[2], loaded.o))
+for name, value in pairs(m:state_dict()) do
+  close(value:full_tensor():cpu(), expected[name], name)
+end
+dist.barrier()
+if rank == 0 then os.execute("rm -r " .. dir) end]], {args = {"--emulate", "cuda:2"},
+      env = {LUTRA_EMULATE_DELAY = "100", LUTRA_EMULATE_POISON = "1"}})
   end)
 
   it("is whole after an error in forward", function()

@@ -144,7 +144,7 @@ local function set_up(self, module, options)
   if options.auto_wrap_policy ~= nil then
     local inner = inner_options(options, ignored)
     wrapping.wrap_below(module, wrapping.policy(options.auto_wrap_policy), ignored,
-      function(child) return FSDP._wrap(child, inner) end)
+      function(child) return FSDP._wrap(child, inner) end, {})
   end
   if precision.buffer_dtype then convert_buffers(module, ignored, precision.buffer_dtype) end
   local names = wrapping.names(module)

@@ -58,18 +58,22 @@ end
 local function is_callable(module) return module.forward ~= lt.nn.Module.forward end
 
 -- Wraps the modules below `module` that the policy chooses, children first. Returns the number of
--- elements of the parameters that were wrapped.
-local function wrap_below(module, policy, ignored, wrap)
+-- elements of the parameters that were wrapped. `made` maps a module to its wrapper, for one that
+-- is at several places.
+local function wrap_below(module, policy, ignored, wrap, made)
   local wrapped, children = 0, {}
   for name, child in own(module, "module") do children[#children + 1] = {name, child} end
   for _, entry in ipairs(children) do
     local name, child = entry[1], entry[2]
-    if not ignored[child] and not wrapping.is_wrapped(child) then
+    if made[child] then
+      module:set_submodule(name, made[child])
+    elseif not ignored[child] and not wrapping.is_wrapped(child) then
       local all = child:num_parameters()
       if policy(child, true, all) then
-        local below = wrap_below(child, policy, ignored, wrap)
+        local below = wrap_below(child, policy, ignored, wrap, made)
         if all > below and is_callable(child) and policy(child, false, all - below) then
-          module:set_submodule(name, wrap(child))
+          made[child] = wrap(child)
+          module:set_submodule(name, made[child])
           below = all
         end
         wrapped = wrapped + below
