@@ -498,6 +498,7 @@ end
 opts[3]:consolidate_state_dict(0)
 if rank == 0 then assert(opts[3]:state_dict().state[1].momentum_buffer.device == device) end
 local names = {os.tmpname()}
+os.remove(names[1])
 dist.broadcast_object_list(names, 0)
 local dir = names[1] .. ".d"
 fsdp.set_state_dict_type(m, "sharded")
