@@ -1,13 +1,13 @@
-/* collectives.c: measures MPI's collectives by plain calls in C, as the OSU micro-benchmarks do, for
- * bench/distributed.lua, which compares lt.distributed with them.
+/* collectives.c: measures MPI's collectives by plain calls in C, as the OSU micro-benchmarks do.
+ * bench/distributed.lua compares lt.distributed with them.
  *
  *   mpirun -np 2 collectives KIND BYTES...
  *
  * KIND: all_reduce, broadcast, all_gather or reduce_scatter of float32; BYTES: the size of the
  * whole tensor, a multiple of four times the number of ranks where it is divided. For each size
  * rank 0 prints `KIND <tab> BYTES <tab> SECONDS`: the time of one call on the slowest rank, the
- * least mean of several batches of calls after a warm-up. bench/distributed/collectives.lua does the
- * same with Lutra. */
+ * least mean of several batches of calls after a warm-up. bench/distributed/collectives.lua does
+ * the same with Lutra. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
