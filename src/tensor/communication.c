@@ -139,6 +139,13 @@ static void describe_work(lt_TraceEvent *e, lt_Work *work) {
   e->comm.finished = work->finished;
 }
 
+/* Returns the memory of `count` elements that a call reads, or NULL. */
+static const void *input_of(const lt_CommCall *call) {
+  bool in_place = call->kind == LT_COMM_broadcast || call->kind == LT_COMM_all_reduce ||
+                  call->kind == LT_COMM_reduce;
+  return call->input_counts ? NULL : call->input ? call->input : in_place ? call->output : NULL;
+}
+
 /* Begins the span of a call, and asks the tracers whether it may be made. Hashes an input in the
  * host's memory. */
 static bool plan_call(lt_TraceSpan *span, const lt_Communicator *m, const lt_CommCall *call,
@@ -148,9 +155,9 @@ static bool plan_call(lt_TraceSpan *span, const lt_Communicator *m, const lt_Com
   e->stream = call->stream;
   e->blocking = now && m->backend->host_memory;
   if (!lt_trace_may(span)) return false;
-  bool has_input = call->input && call->kind != LT_COMM_barrier && m->backend->host_memory;
-  if (has_input && !call->input_counts)
-    e->digest = lt_trace_digest(call->input, (size_t)call->count * lt_dtype_size(call->dtype));
+  const void *input = input_of(call);
+  if (input && m->backend->host_memory)
+    e->digest = lt_trace_digest(input, (size_t)call->count * lt_dtype_size(call->dtype));
   e->begin = lt_trace_now();
   return true;
 }
@@ -193,6 +200,7 @@ bool lt_comm_wait(lt_Work *work, double timeout) {
   lt_TraceSpan span;
   if (!lt_trace_begin(&span, LT_TRACE_WAIT)) return m->backend->communication.wait(work, timeout);
   describe(&span.event, m, &work->first, work->sequence, false);
+  span.event.bytes = 0; /* the collective has them */
   span.event.blocking = m->backend->host_memory;
   bool ok = m->backend->communication.wait(work, timeout);
   describe_work(&span.event, work);

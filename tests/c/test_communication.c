@@ -153,6 +153,7 @@ static void a_collective_and_its_wait_are_events(void) {
   CHECK_INT(e->ndim, 2);
   CHECK_INT(e->shape[1], 3);
   CHECK_INT(w->kind, LT_TRACE_WAIT);
+  CHECK_INT(w->bytes, 0);
   CHECK_STR(h.name[1], "all_reduce");
   CHECK(w->comm.work == e->comm.work && w->comm.sequence == 1);
   CHECK(w->comm.arrived >= w->begin && w->comm.finished == w->comm.arrived + 1000);
@@ -170,6 +171,24 @@ static void a_group_of_one_has_the_bytes_of_its_tensor(void) {
   lt_trace_remove(&tracer);
   CHECK_INT(h.event[0].bytes, 24);
   CHECK_INT(h.event[0].comm.sent, 0);
+}
+
+static void an_input_has_a_digest_in_place_too(void) {
+  EventLog h = {0};
+  lt_Tracer tracer = {.on_event = log_event, .context = &h, .digest = true};
+  lt_Communicator *m = communicator();
+  float copy[6];
+  memcpy(copy, numbers, sizeof copy);
+  lt_CommCall gather = call_of(LT_COMM_all_gather), reduce = call_of(LT_COMM_all_reduce);
+  lt_CommCall receive = call_of(LT_COMM_recv);
+  receive.input = reduce.input = NULL;
+  receive.output = reduce.output = copy;
+  lt_trace_add(&tracer);
+  CHECK(lt_comm_submit(m, &gather, 1, true) && lt_comm_submit(m, &reduce, 1, true) &&
+        lt_comm_submit(m, &receive, 1, true));
+  lt_trace_remove(&tracer);
+  CHECK(h.event[0].digest != 0 && h.event[0].digest == h.event[1].digest);
+  CHECK_INT((int64_t)h.event[2].digest, 0);
 }
 
 static void collectives_are_numbered_and_messages_are_not(void) {
@@ -236,6 +255,7 @@ int main(void) {
   RUN(own_elements_do_not_count);
   RUN(a_collective_and_its_wait_are_events);
   RUN(a_group_of_one_has_the_bytes_of_its_tensor);
+  RUN(an_input_has_a_digest_in_place_too);
   RUN(collectives_are_numbered_and_messages_are_not);
   RUN(a_tracer_can_refuse_a_collective);
   RUN(a_failure_is_reported_and_passed_on);
