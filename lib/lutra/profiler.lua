@@ -64,7 +64,7 @@ function profiler.record_function(name, fn, ...)
 end
 
 --- Iterates over the events as tables; each step reuses the same table. Fields: kind ("op",
--- "region", "copy", "wait", "alloc", "free"), name, device, from, bytes, in_place, kernel, failed,
+-- "region", "copy", "wait", "alloc", "free", "collective"), name, device, from, bytes, in_place, kernel, failed,
 -- blocking, pinned, dtype, shape, first and last (nanoseconds since the start), own (nanoseconds
 -- not spent in nested events), depth, where. Nested events come before the event that contains
 -- them.

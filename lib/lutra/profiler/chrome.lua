@@ -1,14 +1,14 @@
 --- Export of a profile to the Trace Event Format.
 --
--- Each device is a process; its ops, regions, copies and waits are threads of it, shown as lanes.
--- Events are complete events ("X") with times in microseconds; they are nested or disjoint, as the
+-- Each device is a process; its ops, regions, copies, waits and communication are threads of it,
+-- shown as lanes. Events are complete events ("X") with times in microseconds; they are nested or disjoint, as the
 -- format requires of a lane. The memory allocated on a device is a counter ("C").
 
 local format = require "lutra.profiler.trace_format"
 local quoted = require("lutra.profiler.json").quoted
 
-local lanes = {op = 1, region = 2, copy = 3, wait = 4}
-local lane_names = {"ops", "regions", "copies", "waits"}
+local lanes = {op = 1, region = 2, copy = 3, wait = 4, collective = 5}
+local lane_names = {"ops", "regions", "copies", "waits", "communication"}
 
 local function title(e)
   if e.kind == "copy" then return e.from .. " -> " .. e.device end
@@ -65,7 +65,7 @@ return function(profile, write)
       local process = process_of(e.device)
       if lanes[e.kind] then
         put(span(e, process))
-      else
+      elseif e.kind == "alloc" or e.kind == "free" then
         live[e.device] = (live[e.device] or 0) + (e.kind == "alloc" and e.bytes or -e.bytes)
         put(counter(e, process, live[e.device]))
       end
