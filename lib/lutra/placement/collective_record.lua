@@ -22,6 +22,8 @@ function CollectiveRecord:collective(e)
   table.insert(self.list, e)
 end
 
+-- Adds a copy. One that sends the result of a collective back gets the field `exchanged`, by which
+-- the rules about unchanged data ignore it: in a group of one rank nothing changes.
 function CollectiveRecord:copy(e)
   if e.to == "cpu" then
     if e.digest and e.digest ~= 0 then self.downloads[e.digest] = e end
@@ -29,7 +31,7 @@ function CollectiveRecord:copy(e)
   end
   local waiting = e.from == "cpu" and self.exchanged[e.to]
   if waiting and waiting[e.bytes] then
-    waiting[e.bytes].back, waiting[e.bytes] = e, nil
+    waiting[e.bytes].back, waiting[e.bytes], e.exchanged = e, nil, true
   end
 end
 

@@ -47,9 +47,9 @@ function collectives.new()
 end
 
 --- Returns the seconds that this rank waited for the last rank of a call to make it; 0 where that
--- is not known.
+-- is not known, and in a group of one.
 function collectives.waiting(call)
-  return call.arrived and math.max(0, call.arrived - call.begin) * 1e-6 or 0
+  return call.arrived and call.comm.size > 1 and math.max(0, call.arrived - call.begin) * 1e-6 or 0
 end
 
 --- Returns the seconds that the host spent in a call, including the wait of one without async_op.

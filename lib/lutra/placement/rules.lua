@@ -147,9 +147,11 @@ rule("T1", "repeated reads of a scalar at one line",
   end)
 
 -- Returns whether an upload sends unchanged data back to the device of its origin. Restoring a
--- saved state is not counted: a copy into the original memory, or by load_state_dict.
+-- saved state is not counted: a copy into the original memory, or by load_state_dict; nor is one
+-- that a collective was made on, which rule D4 reports.
 local function is_round_trip(e)
-  return is_up(e) and e.first and e.to == e.first.from and e.target ~= e.first.source
+  return is_up(e) and e.first and not e.exchanged and e.to == e.first.from
+    and e.target ~= e.first.source
     and e.op ~= "load_state_dict"
 end
 
@@ -241,8 +243,8 @@ rule("T3", "repeated copies of an unchanged tensor to a device",
     end
     local rest, is_anew = {}, {}
     local function is_upload(e)
-      return is_up(e) and e.explicit and not e.backward_copy and e.digest ~= 0 and
-        not is_round_trip(e)
+      return is_up(e) and not e.exchanged and e.explicit and not e.backward_copy
+        and e.digest ~= 0 and not is_round_trip(e)
     end
     for _, group in ipairs(by_line(record.copies, is_upload)) do
       local anew = made_anew(group)
