@@ -28,6 +28,13 @@ print(type(totals), #lt.placement.trace(step):table() > 0)  --> table	true
 local path = os.tmpname()
 lt.placement.trace(step):export(path)
 
+-- Collectives of lt.distributed in a trace; one file from the traces of all ranks
+local totals_by_group = lt.placement.trace(step):collectives()
+print(#totals_by_group)  --> 0
+local merged = os.tmpname()
+print(#lt.placement.merge_traces(merged, {path}))  --> 1
+os.remove(merged)
+
 -- Read findings as a table of text
 print(lt.placement.lint(step):table(80) ~= nil)  --> true
 
