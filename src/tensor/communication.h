@@ -102,7 +102,7 @@ typedef struct lt_Work {
   int source; /* of a recv that is done: the rank that sent; else -1 */
   bool keep;  /* it failed, and the library may still use its tensors: they are never freed */
   /* Set by the backend, by lt_trace_now's clock; 0: not known. They let traces show how long this
-   * rank waited for the others. */
+   * rank was blocked on the others. */
   int64_t arrived;  /* when all ranks of the call had submitted it */
   int64_t finished; /* when the transfer was done */
   /* Set by lt_comm_submit: */

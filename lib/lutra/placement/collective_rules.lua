@@ -103,7 +103,7 @@ rule("D1", "many small collectives instead of one large collective",
     end
   end)
 
-rule("D2", "an asynchronous collective or message that is never waited for",
+rule("D2", "an asynchronous collective or message without a wait",
   "keep the work, and wait before you use its tensors: local work = dist.all_reduce(x, {async_op "
     .. "= true}); work:wait()",
   function(record, report)
@@ -112,8 +112,8 @@ rule("D2", "an asynchronous collective or message that is never waited for",
       return is_own(e) and not e.comm.now and not e.waited and not e.failed
     end
     for _, group in ipairs(by_line(record.collectives, is_open)) do
-      report(group.where, #group, 0, ("%s is not waited for (%s): its tensors may be read before "
-        .. "the transfer is done, and an error of it is not reported"):format(group[1].op,
+      report(group.where, #group, 0, ("%s has no wait() (%s): its tensors may be read before the "
+        .. "transfer is done, and an error of it is not reported"):format(group[1].op,
         #group == 1 and "once" or texts.count(#group) .. " times"))
     end
   end)

@@ -1,5 +1,5 @@
 --- Collectives and messages of lt.distributed in a sequence of events: when they were done, how
--- long this rank waited for the others, and sums by kind and group.
+-- long this rank was blocked on the others, and sums by kind and group.
 --
 -- A call is an event of kind "collective", when it was submitted, and usually a wait for its work,
 -- an event of kind "sync" with the same comm.work. A batch of messages is one work of several
@@ -29,7 +29,7 @@ function collectives.new()
     if not work then
       if e.kind ~= "op" then previous = nil end
     elseif e.kind == "collective" then
-      -- The memory of a work that was never waited for is used again.
+      -- The memory of a work without a wait was used again.
       local is_more = previous and previous.comm.work == work and not e.comm.sequence
       if not is_more then pending[work] = {} end
       table.insert(pending[work], e)
@@ -46,8 +46,8 @@ function collectives.new()
   end
 end
 
---- Returns the seconds that this rank waited for the last rank of a call to make it; 0 where that
--- is not known, and in a group of one.
+--- Returns the seconds that this rank was blocked on the last rank to make a call; 0 where that is
+-- not known, and in a group of one.
 function collectives.waiting(call)
   return call.arrived and call.comm.size > 1 and math.max(0, call.arrived - call.begin) * 1e-6 or 0
 end

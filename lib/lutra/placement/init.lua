@@ -79,13 +79,13 @@ end
 
 --- Merges the traces of the ranks of a job, which `lutra --trace out.json` writes to
 -- out.rank0.json, out.rank1.json..., into one file at `path`, "out.json", for ui.perfetto.dev. Each
--- rank is a process; an arrow points from the rank that came last to a collective to each rank that
--- waited for it, and from a send to its recv. The times of the ranks are aligned at the end of
--- their first common barrier, or of another collective for which all wait. parts: the list of the
--- files, in the order of the ranks; by default those named after `path`. Returns a list of {rank,
--- waiting (seconds for which it waited for other ranks), last (the number of collectives to which
--- it came last), caused (seconds for which others waited for it)}, with the field aligned; tostring
--- of it is a table.
+-- rank is a process; an arrow points from the rank that arrived last at a collective to each rank
+-- that was blocked on it, and from a send to its recv. The times of the ranks are aligned at the
+-- end of their first common barrier, or of another collective that blocks all. parts: the list of
+-- the files, in the order of the ranks; by default those named after `path`. Returns a list of
+-- {rank, waiting (seconds for which it was blocked on other ranks), last (the number of collectives
+-- at which it arrived last), caused (seconds for which others were blocked on it)}, with the field
+-- aligned; tostring of it is a table.
 function placement.merge_traces(path, parts)
   return require("lutra.placement.merge").traces(path, parts)
 end

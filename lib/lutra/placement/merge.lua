@@ -85,7 +85,7 @@ local function offsets_of(groups, count)
   return offsets
 end
 
--- Returns the call of a group whose rank came last.
+-- Returns the call of a group whose rank arrived last.
 local function last_of(group)
   local last = group[1]
   for _, call in ipairs(group) do
@@ -99,8 +99,8 @@ local function point(call, time)
   return {call.process + 1, call.thread, math.max(call.begin, math.min(call.finish, time))}
 end
 
--- Writes an arrow from the rank that came last to each other rank, and adds up who waited for whom
--- in the rows of the result.
+-- Writes an arrow from the rank that arrived last to each other rank, and adds up in the rows of
+-- the result which rank was blocked on which.
 local function put_collectives(groups, rows, put, next_id)
   for _, group in ipairs(groups) do
     local last = last_of(group)
@@ -194,9 +194,9 @@ Ranks.__index = Ranks
 
 local columns = {
   {key = "rank", title = "rank", rank = 1, least = 4, right = true},
-  {key = "waiting", title = "waited for others", rank = 1, least = 7, right = true},
-  {key = "last", title = "came last", rank = 1, least = 5, right = true},
-  {key = "caused", title = "others waited for it", rank = 1, least = 7, right = true},
+  {key = "waiting", title = "blocked by others", rank = 1, least = 7, right = true},
+  {key = "last", title = "arrived last", rank = 1, least = 5, right = true},
+  {key = "caused", title = "blocked others", rank = 1, least = 7, right = true},
 }
 
 function Ranks:__tostring()
@@ -210,6 +210,18 @@ function Ranks:__tostring()
     lines[#lines + 1] = "the times of the ranks are not aligned: they have no collective in common"
   end
   return table.concat(lines, "\n")
+end
+
+--- Merges the traces of a job of `count` ranks that has ended, and prints on stderr which ranks
+-- were blocked. Returns true; false, after a message, when it cannot, as when a rank failed before
+-- it wrote its trace.
+function merge.after_job(path, count)
+  local parts = {}
+  for rank = 0, count - 1 do parts[rank + 1] = merge.path_of(path, rank) end
+  local ok, result = pcall(merge.traces, path, parts)
+  if not ok then result = "lutra: --trace: " .. tostring(result):gsub("^[^\n]-:%d+: ", "") end
+  io.stderr:write(tostring(result), "\n")
+  return ok
 end
 
 --- Implements lt.placement.merge_traces.

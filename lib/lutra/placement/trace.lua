@@ -83,7 +83,7 @@ end
 
 --- Returns the totals of copies, synchronizations and collectives: {copies, bytes, blocking,
 -- implicit, syncs, time (seconds, of all), collectives (their number, with messages), sent,
--- received (bytes between ranks), waiting (seconds that this rank waited for others)}.
+-- received (bytes between ranks), waiting (seconds that this rank was blocked on others)}.
 function Trace:totals()
   local sum = {copies = 0, bytes = 0, blocking = 0, implicit = 0, syncs = 0, time = 0,
     collectives = 0, sent = 0, received = 0, waiting = 0}

@@ -88,7 +88,7 @@ describe("collectives of one rank", function()
       for i = 1, 10 do dist.barrier() end]], "--lint")
     assert.equal(1, result.status, result.err)
     assert.is_truthy(result.err:find ":7: D1: all_reduce is called 10 times", result.err)
-    assert.is_truthy(result.err:find ":10: D2: broadcast is not waited for %(once%)", result.err)
+    assert.is_truthy(result.err:find ":10: D2: broadcast has no wait%(%) %(once%)", result.err)
     has(result.err, "2 findings")
   end)
 
@@ -167,7 +167,7 @@ describe("collectives of two ranks", function()
     return
   end
 
-  it("show who waited for whom, with the bytes of each rank", function()
+  it("show which rank was blocked on which, with the bytes of each rank", function()
     local text = ranks.check(2, [[
       local x = lt.ones(1000)
       dist.barrier()
@@ -213,7 +213,7 @@ describe("collectives of two ranks", function()
       dist.all_reduce(x)]], {args = {"--trace", path}})
     local merged = program.run("-e " .. quote(("print(lt.placement.merge_traces %q)"):format(path)))
     assert.equal(0, merged.status, merged.err)
-    has(merged.out, "others waited for it")
+    has(merged.out, "blocked others")
     has_not(merged.out, "not aligned")
     local file <close> = assert(io.open(path))
     local text = file:read "a"

@@ -114,15 +114,15 @@ describe("rules about collectives", function()
       finds_nothing(repeated(20, 400, 0, false))
     end)
 
-  it("D2: a work that is never waited for", function()
+  it("D2: a work without a wait", function()
     local events = program(function(add)
       add(call("all_reduce", 3, {now = false}))
       add(call("all_reduce", 3, {now = false}))
       add(wait(add(call("all_reduce", 4, {now = false}))))
     end)
-    finds("D2", 3, {"all_reduce is not waited for (2 times)", "work:wait()"}, events)
+    finds("D2", 3, {"all_reduce has no wait() (2 times)", "work:wait()"}, events)
     assert.equal(0, #findings_of(events, 10)) -- the wait may not have been recorded
-    finds("D2", 5, {"isend is not waited for (once)"},
+    finds("D2", 5, {"isend has no wait() (once)"},
       {call("send", 5, {now = false, op = "isend"})})
     finds_nothing{call("all_reduce", 3, {now = false, direct = false})}
     finds_nothing{call("all_reduce", 3)}

@@ -43,7 +43,7 @@ local function trace_of(events, of_link)
 end
 
 describe("a trace of collectives", function()
-  it("counts a call and its wait once, and knows how long it waited for other ranks", function()
+  it("counts a call and its wait once, and knows how long it was blocked on others", function()
     local trace = trace_of{call("all_reduce", 0, 10),
       wait("all_reduce", 10, 110, {arrived = 60000, finished = 100000})}
     local sums = trace:collectives()

@@ -5,6 +5,7 @@ local chrome = require "lutra.placement.chrome"
 local json = require "lutra.profiler.json"
 local lt = require "lutra"
 local merge = require "lutra.placement.merge"
+local program = require "program_support"
 
 local folder
 
@@ -51,7 +52,7 @@ describe("placement.merge_traces", function()
   end)
   after_each(function() os.execute("rm -r " .. folder) end)
 
-  it("aligns the ranks, and draws who waits for whom", function()
+  it("aligns the ranks, and draws which rank blocked which", function()
     -- The clock of rank 1 began 1,000 us later; it comes 50 us late to the all_reduce.
     write_rank(0, 2, {{"barrier", 1000, 1090, 1100}, {"all_reduce", 1200, 1250, 1300}})
     write_rank(1, 2, {{"barrier", 90, nil, 100}, {"all_reduce", 250, nil, 300}})
@@ -114,6 +115,21 @@ describe("placement.merge_traces", function()
     fails("expected a trace of lutra --trace", folder .. "/out.json", {folder .. "/notes.txt"})
     fails("expected a file name for argument 'path'", 5)
     fails("expected a list of file names for argument 'parts'", "out.json", 5)
+  end)
+
+  it("merges what a job wrote, and reports a file that is missing", function()
+    local function after_job(count)
+      return program.run("-e " .. program.quote(("print(require('lutra.placement.merge').after_job("
+        .. "%q, %d))"):format(folder .. "/out.json", count)))
+    end
+    write_rank(0, 2, {{"barrier", 0, 0, 10}})
+    write_rank(1, 2, {{"barrier", 0, 0, 10}})
+    local done = after_job(2)
+    assert.equal("true\n", done.out)
+    program.has(done.err, "blocked others")
+    local failed = after_job(3)
+    assert.equal("false\n", failed.out)
+    program.has(failed.err, "lutra: --trace: placement.merge_traces: cannot read ")
   end)
 
   it("puts the rank before the ending of a file's name", function()
