@@ -47,9 +47,10 @@ function collectives.new()
 end
 
 --- Returns the seconds that this rank was blocked on the last rank to make a call; 0 where that is
--- not known, and in a group of one.
+-- not known, in a group of one, and on the virtual clock, whose ranks make calls at the same time.
 function collectives.waiting(call)
-  return call.arrived and call.comm.size > 1 and math.max(0, call.arrived - call.begin) * 1e-6 or 0
+  if not call.arrived or call.virtual or call.comm.size == 1 then return 0 end
+  return math.max(0, call.arrived - call.begin) * 1e-6
 end
 
 --- Returns the seconds that the host spent in a call, including the wait of one without async_op.
@@ -82,10 +83,9 @@ local function add(row, call)
   row.sent, row.received = row.sent + comm.sent, row.received + comm.received
   row.link_bytes = row.link_bytes + comm.link_bytes
   if not call.done then return end
-  local waiting = collectives.waiting(call)
-  local time = math.max(0, call.done - call.begin) * 1e-6
-  row.time, row.waiting = row.time + time, row.waiting + waiting
-  row.busy = row.busy + math.max(0, time - waiting)
+  row.time = row.time + math.max(0, call.done - call.begin) * 1e-6
+  row.waiting = row.waiting + collectives.waiting(call)
+  row.busy = row.busy + math.max(0, call.done - (call.arrived or call.begin)) * 1e-6
 end
 
 --- Returns the sums of the collectives in a list of events, a row for each kind, group and device:

@@ -18,8 +18,8 @@ local per_process = 100000
 
 local function nanoseconds(text) return math.floor(tonumber(text) * 1000 + 0.5) end
 
--- Returns the collective of a line, or nil: {name, group, size, rank, sequence, peer, tag, thread,
--- begin, finish}, times in nanoseconds of its file.
+-- Returns the collective of a line, or nil: {name, group (a string), size, rank, sequence, peer,
+-- tag, thread, begin, finish}, times in nanoseconds of its file.
 local function call_of(line)
   if not line:find('"cat":"collective"', 1, true) then return nil end
   local function number(key)
@@ -28,8 +28,9 @@ local function call_of(line)
   end
   local begin, length = line:match '"ts":([%d.]+),"dur":([%d.]+)'
   local first = nanoseconds(begin)
-  return {name = line:match '"name":"([%w_]+)"', group = number "group", size = number "size",
-    rank = number "rank", sequence = number "sequence", peer = number "peer",
+  local device = line:match '"to":"(%a+)' -- MPI and NCCL each count the calls of a group
+  return {name = line:match '"name":"([%w_]+)"', group = device .. number "group",
+    size = number "size", rank = number "rank", sequence = number "sequence", peer = number "peer",
     tag = number "tag" or 0, thread = number "pid" * per_process + number "tid",
     begin = first, finish = first + nanoseconds(length)}
 end
@@ -54,7 +55,7 @@ local function groups_of(all)
     for _, call in ipairs(calls) do
       call.process = i - 1
       if call.sequence then
-        local key = ("%d %d %s"):format(call.group, call.sequence, call.name)
+        local key = ("%s %d %s"):format(call.group, call.sequence, call.name)
         if not by_key[key] then
           by_key[key] = {}
           list[#list + 1] = by_key[key]
@@ -122,9 +123,9 @@ end
 local function put_messages(all, put, next_id)
   local sends, counts = {}, {}
   local function key_of(call, from, to)
-    local key = ("%s %d %d %d %d"):format(call.name, call.group, from, to, call.tag)
+    local key = ("%s %s %d %d %d"):format(call.name, call.group, from, to, call.tag)
     counts[key] = (counts[key] or 0) + 1
-    return ("%d %d %d %d %d"):format(call.group, from, to, call.tag, counts[key])
+    return ("%s %d %d %d %d"):format(call.group, from, to, call.tag, counts[key])
   end
   local function each(name, fn)
     for _, calls in ipairs(all) do

@@ -121,6 +121,9 @@ describe("the virtual clock", function()
     trace_of({e}, link)
     assert.equal(6 * 10 + 6000 / 1000, e.done - e.arrived) -- 2 * 3 steps
     assert.same({0, 5}, {e.begin, e.finish}) -- the host only queues it
+    local sums = collectives.sums{e}[1]
+    assert.equal(0, sums.waiting) -- all ranks call at the same time
+    assert.near(6000 / 66e-6, sums.bandwidth, 1)
     local gather = call("all_gather", 0, 0, {link_bytes = 12000}, {to = "cuda:0"})
     trace_of({gather}, link)
     assert.equal(3 * 10 + 12000 / 1000, gather.done - gather.arrived)

@@ -10,15 +10,15 @@ local program = require "program_support"
 local folder
 
 -- Writes the trace of a rank. calls: list of {name, begin, arrived, done (microseconds), members of
--- comm}.
+-- comm, to = device}.
 local function write_rank(rank, size, calls)
   local i = 0
   json.save("test", ("%s/out.rank%d.json"):format(folder, rank), chrome, function()
     i = i + 1
     local c = calls[i]
     if not c then return nil end
-    local e = {kind = "collective", name = c[1], op = c[1], to = "cpu", bytes = 8, begin = c[2],
-      finish = c[2], arrived = c[3], done = c[4], where = 't "x".lua:1',
+    local e = {kind = "collective", name = c[1], op = c[1], to = c.to or "cpu", bytes = 8,
+      begin = c[2], finish = c[2], arrived = c[3], done = c[4], where = 't "x".lua:1',
       comm = {size = size, rank = rank, group = 0, sequence = i, tag = 0, sent = 8, received = 8,
         link_bytes = 8, now = true}}
     for key, value in pairs(c[5] or {}) do e.comm[key] = value end
@@ -92,6 +92,17 @@ describe("placement.merge_traces", function()
     assert.equal(2, #ends)
     assert.is_truthy(ends[1]:find('"ts":35.000', 1, true), ends[1])
     assert.is_truthy(ends[2]:find('"ts":60.000', 1, true), ends[2])
+  end)
+
+  it("keeps the calls of one group by MPI and by NCCL apart", function()
+    local first = {sequence = 1}
+    write_rank(0, 2, {{"all_reduce", 0, 5, 10, first},
+      {"all_reduce", 20, 35, 50, first, to = "cuda:0"}})
+    write_rank(1, 2, {{"all_reduce", 5, 5, 10, first},
+      {"all_reduce", 30, 35, 50, first, to = "cuda:1"}})
+    local ranks = lt.placement.merge_traces(folder .. "/out.json")
+    assert.same({0, 2}, {ranks[1].last, ranks[2].last})
+    assert.near(15e-6, ranks[1].waiting, 1e-9)
   end)
 
   it("tells when the ranks have no collective in common", function()
