@@ -228,9 +228,15 @@ function Job:run(words)
   return self:finish(self:follow())
 end
 
+-- Merges the traces of the ranks after a job that succeeded; returns its exit status.
+local function merge_traces(options, count, status)
+  if not options.trace or count == 1 or status ~= 0 then return status end
+  return require("lutra.placement.merge").after_job(options.trace, count) and 0 or 1
+end
+
 --- Runs the script of the command line on several ranks; returns the exit status. options: nproc
 -- (text), arguments (the words of the command line without --nproc), conflict (another option or
--- word that cannot be combined with it).
+-- word that cannot be combined with it), trace (the file of the trace, or nil).
 function launch.run(options)
   local count, wrong = check(options)
   if not count then
@@ -245,7 +251,7 @@ function launch.run(options)
   if not ok then job:kill() end
   job:remove()
   if not ok then error(status, 0) end
-  if status then return status end
+  if status then return merge_traces(options, count, status) end
   report("%s", why)
   os.exit(1) -- here, as main.c would report a failure of stdout again
 end

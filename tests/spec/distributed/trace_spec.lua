@@ -224,4 +224,51 @@ describe("collectives of two ranks", function()
     assert.is_nil(io.open(folder .. "/out.rank2.json"))
     program.remove(folder)
   end)
+
+  it("are merged by --nproc, for MPI and for NCCL", function()
+    local folder = program.folder()
+    local script = program.file [[
+      local lt = require "lutra"
+      local dist = lt.distributed
+      dist.init_process_group()
+      local device = "cuda:" .. dist.get_node_local_rank()
+      lt.cuda.set_device(dist.get_node_local_rank())
+      dist.barrier()
+      dist.all_reduce(lt.ones(10, {device = device}))
+      dist.destroy_process_group()]]
+    local path = folder .. "/out.json"
+    local result = program.run(("--nproc 2 --emulate cuda:2 --trace %s %s"):format(path, script))
+    os.remove(script)
+    assert.equal(0, result.status, result.err)
+    has(result.err, "blocked others")
+    local file <close> = assert(io.open(path))
+    local text = file:read "a"
+    program.remove(folder)
+    for _, part in ipairs {'"host (cpu) communication"', '"cuda:0 communication"',
+      '"cuda:1 communication"', '"rank 1"'} do
+      has(text, part)
+    end
+  end)
+
+  it("of DistributedDataParallel have no findings", function()
+    local script = program.file [[
+      local lt = require "lutra"
+      local dist, nn = lt.distributed, lt.nn
+      dist.init_process_group()
+      lt.manual_seed(0)
+      local net = nn.parallel.DistributedDataParallel(nn.Linear(4, 1), {bucket_cap_mb = 1e-5})
+      local opt = lt.optim.SGD(net:parameters(), {lr = 0.1})
+      local x, y = lt.randn(16, 4), lt.randn(16, 1)
+      for step = 1, 20 do
+        opt:zero_grad()
+        lt.F.mse_loss(net(x), y):backward()
+        opt:step()
+      end
+      dist.destroy_process_group()]]
+    local result = program.run("--nproc 2 --lint " .. script)
+    os.remove(script)
+    assert.equal(0, result.status, result.err)
+    has(result.err, "rank 0: no findings")
+    has(result.err, "rank 1: no findings")
+  end)
 end)
