@@ -64,10 +64,10 @@ function profiler.record_function(name, fn, ...)
 end
 
 --- Iterates over the events as tables; each step reuses the same table. Fields: kind ("op",
--- "region", "copy", "wait", "alloc", "free", "collective"), name, device, from, bytes, in_place, kernel, failed,
--- blocking, pinned, dtype, shape, first and last (nanoseconds since the start), own (nanoseconds
--- not spent in nested events), depth, where. Nested events come before the event that contains
--- them.
+-- "region", "copy", "wait", "alloc", "free", "collective"), name, device, from, bytes, in_place,
+-- kernel, failed, blocking, pinned, dtype, shape, first and last (nanoseconds since the start), own
+-- (nanoseconds not spent in nested events), depth, where. Nested events come before the event that
+-- contains them.
 function Profile:events()
   local recorder, i, n, event = self.recorder, 0, self.event_count, {}
   return function()

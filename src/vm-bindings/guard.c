@@ -1,14 +1,14 @@
 /* guard.c: implements `_trace.guard`, which logs or refuses copies between devices, and collectives
  * and messages between ranks.
  *
- * The core calls a guard before each copy and each collective of its thread. A guard has a level for
- * some of the four directions, and distinguishes explicit from implicit copies. A copy is explicit if the op that
- * the user's line called (x:to, x:item) says so in its row, or is in the table below; so are the
- * gradient of such a copy, and the copies of nn.parallel, whose purpose they are. All other copies
- * are implicit, such as those of printing or of indexing by a tensor, also where a module of the
- * user's makes them inside nn.DataParallel. Collectives and messages are explicit: the program, or a
- * class whose purpose they are, calls them by name. A copy between devices that they make on the way
- * is not.
+ * The core calls a guard before each copy and each collective of its thread. A guard has a level
+ * for some of the four directions, and distinguishes explicit from implicit copies. A copy is
+ * explicit if the op that the user's line called (x:to, x:item) says so in its row, or is in the
+ * table below; so are the gradient of such a copy, and the copies of nn.parallel, whose purpose they
+ * are. All other copies are implicit, such as those of printing or of indexing by a tensor, also
+ * where a module of the user's makes them inside nn.DataParallel. Collectives and messages are
+ * explicit: the program, or a class whose purpose they are, calls them by name. A copy between
+ * devices that they make on the way is not.
  *
  * Invariants: a copy that a guard refuses has not begun. A closed guard is not called, nor is one
  * whose coroutine has yielded or ended with an error, since the code that runs then is not its
@@ -119,7 +119,8 @@ static bool is_in_use(const Guard *g) {
   return there && lt_lua_is_active(g->owner);
 }
 
-/* Writes what an event transfers: "copies 4 bytes from "cuda:0" to "cpu"", with one of two verbs. */
+/* Writes what an event transfers, with one of two verbs: "copies 4 bytes from "cuda:0" to
+ * "cpu"". */
 static void describe(char *text, size_t size, const lt_TraceEvent *e, int direction,
                      const char *copies, const char *exchanges) {
   const char *plural = e->bytes == 1 ? "" : "s";

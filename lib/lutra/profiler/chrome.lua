@@ -1,8 +1,8 @@
 --- Export of a profile to the Trace Event Format.
 --
 -- Each device is a process; its ops, regions, copies, waits and communication are threads of it,
--- shown as lanes. Events are complete events ("X") with times in microseconds; they are nested or disjoint, as the
--- format requires of a lane. The memory allocated on a device is a counter ("C").
+-- shown as lanes. Events are complete events ("X") with times in microseconds; they are nested or
+-- disjoint, as the format requires of a lane. The memory allocated on a device is a counter ("C").
 
 local format = require "lutra.profiler.trace_format"
 local quoted = require("lutra.profiler.json").quoted
