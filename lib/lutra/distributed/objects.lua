@@ -175,12 +175,12 @@ function objects.send_object_list(...)
   messages.send(bytes, dst, group)
 end
 
-local parse_recv = args.signature("recv_object_list",
-  "list object_list, int? src = nil, any? group = nil, any? device = nil")
---- Receives the values that rank src (without it: any rank) sends by send_object_list, and returns
--- the rank that sent them.
-function objects.recv_object_list(...)
-  local list, src, group = parse_recv(...)
+--- Receives the values that rank src (without it: any rank) sends by send_object_list in
+-- object_list, and returns the rank that sent them. The arguments are positional.
+function objects.recv_object_list(object_list, src, group)
+  local list = object_list
+  args.expect(args.is_plain(list), "recv_object_list", "a list", "object_list", list)
+  args.expect(src == nil or math.type(src) == "integer", "recv_object_list", "a rank", "src", src)
   local length = integers{0}
   local from = messages.recv(length, src, group)
   if from < 0 then return from end

@@ -35,8 +35,8 @@ local function launch(count)
 end
 
 --- Runs the Lua text `body` on `count` ranks, and returns the output of all of them, whether they
--- ended without an error, and the exit status. The text begins with `lt`, `dist`, `rank` and
--- `size`, after init_process_group. options: `setup` (text before it that replaces the call of
+-- ended without an error, and the exit status. The text begins with `lt`, `dist`, `rank`,
+-- `size` and `full` (lt.full of floats), after init_process_group. options: `setup` (text before it that replaces the call of
 -- init_process_group), `env` (a table of environment variables), `args` (of the program, as
 -- {"--emulate", "cuda:2"}), `seconds` (after which the ranks are ended, by default 120).
 function ranks.run(count, body, options)
@@ -45,8 +45,10 @@ function ranks.run(count, body, options)
 local lt = require "lutra"
 local dist = lt.distributed
 %s
-local rank, size = dist.get_rank(), dist.get_world_size()
+local rank, size
+if dist.is_initialized() then rank, size = dist.get_rank(), dist.get_world_size() end
 local nn, optim = lt.nn, lt.optim
+local function full(shape, value) return lt.full(shape, value, {dtype = "float32"}) end
 %s
 if dist.is_initialized() then dist.destroy_process_group() end
 ]]):format(options.setup or "dist.init_process_group()", body))
