@@ -5,10 +5,10 @@
  * call. So the host is not blocked, and calls run beside kernels.
  *
  * NCCL has no timeout, and a rank that waits for one that has ended may wait forever. So each
- * communicator has a thread, the watchdog, that looks at the calls that are not done. After an error
- * or a timeout it aborts NCCL's communicator, which ends its calls: then the device goes on, with
- * wrong values in their tensors. The error is raised once by the next call that could use them: a
- * wait for a work, another call on the communicator, or a copy to the host. */
+ * communicator has a thread, the watchdog, that looks at the calls that are not done. After an
+ * error or a timeout it aborts NCCL's communicator, which ends its calls: then the device goes on,
+ * with wrong values in their tensors. The error is raised once by the next call that could use
+ * them: a wait for a work, another call on the communicator, or a copy to the host. */
 #include "communication.h"
 #include "nccl_calls.h"
 
@@ -149,8 +149,8 @@ static void remove_done(Communicator *c, Work *end, bool complete) {
   }
 }
 
-/* Checks the time that the first work has waited for the other ranks: since the work before it was
- * done, and the device has come to it. */
+/* Checks how long the first work has been running: since the work before it was done, and the
+ * device has come to it. */
 static void check_time(Communicator *c) {
   Work *w = c->first;
   if (!w || !lt_cuda_backend.streams.event_query(w->ready)) return;
@@ -442,7 +442,7 @@ static void append(Communicator *c, Work *w) {
   pthread_mutex_unlock(&c->lock);
 }
 
-/* Queues a work. The lock is free while events are recorded, since tracers are told about that. */
+/* Queues a work. The lock is free while events are recorded, since tracers are notified then. */
 static bool queue(Communicator *c, Work *w, const lt_CommCall *calls, int count) {
   if (!wait_for_caller(c, w, calls, count) || !queue_calls(c, w, calls, count) ||
       !lt_cuda_backend.streams.event_record(w->done, c->stream))

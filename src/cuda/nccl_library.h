@@ -1,6 +1,6 @@
-/* nccl_library.h: the functions of NVIDIA's NCCL that Lutra calls, declared here because the library
- * is loaded at run time and its header may be missing where Lutra is built. Versions from 2.7 on
- * have them, except for GetLastError (2.13). */
+/* nccl_library.h: the functions of NVIDIA's NCCL that Lutra calls, declared here because the
+ * library is loaded at run time and its header may be missing where Lutra is built. Versions from
+ * 2.10 on have them, except for GetLastError (2.13). */
 #ifndef LT_CUDA_NCCL_LIBRARY_H
 #define LT_CUDA_NCCL_LIBRARY_H
 

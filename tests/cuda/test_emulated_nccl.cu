@@ -68,7 +68,7 @@ template <> double number(double v) { return v; }
 template <> double number(int v) { return v; }
 template <> double number(long long v) { return (double)v; }
 
-/* Element i of rank r: small numbers, of which every dtype but int8 represents sums and products. */
+/* Element i of rank r: small numbers; every dtype but int8 represents their sums and products. */
 static int value(int r, size_t i) { return 1 + (int)((i * 7 + (size_t)r * 3 + i / 5) % 3); }
 
 static double reduced(ncclRedOp_t op, int n, size_t i) {

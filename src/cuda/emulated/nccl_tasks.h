@@ -2,8 +2,8 @@
  * steps as far as the channels allow.
  *
  * Collectives use a ring: each rank receives from the one before and sends to the one after. In
- * all_reduce each rank starts one part of the elements on its way around: it is added up from rank
- * to rank, and the sum then goes around once more. Element sums are therefore made in the order of
+ * all_reduce each rank sends one part of the elements around the ring: it is added up from rank to
+ * rank, and the sum then goes around once more. Element sums are therefore made in the order of
  * the ring, from the rank behind the part's own to that itself, in every run. */
 #ifndef LT_EMULATED_NCCL_TASKS_H
 #define LT_EMULATED_NCCL_TASKS_H
