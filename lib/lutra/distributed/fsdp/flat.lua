@@ -171,17 +171,32 @@ local function joined(self, ...)
   return whole
 end
 
--- Returns the mean over all ranks of this rank's part of a vector.
-local function reduced(self, whole)
+-- Starts to compute the mean over all ranks of this rank's part of a vector; returns {work, own,
+-- whole}, of which `own` is the result when the work is done.
+local function reduce(self, whole)
   local dist = lt.distributed
-  if self.whole then
-    dist.all_reduce(whole, {op = "avg", group = self.group})
-    return whole
-  end
+  local options = {op = "avg", group = self.group, async_op = true}
+  if self.whole then return {work = dist.all_reduce(whole, options), own = whole} end
   local own = lt.empty({self.length}, {dtype = whole.dtype, device = whole.device})
-  dist.reduce_scatter_tensor(own, whole, {op = "avg", group = self.group})
-  whole:free()
-  return own
+  return {work = dist.reduce_scatter_tensor(own, whole, options), own = own, whole = whole}
+end
+
+-- Returns the gradient of the shard from a reduction, for which it waits.
+local function gradient_of(self, reduction)
+  reduction.work:wait()
+  if reduction.whole then reduction.whole:free() end
+  return reduction.own:to(self.shard.dtype)
+end
+
+--- Waits for the reduction that runs, if any, and adds its result to the gradient of the shard;
+-- with `drop`, does not add it.
+function Flat:finish_reduction(drop)
+  local reduction = self.reduction
+  if not reduction then return end
+  self.reduction = nil
+  local grad, shard = gradient_of(self, reduction), self.shard
+  if drop then return end
+  if shard.grad then shard.grad:detach():add_(grad) else shard.grad = grad end
 end
 
 local Gather = lt.autograd.Function:extend "FullyShardedDataParallel"
@@ -193,8 +208,10 @@ function Gather.forward(ctx, _, flat, unit)
   return table.unpack(flat:views(flat:ready()))
 end
 
--- Reduces the gradients to that of the shard, and frees the gathered parameters. Without
--- synchronization (no_sync), keeps the whole gradients for a later backward.
+-- Frees the gathered parameters, and starts to reduce the gradients; the next reduction, or the end
+-- of the backward pass, waits for it and sets the gradient of the shard. Without synchronization
+-- (no_sync), keeps the whole gradients for a later backward. In autograd.grad, which sets no
+-- gradients, waits and returns the gradient.
 function Gather.backward(ctx, ...)
   local flat, unit = ctx.flat, ctx.unit
   local whole = joined(flat, ...)
@@ -207,7 +224,11 @@ function Gather.backward(ctx, ...)
     flat.kept = whole
     return nil
   end
-  return reduced(flat, whole):to(flat.shard.dtype)
+  if not unit:is_in_pass() then return gradient_of(flat, reduce(flat, whole)) end
+  unit:finish_reductions()
+  flat.reduction = reduce(flat, whole)
+  unit:add_reduction(flat)
+  return nil
 end
 
 --- Gathers the parameters for forward and puts them, recorded in the graph, into the fields.

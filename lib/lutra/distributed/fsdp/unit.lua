@@ -12,6 +12,7 @@
 -- Invariant: all ranks start the same collectives in the same order, which depends only on the
 -- program and on this order.
 
+local core = require "lutra.core"
 local lt = require "lutra"
 local args = require "lutra.internal.args"
 local saved = require "lutra.distributed.fsdp.saved"
@@ -33,7 +34,7 @@ function Unit:synchronizes() return (self.root or self).sync end
 -- Makes this unit the root of itself and of all wrappers below, unless it has a root.
 local function find_root(self, wrapper)
   if self.root then return end
-  self.root, self.units, self.order = self, {}, {}
+  self.root, self.units, self.order, self.reductions = self, {}, {}, {}
   for module in wrapper:modules() do
     if wrapping.is_wrapped(module) then
       local unit = module._fsdp
@@ -120,8 +121,38 @@ local function behind(results, run)
   return list
 end
 
+-- Ends the reductions and frees all gathered parameters of a root. Nothing is left after a backward
+-- pass.
+local function finish(root, drop)
+  root.pass = nil
+  lt.no_grad(root.finish_reductions, root, drop)
+  for _, unit in ipairs(root.units) do unit:free() end
+end
+
+--- Returns whether a backward pass runs that sets gradients; at the end of it the root finishes.
+function Unit:is_in_pass()
+  local root, pass = self.root, core._backward_pass()
+  if pass and root.pass ~= pass then
+    root.pass = pass
+    core._after_backward(function() finish(root) end)
+  end
+  return pass ~= nil
+end
+
+--- Adds a flat parameter to those whose reduction runs.
+function Unit:add_reduction(flat) table.insert(self.root.reductions, flat) end
+
+--- Ends all reductions that run; see Flat:finish_reduction.
+function Unit:finish_reductions(drop)
+  local root = self.root
+  local list = root.reductions
+  root.reductions = {}
+  for _, flat in ipairs(list) do flat:finish_reduction(drop) end
+end
+
 -- Gathers the parameters for backward, and those of the unit that comes next.
 local function before_backward(self)
+  self:is_in_pass()
   gather(self)
   for _, flat in ipairs(self.flats) do
     flat.pending = flat.shard.requires_grad or nil
@@ -173,11 +204,11 @@ local function cast(value, dtype)
   return replaced(value, new, {})
 end
 
--- Prepares a forward pass of all units: frees what the last backward left, as the parameters may
--- have changed since.
+-- Prepares a forward pass of all units: frees what was gathered before, as the parameters may have
+-- changed since, and drops the gradients of a backward pass that failed.
 local function begin(self, inputs)
   self.last_order, self.order = self.order, {}
-  for _, unit in ipairs(self.units) do unit:free() end
+  if not core._backward_pass() then finish(self, true) end
   if not self.inputs_dtype then return inputs end
   local list = {n = inputs.n}
   for i = 1, inputs.n do list[i] = cast(inputs[i], self.inputs_dtype) end
