@@ -517,12 +517,21 @@ if rank == 0 then os.execute("rm -r " .. dir) end]], {args = {"--emulate", "cuda
       env = {LUTRA_EMULATE_DELAY = "100", LUTRA_EMULATE_POISON = "1"}})
   end)
 
-  it("is whole after an error in forward", function()
+  it("is whole after an error in forward and in backward", function()
     ranks.check(2, INTEGERS .. [[
 local m = FSDP(net(), {auto_wrap_policy = {nn.Sequential}})
 has(fails(m, lt.ones(2, 5):double()), "5")
 assert(gathered(m) == 0 and m.module[1].weight == nil)
+-- An error in backward, when the gradients of some modules are being reduced already.
+local x = batch(1)
+local y = m.module[1]:register_forward_hook(function(_, _, output)
+  output:register_hook(function() error "in backward" end)
+end)
+has(fails(function() m(own(x)):sum():backward() end), "in backward")
+y:remove()
+m:zero_grad()
 train(m, 2)
+assert(gathered(m) == 0)
 compare(reference(2), m:state_dict())]])
   end)
 

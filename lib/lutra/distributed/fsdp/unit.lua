@@ -139,6 +139,12 @@ function Unit:is_in_pass()
   return pass ~= nil
 end
 
+--- Frees what a backward pass that failed has left, if there was one.
+function Unit:settle()
+  local root = self.root
+  if root and root.pass and not core._backward_pass() then finish(root, true) end
+end
+
 --- Adds a flat parameter to those whose reduction runs.
 function Unit:add_reduction(flat) table.insert(self.root.reductions, flat) end
 

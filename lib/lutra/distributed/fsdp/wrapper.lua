@@ -209,6 +209,18 @@ function FSDP._wrap(module, options) return Inner(module, options) end
 --- Calls the wrapped module.
 function FSDP:forward(...) return self._fsdp:forward(self, ...) end
 
+--- Iterates over the shards and the parameters that are not sharded.
+function FSDP:parameters(...)
+  self._fsdp:settle()
+  return lt.nn.Module.parameters(self, ...)
+end
+
+--- Iterates over the names and values of the shards and the parameters that are not sharded.
+function FSDP:named_parameters(...)
+  self._fsdp:settle()
+  return lt.nn.Module.named_parameters(self, ...)
+end
+
 --- m:no_sync(f, ...): calls f(...), in which backward keeps the whole gradients on each rank; the
 -- next backward outside adds and reduces them. Returns what f returns. Raises an error for a module
 -- inside another wrapper.
