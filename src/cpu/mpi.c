@@ -103,6 +103,8 @@ lt_Communicator *lt_cpu_communicator_create(int index, const lt_CommPlan *plan) 
   c->timeout = plan->timeout;
   c->check = plan->check;
   c->whole = !plan->members && plan->number == 0;
+  size_t bytes = (size_t)plan->size * sizeof *c->members;
+  if (plan->members && (c->members = malloc(bytes))) memcpy(c->members, plan->members, bytes);
   pthread_mutex_lock(&e->library_lock);
   int code = create_data(c, plan);
   if (!code) code = m->Comm_dup(c->data, &c->control);
@@ -114,6 +116,7 @@ lt_Communicator *lt_cpu_communicator_create(int index, const lt_CommPlan *plan) 
   }
   pthread_mutex_unlock(&e->library_lock);
   if (!code) return &c->base;
+  free(c->members);
   free(c);
   lt_mpi_fail("init_process_group", code);
   return NULL;
@@ -146,6 +149,7 @@ void lt_cpu_communicator_destroy(lt_Communicator *communicator) {
   give_up(&c->first, c);
   give_up(&e->messages, c);
   pthread_mutex_unlock(&e->library_lock);
+  free(c->members);
   free(c);
 }
 

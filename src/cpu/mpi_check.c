@@ -74,7 +74,7 @@ static void describe(const lt_MpiRecord *r, char *text, size_t size) {
   if (n < size && r->label[0]) snprintf(text + n, size - n, ", at %s", r->label);
 }
 
-/* A text that is built up to a limit. */
+/* A string that is built up to a limit. */
 typedef struct Text {
   char *bytes;
   size_t used, size;
@@ -90,8 +90,14 @@ static void append(Text *t, const char *format, ...) {
   va_end(arguments);
 }
 
+/* Returns the rank in the job of a rank of a communicator. */
+static int rank_of(const lt_MpiCommunicator *c, int rank) {
+  return c->members && rank >= 0 ? c->members[rank] : rank;
+}
+
 /* Appends a line for each different description: "  ranks 0, 2, 3: ...". */
-static void append_groups(Text *t, int size, char (*lines)[320]) {
+static void append_groups(Text *t, const lt_MpiCommunicator *c, char (*lines)[320]) {
+  int size = c->base.size;
   for (int i = 0; i < size; i++) {
     bool first = true;
     int same = 0, shown = 0;
@@ -104,7 +110,7 @@ static void append_groups(Text *t, int size, char (*lines)[320]) {
       if (shown == 8)
         append(t, ", ...");
       else
-        append(t, "%s%d", shown ? ", " : "", k);
+        append(t, "%s%d", shown ? ", " : "", rank_of(c, k));
       shown++;
     }
     append(t, ": %s", lines[i]);
@@ -112,13 +118,14 @@ static void append_groups(Text *t, int size, char (*lines)[320]) {
 }
 
 void lt_mpi_describe_difference(const lt_MpiOp *op, char *text, size_t size) {
-  int n = op->work->base.communicator->size;
+  const lt_MpiCommunicator *c = (lt_MpiCommunicator *)op->work->base.communicator;
+  int n = c->base.size;
   Text t = {text, 0, size};
   append(&t, "%s: the ranks of the process group make different calls",
          lt_comm_kind_name(op->call.kind));
   char(*lines)[320] = calloc((size_t)n, sizeof *lines);
   for (int i = 0; lines && i < n; i++) describe(&op->records[i], lines[i], sizeof lines[i]);
-  if (lines) append_groups(&t, n, lines);
+  if (lines) append_groups(&t, c, lines);
   free(lines);
   bool refused = false;
   for (int i = 0; i < n; i++) refused = refused || op->records[i].refused;
@@ -207,14 +214,14 @@ void lt_mpi_describe_timeout(lt_MpiOp *op, double seconds, char *text, size_t si
   bool *answered = calloc(n, sizeof *answered);
   char(*lines)[320] = calloc(n, sizeof *lines);
   append(&t, "%s: timed out after %g s, on rank %d of %d", lt_comm_kind_name(op->call.kind),
-         seconds, c->base.rank, c->base.size);
+         seconds, rank_of(c, c->base.rank), c->base.size);
   if (records && answered && lines) {
     ask(c, records, answered);
     records[c->base.rank] = op->record;
     answered[c->base.rank] = true;
     for (size_t i = 0; i < n; i++)
       describe_place(&records[i], answered[i], lines[i], sizeof lines[i]);
-    append_groups(&t, c->base.size, lines);
+    append_groups(&t, c, lines);
   }
   free(records);
   free(answered);

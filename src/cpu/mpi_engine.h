@@ -16,11 +16,9 @@
 #ifndef LT_MPI_ENGINE_H
 #define LT_MPI_ENGINE_H
 
-#include "core.h"
-#include "device.h"
+#include "kernel.h"
 #include "mpi_library.h"
 #include "mpi_reduce.h"
-#include "trace.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -64,6 +62,7 @@ typedef struct lt_MpiCommunicator {
   lt_Mpi data, control;  /* MPI's communicators: of the calls, and of checks and questions */
   int64_t timeout;       /* nanoseconds */
   bool check, whole;     /* compare calls; it is the one that has all ranks of the job */
+  int *members;          /* ranks of the job, by rank; NULL: they are the same */
   bool broken;           /* a call timed out */
   lt_MpiRecord last;     /* the last call */
   int32_t submitted;     /* calls so far, written by the program's thread */

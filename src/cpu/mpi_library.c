@@ -1,7 +1,7 @@
 /* mpi_library.c: finds MPI's library. It is loaded with global symbols, which the plugins of Open
  * MPI refer to. */
 #include "mpi_library.h"
-#include "core.h"
+#include "kernel.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

@@ -38,7 +38,8 @@ static void end_with_code(lt_MpiOp *op, int code) {
   lt_mpi_end(op, lt_error());
 }
 
-/* Tests the request of an op. Returns true when it has ended, also by an error, which ends the op. */
+/* Tests the request of an op. Returns true when it has ended, also by an error, which ends the
+ * op. */
 static bool request_ended(lt_MpiOp *op, lt_MpiStatus *status) {
   int flag = 0, code = lt_mpi()->Test(&op->request, &flag, status);
   if (code) end_with_code(op, code);
@@ -134,7 +135,7 @@ static void begin(lt_MpiOp *op) {
   }
 }
 
-/* Fails an op that has waited for longer than the timeout of its communicator. The library may
+/* Fails an op that the other ranks have blocked for longer than the timeout of its communicator. The library may
  * still write to its memory, so that this is never freed. */
 static void end_late(lt_MpiOp *op) {
   lt_MpiCommunicator *c = communicator_of(op);

@@ -4,7 +4,7 @@
  * these are functions of this file: a sum of 16-bit floats is computed in float and rounded at each
  * step; max and min give NaN when one element is NaN, as lt.maximum does. */
 #include "mpi_reduce.h"
-#include "core.h"
+#include "kernel.h"
 #include "half.h"
 
 static inline float same(float x) { return x; }

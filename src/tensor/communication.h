@@ -131,7 +131,7 @@ typedef struct lt_DeviceCommunication {
   bool (*unique_id)(char id[LT_COMM_ID_BYTES]);
   /* Creates a communicator. Called by all its members. */
   lt_Communicator *(*create)(int index, const lt_CommPlan *plan);
-  /* Frees it. Its calls have been waited for, or have failed; the others are given up. */
+  /* Frees it. Calls that are not done are given up. */
   void (*destroy)(lt_Communicator *communicator);
   /* Submits `count` calls as one work; several calls are sends and recvs that may run in any
    * order. `now`: the caller waits at once. The tensors stay valid until the work is done. */

@@ -231,6 +231,9 @@ void *lt_error_memory(const char *format, ...) __attribute__((format(printf, 1, 
 /* Appends to the first line of the error in the slot; its kind stays. */
 void lt_error_append(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Returns the time of the clock of trace events, in nanoseconds: a monotonic one. */
+int64_t lt_trace_now(void);
+
 /* ---- random ---------------------------------------------------------------------------------- */
 
 /* Reserves `n` 32-bit numbers of g (NULL: the default generator), and returns the key and the first

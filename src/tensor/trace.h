@@ -179,7 +179,4 @@ bool lt_event_synchronize(lt_Event *event);
 /* Returns true when the program has used this device, which has its own memory. Loads nothing. */
 bool lt_device_in_use(lt_Device device);
 
-/* Returns the time of the events' clock in nanoseconds. */
-int64_t lt_trace_now(void);
-
 #endif

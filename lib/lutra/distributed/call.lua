@@ -120,7 +120,7 @@ local function refuse(group, kind, fault)
     end)
     if not ok then args.pass_on_interrupt(message) end
   end
-  return args.fail("%s: on rank %d: %s", kind, group.own_rank, fault)
+  return args.fail("%s: on rank %d: %s", kind, groups._job_rank(), fault)
 end
 
 -- Compares the calls of all ranks by MPI, for a communicator that does not.
@@ -136,7 +136,7 @@ end
 
 --- Makes a call. `spec` has the fields of a call of core._communication; also `device` (of the
 -- tensors), `fault` (why this rank cannot make it, or nil), `finish` (a function that is called
--- when the work was waited for). Returns a work with `async`, otherwise waits for it. Outside of
+-- after its wait). Returns a work with `async`, otherwise waits for it. Outside of
 -- the group nothing happens.
 function call.run(group, spec, async)
   if groups._is_outside(group) then return end
@@ -160,7 +160,7 @@ end
 --- Makes several messages as one call, and returns its work.
 function call.run_messages(group, specs, now)
   for _, spec in ipairs(specs) do
-    if spec.fault then args.fail("%s: on rank %d: %s", spec.kind, group.own_rank, spec.fault) end
+    if spec.fault then args.fail("%s: on rank %d: %s", spec.kind, groups._job_rank(), spec.fault) end
     if group.level == "detail" then spec.label = here() end
   end
   local device = specs[1].device

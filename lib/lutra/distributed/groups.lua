@@ -56,7 +56,8 @@ end})
 --- Returns the group of the argument `group`, by default the world. Raises an error of the function
 -- `title` when there is none.
 function groups._of(group, title)
-  if group == nil then
+  -- {group = nil} is an empty table, which the last argument may be.
+  if group == nil or args.is_plain(group) and next(group) == nil then
     return world or args.fail(
       "%s: there is no process group\nhint: call lt.distributed.init_process_group() first", title)
   end
@@ -65,6 +66,9 @@ function groups._of(group, title)
   return group
 end
 local of = groups._of
+
+--- Returns the rank of this process in the job.
+function groups._job_rank() return job_rank end
 
 --- Returns whether this process is no rank of the group.
 function groups._is_outside(group) return group == OUTSIDE end

@@ -16,6 +16,7 @@ local function spec(title, group, kind, x, peer, tag)
   local rank = peer and groups._group_rank(group, peer, title, kind == "send" and "dst" or "src")
   args.check(rank ~= group.own_rank, "%s: expected another rank, got %s, which is this process",
     title, tostring(peer))
+  args.check(#group.ranks > 1, "%s: the process group has no other rank", title)
   return {kind = kind, [kind == "send" and "input" or "output"] = x, count = x:numel(),
     peer = rank or -1, tag = tag, shape = x, device = x.device,
     fault = call.fault(group, {{"tensor", x}})}

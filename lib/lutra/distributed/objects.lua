@@ -95,13 +95,15 @@ local function member(group, root, title, name)
   return group, root and groups._group_rank(group, root, title, name)
 end
 
-local parse_broadcast = args.signature("broadcast_object_list",
-  "list object_list, int src = 0, any? group = nil, any? device = nil")
---- Copies the values of the list of rank src to the lists of all others, which have the same
--- length.
-function objects.broadcast_object_list(...)
-  local list, src, wanted = parse_broadcast(...)
-  local group, root = member(wanted, src, "broadcast_object_list", "src")
+--- Copies the values of the list of rank src, by default 0, to the lists of all others, which have
+-- the same length. The arguments are positional; {src = 1} may take the place of src.
+function objects.broadcast_object_list(object_list, src, group)
+  local list, root = object_list, nil
+  args.expect(args.is_plain(list), "broadcast_object_list", "a list", "object_list", list)
+  if args.is_plain(src) then src, group = src.src, src.group end
+  src = src or 0
+  args.expect(math.type(src) == "integer", "broadcast_object_list", "a rank", "src", src)
+  group, root = member(group, src, "broadcast_object_list", "src")
   if not group then return end
   local is_root, n = group.own_rank == root, list.n or #list
   local text

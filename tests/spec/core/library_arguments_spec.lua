@@ -18,6 +18,7 @@ local LEFT_OUT = {
   set_autocast_cache_enabled = true, set_default_validate_args = true,
   set_checkpoint_early_stop = true,
   SummaryWriter = true, -- makes a folder
+  init_process_group = true, destroy_process_group = true,
 }
 for _, kind in ipairs {"forward_pre", "forward", "full_backward_pre", "full_backward",
   "buffer_registration", "module_registration", "parameter_registration"} do
