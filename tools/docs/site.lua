@@ -15,12 +15,13 @@ local out = assert(arg[1], "usage: lutra tools/docs/site.lua FOLDER")
 local guides = {
   "guide/quickstart.md", "guide/tensors.md", "guide/indexing.md", "guide/autograd.md",
   "guide/training.md", "guide/display.md", "guide/saving.md", "guide/devices.md",
-  "guide/distributed.md", "guide/kernels.md", "prompt.md", "notebooks.md", "pytorch.md", "guide/torch7.md",
-  "guide/performance.md", "guide/mixed_precision.md", "guide/extending.md", "architecture.md",
+  "guide/distributed.md", "guide/kernels.md", "prompt.md", "notebooks.md", "pytorch.md",
+  "guide/torch7.md", "guide/performance.md", "guide/mixed_precision.md", "guide/extending.md",
+  "architecture.md",
 }
 local documents = {
-  "placement.md", "lessons.md", "install.md", "command-line.md", "distributed-jobs.md", "devices.md",
-  "mps.md", "metal-apis.md", "gpu-testing.md",
+  "placement.md", "lessons.md", "install.md", "command-line.md", "distributed-jobs.md",
+  "devices.md", "mps.md", "metal-apis.md", "gpu-testing.md",
 }
 
 -- The notebooks of examples/notebooks/ in the order in which they are read.
