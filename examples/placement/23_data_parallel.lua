@@ -54,7 +54,8 @@ for name, p in wrapped.module:named_parameters() do
 end
 -- Save the state of wrapped.module: its names have no prefix "module.".
 assert(wrapped:state_dict()["module.1.weight"] and wrapped.module:state_dict()["1.weight"])
--- PyTorch: DistributedDataParallel(model, device_ids=[rank]). The same as DataParallel.
+-- PyTorch: DistributedDataParallel(model, device_ids=[rank]), in one process for each device (see
+-- 26_data_parallel_ranks.lua). In one process, without a process group, it is DataParallel.
 assert(nn.parallel.DistributedDataParallel(make_model())(lt.ones(2, 10)).device == device)
 
 local count = lt.cuda.device_count()

@@ -135,8 +135,8 @@ static void begin(lt_MpiOp *op) {
   }
 }
 
-/* Fails an op that the other ranks have blocked for longer than the timeout of its communicator. The library may
- * still write to its memory, so that this is never freed. */
+/* Fails an op that the other ranks have blocked for longer than the timeout of its communicator.
+ * The library may still write to its memory, so that this is never freed. */
 static void end_late(lt_MpiOp *op) {
   lt_MpiCommunicator *c = communicator_of(op);
   char text[1200];

@@ -4,9 +4,9 @@
  * The core calls a guard before each copy and each collective of its thread. A guard has a level
  * for some of the four directions, and distinguishes explicit from implicit copies. A copy is
  * explicit if the op that the user's line called (x:to, x:item) says so in its row, or is in the
- * table below; so are the gradient of such a copy, and the copies of nn.parallel, whose purpose they
- * are. All other copies are implicit, such as those of printing or of indexing by a tensor, also
- * where a module of the user's makes them inside nn.DataParallel. Collectives and messages are
+ * table below; so are the gradient of such a copy, and the copies of nn.parallel, whose purpose
+ * they are. All other copies are implicit, such as those of printing or of indexing by a tensor,
+ * also where a module of the user's makes them inside nn.DataParallel. Collectives and messages are
  * explicit: the program, or a class whose purpose they are, calls them by name. A copy between
  * devices that they make on the way is not.
  *

@@ -329,16 +329,16 @@ static const Record *push_copy(lua_State *L, lua_Integer i) {
 
 /* r:event(i, t): fills the table t with event i and returns it. Fields: kind ("op", "region",
  * "copy", "wait", "alloc", "free", "collective", and see record: "mark", "after"), name, device,
- * from, stream, source_stream, mark (identities, or nil), default_stream (is it the device's default
- * one?), bytes, in_place, kernel, copies, transfers (traits of the op, or of the op that allocates),
- * computes (a kernel that does more than copy), failed, blocking, pinned, backward_copy (the
- * gradient of a copy), dtype, shape (string), first, last (nanoseconds from the start of the
- * recorder), own (nanoseconds not spent in nested events), depth, where; storage, target
- * (identities of memory), offset, digest; for copies, waits and collectives: call (the function that
- * the user's line called), direct (whether that is a function in C; of a collective, one of
- * lt.distributed), explicit (whether the program asked for the copy); for collectives and the waits
- * for them comm, a table of lt_TraceComm's members, whose times (arrived, finished) are nanoseconds
- * from the start of the recorder */
+ * from, stream, source_stream, mark (identities, or nil), default_stream (is it the device's
+ * default one?), bytes, in_place, kernel, copies, transfers (traits of the op, or of the op that
+ * allocates), computes (a kernel that does more than copy), failed, blocking, pinned,
+ * backward_copy (the gradient of a copy), dtype, shape (string), first, last (nanoseconds from the
+ * start of the recorder), own (nanoseconds not spent in nested events), depth, where; storage,
+ * target (identities of memory), offset, digest; for copies, waits and collectives: call (the
+ * function that the user's line called), direct (whether that is a function in C; of a collective,
+ * one of lt.distributed), explicit (whether the program asked for the copy); for collectives and
+ * the waits for them comm, a table of lt_TraceComm's members, whose times (arrived, finished) are
+ * nanoseconds from the start of the recorder */
 static int recorder_event(lua_State *L) {
   static const char *const kinds[LT_TRACE_KINDS] = {
       [LT_TRACE_OP] = "op",     [LT_TRACE_REGION] = "region", [LT_TRACE_COPY] = "copy",

@@ -160,7 +160,7 @@ end
 --- Makes several messages as one call, and returns its work.
 function call.run_messages(group, specs, now)
   for _, spec in ipairs(specs) do
-    if spec.fault then args.fail("%s: on rank %d: %s", spec.kind, groups._job_rank(), spec.fault) end
+    args.check(not spec.fault, "%s: on rank %d: %s", spec.kind, groups._job_rank(), spec.fault)
     if group.level == "detail" then spec.label = here() end
   end
   local device = specs[1].device

@@ -145,7 +145,7 @@ function collectives.gather(...)
   local root
   group, root = with_root(group, dst, "gather", "dst")
   if groups._is_outside(group) then return end
-  local is_root, whole = group.own_rank == root, nil
+  local is_root, whole = group._rank == root, nil
   local problem = fault(group, {{"tensor", x}})
   if not problem and is_root ~= (list ~= nil) then
     problem = is_root and "expected a list for argument 'gather_list', got nil"
@@ -165,7 +165,7 @@ function collectives.scatter(...)
   local root
   group, root = with_root(group, src, "scatter", "src")
   if groups._is_outside(group) then return end
-  local is_root, whole = group.own_rank == root, nil
+  local is_root, whole = group._rank == root, nil
   local problem = fault(group, {{"tensor", x}})
   if not problem and is_root ~= (list ~= nil) then
     problem = is_root and "expected a list for argument 'scatter_list', got nil"

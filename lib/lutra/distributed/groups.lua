@@ -19,17 +19,17 @@ local ProcessGroup = {__name = "ProcessGroup"}
 ProcessGroup.__index = ProcessGroup
 
 function ProcessGroup:__tostring()
-  return ("ProcessGroup(rank %d of %d, %s)"):format(self.own_rank, #self.ranks,
+  return ("ProcessGroup(rank %d of %d, %s)"):format(self._rank, #self.ranks,
     self.backend_name or "mpi and nccl")
 end
 
 --- Returns the rank of this process in the group.
-function ProcessGroup:rank() return self.own_rank end
+function ProcessGroup:rank() return self._rank end
 --- Returns the number of ranks of the group.
 function ProcessGroup:size() return #self.ranks end
 
 --- What new_group returns on a rank outside of the group. Its collectives do nothing.
-groups.GroupMember = {NON_GROUP_MEMBER = setmetatable({ranks = {}, own_rank = -1,
+groups.GroupMember = {NON_GROUP_MEMBER = setmetatable({ranks = {}, _rank = -1,
   accelerators = {}}, ProcessGroup)}
 local OUTSIDE = groups.GroupMember.NON_GROUP_MEMBER
 
@@ -97,7 +97,7 @@ local function create(title, ranks, backend, timeout)
     if r == job_rank then own = i - 1 end
   end
   local group = setmetatable({
-    ranks = list, own_rank = own, backend_name = check_backend(title, backend),
+    ranks = list, _rank = own, backend_name = check_backend(title, backend),
     number = number, timeout = timeout, level = debug_level(), accelerators = {},
   }, ProcessGroup)
   number = number + 1
@@ -158,9 +158,9 @@ local function create_accelerator(group, device, title)
   local library, why = c.library(kind)
   args.check(library, "%s: %s", title, why)
   local id = lt.zeros{128, dtype = "uint8", device = "cpu"}
-  if group.own_rank == 0 then id = lt.frombuffer(c.unique_id(kind), {dtype = "uint8"}) end
+  if group._rank == 0 then id = lt.frombuffer(c.unique_id(kind), {dtype = "uint8"}) end
   group.mpi:submit(true, {{kind = "broadcast", output = id, count = 128, shape = id}}):wait()
-  return c.create{device = device, rank = group.own_rank, size = #group.ranks,
+  return c.create{device = device, rank = group._rank, size = #group.ranks,
     number = group.number, timeout = group.timeout, check = false, id = core._tensor_bytes(id)}
 end
 
@@ -246,7 +246,7 @@ function groups.is_initialized() return world ~= nil end
 
 local parse_rank = parse_group "get_rank"
 --- Returns the rank of this process in a group; -1 outside of it.
-function groups.get_rank(...) return of(parse_rank(...), "get_rank").own_rank end
+function groups.get_rank(...) return of(parse_rank(...), "get_rank")._rank end
 
 local parse_size = parse_group "get_world_size"
 --- Returns the number of ranks of a group; -1 outside of it.

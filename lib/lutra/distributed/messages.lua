@@ -14,7 +14,7 @@ local function spec(title, group, kind, x, peer, tag)
   args.check(tag >= 0 and tag <= 32767,
     "%s: expected an integer from 0 to 32767 for argument 'tag', got %d", title, tag)
   local rank = peer and groups._group_rank(group, peer, title, kind == "send" and "dst" or "src")
-  args.check(rank ~= group.own_rank, "%s: expected another rank, got %s, which is this process",
+  args.check(rank ~= group._rank, "%s: expected another rank, got %s, which is this process",
     title, tostring(peer))
   args.check(#group.ranks > 1, "%s: the process group has no other rank", title)
   return {kind = kind, [kind == "send" and "input" or "output"] = x, count = x:numel(),

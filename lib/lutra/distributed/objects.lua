@@ -98,19 +98,19 @@ end
 --- Copies the values of the list of rank src, by default 0, to the lists of all others, which have
 -- the same length. The arguments are positional; {src = 1} may take the place of src.
 function objects.broadcast_object_list(object_list, src, group)
-  local list, root = object_list, nil
+  local list = object_list
   args.expect(args.is_plain(list), "broadcast_object_list", "a list", "object_list", list)
   if args.is_plain(src) then src, group = src.src, src.group end
   src = src or 0
   args.expect(math.type(src) == "integer", "broadcast_object_list", "a rank", "src", src)
-  group, root = member(group, src, "broadcast_object_list", "src")
-  if not group then return end
-  local is_root, n = group.own_rank == root, list.n or #list
+  local members, root = member(group, src, "broadcast_object_list", "src")
+  if not members then return end
+  local is_root, n = members._rank == root, list.n or #list
   local text
   if is_root then
     text = pack("broadcast_object_list", table.move(list, 1, n, 1, {n = n}))
   end
-  text = broadcast_text(group, root, text)
+  text = broadcast_text(members, root, text)
   if is_root then return end
   local values = unpack(text)
   for i = 1, values.n do list[i] = values[i] end
@@ -137,7 +137,7 @@ function objects.gather_object(obj, object_gather_list, dst, group)
   args.expect(math.type(dst) == "integer", "gather_object", "a rank", "dst", dst)
   local members, root = member(group, dst, "gather_object", "dst")
   if not members then return end
-  local is_root = members.own_rank == root
+  local is_root = members._rank == root
   args.check(is_root == (list ~= nil), "gather_object: expected a list for argument "
     .. "'object_gather_list' on rank %d only", dst)
   for i, text in ipairs(all_gather_text(members, pack("gather_object", obj))) do
@@ -154,7 +154,7 @@ function objects.scatter_object_list(...)
   local out, list, src, wanted = parse_scatter(...)
   local group, root = member(wanted, src, "scatter_object_list", "src")
   if not group then return end
-  local is_root, text = group.own_rank == root, nil
+  local is_root, text = group._rank == root, nil
   if is_root then
     args.check(list and (list.n or #list) == #group.ranks,
       "scatter_object_list: expected %d values for argument 'scatter_object_input_list'",
@@ -163,7 +163,7 @@ function objects.scatter_object_list(...)
     for i = 1, #group.ranks do texts[i] = pack("scatter_object_list", list[i]) end
     text = pack("scatter_object_list", texts)
   end
-  out[1] = unpack(unpack(broadcast_text(group, root, text))[group.own_rank + 1])
+  out[1] = unpack(unpack(broadcast_text(group, root, text))[group._rank + 1])
 end
 
 local parse_send = args.signature("send_object_list",

@@ -197,8 +197,6 @@ other_languages.messages = {
     .. "for p in net:parameters() do"},
   {"attempt to get length of a function value", "an iterator has no length; count in a loop: "
     .. "for p in net:parameters() do"},
-  {'lt has no field "distributed"', "one process drives all devices, without a process group: "
-    .. "nn.DataParallel(model)"},
   {'nn has no field "DistributedDataParallel"', "lt.nn.parallel.DistributedDataParallel(model) "
     .. "after lt.distributed.init_process_group(); nn.DataParallel(model) in one process"},
   {"number expected, got tensor", "x:item() is the number of a tensor of one element"},

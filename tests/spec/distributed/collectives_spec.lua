@@ -43,7 +43,9 @@ local function reduced(n, dtype, op)
   local list = {}
   for i = 1, n do
     local all = value(0, i, dtype)
-    for r = 1, size - 1 do all = steps[op == "avg" and "sum" or op](all, value(r, i, dtype), dtype) end
+    for r = 1, size - 1 do
+      all = steps[op == "avg" and "sum" or op](all, value(r, i, dtype), dtype)
+    end
     list[i] = all
   end
   local x = lt.tensor(list, {dtype = dtype})
@@ -315,7 +317,11 @@ assert(x:item() == (rank % 2 == 0 and 2 or 3))
 if rank % 2 == 1 then
   assert(dist.get_global_rank(odd, 0) == 3 and dist.get_group_rank(odd, 1) == 1)
   assert(dist.get_process_group_ranks(odd)[1] == 3)
-  if rank == 3 then dist.send(lt.ones(1), 1, odd) else assert(dist.recv(lt.zeros(1), {group = odd}) == 3) end
+  if rank == 3 then
+    dist.send(lt.ones(1), 1, odd)
+  else
+    assert(dist.recv(lt.zeros(1), {group = odd}) == 3)
+  end
 end
 -- Calls of two groups in different orders do not block each other.
 local all, w1, w2 = lt.ones(1000), nil, nil
@@ -455,7 +461,7 @@ if rank == 1 then
   os.execute "sleep 6"
 else
   local ok, message = pcall(dist.all_reduce, lt.ones(2))
-  assert(not ok and message:find("all_reduce: timed out after 2 s, on rank " .. rank .. " of 3", 1, true))
+  assert(not ok and message:find("timed out after 2 s, on rank " .. rank .. " of 3", 1, true))
   assert(message:find "ranks 0, 2: in call %d+: all_reduce", message)
   assert(message:find "rank 1: in no call; its last was call 1: barrier", message)
   ok, message = pcall(dist.all_reduce, lt.ones(2))
@@ -476,7 +482,7 @@ if rank == 1 then
 else
   local w = dist.all_reduce(lt.ones(2), {async_op = true})
   local ok, message = pcall(w.wait, w, 0.5)
-  assert(not ok and message:find("timed out after 0.5 s on rank 0; the call still runs", 1, true), message)
+  assert(not ok and message:find("timed out after 0.5 s on rank 0; the call", 1, true), message)
   print("waited")
 end
 os.exit(7)

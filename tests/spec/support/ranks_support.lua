@@ -35,10 +35,11 @@ local function launch(count)
 end
 
 --- Runs the Lua text `body` on `count` ranks, and returns the output of all of them, whether they
--- ended without an error, and the exit status. The text begins with `lt`, `dist`, `rank`,
--- `size` and `full` (lt.full of floats), after init_process_group. options: `setup` (text before it that replaces the call of
--- init_process_group), `env` (a table of environment variables), `args` (of the program, as
--- {"--emulate", "cuda:2"}), `seconds` (after which the ranks are ended, by default 120).
+-- ended without an error, and the exit status. The text begins with `lt`, `dist`, `rank`, `size`
+-- and `full` (lt.full of floats), after init_process_group. options: `setup` (text before it that
+-- replaces the call of init_process_group), `env` (a table of environment variables), `args` (of
+-- the program, as {"--emulate", "cuda:2"}), `seconds` (after which the ranks are ended, by default
+-- 120).
 function ranks.run(count, body, options)
   options = options or {}
   local file = program.file(([[
