@@ -8,10 +8,13 @@
 -- Names and meanings are those of torch.distributed. Ranks are numbered from 0, as devices are; in
 -- a list with an entry for each rank, that of rank r is list[r + 1].
 
-local distributed = {
-  --- The names of the reductions.
-  ReduceOp = {SUM = "sum", AVG = "avg", MAX = "max", MIN = "min", PRODUCT = "product"},
-}
+local core = require "lutra.core"
+
+--- The names of the reductions: ReduceOp.SUM is "sum".
+local distributed = {ReduceOp = {}}
+for name in pairs(core._communication.reductions()) do
+  distributed.ReduceOp[name:upper()] = name
+end
 
 for _, name in ipairs {"groups", "collectives", "messages", "objects"} do
   for key, value in pairs(require("lutra.distributed." .. name)) do

@@ -4,6 +4,7 @@
  *   library(type)        the name of the library of a device type; nil and why there is none
  *   job()                rank and size of the job; starts the library
  *   is_started(), finalize(), abort(code)
+ *   reductions()         the set of the names of the reductions
  *   unique_id(type)      the id of a new communicator (a string), or nil: none is needed
  *   create{device, rank, size, members, number, timeout, check, id}    a communicator
  *   c:submit(now, calls) a work; each call is a table with kind, input, output, count, peer, tag,
@@ -29,6 +30,9 @@ typedef struct Work {
 
 /* Registry key of the set of works that are not done. */
 static const char pending = 0;
+
+static const char *kind_name(int i) { return lt_comm_kind_name((lt_CommKind)i); }
+static const char *reduction_name(int i) { return lt_comm_reduction_name((lt_CommReduction)i); }
 
 /* Returns the backend of the device type at i; raises an error when it cannot communicate. */
 static const lt_Backend *check_backend(lua_State *L, int i) {
@@ -79,6 +83,16 @@ static int abort_job(lua_State *L) {
   return 0;
 }
 
+/* reductions() -> the set of the names of the reductions */
+static int reductions(lua_State *L) {
+  lua_createtable(L, 0, LT_COMM_REDUCTION_COUNT);
+  for (int i = 0; i < LT_COMM_REDUCTION_COUNT; i++) {
+    lua_pushboolean(L, true);
+    lua_setfield(L, -2, reduction_name(i));
+  }
+  return 1;
+}
+
 static int unique_id(lua_State *L) {
   const lt_Backend *b = check_backend(L, 1);
   char id[LT_COMM_ID_BYTES] = {0};
@@ -120,9 +134,6 @@ static int name_field(lua_State *L, int table, const char *field, const char *(*
     if (strcmp(name_of(i), text) == 0) return i;
   return luaL_error(L, "distributed: unknown %s %s", field, text ? text : "nil");
 }
-
-static const char *kind_name(int i) { return lt_comm_kind_name((lt_CommKind)i); }
-static const char *reduction_name(int i) { return lt_comm_reduction_name((lt_CommReduction)i); }
 
 /* Pushes a buffer with the integers of a list field and returns it; pushes nil and returns NULL
  * without one. */
@@ -344,10 +355,10 @@ void lt_lua_open_communication(lua_State *L, int functions, int methods) {
   static const luaL_Reg communicator[] = {{"submit", submit}, {"destroy", destroy}, {NULL, NULL}};
   static const luaL_Reg work[] = {
       {"wait", work_wait}, {"is_done", work_is_done}, {"source", work_source}, {NULL, NULL}};
-  static const luaL_Reg own[] = {{"library", library},       {"job", job},
-                                 {"is_started", is_started}, {"finalize", finalize},
-                                 {"abort", abort_job},       {"unique_id", unique_id},
-                                 {"create", create},         {NULL, NULL}};
+  static const luaL_Reg own[] = {
+      {"library", library},       {"job", job},         {"is_started", is_started},
+      {"finalize", finalize},     {"abort", abort_job}, {"unique_id", unique_id},
+      {"reductions", reductions}, {"create", create},   {NULL, NULL}};
   (void)methods;
   lt_lua_open_class(L, COMMUNICATOR, communicator, NULL);
   lt_lua_open_class(L, WORK, work, work_gc);

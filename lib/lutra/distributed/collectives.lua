@@ -6,6 +6,7 @@
 -- lt.distributed.nn has differentiable collectives.
 
 local lt = require "lutra"
+local core = require "lutra.core"
 local args = require "lutra.internal.args"
 local call = require "lutra.distributed.call"
 local groups = require "lutra.distributed.groups"
@@ -22,7 +23,7 @@ local function with_root(group, rank, title, name)
   return group, groups._group_rank(group, rank, title, name)
 end
 
-local REDUCTIONS = {sum = true, avg = true, max = true, min = true, product = true}
+local REDUCTIONS = core._communication.reductions()
 
 -- Returns the name of a reduction in lower case; raises an error for any other value.
 local function check_op(title, op)
@@ -33,13 +34,13 @@ local function check_op(title, op)
 end
 
 -- Returns why a dtype has no such reduction, or nil.
-local function op_fault(x, op)
-  if op == "avg" and not (x:is_floating_point() or x:is_complex()) then
+local function op_fault(x, reduction)
+  if reduction == "avg" and not (x:is_floating_point() or x:is_complex()) then
     return ("expected a floating or complex dtype for the reduction avg, got %s\nhint: sum, then "
       .. "divide"):format(x.dtype)
   end
-  if x:is_complex() and op ~= "sum" and op ~= "avg" then
-    return ("the reduction %s is not defined for %s\nhint: sum and avg are"):format(op, x.dtype)
+  if x:is_complex() and reduction ~= "sum" and reduction ~= "avg" then
+    return ("the reduction %s is not defined for %s\nhint: sum and avg are"):format(reduction, x.dtype)
   end
 end
 

@@ -102,6 +102,7 @@ function messages.batch_isend_irecv(...)
       "batch_isend_irecv: expected tensors on one device, got %q and %q", specs[1].device,
       specs[i].device)
   end
+  args.expect(specs, "batch_isend_irecv", "a list of P2POp", "p2p_op_list", list)
   return {call.run_messages(group, specs, false)}
 end
 

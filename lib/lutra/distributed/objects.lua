@@ -15,6 +15,9 @@ local writer = require "lutra.internal.transfer.writer"
 
 local objects = {}
 
+-- Returns the number of values in a list, which may contain nil if it has a field n.
+local function length_of(list) return math.type(list.n) == "integer" and list.n or #list end
+
 -- Returns the bytes of a value, with those of its tensors.
 local function pack(title, value)
   local bytes, tensors, what = writer.pack(value, "the value", true)
@@ -105,7 +108,7 @@ function objects.broadcast_object_list(object_list, src, group)
   args.expect(math.type(src) == "integer", "broadcast_object_list", "a rank", "src", src)
   local members, root = member(group, src, "broadcast_object_list", "src")
   if not members then return end
-  local is_root, n = members._rank == root, list.n or #list
+  local is_root, n = members._rank == root, length_of(list)
   local text
   if is_root then
     text = pack("broadcast_object_list", table.move(list, 1, n, 1, {n = n}))
@@ -156,7 +159,7 @@ function objects.scatter_object_list(...)
   if not group then return end
   local is_root, text = group._rank == root, nil
   if is_root then
-    args.check(list and (list.n or #list) == #group.ranks,
+    args.check(list and length_of(list) == #group.ranks,
       "scatter_object_list: expected %d values for argument 'scatter_object_input_list'",
       #group.ranks)
     local texts = {}
@@ -171,7 +174,7 @@ local parse_send = args.signature("send_object_list",
 --- Sends the values of a list to rank dst, which gets them by recv_object_list.
 function objects.send_object_list(...)
   local list, dst, group = parse_send(...)
-  local n = list.n or #list
+  local n = length_of(list)
   local bytes = to_tensor(pack("send_object_list", table.move(list, 1, n, 1, {n = n})))
   messages.send(integers{bytes:numel()}, dst, group)
   messages.send(bytes, dst, group)

@@ -12,7 +12,10 @@ local wrapping = require "lutra.distributed.fsdp.wrapping"
 
 local states = {}
 
-local TYPES = {full = true, sharded = true, ["local"] = true}
+-- Returns whether there is such a type of state dicts.
+local function is_type(kind)
+  return kind == "full" or kind == "sharded" or kind == "local"
+end
 
 -- Returns the wrappers in a module, itself included, parents first.
 local function wrappers_in(module)
@@ -229,7 +232,7 @@ local parse_type = args.signature("set_state_dict_type",
 function states.set_state_dict_type(...)
   local module, kind, to_cpu, rank0_only = parse_type(...)
   args.expect(lt.nn.is_module(module), "set_state_dict_type", "a module", "module", module)
-  args.check(TYPES[kind], "set_state_dict_type: expected \"full\", \"sharded\" or \"local\" for "
+  args.check(is_type(kind), "set_state_dict_type: expected \"full\", \"sharded\" or \"local\" for "
     .. "argument 'state_dict_type', got %s", args.show(kind))
   local old = {}
   for _, wrapper in ipairs(wrappers_in(module)) do

@@ -12,8 +12,11 @@ local functional = {}
 
 local function distributed() return require "lutra.distributed" end
 
+local function is_linear(reduction) return reduction == "sum" or reduction == "avg" end
+
+-- Raises an error for a reduction for which `allowed` returns false.
 local function check_op(title, op, allowed)
-  args.check(allowed[op], '%s: cannot differentiate the reduction "%s"\nhint: lt.distributed.%s',
+  args.check(allowed(op), '%s: cannot differentiate the reduction "%s"\nhint: lt.distributed.%s',
     title, op, title)
 end
 
@@ -21,23 +24,23 @@ end
 
 local AllReduce = autograd.Function:extend "all_reduce"
 
-function AllReduce.forward(ctx, x, op, group)
-  ctx.op, ctx.group = op, group
+function AllReduce.forward(ctx, x, reduction, group)
+  ctx.reduction, ctx.group = reduction, group
   local result = x:detach():contiguous():clone()
-  distributed().all_reduce(result, op, group)
-  if op == "max" or op == "min" then ctx:save_for_backward(x, result) end
+  distributed().all_reduce(result, reduction, group)
+  if reduction == "max" or reduction == "min" then ctx:save_for_backward(x, result) end
   return result
 end
 
 function AllReduce.backward(ctx, grad)
-  if ctx.op == "sum" or ctx.op == "avg" then return AllReduce(grad, ctx.op, ctx.group) end
+  if is_linear(ctx.reduction) then return AllReduce(grad, ctx.reduction, ctx.group) end
   local x, result = ctx:saved()
   local equal = core._ops.eq(x:detach(), result:detach()):to{dtype = grad.dtype}
   local count = AllReduce(equal, "sum", ctx.group) -- ranks with the same value share the gradient
   return AllReduce(grad, "sum", ctx.group) * equal / count
 end
 
-local REDUCED = {sum = true, avg = true, max = true, min = true}
+local function has_gradient(reduction) return reduction ~= "product" end
 local parse_all_reduce = args.signature("all_reduce", "Tensor tensor, "
   .. "'sum'|'avg'|'max'|'min'|'product' op = 'sum', any? group = nil")
 
@@ -46,7 +49,7 @@ local parse_all_reduce = args.signature("all_reduce", "Tensor tensor, "
 -- which has no gradient here.
 function functional.all_reduce(...)
   local x, op, group = parse_all_reduce(...)
-  check_op("all_reduce", op, REDUCED)
+  check_op("all_reduce", op, has_gradient)
   return AllReduce(x, op, group)
 end
 
@@ -127,7 +130,7 @@ local parse_reduce_scatter = args.signature("reduce_scatter", "Tensor output, Te
 -- gradient. Raises an error for other reductions.
 function functional.reduce_scatter(...)
   local output, inputs, op, group = parse_reduce_scatter(...)
-  check_op("reduce_scatter", op, {sum = true, avg = true})
+  check_op("reduce_scatter", op, is_linear)
   return ReduceScatter(output, op, group, table.unpack(inputs))
 end
 

@@ -20,8 +20,8 @@ local function average(group, t)
 end
 
 local function check(title, bucket)
-  args.expect(type(bucket) == "table" and bucket.buffer ~= nil, title, "a bucket of gradients",
-    "bucket", bucket)
+  args.expect(type(bucket) == "table" and type(bucket.buffer) == "function", title,
+    "a bucket of gradients", "bucket", bucket)
 end
 
 --- allreduce_hook(group, bucket): averages the gradients over the ranks, as
