@@ -27,8 +27,7 @@ print(state.epoch, lt.equal(state.model[1].weight, m[1].weight))  --> 3	true
 
 -- A tensor of which each rank has a part: lt.distributed.checkpoint.ShardedTensor, x:full_tensor
 local part = lt.distributed.checkpoint.ShardedTensor(lt.arange(1, 6), {2, 3}, {first = 1})
-print(part:full_tensor())  --> tensor{{1, 2, 3},
---> {4, 5, 6}, shape = {2, 3}}
+print(part:full_tensor().shape, part:full_tensor()[2][3]:item())  --> {2, 3}	6
 print(lt.distributed.checkpoint.ShardedTensor.is(part), part:size(2))  --> true	3
 
 -- Parameters, gradients and optimizer state distributed (ZeRO stage 3):
