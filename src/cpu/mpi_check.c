@@ -37,14 +37,16 @@ void lt_mpi_record(lt_MpiOp *op, lt_MpiCommunicator *c) {
                       .reduction = reduces(call->kind) ? (int32_t)call->reduction : -1,
                       .dtype = (int32_t)call->dtype,
                       .peer = call->peer,
-                      .ndim = call->ndim};
+                      .ndim = call->ndim,
+                      .elsewhere = call->check_only};
   if (call->ndim > 0) memcpy(r->shape, call->shape, (size_t)call->ndim * sizeof *r->shape);
   const char *label = call->refusal ? call->refusal : call->label;
   r->refused = call->refusal != NULL;
   snprintf(r->label, sizeof r->label, "%s", label ? label : "");
-  int32_t values[] = {r->kind,  r->reduction,
-                      r->dtype, has_root(call->kind) ? r->peer : -1,
-                      r->ndim,  r->refused ? 1 + c->base.rank : 0};
+  int32_t values[] = {r->kind,     r->reduction,
+                      r->dtype,    has_root(call->kind) ? r->peer : -1,
+                      r->ndim,     r->refused ? 1 + c->base.rank : 0,
+                      r->elsewhere};
   uint64_t hash = hash_bytes(UINT64_C(14695981039346656037), values, sizeof values);
   op->hash[0] = hash_bytes(hash, r->shape, sizeof r->shape);
   op->hash[1] = ~op->hash[0];
@@ -64,6 +66,7 @@ static void describe(const lt_MpiRecord *r, char *text, size_t size) {
   if (n < size && kind != LT_COMM_barrier)
     n += (size_t)snprintf(text + n, size - n, " of %s, shape %s", lt_dtype_name((lt_Dtype)r->dtype),
                           lt_shape_text(r->ndim, r->shape));
+  if (n < size && r->elsewhere) n += (size_t)snprintf(text + n, size - n, ", on a CUDA device");
   if (n < size && has_root(kind))
     n += (size_t)snprintf(text + n, size - n, ", %s %d",
                           kind == LT_COMM_broadcast || kind == LT_COMM_scatter ? "src" : "dst",

@@ -28,7 +28,8 @@ typedef struct lt_MpiRecord {
   int32_t number; /* of the call on its communicator, from 1; 0: none yet */
   int32_t active; /* the call has not ended */
   int32_t kind, reduction, dtype, peer, ndim;
-  int32_t refused; /* the label is why the rank cannot make the call */
+  int32_t elsewhere; /* the data is exchanged by another library: the tensor is on a CUDA device */
+  int32_t refused;   /* the label is why the rank cannot make the call */
   int64_t shape[LT_MAX_DIMS];
   char label[LT_COMM_LABEL_BYTES];
 } lt_MpiRecord;

@@ -259,6 +259,16 @@ describe("NCCL", function()
     ]], nil, 'dist.init_process_group{backend = "nccl"}')
   end)
 
+  it("reports a rank whose tensor is on the CPU", function()
+    check(2, common .. [[
+      local x = lt.ones(3)
+      raises("rank 1: all_reduce (sum) of float32, shape {3}, on a CUDA device", dist.all_reduce,
+        rank == 1 and x:to(device) or x)
+      dist.all_reduce(x)
+      assert(x[1]:item() == 2)
+    ]], nil, "dist.init_process_group{timeout = 20}")
+  end)
+
   it("cannot be captured in a graph", function()
     check(1, common .. [[
       local x, graph = lt.ones({3}, {device = device}), lt.cuda.CUDAGraph()
