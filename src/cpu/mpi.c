@@ -98,6 +98,10 @@ lt_Communicator *lt_cpu_communicator_create(int index, const lt_CommPlan *plan) 
   lt_MpiEngine *e = &lt_mpi_engine;
   lt_MpiCommunicator *c = calloc(1, sizeof *c);
   if (!c) return lt_error_memory("new_group: out of memory");
+  if (!e->started) {
+    free(c);
+    return lt_error_set("init_process_group: MPI was not started in this process, or has ended");
+  }
   c->base = (lt_Communicator){
       .backend = lt_backend_cpu(), .index = index, .rank = plan->rank, .size = plan->size};
   c->timeout = plan->timeout;
@@ -196,6 +200,10 @@ lt_Work *lt_cpu_communication_submit(lt_Communicator *communicator, const lt_Com
                                      int count, bool now) {
   lt_MpiEngine *e = &lt_mpi_engine;
   lt_MpiWork *work = calloc(1, sizeof *work + (size_t)count * sizeof *work->ops);
+  if (!e->started) {
+    free(work);
+    return lt_error_set("%s: MPI has ended in this process", lt_comm_kind_name(calls[0].kind));
+  }
   if (!work) return lt_error_memory("%s: out of memory", lt_comm_kind_name(calls[0].kind));
   work->base.communicator = communicator;
   work->rank = communicator->rank;

@@ -151,6 +151,16 @@ static int64_t *push_counts(lua_State *L, int table, const char *name, int n) {
 
 /* ---- communicators --------------------------------------------------------------------------- */
 
+/* Copies the id of a new communicator. */
+static void read_id(lua_State *L, lt_CommPlan *plan) {
+  size_t n = 0;
+  lua_getfield(L, 1, "id");
+  const char *id = lua_tolstring(L, -1, &n);
+  luaL_argcheck(L, !id || n == sizeof plan->id, 1, "an id of unique_id");
+  if (id) memcpy(plan->id, id, sizeof plan->id);
+  lua_pop(L, 1);
+}
+
 static int create(lua_State *L) {
   lt_Device device;
   if (!lt_device_parse(luaL_checkstring(L, (lua_getfield(L, 1, "device"), -1)), &device))
@@ -162,8 +172,9 @@ static int create(lua_State *L) {
                       .check = boolean_field(L, 1, "check")};
   lua_getfield(L, 1, "timeout");
   plan.timeout = luaL_checknumber(L, -1);
-  const char *id = text_field(L, 1, "id");
-  if (id) memcpy(plan.id, id, sizeof plan.id);
+  luaL_argcheck(L, plan.size > 0 && plan.rank >= 0 && plan.rank < plan.size, 1, "a rank of them");
+  luaL_argcheck(L, plan.timeout > 0 && plan.timeout < 1e9, 1, "a number of seconds");
+  read_id(L, &plan);
   if (lua_getfield(L, 1, "members") == LUA_TTABLE) {
     int *members = lua_newuserdatauv(L, (size_t)plan.size * sizeof *members, 0);
     for (int i = 0; i < plan.size; i++) {
@@ -221,9 +232,9 @@ static void sweep(lua_State *L) {
 }
 
 /* Reads the tensor of a field: checks that it is contiguous and on the communicator's device, and
- * appends an alias of it to the table at `aliases`. Returns its address, NULL without a tensor. */
-static void *read_tensor(lua_State *L, int call, const char *name, int aliases,
-                         const lt_Communicator *c, lt_CommCall *to) {
+ * appends an alias of it to the table at `aliases`. Returns the alias, NULL without a tensor. */
+static lt_Tensor *read_tensor(lua_State *L, int call, const char *name, int aliases,
+                              const lt_Communicator *c, lt_CommCall *to) {
   if (lua_getfield(L, call, name) == LUA_TNIL) {
     lua_pop(L, 1);
     return NULL;
@@ -236,10 +247,76 @@ static void *read_tensor(lua_State *L, int call, const char *name, int aliases,
   if (lt_device_backend(d.type) != c->backend || d.index != c->index)
     luaL_error(L, "%s: the tensor is not on the device of the communicator", kind);
   if (!lt_tensor_is_contiguous(t)) luaL_error(L, "%s: expected a contiguous tensor", kind);
-  if (strcmp(name, "output") == 0) lt_tensor_touch(t);
   to->dtype = t->dtype;
   to->stream = lt_stream_of(t);
+  return t;
+}
+
+/* Returns whether a call has an input (or an output) on this rank. */
+static bool has_tensor(const lt_CommCall *call, const lt_Communicator *c, bool input) {
+  switch (call->kind) {
+  case LT_COMM_barrier:
+    return false;
+  case LT_COMM_broadcast:
+  case LT_COMM_all_reduce:
+  case LT_COMM_reduce:
+  case LT_COMM_recv:
+    return !input;
+  case LT_COMM_send:
+    return input;
+  case LT_COMM_scatter:
+    return !input || call->peer == c->rank;
+  case LT_COMM_gather:
+    return input || call->peer == c->rank;
+  default:
+    return true;
+  }
+}
+
+/* Returns the elements that a tensor of a call has: `count`, or a piece of it for each rank. -1 when
+ * a count is out of range. */
+static int64_t numel_of(const lt_CommCall *call, const lt_Communicator *c, bool input) {
+  const int64_t *counts = input ? call->input_counts : call->output_counts;
+  bool pieces = call->kind == LT_COMM_all_to_all;
+  if (input)
+    pieces = pieces || call->kind == LT_COMM_scatter || call->kind == LT_COMM_reduce_scatter;
+  else
+    pieces = pieces || call->kind == LT_COMM_all_gather || call->kind == LT_COMM_gather;
+  int64_t sum = 0;
+  for (int i = 0; counts && i < c->size; i++) {
+    if (counts[i] < 0 || counts[i] > INT_MAX) return -1;
+    sum += counts[i];
+  }
+  if (counts) return sum;
+  return call->count < 0 || call->count > INT64_MAX / c->size
+             ? -1
+             : call->count * (pieces ? c->size : 1);
+}
+
+/* Checks one tensor of a call, which may be NULL, and returns its address. */
+static void *check_tensor(lua_State *L, lt_CommCall *call, const lt_Communicator *c, lt_Tensor *t,
+                          bool input) {
+  if (!has_tensor(call, c, input)) return NULL;
+  int64_t n = numel_of(call, c, input);
+  if (!t || n < 0 || t->numel != n || t->dtype != call->dtype)
+    luaL_error(L, "%s: the tensors do not fit the call", lt_comm_kind_name(call->kind));
+  if (!input) lt_tensor_touch(t);
   return c->backend->host_memory ? lt_tensor_data(t) : lt_tensor_place(t);
+}
+
+/* Raises an error for a call that no rank can make: the checks of lib/lutra/distributed have let it
+ * pass, or were not made. */
+static void check_call(lua_State *L, const lt_CommCall *call, const lt_Communicator *c, int count) {
+  bool message = lt_comm_is_message(call->kind), number = lt_dtype_has_gradient(call->dtype);
+  bool reduces = call->kind == LT_COMM_all_reduce || call->kind == LT_COMM_reduce ||
+                 call->kind == LT_COMM_reduce_scatter;
+  bool defined = call->reduction == LT_COMM_sum ||
+                 (call->reduction == LT_COMM_avg ? number : !lt_dtype_is_complex(call->dtype));
+  int least = call->kind == LT_COMM_recv ? LT_COMM_ANY_SOURCE : 0;
+  if (call->peer < least || call->peer >= c->size || call->tag < 0 || call->tag > 32767 ||
+      (reduces && !defined) || (count > 1 && !message) ||
+      (message && (call->check_only || call->refusal)))
+    luaL_error(L, "%s: the call is not possible", lt_comm_kind_name(call->kind));
 }
 
 /* Fills in the geometry that messages show. */
@@ -274,11 +351,13 @@ static void read_call(lua_State *L, int call, int aliases, const lt_Communicator
   to->check_only = boolean_field(L, call, "check_only");
   read_shape(L, call, to);
   if (to->check_only || to->refusal) return;
-  to->input = read_tensor(L, call, "input", aliases, c, to);
-  to->output = read_tensor(L, call, "output", aliases, c, to);
   luaL_checkstack(L, 8, NULL);
   to->input_counts = push_counts(L, call, "input_counts", c->size);
   to->output_counts = push_counts(L, call, "output_counts", c->size);
+  lt_Tensor *input = read_tensor(L, call, "input", aliases, c, to);
+  lt_Tensor *output = read_tensor(L, call, "output", aliases, c, to);
+  to->input = check_tensor(L, to, c, input, true);
+  to->output = check_tensor(L, to, c, output, false);
 }
 
 static int submit(lua_State *L) {
@@ -287,6 +366,7 @@ static int submit(lua_State *L) {
   luaL_checktype(L, 3, LUA_TTABLE);
   lua_settop(L, 3);
   int n = (int)lua_rawlen(L, 3);
+  luaL_argcheck(L, n > 0, 3, "at least one call");
   sweep(L);
   lua_createtable(L, 2, 0); /* aliases: 4 */
   lt_CommCall *calls = lua_newuserdatauv(L, (size_t)(n ? n : 1) * sizeof *calls, 0);
@@ -303,9 +383,11 @@ static int submit(lua_State *L) {
   lua_rawset(L, 7);
   for (int i = 0; i < n; i++) {
     lua_rawgeti(L, 3, i + 1);
+    luaL_checktype(L, -1, LUA_TTABLE);
     read_call(L, lua_gettop(L), 4, c, &calls[i]);
+    check_call(L, &calls[i], c, n);
   }
-  w->plain = n > 0 && (calls[0].check_only || calls[0].refusal);
+  w->plain = calls[0].check_only || calls[0].refusal;
   w->work = w->plain ? w->part->submit(c, calls, n, now) : lt_comm_submit(c, calls, n, now);
   if (!w->work) lt_lua_fail(L, "distributed");
   lua_pushvalue(L, 6);

@@ -19,6 +19,8 @@ if host then
   excluded[host.execute] = "starts other programs"
 end
 excluded[os.execute] = "starts other programs"
+excluded[core._communication.abort] = "ends the process"
+excluded[core._communication.job] = "starts MPI"
 
 -- ---- Lua's own functions ---------------------------------------------------------------------
 
@@ -33,6 +35,8 @@ end
 for _, name in ipairs {"string", "table", "math", "os", "io", "debug", "utf8"} do
   add_standard(_G[name])
 end
+local _, exit = debug.getupvalue(os.exit, 1) -- Lua's own, where the program has replaced it
+if exit then standard[exit] = true end
 for _, name in ipairs {"create", "isyieldable", "running", "status", "yield", "close"} do
   standard[coroutine[name]] = true
 end
