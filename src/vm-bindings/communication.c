@@ -273,8 +273,8 @@ static bool has_tensor(const lt_CommCall *call, const lt_Communicator *c, bool i
   }
 }
 
-/* Returns the elements that a tensor of a call has: `count`, or a piece of it for each rank. -1 when
- * a count is out of range. */
+/* Returns the elements that a tensor of a call has: `count`, or a piece of it for each rank; -1
+ * when a count is out of range. */
 static int64_t numel_of(const lt_CommCall *call, const lt_Communicator *c, bool input) {
   const int64_t *counts = input ? call->input_counts : call->output_counts;
   bool pieces = call->kind == LT_COMM_all_to_all;

@@ -40,7 +40,8 @@ local function op_fault(x, reduction)
       .. "divide"):format(x.dtype)
   end
   if x:is_complex() and reduction ~= "sum" and reduction ~= "avg" then
-    return ("the reduction %s is not defined for %s\nhint: sum and avg are"):format(reduction, x.dtype)
+    return ("the reduction %s is not defined for %s\nhint: sum and avg are"):format(reduction,
+      x.dtype)
   end
 end
 

@@ -42,6 +42,13 @@ local libraries = {
   {"lt.distributions", "lutra.distributions"},
   {"lt.distributions.constraints", "lutra.distributions.constraints"},
   {"lt.distributions.transforms", "lutra.distributions.transforms"},
+  {"lt.distributed", "lutra.distributed"},
+  {"lt.distributed.algorithms.ddp_comm_hooks.default_hooks",
+    "lutra.distributed.algorithms.ddp_comm_hooks.default_hooks"},
+  {"lt.distributed.checkpoint", "lutra.distributed.checkpoint"},
+  {"lt.distributed.fsdp", "lutra.distributed.fsdp"},
+  {"lt.distributed.nn.functional", "lutra.distributed.nn.functional"},
+  {"lt.distributed.optim", "lutra.distributed.optim"},
 }
 
 -- Loads the libraries that lt loads when they are first used, so that they are found.
