@@ -16,6 +16,11 @@ local function run_alone(text, arguments)
 end
 
 describe("collectives of one rank", function()
+  if not require("lutra").distributed.is_available() then
+    it("are in traces", function() pending "needs MPI's library" end)
+    return
+  end
+
   it("are in traces and in their statistics", function()
     local result = run_alone [[
       local x = lt.ones(2, 3)

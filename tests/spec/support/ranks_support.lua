@@ -1,7 +1,7 @@
 --- What specs of several processes share: running a program on some ranks through mpirun.
 --
--- mpirun is Open MPI's or MPICH's; without it `ranks.available()` returns false, and such tests
--- report "pending".
+-- mpirun is Open MPI's or MPICH's; without one that works `ranks.available()` returns false, and
+-- such tests report "pending".
 
 local program = require "program_support"
 
@@ -21,17 +21,25 @@ local function mpirun()
   return mpirun_text
 end
 
---- Returns whether there is an mpirun.
-function ranks.available()
-  return mpirun():find "Open MPI" ~= nil or mpirun():find "HYDRA" ~= nil
-end
-
 -- Returns the command that runs `count` ranks on this machine, more than it has cores if need be.
 local function launch(count)
   if mpirun():find "Open MPI" then
     return ("mpirun --oversubscribe --bind-to none -np %d"):format(count)
   end
   return ("mpirun -bind-to none -n %d"):format(count)
+end
+
+local AS_ROOT = "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"
+
+local available
+--- Returns whether there is an mpirun that can start programs on this machine.
+function ranks.available()
+  if available == nil then
+    local known = mpirun():find "Open MPI" or mpirun():find "HYDRA"
+    available = known ~= nil
+      and select(2, output_of(("env %s timeout 60 %s true"):format(AS_ROOT, launch(2))))
+  end
+  return available
 end
 
 --- Runs the Lua text `body` on `count` ranks, and returns the output of all of them, whether they
@@ -53,8 +61,7 @@ local function full(shape, value) return lt.full(shape, value, {dtype = "float32
 %s
 if dist.is_initialized() then dist.destroy_process_group() end
 ]]):format(options.setup or "dist.init_process_group()", body))
-  local words = {"env", "OMP_NUM_THREADS=1", "OMPI_ALLOW_RUN_AS_ROOT=1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"}
+  local words = {"env", "OMP_NUM_THREADS=1", AS_ROOT}
   for name, value in pairs(options.env or {}) do
     words[#words + 1] = quote(name .. "=" .. value)
   end
