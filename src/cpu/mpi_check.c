@@ -12,16 +12,6 @@
 enum { TAG_QUESTION = 1, TAG_ANSWER = 2 };
 #define SECOND INT64_C(1000000000)
 
-static bool reduces(lt_CommKind kind) {
-  return kind == LT_COMM_all_reduce || kind == LT_COMM_reduce || kind == LT_COMM_reduce_scatter;
-}
-
-/* Returns whether all ranks must name the same root. */
-static bool has_root(lt_CommKind kind) {
-  return kind == LT_COMM_broadcast || kind == LT_COMM_reduce || kind == LT_COMM_gather ||
-         kind == LT_COMM_scatter;
-}
-
 /* Returns the FNV-1a hash of `n` bytes, continued from `hash`. */
 static uint64_t hash_bytes(uint64_t hash, const void *data, size_t n) {
   const unsigned char *bytes = data;
@@ -34,7 +24,7 @@ void lt_mpi_record(lt_MpiOp *op, lt_MpiCommunicator *c) {
   lt_MpiRecord *r = &op->record;
   *r = (lt_MpiRecord){.active = 1,
                       .kind = (int32_t)call->kind,
-                      .reduction = reduces(call->kind) ? (int32_t)call->reduction : -1,
+                      .reduction = lt_comm_reduces(call->kind) ? (int32_t)call->reduction : -1,
                       .dtype = (int32_t)call->dtype,
                       .peer = call->peer,
                       .ndim = call->ndim,
@@ -44,7 +34,7 @@ void lt_mpi_record(lt_MpiOp *op, lt_MpiCommunicator *c) {
   r->refused = call->refusal != NULL;
   snprintf(r->label, sizeof r->label, "%s", label ? label : "");
   int32_t values[] = {r->kind,     r->reduction,
-                      r->dtype,    has_root(call->kind) ? r->peer : -1,
+                      r->dtype,    lt_comm_has_root(call->kind) ? r->peer : -1,
                       r->ndim,     r->refused ? 1 + c->base.rank : 0,
                       r->elsewhere};
   uint64_t hash = hash_bytes(UINT64_C(14695981039346656037), values, sizeof values);
@@ -67,11 +57,11 @@ static void describe(const lt_MpiRecord *r, char *text, size_t size) {
     n += (size_t)snprintf(text + n, size - n, " of %s, shape %s", lt_dtype_name((lt_Dtype)r->dtype),
                           lt_shape_text(r->ndim, r->shape));
   if (n < size && r->elsewhere) n += (size_t)snprintf(text + n, size - n, ", on a CUDA device");
-  if (n < size && has_root(kind))
+  if (n < size && lt_comm_has_root(kind))
     n += (size_t)snprintf(text + n, size - n, ", %s %d",
                           kind == LT_COMM_broadcast || kind == LT_COMM_scatter ? "src" : "dst",
                           r->peer);
-  if (n < size && (kind == LT_COMM_send || kind == LT_COMM_recv))
+  if (n < size && (lt_comm_is_message(kind)))
     n += (size_t)snprintf(text + n, size - n, ", %s %d", kind == LT_COMM_send ? "to" : "from",
                           r->peer);
   if (n < size && r->label[0]) snprintf(text + n, size - n, ", at %s", r->label);

@@ -10,9 +10,7 @@ static lt_MpiCommunicator *communicator_of(const lt_MpiOp *op) {
   return (lt_MpiCommunicator *)op->work->base.communicator;
 }
 
-static bool is_message(const lt_MpiOp *op) {
-  return op->call.kind == LT_COMM_send || op->call.kind == LT_COMM_recv;
-}
+static bool is_message(const lt_MpiOp *op) { return lt_comm_is_message(op->call.kind); }
 
 void lt_mpi_end(lt_MpiOp *op, const char *message) {
   lt_MpiWork *work = op->work;

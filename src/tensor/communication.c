@@ -17,6 +17,15 @@ const char *lt_comm_reduction_name(lt_CommReduction reduction) {
 
 bool lt_comm_is_message(lt_CommKind kind) { return kind == LT_COMM_send || kind == LT_COMM_recv; }
 
+bool lt_comm_has_root(lt_CommKind kind) {
+  return kind == LT_COMM_broadcast || kind == LT_COMM_reduce || kind == LT_COMM_gather ||
+         kind == LT_COMM_scatter;
+}
+
+bool lt_comm_reduces(lt_CommKind kind) {
+  return kind == LT_COMM_all_reduce || kind == LT_COMM_reduce || kind == LT_COMM_reduce_scatter;
+}
+
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
 /* Returns the elements that an all_to_all exchanges with the other ranks: those of `counts`, or
@@ -97,30 +106,22 @@ lt_Communicator *lt_comm_create(const lt_Backend *backend, int index, const lt_C
   return communicator;
 }
 
-static bool has_root(lt_CommKind kind) {
-  return kind == LT_COMM_broadcast || kind == LT_COMM_reduce || kind == LT_COMM_gather ||
-         kind == LT_COMM_scatter || lt_comm_is_message(kind);
-}
-
-static bool has_reduction(lt_CommKind kind) {
-  return kind == LT_COMM_all_reduce || kind == LT_COMM_reduce || kind == LT_COMM_reduce_scatter;
-}
-
 /* Fills in an event about a call. */
 static void describe(lt_TraceEvent *e, const lt_Communicator *m, const lt_CommCall *call,
                      int64_t sequence, bool now) {
   lt_TraceComm *comm = &e->comm;
+  bool peered = lt_comm_has_root(call->kind) || lt_comm_is_message(call->kind);
   e->name = lt_comm_kind_name(call->kind);
   e->device = e->from = lt_trace_device(m->backend, m->index);
   *comm = (lt_TraceComm){.size = m->size,
                          .rank = m->rank,
                          .group = m->number,
                          .sequence = sequence,
-                         .peer = has_root(call->kind) ? call->peer : -1,
+                         .peer = peered ? call->peer : -1,
                          .now = now,
                          .tag = lt_comm_is_message(call->kind) ? call->tag : 0,
                          .link_bytes = lt_comm_link_bytes(call, m->rank, m->size)};
-  if (has_reduction(call->kind)) comm->reduction = lt_comm_reduction_name(call->reduction);
+  if (lt_comm_reduces(call->kind)) comm->reduction = lt_comm_reduction_name(call->reduction);
   lt_comm_bytes(call, m->rank, m->size, &comm->sent, &comm->received);
   if (call->kind == LT_COMM_barrier) return;
   e->bytes = call->count * (int64_t)lt_dtype_size(call->dtype);

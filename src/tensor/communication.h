@@ -151,6 +151,9 @@ const char *lt_comm_reduction_name(lt_CommReduction reduction);
 
 /* Returns true for send and recv, which two ranks call, not all. */
 bool lt_comm_is_message(lt_CommKind kind);
+/* Returns true for collectives with a root, and for those with a reduction. */
+bool lt_comm_has_root(lt_CommKind kind);
+bool lt_comm_reduces(lt_CommKind kind);
 
 /* Computes the payload of a call on this rank of a communicator: the bytes of its own that other
  * ranks need, each counted once however many ranks get them (`sent`), and the bytes of its result

@@ -308,13 +308,11 @@ static void *check_tensor(lua_State *L, lt_CommCall *call, const lt_Communicator
  * pass, or were not made. */
 static void check_call(lua_State *L, const lt_CommCall *call, const lt_Communicator *c, int count) {
   bool message = lt_comm_is_message(call->kind), number = lt_dtype_has_gradient(call->dtype);
-  bool reduces = call->kind == LT_COMM_all_reduce || call->kind == LT_COMM_reduce ||
-                 call->kind == LT_COMM_reduce_scatter;
   bool defined = call->reduction == LT_COMM_sum ||
                  (call->reduction == LT_COMM_avg ? number : !lt_dtype_is_complex(call->dtype));
   int least = call->kind == LT_COMM_recv ? LT_COMM_ANY_SOURCE : 0;
   if (call->peer < least || call->peer >= c->size || call->tag < 0 || call->tag > 32767 ||
-      (reduces && !defined) || (count > 1 && !message) ||
+      (lt_comm_reduces(call->kind) && !defined) || (count > 1 && !message) ||
       (message && (call->check_only || call->refusal)))
     luaL_error(L, "%s: the call is not possible", lt_comm_kind_name(call->kind));
 }
