@@ -6,8 +6,8 @@
  * KIND: all_reduce, broadcast, all_gather or reduce_scatter of float32; BYTES: the size of the
  * whole tensor, a multiple of four times the number of ranks where it is divided. For each size
  * rank 0 prints `KIND <tab> BYTES <tab> SECONDS`: the time of one call on the slowest rank, the
- * least mean of several batches of calls after a warm-up. bench/distributed/collectives.lua does
- * the same with Lutra. */
+ * least mean of several batches of calls after a warm-up. All ranks begin each call together, after
+ * a barrier. bench/distributed/collectives.lua does the same with Lutra. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,11 +59,14 @@ static double measure(const Bench *b, Collective run, long bytes) {
   double seconds[BATCHES], slowest[BATCHES], least;
   for (int i = 0; i < calls / 10 + 2; i++) run(b, count);
   for (int k = 0; k < BATCHES; k++) {
-    double start;
-    MPI_Barrier(MPI_COMM_WORLD);
-    start = MPI_Wtime();
-    for (int i = 0; i < calls; i++) run(b, count);
-    seconds[k] = (MPI_Wtime() - start) / calls;
+    seconds[k] = 0;
+    for (int i = 0; i < calls; i++) {
+      double start;
+      MPI_Barrier(MPI_COMM_WORLD);
+      start = MPI_Wtime();
+      run(b, count);
+      seconds[k] += (MPI_Wtime() - start) / calls;
+    }
   }
   MPI_Allreduce(seconds, slowest, BATCHES, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
   least = slowest[0];

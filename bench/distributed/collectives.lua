@@ -3,7 +3,8 @@
 --   mpirun -np 2 lutra bench/distributed/collectives.lua KIND BYTES...
 --
 -- For each size rank 0 prints `KIND <tab> BYTES <tab> SECONDS`: the time of one call on the slowest
--- rank, the least mean of several batches of calls after a warm-up.
+-- rank, the least mean of several batches of calls after a warm-up. All ranks begin each call
+-- together, after a barrier.
 local lt = require "lutra"
 local dist = lt.distributed
 
@@ -28,10 +29,14 @@ local function measure(run, bytes)
   local whole, part = lt.zeros(bytes // 4), lt.zeros(math.max(1, bytes // 4 // size))
   for _ = 1, calls // 10 + 2 do run(whole, part) end
   for k = 1, BATCHES do
-    dist.barrier()
-    local start = lt.clock()
-    for _ = 1, calls do run(whole, part) end
-    seconds[k] = (lt.clock() - start) / calls
+    local sum = 0
+    for _ = 1, calls do
+      dist.barrier()
+      local start = lt.clock()
+      run(whole, part)
+      sum = sum + lt.clock() - start
+    end
+    seconds[k] = sum / calls
   end
   local slowest = lt.tensor(seconds, {dtype = "float64"})
   dist.all_reduce(slowest, {op = "max"})
