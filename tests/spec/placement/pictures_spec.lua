@@ -95,13 +95,22 @@ describe("lanes", function()
     local picture = lanes.read{
       {kind = "op", to = "cuda:0", begin = 0, finish = 1, stream = "b", default_stream = false},
       {kind = "copy", from = "cuda:0", to = "cuda:1", bytes = 8, begin = 1, finish = 5,
-        stream = "a", theirs = "b", default_stream = true}}
+        stream = "a", source_stream = "b", default_stream = true}}
     assert.same({"host", "cuda:0 s1", "cuda:1"},
       {picture.lanes[1].name, picture.lanes[2].name, picture.lanes[3].name})
     assert.same({"between", 1, 5}, {picture.lanes[2].spans[2].kind,
       picture.lanes[2].spans[2].begin, picture.lanes[2].spans[2].finish})
     assert.equal("between", picture.lanes[3].spans[1].kind)
     assert.equal(1, picture.lanes[2].share)
+  end)
+
+  test("have a copy of a program between devices in both of its streams", function()
+    local out, err = look({"x = lt.ones{1000, device = 'cuda:0'}", ":transfers y = x:to 'cuda:1'"},
+      {arguments = "--emulate cuda:2,link=pcie4", locale = "C"})
+    assert.equal("", err)
+    for _, device in ipairs {"cuda:0", "cuda:1"} do
+      assert.truthy(out:find("\n" .. device .. " %[[%.=]*=[%.=]*%]"), out)
+    end
   end)
 
   it("count what the host does to give work to a device as its work", function()

@@ -84,7 +84,7 @@ function Reader:copy(e)
   local kind = copy_kind(e)
   self:launch(e)
   self:put(self:lane(kind == "to_host" and e.from or e.to, e.stream), kind, e)
-  if e.theirs then self:put(self:lane(e.from, e.theirs), kind, e) end
+  if e.source_stream then self:put(self:lane(e.from, e.source_stream), kind, e) end
   if e.blocking then
     self:put(self.host, "wait", e)
   elseif kind ~= "between" and not e.pinned then
