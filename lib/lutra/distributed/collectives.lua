@@ -89,7 +89,9 @@ end
 local parse_all_reduce = args.signature("all_reduce", "Tensor tensor, string op = 'sum', " .. TAIL)
 --- Replaces the tensor on each rank by the reduction of the tensors of all ranks: "sum", "avg",
 -- "max", "min" or "product". Of bool, sum and max are "or", product and min "and"; complex numbers
--- have sum and avg; avg needs floating or complex numbers. A NaN makes max and min NaN.
+-- have sum and avg; avg needs floating or complex numbers. By MPI an element that is NaN on one
+-- rank makes max and min NaN, as in lt.maximum; NCCL ignores it, unless it is NaN on all ranks.
+-- NCCL does not reduce int16.
 function collectives.all_reduce(...)
   local x, op, group, async = parse_all_reduce(...)
   op = check_op("all_reduce", op)

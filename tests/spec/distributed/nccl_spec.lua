@@ -152,6 +152,22 @@ describe("NCCL", function()
     end)
   end
 
+  it("ignores NaN in max and min, unless all ranks have it", function()
+    check(2, common .. [[
+      for _, dtype in ipairs {"float16", "bfloat16", "float32", "float64"} do
+        for _, op in ipairs {"max", "min"} do
+          local x = lt.tensor(rank == 0 and {0/0, -1, 0/0} or {2, 0/0, 0/0}, {dtype = dtype})
+          local y = x:to(device)
+          dist.all_reduce(y, op)
+          assert(lt.equal(y:cpu():isnan(), lt.tensor{false, false, true}), tostring(y))
+          assert(y[1]:item() == 2 and y[2]:item() == -1, tostring(y))
+          dist.all_reduce(x, op)
+          assert(x:isnan():all():item(), tostring(x))
+        end
+      end
+    ]])
+  end)
+
   -- Random delays before each operation of a stream show where an order is missing.
   it("orders calls with the work of the current stream", function()
     check(2, common .. [[
