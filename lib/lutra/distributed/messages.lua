@@ -1,7 +1,8 @@
 --- Messages from one rank to another: send, recv, and several at once.
 --
 -- The receiver's tensor has the size and dtype of what is sent. Messages from one rank to another
--- with the same tag arrive in order. Ranks are those of the job.
+-- with the same tag arrive in order. NCCL has no tags: messages of CUDA tensors from one rank to
+-- another arrive in the order of the calls. Ranks are those of the job.
 
 local args = require "lutra.internal.args"
 local call = require "lutra.distributed.call"
@@ -36,7 +37,8 @@ local RECV = "Tensor tensor, int? src = nil, any? group = nil, int tag = 0"
 
 local parse_send = args.signature("send", SEND)
 --- Sends a tensor to rank dst, which receives it by recv with the same tag. Returns when the tensor
--- may be changed.
+-- may be changed. NCCL ignores the tag: messages of CUDA tensors are received in the order of the
+-- sends.
 function messages.send(...)
   local x, dst, group, tag = parse_send(...)
   local work = message("send", group, "send", x, dst, tag, true)
