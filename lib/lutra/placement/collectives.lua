@@ -39,7 +39,9 @@ function collectives.new()
       e.calls, pending[work] = pending[work] or {}, nil
       for _, call in ipairs(e.calls) do
         set_times(call, e)
-        call.waited, call.done = e, call.done or e.finish
+        call.waited = e
+        -- On a device the wait blocks a stream, not the host.
+        if call.to == "cpu" then call.done = call.done or e.finish end
       end
       previous = nil
     end
@@ -83,7 +85,7 @@ local function add(row, call)
   row.sent, row.received = row.sent + comm.sent, row.received + comm.received
   row.link_bytes = row.link_bytes + comm.link_bytes
   if not call.done then return end
-  row.time = row.time + math.max(0, call.done - call.begin) * 1e-6
+  row.time = (row.time or 0) + math.max(0, call.done - call.begin) * 1e-6
   row.waiting = row.waiting + collectives.waiting(call)
   row.busy = row.busy + math.max(0, call.done - (call.arrived or call.begin)) * 1e-6
 end
@@ -92,7 +94,8 @@ end
 -- {name, group (0: the world), size (ranks of the group), device, count, sent, received (bytes of
 -- this rank's payload), link_bytes (that a ring moves over one link), time (seconds from the call
 -- until the transfer was done), waiting (seconds of them until the last rank made the call),
--- bandwidth (link_bytes per second of transfer: the bus bandwidth; nil where it is not known)}.
+-- bandwidth (link_bytes per second of transfer: the bus bandwidth)}. time and bandwidth are nil
+-- where they are not known, as on a device without the virtual clock.
 function collectives.sums(events)
   local rows, by_key = {}, {}
   for _, e in ipairs(events) do
@@ -100,7 +103,7 @@ function collectives.sums(events)
       local key = ("%s %d %s"):format(e.name, e.comm.group, e.to)
       if not by_key[key] then
         by_key[key] = {name = e.name, group = e.comm.group, size = e.comm.size, device = e.to,
-          count = 0, sent = 0, received = 0, link_bytes = 0, time = 0, waiting = 0, busy = 0}
+          count = 0, sent = 0, received = 0, link_bytes = 0, waiting = 0, busy = 0}
         rows[#rows + 1] = by_key[key]
       end
       add(by_key[key], e)
@@ -134,7 +137,7 @@ function collectives.lines(events, width)
     row.group, row.size = row.group == 0 and "world" or tostring(row.group), tostring(row.size)
     row.count = texts.count(row.count)
     row.sent, row.received = texts.bytes(row.sent), texts.bytes(row.received)
-    row.time, row.waiting = texts.seconds(row.time), texts.seconds(row.waiting)
+    row.time, row.waiting = row.time and texts.seconds(row.time) or "", texts.seconds(row.waiting)
     row.bandwidth = row.bandwidth and texts.bytes(math.floor(row.bandwidth)) .. "/s" or ""
   end
   return texts.table(columns, rows, width)

@@ -78,6 +78,19 @@ describe("a trace of collectives", function()
     assert.equal(2, #trace:collectives())
   end)
 
+  it("does not take the end of a wait for that of a transfer, where only a stream waits", function()
+    local device = {to = "cuda:0"}
+    local e = call("all_reduce", 0, 10, {}, device)
+    local trace = trace_of{e, wait("all_reduce", 10, 12, {}, device)}
+    assert.is_nil(e.done)
+    local s = trace:collectives()[1]
+    assert.same({1, 6000}, {s.count, s.link_bytes})
+    assert.is_nil(s.time)
+    assert.is_nil(s.bandwidth)
+    assert.is_truthy(trace:table():find "cuda:0 +1 +3.9 KiB +3.9 KiB +0 ns *\n", trace:table())
+    assert.near(12e-6, trace:totals().time, 1e-12) -- of the host
+  end)
+
   it("keeps messages of one work together, and not those of a work that was freed", function()
     local function message(name, work)
       return call(name, 0, 0, {work = work, peer = 1, now = false})
