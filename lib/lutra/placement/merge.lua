@@ -48,14 +48,19 @@ local function read_calls(path)
 end
 
 -- Groups the collectives of all ranks: a list of lists of calls that belong together, in the order
--- of the first rank that has them. Each call gets `process`, the number of its rank from 0.
+-- of the first rank that has them. Each call gets `process`, the number of its rank from 0. The
+-- numbers of groups and of calls begin anew with each init_process_group, so the n-th calls of the
+-- ranks with the same numbers belong together.
 local function groups_of(all)
   local list, by_key = {}, {}
   for i, calls in ipairs(all) do
+    local counts = {}
     for _, call in ipairs(calls) do
       call.process = i - 1
       if call.sequence then
         local key = ("%s %d %s"):format(call.group, call.sequence, call.name)
+        counts[key] = (counts[key] or 0) + 1
+        key = key .. " " .. counts[key]
         if not by_key[key] then
           by_key[key] = {}
           list[#list + 1] = by_key[key]

@@ -105,6 +105,16 @@ describe("placement.merge_traces", function()
     assert.near(15e-6, ranks[1].waiting, 1e-9)
   end)
 
+  it("keeps the calls of groups apart that were started one after the other", function()
+    local first = {sequence = 1}
+    write_rank(0, 2, {{"all_reduce", 0, 5, 10, first}, {"all_reduce", 20, 35, 50, first}})
+    write_rank(1, 2, {{"all_reduce", 5, 5, 10, first}, {"all_reduce", 30, 35, 50, first}})
+    local ranks = lt.placement.merge_traces(folder .. "/out.json")
+    assert.is_true(ranks.aligned)
+    assert.same({0, 2}, {ranks[1].last, ranks[2].last})
+    assert.near(15e-6, ranks[1].waiting, 1e-9)
+  end)
+
   it("tells when the ranks have no collective in common", function()
     write_rank(0, 2, {{"all_reduce", 0, 0, 10, {group = 1}}})
     write_rank(1, 2, {{"all_reduce", 0, 0, 10, {group = 2}}})
