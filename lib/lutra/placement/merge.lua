@@ -233,8 +233,13 @@ end
 --- Implements lt.placement.merge_traces.
 function merge.traces(path, parts)
   args.expect(type(path) == "string", "placement.merge_traces", "a file name", "path", path)
-  args.expect(parts == nil or type(parts) == "table", "placement.merge_traces",
+  args.expect(parts == nil or type(parts) == "table" and #parts > 0, "placement.merge_traces",
     "a list of file names", "parts", parts)
+  for i, part in ipairs(parts or {}) do
+    args.check(type(part) == "string",
+      "placement.merge_traces: expected file names in argument 'parts', got %s at %d",
+      args.show(part), i)
+  end
   parts = parts or find_parts(path)
   local all = {}
   for i, part in ipairs(parts) do all[i] = read_calls(part) end

@@ -136,6 +136,8 @@ describe("placement.merge_traces", function()
     fails("expected a trace of lutra --trace", folder .. "/out.json", {folder .. "/notes.txt"})
     fails("expected a file name for argument 'path'", 5)
     fails("expected a list of file names for argument 'parts'", "out.json", 5)
+    fails("expected a list of file names for argument 'parts'", "out.json", {})
+    fails("expected file names in argument 'parts', got 5 at 2", "out.json", {"a.json", 5})
   end)
 
   it("merges what a job wrote, and reports a file that is missing", function()
