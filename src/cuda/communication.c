@@ -245,7 +245,8 @@ static bool unique_id(char id[LT_COMM_ID_BYTES]) {
 }
 
 /* The start of NCCL's communicator, which blocks until all ranks have called it, on a thread of its
- * own: the caller can be interrupted, and has a timeout. Whoever ends last frees it. */
+ * own: the caller can be interrupted, and has a timeout. Whoever ends last frees it, and aborts a
+ * communicator that the caller has not taken, so that the other ranks do not wait for this one. */
 typedef struct Start {
   atomic_int refs;
   atomic_bool done;
@@ -256,7 +257,9 @@ typedef struct Start {
 } Start;
 
 static void drop_start(Start *s) {
-  if (atomic_fetch_sub(&s->refs, 1) == 1) free(s);
+  if (atomic_fetch_sub(&s->refs, 1) != 1) return;
+  if (s->comm) library()->CommAbort(s->comm);
+  free(s);
 }
 
 static void *run_start(void *argument) {
@@ -264,9 +267,11 @@ static void *run_start(void *argument) {
   if (lt_cuda_select(s->index)) {
     char text[200];
     s->status = library()->CommInitRank(&s->comm, s->size, s->id, s->rank);
-    if (s->status != LT_NCCL_SUCCESS)
+    if (s->status != LT_NCCL_SUCCESS) {
+      s->comm = NULL;
       snprintf(s->text, sizeof s->text, "NCCL reports %s%s", library()->GetErrorString(s->status),
                detail(NULL, text, sizeof text));
+    }
   } else {
     s->status = -1;
     snprintf(s->text, sizeof s->text, "%s", lt_error());
@@ -303,7 +308,11 @@ static void *start(int index, const lt_CommPlan *plan) {
     return lt_error_set("init_process_group: cannot start a thread");
   }
   pthread_detach(thread);
-  void *comm = wait_for_start(s, plan->timeout) ? s->comm : NULL;
+  void *comm = NULL;
+  if (wait_for_start(s, plan->timeout)) {
+    comm = s->comm;
+    s->comm = NULL;
+  }
   drop_start(s);
   return comm;
 }

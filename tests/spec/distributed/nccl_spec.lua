@@ -317,6 +317,25 @@ describe("NCCL", function()
     ]], {LUTRA_EMULATE_FAULT = "nccl@2"}, nil, "cuda:1")
   end)
 
+  -- Rank 0 has given up the communicator, of which NCCL then completes the creation.
+  it("tells a rank that comes late to the creation of a communicator", function()
+    check(2, common .. [[
+      local x = lt.ones(3, {device = device})
+      if rank == 0 then
+        raises("init_process_group: timed out after 1 s, waiting for the other ranks to create the "
+          .. "communicator, on rank 0 of 2", dist.all_reduce, x)
+        os.execute "sleep 3"
+      else
+        os.execute "sleep 2"
+        raises("rank 0 has ended its communicator", function()
+          dist.all_reduce(x)
+          x:cpu()
+        end)
+      end
+    ]], {LUTRA_DISTRIBUTED_DEBUG = "off"}, "dist.init_process_group{timeout = 1}",
+      "cuda:2")
+  end)
+
   -- Without the comparison of calls by MPI, only NCCL's watchdog can find that rank 1 is missing.
   it("reports a rank that does not call in time", function()
     check(2, common .. [[
