@@ -52,13 +52,9 @@ static int reduction_of(const lt_CommCall *call) {
   }
 }
 
-static bool is_reduction(lt_CommKind kind) {
-  return kind == LT_COMM_all_reduce || kind == LT_COMM_reduce || kind == LT_COMM_reduce_scatter;
-}
-
 bool lt_nccl_check(const lt_CommCall *call) {
   const char *name = lt_comm_kind_name(call->kind);
-  if (is_reduction(call->kind) && call->dtype == LT_int16)
+  if (lt_comm_reduces(call->kind) && call->dtype == LT_int16)
     return lt_error_set("%s: cannot reduce int16: NCCL does not support this dtype\n"
                         "hint: x:to(\"int32\")",
                         name);
