@@ -4,7 +4,9 @@
 -- continues; a blocking copy, a copy of pageable (not pinned) memory, and a synchronization
 -- advance it to the end of the stream. A stream that waits for an event continues at the event's
 -- time. A copy between two devices starts when both their streams are free and occupies both; if
--- they cannot access each other's memory, its bytes are transferred twice. The numbers of the link
+-- they cannot access each other's memory, its bytes are transferred twice. A collective starts when
+-- the stream of its call and the earlier calls of its group are done, as if all ranks made it at
+-- that time, takes the time of a ring, and occupies a stream of its group. The numbers of the link
 -- are those of src/tensor/links.def. The work of devices and of the host is estimated from the
 -- bytes of the results, as a trace is about the copies.
 --
