@@ -67,7 +67,7 @@ bool lt_nccl_check(const lt_CommCall *call) {
 
 /* ---- sends and receives ---------------------------------------------------------------------- */
 
-/* Sends and receives elements of the tensors, from and to these offsets; 0: none. */
+/* A call whose sends and receives are made one by one. */
 typedef struct Exchange {
   const lt_Nccl *nccl;
   const lt_NcclEnd *end;
@@ -76,6 +76,8 @@ typedef struct Exchange {
   size_t size; /* bytes of an element of the tensor */
 } Exchange;
 
+/* Queue a send or a receive of `count` elements, from the one at the offset `at` on; none where
+ * `count` is 0. */
 static int send_to(const Exchange *x, int peer, int64_t at, int64_t count) {
   if (count == 0) return LT_NCCL_SUCCESS;
   return x->nccl->Send((const char *)x->call->input + (size_t)at * x->size,

@@ -475,7 +475,7 @@ static int run_peer(const Peer &p) {
   return 0;
 }
 
-/* Runs the program once for each rank, and stores what they print. With "late", only rank 0. */
+/* Runs the program once for each rank, and stores what they print. */
 static std::vector<std::string> run_peers(int ranks, const char *what, const ncclUniqueId &id,
                                           const char *settings = "LUTRA_EMULATE=cuda:4") {
   std::vector<std::string> out((size_t)ranks);
