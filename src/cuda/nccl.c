@@ -47,9 +47,10 @@ static bool load_functions(void *library) {
 static void find_library(void) {
   char path[1000];
   if (!lt_cuda_library_open(LT_LIBRARY_NCCL, 0, load_functions, path, sizeof path))
-    missing = "NCCL (libnccl.so.2), which CUDA devices communicate by, was not found on this "
-              "machine\nhint: install NVIDIA's package libnccl2, or pip install "
-              "nvidia-nccl-cu13, or set LD_LIBRARY_PATH to the folder of the library";
+    missing =
+        "NCCL (libnccl.so.2), which CUDA devices communicate by, was not found on this "
+        "machine\nhint: install NVIDIA's package libnccl2, or pip install nvidia-nccl-cu12 (for "
+        "CUDA 13 nvidia-nccl-cu13), or set LD_LIBRARY_PATH to the folder of the library";
 }
 #endif
 
