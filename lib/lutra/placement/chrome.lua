@@ -7,6 +7,7 @@
 -- microseconds, rounded to nanoseconds, so that the spans of a lane are nested or disjoint, as the
 -- format requires.
 
+local collectives = require "lutra.placement.collectives"
 local format = require "lutra.profiler.trace_format"
 local quoted = require("lutra.profiler.json").quoted
 
@@ -38,6 +39,9 @@ local function title(e)
   return e.name
 end
 
+-- Converts microseconds to an integer number of nanoseconds.
+local function nanoseconds(time) return math.floor(time * 1000 + 0.5) end
+
 -- Returns the details of a collective, from which lutra.placement.merge reads which calls of
 -- different ranks belong together.
 local function details_of_collective(e)
@@ -47,12 +51,13 @@ local function details_of_collective(e)
     if comm[key] then list[#list + 1] = ('"%s":%d'):format(key, comm[key]) end
   end
   if comm.reduction then list[#list + 1] = ('"reduction":"%s"'):format(comm.reduction) end
-  if not comm.now then list[#list + 1] = '"async":true' end
+  if not comm.now then
+    list[#list + 1] = '"async":true'
+    local from = collectives.blocked_from(e)
+    if from then list[#list + 1] = ('"blocked_from":%d'):format(nanoseconds(from)) end
+  end
   return table.concat(list, ",")
 end
-
--- Converts microseconds to an integer number of nanoseconds.
-local function nanoseconds(time) return math.floor(time * 1000 + 0.5) end
 
 -- Returns a function that maps an event to the numbers of its process and thread. A lane's name is
 -- written with put(line) on first use.

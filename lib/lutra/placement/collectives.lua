@@ -48,11 +48,19 @@ function collectives.new()
   end
 end
 
+--- Returns when a call began to block this rank: a call with async_op does in its wait only; nil
+-- where it has none.
+function collectives.blocked_from(call)
+  if call.comm.now then return call.begin end
+  return call.waited and call.waited.begin
+end
+
 --- Returns the seconds that this rank was blocked on the last rank to make a call; 0 where that is
 -- not known, in a group of one, and on the virtual clock, whose ranks make calls at the same time.
 function collectives.waiting(call)
-  if not call.arrived or call.virtual or call.comm.size == 1 then return 0 end
-  return math.max(0, call.arrived - call.begin) * 1e-6
+  local from = collectives.blocked_from(call)
+  if not call.arrived or not from or call.virtual or call.comm.size == 1 then return 0 end
+  return math.max(0, call.arrived - from) * 1e-6
 end
 
 --- Returns the seconds that the host spent in a call, including the wait of one without async_op.
@@ -93,7 +101,8 @@ end
 --- Returns the sums of the collectives in a list of events, a row for each kind, group and device:
 -- {name, group (0: the world), size (ranks of the group), device, count, sent, received (bytes of
 -- this rank's payload), link_bytes (that a ring moves over one link), time (seconds from the call
--- until the transfer was done), waiting (seconds of them until the last rank made the call),
+-- until the transfer was done), waiting (seconds for which this rank was blocked until the last
+-- rank made the call),
 -- bandwidth (link_bytes per second of transfer: the bus bandwidth)}. time and bandwidth are nil
 -- where they are not known, as on a device without the virtual clock.
 function collectives.sums(events)

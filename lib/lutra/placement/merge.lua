@@ -19,7 +19,8 @@ local per_process = 100000
 local function nanoseconds(text) return math.floor(tonumber(text) * 1000 + 0.5) end
 
 -- Returns the collective of a line, or nil: {name, group (a string), size, rank, sequence, peer,
--- tag, thread, begin, finish}, times in nanoseconds of its file.
+-- tag, thread, begin, finish, blocked_from (when it began to block its rank; nil: never)}, times in
+-- nanoseconds of its file.
 local function call_of(line)
   if not line:find('"cat":"collective"', 1, true) then return nil end
   local function number(key)
@@ -28,11 +29,13 @@ local function call_of(line)
   end
   local begin, length = line:match '"ts":([%d.]+),"dur":([%d.]+)'
   local first = nanoseconds(begin)
+  local from = first
+  if line:find('"async":true', 1, true) then from = number "blocked_from" end
   local device = line:match '"to":"(%a+)' -- MPI and NCCL each count the calls of a group
   return {name = line:match '"name":"([%w_]+)"', group = device .. number "group",
     size = number "size", rank = number "rank", sequence = number "sequence", peer = number "peer",
     tag = number "tag" or 0, thread = number "pid" * per_process + number "tid",
-    begin = first, finish = first + nanoseconds(length)}
+    begin = first, finish = first + nanoseconds(length), blocked_from = from}
 end
 
 -- Returns the collectives of a file.
@@ -111,7 +114,7 @@ local function put_collectives(groups, rows, put, next_id)
   for _, group in ipairs(groups) do
     local last = last_of(group)
     for _, call in ipairs(group) do
-      local waited = math.min(call.finish, last.begin) - call.begin
+      local waited = math.min(call.finish, last.begin) - (call.blocked_from or math.huge)
       if call ~= last and waited > 0 then
         put(format.arrow("ranks", "wait for rank " .. last.process, next_id(),
           point(last, last.begin), point(call, last.begin)))
@@ -248,9 +251,10 @@ function merge.traces(path, parts)
   local rows, id = setmetatable({aligned = offsets ~= nil or #parts == 1}, Ranks), 0
   for i, calls in ipairs(all) do
     rows[i] = {rank = i - 1, waiting = 0, last = 0, caused = 0}
+    local offset = offsets and offsets[i] or 0
     for _, call in ipairs(calls) do
-      call.begin = call.begin + (offsets and offsets[i] or 0)
-      call.finish = call.finish + (offsets and offsets[i] or 0)
+      call.begin, call.finish = call.begin + offset, call.finish + offset
+      call.blocked_from = call.blocked_from and call.blocked_from + offset
     end
   end
   local function next_id()

@@ -105,9 +105,9 @@ end
 --- Returns the sums of the collectives and messages of lt.distributed, a list of {name, group (0:
 -- the world), size (ranks of the group), device, count, sent, received (bytes of this rank's
 -- payload), link_bytes (that a ring moves over one link), time (seconds from the call until the
--- transfer was done), waiting (seconds of them until the last rank made the call), bandwidth
--- (link_bytes per second of transfer: the bus bandwidth)}. time and bandwidth are nil where they
--- are not known, as on a device without the virtual clock.
+-- transfer was done), waiting (seconds for which this rank was blocked until the last rank made the
+-- call), bandwidth (link_bytes per second of transfer: the bus bandwidth)}. time and bandwidth are
+-- nil where they are not known, as on a device without the virtual clock.
 function Trace:collectives() return collectives.sums(self.events) end
 
 -- Groups equal copies, collectives and synchronizations of one line to rows.

@@ -61,6 +61,19 @@ describe("a trace of collectives", function()
     assert.near(60e-6, totals.waiting, 1e-12)
   end)
 
+  it("counts an asynchronous call as blocked from its wait on", function()
+    for first, waiting in pairs {[10] = 50, [45] = 15, [70] = 0} do
+      local trace = trace_of{call("all_reduce", 0, 2, {now = false}),
+        wait("all_reduce", first, 110, {arrived = 60000, finished = 100000})}
+      local s = trace:collectives()[1]
+      assert.near(waiting * 1e-6, s.waiting, 1e-12)
+      assert.near(100e-6, s.time, 1e-12)
+      assert.near(6000 / 40e-6, s.bandwidth, 1)
+    end
+    local open = trace_of{call("all_reduce", 0, 2, {now = false, arrived = 60000})}
+    assert.equal(0, open:totals().waiting)
+  end)
+
   it("lists asynchronous calls and their waits apart, and each group", function()
     local trace = trace_of{call("all_reduce", 0, 1, {now = false}),
       call("all_reduce", 1, 2, {now = false, work = "w2", sequence = 2}),

@@ -10,7 +10,7 @@ local program = require "program_support"
 local folder
 
 -- Writes the trace of a rank. calls: list of {name, begin, arrived, done (microseconds), members of
--- comm, to = device}.
+-- comm, to = device, waited = when the wait for an asynchronous call began}.
 local function write_rank(rank, size, calls)
   local i = 0
   json.save("test", ("%s/out.rank%d.json"):format(folder, rank), chrome, function()
@@ -19,6 +19,7 @@ local function write_rank(rank, size, calls)
     if not c then return nil end
     local e = {kind = "collective", name = c[1], op = c[1], to = c.to or "cpu", bytes = 8,
       begin = c[2], finish = c[2], arrived = c[3], done = c[4], where = 't "x".lua:1',
+      waited = c.waited and {begin = c.waited},
       comm = {size = size, rank = rank, group = 0, sequence = i, tag = 0, sent = 8, received = 8,
         link_bytes = 8, now = true}}
     for key, value in pairs(c[5] or {}) do e.comm[key] = value end
@@ -79,6 +80,19 @@ describe("placement.merge_traces", function()
       local ends_list = i == 1 or i >= #lines - 1
       assert.equal(not ends_list, line:sub(-1) == ",", line)
     end
+  end)
+
+  it("counts a rank as blocked by an asynchronous call from its wait on", function()
+    local async = {now = false}
+    write_rank(0, 2, {{"barrier", 0, 0, 10}, {"all_reduce", 20, 60, 70, async, waited = 45},
+      {"all_reduce", 80, 120, 130, async, waited = 125}, {"all_reduce", 140, 160, 170, async}})
+    write_rank(1, 2, {{"barrier", 0, 0, 10}, {"all_reduce", 60, 60, 70, async, waited = 61},
+      {"all_reduce", 120, 120, 130, async, waited = 121}, {"all_reduce", 160, 160, 170, async}})
+    local ranks = lt.placement.merge_traces(folder .. "/out.json")
+    assert.near(15e-6, ranks[1].waiting, 1e-9)
+    assert.near(15e-6, ranks[2].caused, 1e-9)
+    local ends = lines_with(read(folder .. "/out.json"), '"ph":"f"', "wait for rank 1")
+    assert.equal(1, #ends)
   end)
 
   it("draws messages from their sender to their receiver, in order", function()
