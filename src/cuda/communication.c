@@ -161,8 +161,8 @@ static void check_time(Communicator *c) {
   fail_communicator(c, w, reason);
 }
 
-/* Looks at the works that are not done. Those that are done before NCCL reports an error are
- * complete. The communicator's lock is held. */
+/* Looks at the works that are not done. Those that are done are complete, unless NCCL reports an
+ * error now: an error also ends the call. The communicator's lock is held. */
 static void look(Communicator *c) {
   Work *end = c->first;
   while (end && lt_cuda_backend.streams.event_query(end->done)) end = end->next;
