@@ -1,41 +1,18 @@
 --- DistributedDataParallel and SyncBatchNorm on CUDA devices, by NCCL: rank k uses device k of the
 -- emulated ones, or, where LUTRA_TEST_GPU is set, of the machine's.
 
-local devices = require "device_support"
-local lt = require "lutra"
 local ranks = require "ranks_support"
-
-local on_gpu = os.getenv "LUTRA_TEST_GPU"
-
--- Returns the arguments of a program with `count` devices, or nil on a GPU.
-local function arguments(count)
-  return not on_gpu and {"--emulate", ("cuda:%d"):format(count)} or nil
-end
-
-local available
-local function has_nccl()
-  if available == nil then
-    local text = ranks.run(1, 'print("nccl: " .. tostring(dist.is_nccl_available()))',
-      {args = arguments(1)})
-    available = text:find("nccl: true", 1, true) ~= nil
-  end
-  return available
-end
 
 -- Runs the text on ranks with a device each.
 local function check(count, body, env)
-  if not ranks.available() then return pending "needs mpirun" end
-  if on_gpu and lt.cuda.device_count() < count then
-    return pending(("needs %d GPUs"):format(count))
-  end
-  if not on_gpu and not devices.can_emulate() then return pending "needs the emulated devices" end
-  if not has_nccl() then return pending "needs NCCL" end
+  local arguments, missing = ranks.device_arguments(count)
+  if not arguments then return pending(missing) end
   ranks.check(count, [[
     local DDP = nn.parallel.DistributedDataParallel
     local device = "cuda:" .. rank
     lt.cuda.set_device(device)
     local D = {dtype = "float64"}
-  ]] .. body, {args = arguments(count), env = env})
+  ]] .. body, {args = arguments, env = env})
 end
 
 -- Four steps with the whole batch and with parts of it. The results differ by the order of sums, of

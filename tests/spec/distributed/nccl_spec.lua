@@ -2,24 +2,14 @@
 -- LUTRA_TEST_GPU is set, of the machine's, as far as it has as many. Every collective is compared
 -- with the CPU's, which MPI makes.
 
-local devices = require "device_support"
-local lt = require "lutra"
 local ranks = require "ranks_support"
-
-local on_gpu = os.getenv "LUTRA_TEST_GPU"
 
 -- Runs the text on ranks with a device each. emulated: the options of --emulate; on a GPU such a
 -- test is skipped.
 local function check(count, text, env, setup, emulated)
-  if not ranks.available() then return pending "needs mpirun" end
-  if on_gpu then
-    if emulated then return pending "only emulated devices do this when asked to" end
-    if lt.cuda.device_count() < count then return pending(("needs %d GPUs"):format(count)) end
-  elseif not devices.can_emulate() then
-    return pending "needs the emulated devices"
-  end
-  ranks.check(count, text, {env = env, setup = setup,
-    args = not on_gpu and {"--emulate", emulated or ("cuda:%d"):format(count)} or nil})
+  local arguments, missing = ranks.device_arguments(count, emulated)
+  if not arguments then return pending(missing) end
+  ranks.check(count, text, {env = env, setup = setup, args = arguments})
 end
 
 local common = [[

@@ -1,11 +1,7 @@
 -- Data-parallel training on CUDA devices, by NCCL: the numbers of one process with the whole batch,
 -- within rounding, on rank k's device k.
 
-local devices = require "device_support"
-local lt = require "lutra"
 local ranks = require "ranks_support"
-
-local on_gpu = os.getenv "LUTRA_TEST_GPU"
 
 local common = [[
 local device = "cuda:" .. rank
@@ -45,13 +41,9 @@ end
 ]]
 
 local function check(count, text, env)
-  if not ranks.available() then return pending "needs mpirun" end
-  if on_gpu and lt.cuda.device_count() < count then
-    return pending(("needs %d GPUs"):format(count))
-  end
-  if not on_gpu and not devices.can_emulate() then return pending "needs the emulated devices" end
-  ranks.check(count, common .. text, {env = env,
-    args = not on_gpu and {"--emulate", ("cuda:%d"):format(count)} or nil})
+  local arguments, missing = ranks.device_arguments(count)
+  if not arguments then return pending(missing) end
+  ranks.check(count, common .. text, {env = env, args = arguments})
 end
 
 describe("training by NCCL", function()

@@ -3,6 +3,8 @@
 -- mpirun is Open MPI's or MPICH's; without one that works `ranks.available()` returns false, and
 -- such tests report "pending".
 
+local devices = require "device_support"
+local lt = require "lutra"
 local program = require "program_support"
 
 local ranks = {}
@@ -40,6 +42,21 @@ function ranks.available()
       and select(2, output_of(("env %s timeout 60 %s true"):format(AS_ROOT, launch(2))))
   end
   return available
+end
+
+--- Returns the arguments of a program whose ranks 0 to count - 1 use a CUDA device each, with NCCL:
+-- emulated ones, or, where LUTRA_TEST_GPU is set, the machine's; nil and what is missing.
+-- emulated: the options of --emulate for a test that only emulated devices pass.
+function ranks.device_arguments(count, emulated)
+  if not ranks.available() then return nil, "needs mpirun" end
+  if not os.getenv "LUTRA_TEST_GPU" then
+    if not devices.can_emulate() then return nil, "needs the emulated devices" end
+    return {"--emulate", emulated or ("cuda:%d"):format(count)}
+  end
+  if emulated then return nil, "needs the emulated devices, as it sets their options" end
+  if lt.cuda.device_count() < count then return nil, ("needs %d GPUs"):format(count) end
+  if not lt.distributed.is_nccl_available() then return nil, "needs NCCL" end
+  return {}
 end
 
 --- Runs the Lua text `body` on `count` ranks, and returns the output of all of them, whether they
