@@ -129,7 +129,8 @@ end
 -- it the first collective of each device makes it. Called by all ranks.
 --
 -- LUTRA_DISTRIBUTED_DEBUG=detail: messages about calls that differ between the ranks name lines of
--- the program. LUTRA_DISTRIBUTED_DEBUG=off: calls are not compared.
+-- the program. LUTRA_DISTRIBUTED_DEBUG=off: calls are not compared. The comparison blocks the host
+-- until all ranks have made the call, also for CUDA tensors.
 function groups.init_process_group(...)
   local backend, method, timeout, size, rank, device = parse_init(...)
   args.check(not world, "init_process_group: there is a process group already\n"
