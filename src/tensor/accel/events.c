@@ -73,6 +73,9 @@ static lt_Event *event_new(const lt_Backend *self, int index, bool timing) {
                                   : lt_event_take(accel, index, &e->native);
   if (status == LT_DRIVER_OK) return &e->base;
   free(e);
+  if (status == LT_DRIVER_NO_MEMORY)
+    lt_error_memory("Event: cannot create an event on \"%s\": out of memory",
+                    lt_accel_name(self, index));
   return NULL;
 }
 

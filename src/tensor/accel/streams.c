@@ -94,8 +94,12 @@ static lt_Stream *stream_new(const lt_Backend *self, int index, int priority) {
   lt_AccelStream *s = calloc(1, sizeof *s);
   if (!s) return lt_error_memory("Stream: out of memory");
   s->base = (lt_Stream){self, index};
-  if (accel->driver->stream_new(index, priority, &s->native, &s->priority) != LT_DRIVER_OK) {
+  lt_DriverStatus status = accel->driver->stream_new(index, priority, &s->native, &s->priority);
+  if (status != LT_DRIVER_OK) {
     free(s);
+    if (status == LT_DRIVER_NO_MEMORY)
+      lt_error_memory("Stream: cannot create a stream on \"%s\": out of memory",
+                      lt_accel_name(self, index));
     return NULL;
   }
   s->id = atomic_fetch_add(&last_id, 1) + 1;

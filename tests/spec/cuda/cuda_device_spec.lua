@@ -319,6 +319,16 @@ describe("cuda: what fails for good", function()
       assert(message:find("launch kernel [%w_]+; .* %(of exp%)"), message)
       fails("until the program restarts", x.exp, x)]], "LUTRA_EMULATE_FAULT=launch@2")
   end)
+  test("a stream or an event for which the driver has no memory", function()
+    passes([[
+      local x = lt.ones{1000, device = "cuda:0"}
+      fails('Stream: cannot create a stream on "cuda:0": out of memory', lt.cuda.Stream, "cuda:0")
+      local event = lt.cuda.Event()
+      fails('Event: cannot create an event on "cuda:0": out of memory', event.record, event)
+      lt.cuda.Stream "cuda:0"
+      event:record()
+      assert(x:sum():item() == 1000)]], "LUTRA_EMULATE_FAULT=stream@1,event@1")
+  end)
   test("a wait that fails, and the end of the program", function()
     passes([[
       local x = lt.ones{1000, device = "cuda:0"}
