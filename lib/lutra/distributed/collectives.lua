@@ -10,10 +10,11 @@ local core = require "lutra.core"
 local args = require "lutra.internal.args"
 local call = require "lutra.distributed.call"
 local groups = require "lutra.distributed.groups"
+local texts = require "lutra.internal.text"
 
 local collectives = {}
 
-local run, fault = call.run, call.fault
+local run, fault, plural = call.run, call.fault, texts.plural
 local TAIL = "any? group = nil, bool async_op = false"
 
 -- Returns the group of an argument, and the rank in it of the root `rank`.
@@ -45,22 +46,39 @@ local function op_fault(x, reduction)
   end
 end
 
--- Returns why a list cannot be the pieces of a call, one for each rank, like the tensor x; or nil.
-local function list_fault(group, name, list, x)
+-- Returns why a list has not a tensor for each rank, or nil.
+local function tensors_fault(group, name, list)
   if #list ~= #group.ranks then
-    return ("expected a list of %d tensors for argument '%s', one for each rank, got %d"):format(
-      #group.ranks, name, #list)
+    return ("expected a list of %s for argument '%s', one for each rank, got %d"):format(
+      plural(#group.ranks, "tensor"), name, #list)
   end
-  for i, piece in ipairs(list) do
-    if not lt.is_tensor(piece) then
-      return ("expected tensors in argument '%s', got %s at %d"):format(name, args.show(piece), i)
+  for i = 1, #list do
+    if not lt.is_tensor(list[i]) then
+      return ("expected tensors in argument '%s', got %s at %d"):format(name, args.show(list[i]), i)
     end
+  end
+end
+
+-- Returns why a list cannot be the pieces of a call, one for each rank, like the tensor x; or nil.
+local function pieces_fault(group, name, list, x)
+  local problem = tensors_fault(group, name, list)
+  if problem then return problem end
+  for i, piece in ipairs(list) do
     if piece.shape ~= x.shape or piece.dtype ~= x.dtype or piece.device ~= x.device then
       return ("expected tensors of shape %s, %s, on %q in argument '%s', got shape %s, %s, on %q "
         .. "at %d"):format(tostring(x.shape), x.dtype, x.device, name, tostring(piece.shape),
         piece.dtype, piece.device, i)
     end
   end
+end
+
+-- Returns why the tensor `whole` has not a piece like `part` for each rank, or nil.
+local function whole_fault(group, name, whole, part)
+  local each, size = part:numel(), #group.ranks
+  if whole:numel() == each * size then return nil end
+  return ("expected %s for argument '%s', %s for each of %s, got %s"):format(
+    plural(each * size, "element"), name, texts.count(each), plural(size, "rank"),
+    texts.count(whole:numel()))
 end
 
 -- Returns a contiguous tensor with a first dimension for the ranks, like x.
@@ -121,10 +139,7 @@ function collectives.all_gather_into_tensor(...)
   local out, x, group, async = parse_into(...)
   group = groups._of(group, "all_gather_into_tensor")
   local problem = fault(group, {{"output_tensor", out}, {"input_tensor", x}})
-  if not problem and out:numel() ~= x:numel() * #group.ranks then
-    problem = ("expected %d elements for argument 'output_tensor', %d for each of %d ranks, got "
-      .. "%d"):format(x:numel() * #group.ranks, x:numel(), #group.ranks, out:numel())
-  end
+    or whole_fault(group, "output_tensor", out, x)
   return run(group, {kind = "all_gather", input = x, output = out, count = x:numel(), shape = x,
     device = x.device, fault = problem}, async)
 end
@@ -135,7 +150,7 @@ function collectives.all_gather(...)
   local list, x, group, async = parse_all_gather(...)
   group = groups._of(group, "all_gather")
   if groups._is_outside(group) then return end
-  local problem = fault(group, {{"tensor", x}}) or list_fault(group, "tensor_list", list, x)
+  local problem = fault(group, {{"tensor", x}}) or pieces_fault(group, "tensor_list", list, x)
   local whole = problem == nil and pieces_like(x, #group.ranks) or nil
   return run(group, {kind = "all_gather", input = x, output = whole, count = x:numel(), shape = x,
     device = x.device, fault = problem, finish = whole and to_list(whole, list)}, async)
@@ -155,7 +170,7 @@ function collectives.gather(...)
     problem = is_root and "expected a list for argument 'gather_list', got nil"
       or "expected nil for argument 'gather_list', as this rank is not dst, got a list"
   end
-  problem = problem or is_root and list_fault(group, "gather_list", list, x) or nil
+  problem = problem or is_root and pieces_fault(group, "gather_list", list, x) or nil
   if is_root and not problem then whole = pieces_like(x, #group.ranks) end
   return run(group, {kind = "gather", input = x, output = whole, count = x:numel(), peer = root,
     shape = x, device = x.device, fault = problem, finish = whole and to_list(whole, list)}, async)
@@ -175,7 +190,7 @@ function collectives.scatter(...)
     problem = is_root and "expected a list for argument 'scatter_list', got nil"
       or "expected nil for argument 'scatter_list', as this rank is not src, got a list"
   end
-  problem = problem or is_root and list_fault(group, "scatter_list", list, x) or nil
+  problem = problem or is_root and pieces_fault(group, "scatter_list", list, x) or nil
   if is_root and not problem then whole = lt.no_grad(lt.stack, list) end
   return run(group, {kind = "scatter", input = whole, output = x, count = x:numel(), peer = root,
     shape = x, device = x.device, fault = problem}, async)
@@ -190,10 +205,7 @@ function collectives.reduce_scatter_tensor(...)
   op = check_op("reduce_scatter_tensor", op)
   group = groups._of(group, "reduce_scatter_tensor")
   local problem = fault(group, {{"output", out}, {"input", x}}) or op_fault(x, op)
-  if not problem and x:numel() ~= out:numel() * #group.ranks then
-    problem = ("expected %d elements for argument 'input', %d for each of %d ranks, got %d"):format(
-      out:numel() * #group.ranks, out:numel(), #group.ranks, x:numel())
-  end
+    or whole_fault(group, "input", x, out)
   return run(group, {kind = "reduce_scatter", reduction = op, input = x, output = out,
     count = out:numel(), shape = out, device = out.device, fault = problem}, async)
 end
@@ -208,7 +220,7 @@ function collectives.reduce_scatter(...)
   group = groups._of(group, "reduce_scatter")
   if groups._is_outside(group) then return end
   local problem = fault(group, {{"output", out}}) or op_fault(out, op)
-    or list_fault(group, "input_list", list, out)
+    or pieces_fault(group, "input_list", list, out)
   local whole = problem == nil and lt.no_grad(lt.stack, list) or nil
   return run(group, {kind = "reduce_scatter", reduction = op, input = whole, output = out,
     count = out:numel(), shape = out, device = out.device, fault = problem}, async)
@@ -229,8 +241,8 @@ local function splits_fault(group, name, splits, x)
     sum = sum + n
   end
   if #splits ~= #group.ranks or sum ~= rows then
-    return ("expected %d sizes with the sum %d for argument '%s', got %d with the sum %d"):format(
-      #group.ranks, rows, name, #splits, sum)
+    return ("expected %s with the sum %d for argument '%s', got %d with the sum %d"):format(
+      plural(#group.ranks, "size"), rows, name, #splits, sum)
   end
 end
 
@@ -265,15 +277,10 @@ function collectives.all_to_all_single(...)
 end
 
 -- Returns why a list of tensors cannot be sent or received, or nil.
-local function tensors_fault(group, name, list)
-  if #list ~= #group.ranks then
-    return ("expected a list of %d tensors for argument '%s', one for each rank, got %d"):format(
-      #group.ranks, name, #list)
-  end
+local function mixed_fault(group, name, list)
+  local problem = tensors_fault(group, name, list)
+  if problem then return problem end
   for i, x in ipairs(list) do
-    if not lt.is_tensor(x) then
-      return ("expected tensors in argument '%s', got %s at %d"):format(name, args.show(x), i)
-    end
     if x.dtype ~= list[1].dtype or x.device ~= list[1].device then
       return ("expected tensors of one dtype and device in argument '%s', got %s, on %q at %d")
         :format(name, x.dtype, x.device, i)
@@ -299,8 +306,8 @@ function collectives.all_to_all(...)
   local outs, ins, group, async = parse_all_to_all(...)
   group = groups._of(group, "all_to_all")
   if groups._is_outside(group) then return end
-  local problem = tensors_fault(group, "output_tensor_list", outs)
-    or tensors_fault(group, "input_tensor_list", ins)
+  local problem = mixed_fault(group, "output_tensor_list", outs)
+    or mixed_fault(group, "input_tensor_list", ins)
     or fault(group, {{"output_tensor_list", outs[1]:contiguous()},
                      {"input_tensor_list", ins[1]:contiguous()}})
   if problem then return run(group, {kind = "all_to_all", fault = problem}) end

@@ -10,6 +10,7 @@ local args = require "lutra.internal.args"
 local call = require "lutra.distributed.call"
 local groups = require "lutra.distributed.groups"
 local messages = require "lutra.distributed.messages"
+local plural = require("lutra.internal.text").plural
 local reader = require "lutra.internal.transfer.reader"
 local writer = require "lutra.internal.transfer.writer"
 
@@ -160,8 +161,8 @@ function objects.scatter_object_list(...)
   local is_root, text = group._rank == root, nil
   if is_root then
     args.check(list and length_of(list) == #group.ranks,
-      "scatter_object_list: expected %d values for argument 'scatter_object_input_list'",
-      #group.ranks)
+      "scatter_object_list: expected a list of %s for argument 'scatter_object_input_list', one "
+      .. "for each rank, got %s", plural(#group.ranks, "value"), list and length_of(list) or "nil")
     local texts = {}
     for i = 1, #group.ranks do texts[i] = pack("scatter_object_list", list[i]) end
     text = pack("scatter_object_list", texts)

@@ -421,10 +421,32 @@ m = fails(dist.all_to_all_single, lt.ones(4), lt.ones(4))
 has(m, "expected a first dimension that is divisible by 3 ranks, got 4")
 m = fails(dist.all_to_all_single, lt.ones(4), lt.ones(4), {1, 1, 1}, {1, 1, 2})
 has(m, "expected 3 sizes with the sum 4 for argument 'output_split_sizes'")
+m = fails(dist.scatter_object_list, {}, {1, 2}, rank)
+has(m, "expected a list of 3 values for argument 'scatter_object_input_list', one for each rank, "
+  .. "got 2")
 local x = lt.ones(2)
 dist.all_reduce(x)
 assert(x[1]:item() == 3)
 ]]
+  end)
+
+  it("count one tensor, element or size in the singular", function()
+    ranks.check(1, [[
+local function fails(text, f, ...)
+  local ok, message = pcall(f, ...)
+  assert(not ok and tostring(message):find(text, 1, true), tostring(message))
+end
+local x = lt.ones(1)
+fails("expected a list of 1 tensor for argument 'tensor_list', one for each rank, got 2",
+  dist.all_gather, {x, x}, x)
+fails("expected a list of 1 tensor for argument 'output_tensor_list'", dist.all_to_all, {}, {x})
+fails("expected 1 element for argument 'output_tensor', 1 for each of 1 rank, got 2,000",
+  dist.all_gather_into_tensor, lt.ones(2000), x)
+fails("expected 1 size with the sum 1 for argument 'input_split_sizes', got 2 with the sum 1",
+  dist.all_to_all_single, x, x, nil, {1, 0})
+fails("expected a list of 1 value for argument 'scatter_object_input_list', one for each rank, "
+  .. "got nil", dist.scatter_object_list, {})
+]])
   end)
 
   it("are shown with their lines with LUTRA_DISTRIBUTED_DEBUG=detail", function()
