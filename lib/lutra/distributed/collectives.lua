@@ -226,9 +226,14 @@ function collectives.reduce_scatter(...)
     count = out:numel(), shape = out, device = out.device, fault = problem}, async)
 end
 
--- Returns why sizes along the first dimension do not fit, or nil.
-local function splits_fault(group, name, splits, x)
-  local rows, sum = x.ndim > 0 and x.shape[1] or 0, 0
+-- Returns why the tensor x, the argument `tensor_name`, cannot be divided along its first dimension
+-- into pieces of the sizes in the argument `name`, or nil.
+local function splits_fault(group, name, splits, tensor_name, x)
+  if x.ndim == 0 then
+    return ("expected a tensor with a first dimension for argument '%s', got shape {}"):format(
+      tensor_name)
+  end
+  local rows, sum = x.shape[1], 0
   if not splits then
     return rows % #group.ranks ~= 0 and ("expected a first dimension that is divisible by %d "
       .. "ranks, got %d\nhint: give %s"):format(#group.ranks, rows, name) or nil
@@ -265,10 +270,14 @@ function collectives.all_to_all_single(...)
   group = groups._of(group, "all_to_all_single")
   if groups._is_outside(group) then return end
   local problem = fault(group, {{"output", out}, {"input", x}})
-    or splits_fault(group, "output_split_sizes", out_splits, out)
-    or splits_fault(group, "input_split_sizes", in_splits, x)
-  if problem then return run(group, {kind = "all_to_all", fault = problem}) end
+    or splits_fault(group, "output_split_sizes", out_splits, "output", out)
+    or splits_fault(group, "input_split_sizes", in_splits, "input", x)
   local equal = not out_splits and not in_splits
+  if not problem and equal and out:numel() ~= x:numel() then
+    problem = ("expected %s for argument 'output', as the input has, got %s"):format(
+      plural(x:numel(), "element"), texts.count(out:numel()))
+  end
+  if problem then return run(group, {kind = "all_to_all", fault = problem}) end
   return run(group, {kind = "all_to_all", input = x, output = out,
     count = x:numel() // #group.ranks, device = x.device,
     shape = equal and x or lt.empty{0, dtype = x.dtype, device = "cpu"},
@@ -319,7 +328,7 @@ function collectives.all_to_all(...)
   local function finish()
     local offset = 0
     for i, x in ipairs(outs) do
-      x:detach():copy_(whole:narrow(1, offset + 1, out_counts[i]):view(table.unpack(x.shape)))
+      x:detach():copy_(whole:narrow(1, offset + 1, out_counts[i]):view(x.shape))
       offset = offset + out_counts[i]
     end
   end

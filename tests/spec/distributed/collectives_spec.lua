@@ -155,6 +155,13 @@ for r = 1, size do same(views[r]:contiguous(), full({3, 4}, r - 1), "views") end
 local scalar = lt.tensor(rank + 1.0)
 dist.all_reduce(scalar)
 assert(scalar.ndim == 0 and scalar:item() == 6)
+local scalars, got, empty = {}, {}, {}
+for r = 1, size do scalars[r], got[r] = lt.tensor(10.0 * rank + r), lt.tensor(0.0) end
+dist.all_to_all(got, scalars)
+for r = 1, size do assert(got[r].ndim == 0 and got[r]:item() == 10 * (r - 1) + rank + 1) end
+for r = 1, size do empty[r] = lt.empty(0, 4) end
+dist.all_to_all(empty, empty)
+assert(empty[2].shape[2] == 4)
 local big, cube = full({1000003}, rank + 1), full({3, 5, 7}, rank + 1)
 local works = {dist.all_reduce(big, {async_op = true}),
   dist.all_reduce(cube, {op = "max", async_op = true})}
@@ -419,6 +426,10 @@ m = fails(dist.reduce_scatter_tensor, lt.ones(2), lt.ones(5))
 has(m, "expected 6 elements for argument 'input'")
 m = fails(dist.all_to_all_single, lt.ones(4), lt.ones(4))
 has(m, "expected a first dimension that is divisible by 3 ranks, got 4")
+m = fails(dist.all_to_all_single, lt.tensor(1.0), lt.ones(3))
+has(m, "expected a tensor with a first dimension for argument 'output', got shape {}")
+m = fails(dist.all_to_all_single, lt.ones(3, 2), lt.ones(3))
+has(m, "expected 3 elements for argument 'output', as the input has, got 6")
 m = fails(dist.all_to_all_single, lt.ones(4), lt.ones(4), {1, 1, 1}, {1, 1, 2})
 has(m, "expected 3 sizes with the sum 4 for argument 'output_split_sizes'")
 m = fails(dist.scatter_object_list, {}, {1, 2}, rank)
