@@ -36,7 +36,7 @@ local OUTSIDE = groups.GroupMember.NON_GROUP_MEMBER
 local world              -- the group of all ranks, or nil
 local job_rank, job_size -- of this process in the job
 local number = 0         -- of groups created so far
-local others = setmetatable({}, {__mode = "k"}) -- the other groups of this process, as a set
+local others = {}        -- the other groups of this process, in the order of their creation
 
 local levels = {off = true, info = true, detail = true}
 
@@ -104,7 +104,7 @@ local function create(title, ranks, backend, timeout)
   if own < 0 then return OUTSIDE end
   group.mpi = c.create{device = "cpu", rank = own, size = #list, members = ranks,
     number = group.number, timeout = timeout, check = group.level ~= "off"}
-  if ranks then others[group] = true end
+  if ranks then others[#others + 1] = group end
   return group
 end
 
@@ -222,11 +222,14 @@ function groups.destroy_process_group(...)
   if group == OUTSIDE then return end
   if group ~= world then
     destroy(group)
+    for i, other in ipairs(others) do
+      if other == group then table.remove(others, i) end
+    end
     return
   end
-  for other in pairs(others) do
-    if not other.destroyed then destroy(other) end
-  end
+  -- To end a communicator of NCCL may wait for its other ranks: so all do it in the same order.
+  for _, other in ipairs(others) do destroy(other) end
+  others = {}
   destroy(world)
   world = nil
 end

@@ -349,6 +349,26 @@ assert(tostring(dist.group.WORLD):find("rank %d of 4"))
 ]])
   end)
 
+  it("are destroyed in their order, also those that the program has dropped", function()
+    ranks.check(2, [[
+local numbers, order = {}, {}
+for i = 1, 20 do numbers[dist.new_group().mpi] = i end
+collectgarbage()
+local class = debug.getmetatable(next(numbers)).__index
+local destroy = class.destroy
+class.destroy = function(communicator)
+  order[#order + 1] = numbers[communicator] or "world"
+  destroy(communicator)
+end
+local last = dist.new_group()
+numbers[last.mpi] = 21
+dist.destroy_process_group(last)
+dist.destroy_process_group()
+assert(#order == 22 and order[1] == 21 and order[22] == "world", table.concat(order, " "))
+for i = 1, 20 do assert(order[i + 1] == i, table.concat(order, " ")) end
+]])
+  end)
+
   it("are needed, and created once, by numbers that fit the job", function()
     ranks.check(2, [[
 local function fails(text, f, ...)
