@@ -73,10 +73,11 @@ function groups._job_rank() return job_rank end
 --- Returns whether this process is no rank of the group.
 function groups._is_outside(group) return group == OUTSIDE end
 
--- Returns a positive number of seconds.
+-- Returns the timeout of a group in seconds: `other` when the argument is nil.
 local function seconds(title, timeout, other)
   if timeout == nil then return other end
-  args.expect(timeout > 0, title, "a positive number of seconds", "timeout", timeout)
+  args.expect(timeout > 0 and timeout < 1e9, title, "a positive number of seconds below 1e9",
+    "timeout", timeout)
   return timeout + 0.0
 end
 
@@ -87,8 +88,20 @@ local function check_backend(title, name)
     args.show(name), hint)
 end
 
+-- Returns the full name of the CUDA device in the argument `device_id`, nil for the CPU. Raises an
+-- error for any other device, and for one that the backend does not serve.
+local function check_device(device, backend)
+  if device == nil or device == "cpu" then return nil end
+  local name = args.device("init_process_group", device)
+  args.check(name:find "^cuda",
+    "init_process_group: expected a CUDA device for argument 'device_id', got %q", name)
+  args.check(backend ~= "mpi", "init_process_group: expected no CUDA device for argument "
+    .. "'device_id', as the backend is mpi, got %q", name)
+  return name
+end
+
 -- Creates the group of `ranks` (nil: all), with its communicator of MPI.
-local function create(title, ranks, backend, timeout)
+local function create(ranks, backend, timeout)
   local list, own = ranks or {}, -1
   if not ranks then
     for r = 0, job_size - 1 do list[r + 1] = r end
@@ -97,8 +110,8 @@ local function create(title, ranks, backend, timeout)
     if r == job_rank then own = i - 1 end
   end
   local group = setmetatable({
-    ranks = list, _rank = own, backend_name = check_backend(title, backend),
-    number = number, timeout = timeout, level = debug_level(), accelerators = {},
+    ranks = list, _rank = own, backend_name = backend, number = number, timeout = timeout,
+    level = debug_level(), accelerators = {},
   }, ProcessGroup)
   number = number + 1
   if own < 0 then return OUTSIDE end
@@ -140,7 +153,8 @@ function groups.init_process_group(...)
     .. "argument 'init_method', got %q\nhint: leave it out; MPI connects the ranks", method)
   timeout = seconds("init_process_group", timeout, DEFAULT_TIMEOUT)
   debug_level()
-  if backend == "nccl" then
+  device = check_device(device, backend)
+  if device or backend == "nccl" then
     local library, why = c.library "cuda"
     args.check(library, "init_process_group: %s", why)
   end
@@ -148,8 +162,12 @@ function groups.init_process_group(...)
   environment.check(job_rank, job_size)
   check_job(size, rank)
   number = 0
-  world = create("init_process_group", nil, backend, timeout)
-  if device then groups._communicator(world, device, "init_process_group") end
+  world = create(nil, backend, timeout)
+  if not device then return end
+  local ok, why = pcall(groups._communicator, world, device, "init_process_group")
+  if ok then return end
+  groups.destroy_process_group()
+  error(why, 0)
 end
 
 -- Creates the communicator of a CUDA device. All ranks of the group call it; rank 0 makes the id,
@@ -199,12 +217,11 @@ function groups.new_group(...)
     seen[r] = true
   end
   args.check(not ranks or #ranks > 0, "new_group: expected at least one rank for argument 'ranks'")
+  backend = check_backend("new_group", backend) or world.backend_name
+  timeout = seconds("new_group", timeout, world.timeout)
   world.mpi:submit(true, {{kind = "barrier"}}):wait()
-  if not ranks then
-    ranks = table.move(world.ranks, 1, job_size, 1, {})
-  end
-  return create("new_group", table.move(ranks, 1, #ranks, 1, {}), backend or world.backend_name,
-    seconds("new_group", timeout, world.timeout))
+  ranks = ranks or world.ranks
+  return create(table.move(ranks, 1, #ranks, 1, {}), backend, timeout)
 end
 
 local parse_group = function(title) return args.signature(title, "any? group = nil") end

@@ -381,11 +381,22 @@ fails('expected "mpi" or "nccl"', dist.init_process_group, "gloo")
 fails("expected the number of ranks for argument 'world_size', 2, got 3", dist.init_process_group,
   {world_size = 3})
 fails("positive number of seconds", dist.init_process_group, {timeout = 0})
+fails("init_process_group: expected a positive number of seconds below 1e9 for argument 'timeout', "
+  .. "got inf", dist.init_process_group, {timeout = math.huge})
 fails('expected "env://"', dist.init_process_group, {init_method = "tcp://1.2.3.4:5"})
+assert(not dist.is_initialized())
 dist.init_process_group("mpi")
 fails("there is a process group already", dist.init_process_group)
 fails("expected ranks from 0 to 1", dist.new_group, {5})
 fails("got 1 twice", dist.new_group, {1, 1})
+fails('expected "mpi" or "nccl"', dist.new_group, {backend = "gloo"})
+fails("new_group: expected a positive number of seconds below 1e9 for argument 'timeout', got inf",
+  dist.new_group, {ranks = {0}, timeout = math.huge})
+-- An argument that is wrong on one rank is an error before it is blocked on the others.
+if dist.get_rank() == 0 then
+  fails("for argument 'timeout', got -1", dist.new_group, {timeout = -1})
+end
+assert(dist.get_world_size(dist.new_group()) == 2)
 fails("expected a process group for argument 'group'", dist.all_reduce, lt.ones(1), {group = 3})
 fails("expected a rank of the process group for argument 'src'", dist.broadcast, lt.ones(1), 9)
 fails("expected sum, avg, max, min or product", dist.all_reduce, lt.ones(1), "mean")

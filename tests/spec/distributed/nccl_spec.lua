@@ -275,6 +275,26 @@ describe("NCCL", function()
     ]], nil, "dist.init_process_group{timeout = 20}")
   end)
 
+  it("needs a device_id that is usable, and no group is left after an error", function()
+    check(2, common .. [[
+dist.destroy_process_group()
+local init = dist.init_process_group
+raises("init_process_group: expected a CUDA device for argument 'device_id', got \"meta\"", init,
+  {device_id = "meta"})
+raises("init_process_group: expected no CUDA device for argument 'device_id', as the backend is "
+  .. 'mpi, got "cuda:0"', init, {backend = "mpi", device_id = "cuda:0"})
+raises('init_process_group: expected an available device, got "cuda:2"', init,
+  {device_id = "cuda:2"})
+raises("use the same device, cuda:1", init, {device_id = "cuda:1"})
+assert(not dist.is_initialized())
+lt.cuda.set_device(dist.get_node_local_rank())
+init{device_id = "cuda"} -- the current device
+local x = lt.ones(2, {device = "cuda"})
+dist.all_reduce(x)
+assert(x[1]:item() == 2)
+]], nil, nil, "cuda:2")
+  end)
+
   it("cannot be captured in a graph", function()
     check(1, common .. [[
       local x, graph = lt.ones({3}, {device = device}), lt.cuda.CUDAGraph()
