@@ -10,6 +10,12 @@ local groups = require "lutra.distributed.groups"
 
 local call = {}
 
+-- Raises an error of the core again, at the line of the program.
+local function raise_reported(message)
+  args.pass_on_interrupt(message)
+  args.fail("%s", (tostring(message):gsub("^[^\n]-:%d+: ", "")))
+end
+
 --- The result of a call with async_op = true.
 local Work = {__name = "Work"}
 Work.__index = Work
@@ -24,10 +30,7 @@ function Work:wait(timeout)
   end
   if self.done then return true end
   local ok, message = pcall(self.work.wait, self.work, timeout)
-  if not ok then
-    args.pass_on_interrupt(message)
-    args.fail("%s", (tostring(message):gsub("^[^\n]-:%d+: ", "")))
-  end
+  if not ok then raise_reported(message) end
   if self.finish then lt.no_grad(self.finish, self) end
   self.done, self.finish = true, nil
   return true
@@ -127,11 +130,6 @@ end
 local function compare(group, spec)
   group.mpi:submit(true, {{kind = spec.kind, reduction = spec.reduction, peer = spec.peer,
     shape = spec.shape, label = spec.label, check_only = true}}):wait()
-end
-
-local function raise_reported(message)
-  args.pass_on_interrupt(message)
-  args.fail("%s", (tostring(message):gsub("^[^\n]-:%d+: ", "")))
 end
 
 --- Makes a call. `spec` has the fields of a call of core._communication; also `device` (of the
