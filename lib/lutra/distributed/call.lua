@@ -114,16 +114,18 @@ function call.fault(group, tensors)
   end
 end
 
--- Tells the other ranks that this one cannot make the call, waits for them, and raises the error.
-local function refuse(group, kind, fault)
+--- Tells the other ranks that this one cannot make the call, waits for them, and raises the error
+-- `message`, by default the fault with kind and rank.
+function call.refuse(group, kind, fault, message)
   if group.level ~= "off" and #group.ranks > 1 then
     local line = fault:match "^[^\n]*"
-    local ok, message = pcall(function()
+    local ok, reported = pcall(function()
       group.mpi:submit(true, {{kind = kind, refusal = line}}):wait()
     end)
-    if not ok then args.pass_on_interrupt(message) end
+    if not ok then args.pass_on_interrupt(reported) end
   end
-  return args.fail("%s: on rank %d: %s", kind, groups._job_rank(), fault)
+  message = message or ("%s: on rank %d: %s"):format(kind, groups._job_rank(), fault)
+  return args.fail("%s", message)
 end
 
 -- Compares the calls of all ranks by MPI, for a communicator that does not.
@@ -138,7 +140,7 @@ end
 -- the group nothing happens.
 function call.run(group, spec, async)
   if groups._is_outside(group) then return end
-  if spec.fault then refuse(group, spec.kind, spec.fault) end
+  if spec.fault then call.refuse(group, spec.kind, spec.fault) end
   if group.level == "detail" then spec.label = here() end
   local ok, work = pcall(function()
     local accelerated = spec.device and spec.device ~= "cpu"

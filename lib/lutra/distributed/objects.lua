@@ -19,10 +19,10 @@ local objects = {}
 -- Returns the number of values in a list, which may contain nil if it has a field n.
 local function length_of(list) return math.type(list.n) == "integer" and list.n or #list end
 
--- Returns the bytes of a value, with those of its tensors.
-local function pack(title, value)
+-- Returns the bytes of a value, with those of its tensors; nil and why it cannot be sent.
+local function pack(value)
   local bytes, tensors, what = writer.pack(value, "the value", true)
-  args.check(bytes, "%s: cannot send %s: it is %s", title, tensors, what)
+  if not bytes then return nil, ("cannot send %s: it is %s"):format(tensors, what) end
   local parts = {string.pack("<s8 I4", bytes, #tensors)}
   for _, x in ipairs(tensors) do
     x = x:detach()
@@ -62,10 +62,18 @@ local to_text = core._tensor_bytes
 local function integers(list) return lt.tensor(list, {dtype = "int64", device = "cpu"}) end
 
 -- Makes a call of CPU tensors, through MPI whatever the backend of the group is.
-local function run(group, spec) return call.run(group, spec) end
+local run = call.run
 
--- Returns the strings of all ranks. They are padded to the length of the longest.
-local function all_gather_text(group, text)
+-- Returns `value`. Without one, the function `title`, whose first call is a `kind`, cannot go on
+-- because of the fault: raises an error on all ranks.
+local function need(group, kind, title, value, fault)
+  return value or call.refuse(group, kind, fault, title .. ": " .. fault)
+end
+
+-- Returns the strings of all ranks, each of which packs a value. They are padded to the length of
+-- the longest.
+local function all_gather_text(group, title, value)
+  local text = need(group, "all_gather", title, pack(value))
   local size = #group.ranks
   local own = integers{#text}
   local lengths = lt.empty{size, dtype = "int64", device = "cpu"}
@@ -112,7 +120,8 @@ function objects.broadcast_object_list(object_list, src, group)
   local is_root, n = members._rank == root, length_of(list)
   local text
   if is_root then
-    text = pack("broadcast_object_list", table.move(list, 1, n, 1, {n = n}))
+    text = need(members, "broadcast", "broadcast_object_list",
+      pack(table.move(list, 1, n, 1, {n = n})))
   end
   text = broadcast_text(members, root, text)
   if is_root then return end
@@ -126,7 +135,7 @@ function objects.all_gather_object(object_list, obj, group)
   args.expect(args.is_plain(object_list), "all_gather_object", "a list", "object_list", object_list)
   group = member(group, nil, "all_gather_object")
   if not group then return end
-  for i, text in ipairs(all_gather_text(group, pack("all_gather_object", obj))) do
+  for i, text in ipairs(all_gather_text(group, "all_gather_object", obj)) do
     object_list[i] = unpack(text)
   end
 end
@@ -142,11 +151,26 @@ function objects.gather_object(obj, object_gather_list, dst, group)
   local members, root = member(group, dst, "gather_object", "dst")
   if not members then return end
   local is_root = members._rank == root
-  args.check(is_root == (list ~= nil), "gather_object: expected a list for argument "
-    .. "'object_gather_list' on rank %d only", dst)
-  for i, text in ipairs(all_gather_text(members, pack("gather_object", obj))) do
+  need(members, "all_gather", "gather_object", is_root == (list ~= nil),
+    ("expected a list for argument 'object_gather_list' on rank %d only"):format(dst))
+  for i, text in ipairs(all_gather_text(members, "gather_object", obj)) do
     if is_root then list[i] = unpack(text) end
   end
+end
+
+-- Returns the bytes of a list of the bytes of the values, one for each rank; nil and the fault.
+local function pack_each(group, list)
+  local size, texts = #group.ranks, {}
+  if not list or length_of(list) ~= size then
+    return nil, ("expected a list of %s for argument 'scatter_object_input_list', one for each "
+      .. "rank, got %s"):format(plural(size, "value"), list and length_of(list) or "nil")
+  end
+  for i = 1, size do
+    local text, fault = pack(list[i])
+    if not text then return nil, fault end
+    texts[i] = text
+  end
+  return pack(texts)
 end
 
 local parse_scatter = args.signature("scatter_object_list",
@@ -158,14 +182,9 @@ function objects.scatter_object_list(...)
   local out, list, src, wanted = parse_scatter(...)
   local group, root = member(wanted, src, "scatter_object_list", "src")
   if not group then return end
-  local is_root, text = group._rank == root, nil
-  if is_root then
-    args.check(list and length_of(list) == #group.ranks,
-      "scatter_object_list: expected a list of %s for argument 'scatter_object_input_list', one "
-      .. "for each rank, got %s", plural(#group.ranks, "value"), list and length_of(list) or "nil")
-    local texts = {}
-    for i = 1, #group.ranks do texts[i] = pack("scatter_object_list", list[i]) end
-    text = pack("scatter_object_list", texts)
+  local text
+  if group._rank == root then
+    text = need(group, "broadcast", "scatter_object_list", pack_each(group, list))
   end
   out[1] = unpack(unpack(broadcast_text(group, root, text))[group._rank + 1])
 end
@@ -176,7 +195,9 @@ local parse_send = args.signature("send_object_list",
 function objects.send_object_list(...)
   local list, dst, group = parse_send(...)
   local n = length_of(list)
-  local bytes = to_tensor(pack("send_object_list", table.move(list, 1, n, 1, {n = n})))
+  local text, fault = pack(table.move(list, 1, n, 1, {n = n}))
+  args.check(text, "send_object_list: %s", fault)
+  local bytes = to_tensor(text)
   messages.send(integers{bytes:numel()}, dst, group)
   messages.send(bytes, dst, group)
 end

@@ -301,6 +301,35 @@ local ok, message = pcall(dist.all_gather_object, {}, coroutine.create(print))
 assert(not ok and message:find("all_gather_object: cannot send the value", 1, true), message)
 ]])
   end)
+
+  it("that one rank cannot send are errors on all ranks, at once", function()
+    ranks.check(3, [[
+local thread = coroutine.create(print)
+-- The function raises `own` on rank 1, which the others get in the difference of the calls.
+local function fails(own, f, ...)
+  local ok, message = pcall(f, ...)
+  local expected = own
+  if rank ~= 1 then expected = "rank 1: cannot make the call: " .. own:match ": (.*)" end
+  assert(not ok and tostring(message):find(expected, 1, true), tostring(message))
+end
+local coroutines = "cannot send the value[1]: it is a coroutine"
+fails("all_gather_object: cannot send the value: it is a coroutine", dist.all_gather_object, {},
+  rank == 1 and thread or 0)
+fails("gather_object: cannot send the value: it is a coroutine", dist.gather_object,
+  rank == 1 and thread or 0, rank == 0 and {} or nil)
+fails("gather_object: expected a list for argument 'object_gather_list' on rank 0 only",
+  dist.gather_object, 0, rank < 2 and {} or nil)
+fails("broadcast_object_list: " .. coroutines, dist.broadcast_object_list,
+  {rank == 1 and thread or 0}, 1)
+fails("scatter_object_list: cannot send the value: it is a coroutine", dist.scatter_object_list,
+  {}, rank == 1 and {1, thread, 3} or nil, 1)
+fails("scatter_object_list: expected a list of 3 values for argument 'scatter_object_input_list', "
+  .. "one for each rank, got 2", dist.scatter_object_list, {}, rank == 1 and {1, 2} or nil, 1)
+local list = {rank}
+dist.broadcast_object_list(list, 2)
+assert(list[1] == 2)
+]], {setup = "dist.init_process_group{timeout = 20}", seconds = 60})
+  end)
 end)
 
 describe("process groups", function()
