@@ -197,6 +197,9 @@ describe("Collectives with gradients", function()
       y = functional.broadcast(x, 1)
       assert(lt.equal(y, x_of(1)))
       assert(lt.equal(grad(y), rank == 1 and sum or zero))
+      y = functional.broadcast(x, 1) * (rank == 2 and math.huge or 1)
+      local g = lt.autograd.grad(y:sum(), x) -- the gradient of rank 2 is infinite
+      assert(lt.equal(g, rank == 1 and lt.full_like(x, math.huge) or zero))
 
       local list = functional.all_gather(x)
       local total = 0
@@ -221,7 +224,7 @@ describe("Collectives with gradients", function()
       for r = 0, 2 do assert(y[r + 1]:item() == x_of(r)[rank + 1]:item()) end
       assert(lt.equal(out, y))
       -- Element r of x is element `rank` of rank r's result.
-      local g = grad(y)
+      g = grad(y)
       for r = 0, 2 do
         assert(g[r + 1]:item() == lt.tensor({r + 1, 2, -r}, D)[rank + 1]:item())
       end]])
@@ -249,7 +252,11 @@ describe("Collectives with gradients", function()
       local g = lt.autograd.grad((y ^ 3):sum(), x, {create_graph = true})
       assert(lt.equal(g, 6 * y ^ 2))
       local h = lt.autograd.grad(g:sum(), x)
-      assert(lt.equal(h, 24 * y:detach()))]])
+      assert(lt.equal(h, 24 * y:detach()))
+      y = functional.broadcast(x, 1)
+      g = lt.autograd.grad((y ^ 3):sum(), x, {create_graph = true})
+      h = lt.autograd.grad(g:sum(), x)
+      assert(lt.equal(g, rank * 6 * y ^ 2) and lt.equal(h, rank * 12 * y:detach()))]])
   end)
 
   it("raise errors", function()

@@ -66,7 +66,9 @@ end
 
 function Broadcast.backward(ctx, grad)
   local sum = AllReduce(grad, "sum", ctx.group)
-  return distributed().get_rank() == ctx.src and sum or sum * 0
+  if distributed().get_rank() == ctx.src then return sum end
+  -- Zeros whose gradient is a collective on all ranks, too.
+  return core._ops.masked_fill(sum, core._ops.ones_like(sum, {dtype = "bool"}), 0)
 end
 
 local parse_broadcast = args.signature("broadcast",
