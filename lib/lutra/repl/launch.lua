@@ -45,27 +45,35 @@ end
 local Job = {}
 Job.__index = Job
 
--- Makes the named pipes, and returns the job, which has not started.
+-- Returns a job that has not started.
 local function new_job(count)
-  local job = setmetatable({count = count, files = {}, sources = {}, fds = {}, ranks = {},
-    ended = 0}, Job)
-  job.folder = assert(processes.folder())
-  job:open("ranks", {control = true})
-  for rank = 0, count - 1 do
-    for _, name in ipairs{"out", "err"} do
-      job:open(rank .. "." .. name, {rank = rank, name = name})
-    end
-  end
-  job.output = output.new(count, io.stdout, io.stderr)
-  return job
+  return setmetatable({count = count, files = {}, sources = {}, fds = {}, ranks = {},
+    output = output.new(count, io.stdout, io.stderr)}, Job)
 end
 
--- Opens a named pipe of the job.
+-- Returns a result of `processes`; raises an error for nil and a reason.
+local function need(result, why)
+  if result then return result end
+  local hint = why:find "Too many open files" and "\nhint: ulimit -n 4096" or ""
+  return error(("--nproc: cannot make the named pipes: %s%s"):format(why, hint), 0)
+end
+
+-- Makes and opens a named pipe of the job.
 function Job:open(file, source)
   local path = self.folder .. "/" .. file
-  local fd = assert(processes.fifo(path))
-  self.files[#self.files + 1] = path
-  self:watch(fd, source)
+  self.files[#self.files + 1] = path -- before a failure, which may leave the file
+  self:watch(need(processes.fifo(path)), source)
+end
+
+-- Makes and opens all named pipes of the job.
+function Job:open_all()
+  self.folder = need(processes.folder())
+  self:open("ranks", {control = true})
+  for rank = 0, self.count - 1 do
+    for _, name in ipairs{"out", "err"} do
+      self:open(rank .. "." .. name, {rank = rank, name = name})
+    end
+  end
 end
 
 -- Adds a pipe to those that are read.
@@ -79,7 +87,7 @@ end
 function Job:remove()
   for fd in pairs(self.sources) do processes.close(fd) end
   for _, path in ipairs(self.files) do os.remove(path) end
-  os.remove(self.folder)
+  if self.folder then os.remove(self.folder) end
 end
 
 -- Starts mpirun; returns nil and the reason on failure.
@@ -125,7 +133,6 @@ function Job:note(line)
     self.ranks[rank] = {pid = value}
   elseif what == "end" and self.ranks[rank] then
     self.ranks[rank].status = value
-    self.ended = self.ended + 1
     if value ~= 0 and not self.failed then
       self.failed = rank
       self.give_up = os.time() + patience -- for an mpirun that does not end the job
@@ -223,6 +230,7 @@ end
 
 -- Runs the job; returns its exit status, or nil and the reason when it cannot be started.
 function Job:run(words)
+  self:open_all()
   local started, why = self:start(words)
   if not started then return nil, why end
   return self:finish(self:follow())

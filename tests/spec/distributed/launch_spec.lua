@@ -163,6 +163,22 @@ describe("wrong arguments of --nproc", function()
     has(result.err, "lutra: expected an argument after --nproc\n")
   end)
 
+  it("include more ranks than files may be open, and leave no pipes", function()
+    local folder = program.folder()
+    local result = program.shell(("ulimit -n 20; TMPDIR=%s %s --nproc 20 a.lua"):format(folder,
+      quote(program.program)))
+    local left = program.shell("ls -A " .. folder).out
+    program.remove(folder)
+    assert.equal(1, result.status)
+    has(result.err, "lutra: --nproc: cannot make the named pipes: " .. folder)
+    has(result.err, ": Too many open files\nhint: ulimit -n 4096\n")
+    assert.equal("", left)
+    result = program.shell(("TMPDIR=/dev/null/x %s --nproc 2 a.lua"):format(
+      quote(program.program)))
+    assert.equal(1, result.status)
+    has(result.err, "lutra: --nproc: cannot make the named pipes: /dev/null/x/lutra-")
+  end)
+
   it("include a machine without mpirun", function()
     local result = program.shell(("PATH=/nonexistent %s --nproc 2 a.lua"):format(
       quote(program.program)))
