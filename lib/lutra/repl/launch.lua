@@ -13,6 +13,7 @@ local processes = require "lutra.repl.processes"
 local launch = {}
 
 local most_ranks = 1024
+local last_signal = 64 -- a status above 128 + 64 is that of exit
 local patience = 5 -- seconds until a job that was asked to end is killed
 
 -- Names of the signals that say more than their number.
@@ -205,8 +206,8 @@ end
 function Job:explain(status)
   if self.output:show_failures() then return end
   local rank = self.failed and self.ranks[self.failed]
-  if rank and rank.status > 128 then
-    local number = rank.status - 128
+  local number = rank and rank.status - 128
+  if rank and number > 0 and number <= last_signal then
     report("rank %d was ended by signal %d%s", self.failed, number,
       signals[number] and " (" .. signals[number] .. ")" or "")
   elseif rank then

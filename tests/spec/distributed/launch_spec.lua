@@ -335,12 +335,14 @@ os.execute "sleep 60"]])
   end)
 
   it("has the exit status of the rank that ends with one", function()
-    local result, file = launch_text(2, rank_of .. [[
-if rank == 1 then os.exit(3) end
-os.execute "sleep 60"]])
-    assert.equal(3, result.status)
-    assert.equal("lutra: rank 1 ended with status 3\n", result.err)
-    assert.equal(0, processes(file))
+    for _, status in ipairs{3, 255} do -- 255 is no signal
+      local result, file = launch_text(2, rank_of .. ([[
+if rank == 1 then os.exit(%d) end
+os.execute "sleep 60"]]):format(status))
+      assert.equal(status, result.status)
+      assert.equal(("lutra: rank 1 ended with status %d\n"):format(status), result.err)
+      assert.equal(0, processes(file))
+    end
   end)
 
   it("names the signal that ended a rank", function()
