@@ -101,7 +101,7 @@ local hints = {
 --- Raises an error when MPI has one rank while the launcher's variables say that there are several:
 -- the launcher did not start MPI, and each process would train on its own. `size` is the number of
 -- ranks that MPI has; several ranks are not checked against the variables.
-function environment.check(_, size, getenv)
+function environment.check(size, getenv)
   if size > 1 then return end
   local found = environment.read(getenv)
   if not found or found.size == 1 then return end

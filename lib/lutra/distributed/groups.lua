@@ -159,7 +159,7 @@ function groups.init_process_group(...)
     args.check(library, "init_process_group: %s", why)
   end
   job_rank, job_size = c.job()
-  environment.check(job_rank, job_size)
+  environment.check(job_size)
   check_job(size, rank)
   number = 0
   world = create(nil, backend, timeout)

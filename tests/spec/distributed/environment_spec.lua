@@ -99,23 +99,23 @@ describe("MPI with one rank", function()
   it("is an error in a job of several processes, with the way to start it", function()
     raises("init_process_group: expected 4 ranks, as torchrun started 4 processes, but MPI has one "
       .. "rank\nhint: torchrun does not start MPI; mpirun -np 4 lutra train.lua, or on one machine "
-      .. "lutra --nproc 4 train.lua", check, 0, 1, from{RANK = "3", WORLD_SIZE = "4"})
+      .. "lutra --nproc 4 train.lua", check, 1, from{RANK = "3", WORLD_SIZE = "4"})
     raises("init_process_group: expected 2 ranks, as Slurm started 2 processes, but MPI has one "
       .. "rank\nhint: srun --mpi=pmix -n 2 lutra train.lua, or mpirun -np 2 lutra train.lua in the "
-      .. "job", check, 0, 1, from{SLURM_PROCID = "0", SLURM_NTASKS = "2"})
+      .. "job", check, 1, from{SLURM_PROCID = "0", SLURM_NTASKS = "2"})
     raises("init_process_group: expected 8 ranks, as MPICH started 8 processes, but MPI has one "
       .. "rank\nhint: this mpirun is MPICH's, but another MPI library was loaded; start the job "
-      .. "with the mpirun of that library, or set LUTRA_MPI=libmpich.so.12", check, 0, 1,
+      .. "with the mpirun of that library, or set LUTRA_MPI=libmpich.so.12", check, 1,
       from{PMI_RANK = "0", PMI_SIZE = "8"})
   end)
 
   it("is right for one process", function()
-    check(0, 1, from{})
-    check(0, 1, from{RANK = "0", WORLD_SIZE = "1"})
+    check(1, from{})
+    check(1, from{RANK = "0", WORLD_SIZE = "1"})
   end)
 
   it("is not looked for when MPI has several", function()
-    check(1, 2, from{RANK = "0", WORLD_SIZE = "4"})
-    check(1, 2, from{OMPI_COMM_WORLD_RANK = "1", OMPI_COMM_WORLD_SIZE = "2"})
+    check(2, from{RANK = "0", WORLD_SIZE = "4"})
+    check(2, from{OMPI_COMM_WORLD_RANK = "1", OMPI_COMM_WORLD_SIZE = "2"})
   end)
 end)
