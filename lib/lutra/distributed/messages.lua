@@ -90,21 +90,22 @@ local parse_batch = args.signature("batch_isend_irecv", "list p2p_op_list")
 function messages.batch_isend_irecv(...)
   local list = parse_batch(...)
   args.check(#list > 0, "batch_isend_irecv: expected at least one P2POp for argument 'p2p_op_list'")
-  local group, specs
-  for i, op in ipairs(list) do
+  local group, specs = nil, {}
+  for i = 1, #list do
+    local op = list[i]
     args.check(getmetatable(op) == P2POp,
       "batch_isend_irecv: expected a P2POp at %d of argument 'p2p_op_list', got %s", i,
       args.show(op))
     local own = groups._of(op.group, "batch_isend_irecv")
-    group, specs = group or own, specs or {}
-    args.check(own == group, "batch_isend_irecv: expected messages of one process group")
+    group = group or own
+    args.check(own == group, "batch_isend_irecv: expected messages of one process group, got one "
+      .. "of another at %d of argument 'p2p_op_list'", i)
     if groups._is_outside(group) then return {} end
     specs[i] = spec("batch_isend_irecv", group, op.kind, op.tensor, op.peer, op.tag)
     args.check(specs[i].device == specs[1].device,
       "batch_isend_irecv: expected tensors on one device, got %q and %q", specs[1].device,
       specs[i].device)
   end
-  args.expect(specs, "batch_isend_irecv", "a list of P2POp", "p2p_op_list", list)
   return {call.run_messages(group, specs, false)}
 end
 

@@ -258,6 +258,12 @@ fails("expected a rank of the process group", dist.send, lt.ones(3), 7)
 fails("expected an integer from 0 to 32767", dist.isend, lt.ones(3), 1 - rank, {tag = -1})
 fails("at least one P2POp", dist.batch_isend_irecv, {})
 fails("expected a P2POp at 1", dist.batch_isend_irecv, {3})
+local op = dist.P2POp(dist.isend, lt.ones(3), 1 - rank)
+fails("expected a P2POp at 2 of argument 'p2p_op_list', got nil", dist.batch_isend_irecv,
+  {op, nil, op})
+local other = dist.P2POp(dist.isend, lt.ones(3), 1 - rank, dist.new_group{1, 0})
+fails("expected messages of one process group, got one of another at 2 of argument 'p2p_op_list'",
+  dist.batch_isend_irecv, {op, other})
 fails("expected isend or irecv", dist.P2POp, dist.send, lt.ones(1), 1 - rank)
 fails("contiguous", dist.isend, lt.ones(3, 2):t(), 1 - rank)
 ]])
