@@ -52,9 +52,14 @@ local function on_bus(kind, bytes)
   return kind == "broadcast" and bytes or (p - 1) / p * bytes
 end
 
+-- Returns sizes in bytes, which the ranks can divide where a collective does.
 local function sizes_of(kind)
-  local list = {}
-  for power = kind == "all_reduce" and 2 or 4, 26, 2 do list[#list + 1] = 1 << power end
+  local list, divided = {}, kind == "all_gather" or kind == "reduce_scatter"
+  local unit = divided and 4 * options.ranks or 4
+  for power = kind == "all_reduce" and 2 or 4, 26, 2 do
+    local bytes = (1 << power) // unit * unit
+    if bytes > 0 then list[#list + 1] = bytes end
+  end
   return list
 end
 
