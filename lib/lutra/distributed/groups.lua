@@ -199,13 +199,13 @@ function groups._communicator(group, device, title, is_message)
 end
 
 local parse_new = args.signature("new_group",
-  "list? ranks = nil, float? timeout = nil, string? backend = nil")
+  "list? ranks = nil, float? timeout = nil, string? backend = nil, bool sort_ranks = true")
 
---- Creates the group of the ranks in a list, in the order of the list; all ranks without one.
--- Called by all ranks of the job, also those outside of the group, which get
--- GroupMember.NON_GROUP_MEMBER.
+--- Creates the group of the ranks in a list, in increasing order, or in that of the list with
+-- sort_ranks = false; of all ranks without a list. Called by all ranks of the job, also those
+-- outside of the group, which get GroupMember.NON_GROUP_MEMBER.
 function groups.new_group(...)
-  local ranks, timeout, backend = parse_new(...)
+  local ranks, timeout, backend, sort_ranks = parse_new(...)
   of(nil, "new_group")
   local seen = {}
   for i, r in ipairs(ranks or {}) do
@@ -221,7 +221,9 @@ function groups.new_group(...)
   timeout = seconds("new_group", timeout, world.timeout)
   world.mpi:submit(true, {{kind = "barrier"}}):wait()
   ranks = ranks or world.ranks
-  return create(table.move(ranks, 1, #ranks, 1, {}), backend, timeout)
+  ranks = table.move(ranks, 1, #ranks, 1, {})
+  if sort_ranks then table.sort(ranks) end
+  return create(ranks, backend, timeout)
 end
 
 local parse_group = function(title) return args.signature(title, "any? group = nil") end

@@ -341,7 +341,9 @@ end)
 describe("process groups", function()
   it("of some ranks have ranks of their own", function()
     ranks.check(4, [[
-local even, odd = dist.new_group{0, 2}, dist.new_group({3, 1}, {timeout = 60})
+local even, odd = dist.new_group{0, 2}, dist.new_group({3, 1}, {timeout = 60, sort_ranks = false})
+local sorted = dist.new_group{2, 1, 0}
+assert(dist.get_rank(sorted) == (rank < 3 and rank or -1))
 local own, other = rank % 2 == 0 and even or odd, rank % 2 == 0 and odd or even
 assert(other == dist.GroupMember.NON_GROUP_MEMBER)
 assert(dist.get_rank(other) == -1 and dist.get_world_size(other) == -1)
