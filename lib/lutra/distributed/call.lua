@@ -36,13 +36,17 @@ function Work:wait(timeout)
   return true
 end
 
---- Returns whether the call is done or has failed.
-function Work:is_completed() return self.done or self.work:is_done() end
+--- Returns whether the call is done, with its results as after wait(), or has failed. On a CUDA
+-- device it may not be done after wait().
+function Work:is_completed()
+  if not self.work:is_done() then return false end
+  local ok, message = pcall(self.wait, self)
+  if not ok then args.pass_on_interrupt(message) end
+  return true
+end
 
 --- Returns whether the call is done and has not failed.
-function Work:is_success()
-  return self:is_completed() and (self.done or (pcall(self.wait, self)))
-end
+function Work:is_success() return self:is_completed() and self.done or false end
 
 --- Returns the rank in the job that sent what a recv got; nil before.
 function Work:source_rank()
@@ -51,7 +55,7 @@ function Work:source_rank()
 end
 
 function Work:__tostring()
-  return ("Work(%s, %s)"):format(self.kind, self:is_completed() and "done" or "not done")
+  return ("Work(%s, %s)"):format(self.kind, self.work:is_done() and "done" or "not done")
 end
 
 -- Returns the line of the program that makes the call: "train.lua:12".

@@ -165,16 +165,22 @@ assert(empty[2].shape[2] == 4)
 local big, cube = full({1000003}, rank + 1), full({3, 5, 7}, rank + 1)
 local works = {dist.all_reduce(big, {async_op = true}),
   dist.all_reduce(cube, {op = "max", async_op = true})}
+local work
 local busy = lt.randn(50, 50) -- the program computes meanwhile
 for _ = 1, 20 do busy = (busy:mm(busy)):tanh() end
 for _, w in ipairs(works) do assert(w:wait()); assert(w:is_completed() and w:is_success()) end
 same(big, full({1000003}, 6), "large")
 same(cube, full({3, 5, 7}, 3), "cube")
+for r = 1, size do views[r] = lt.zeros(4, 3):t() end
+work = dist.all_gather(views, full({3, 4}, rank), {async_op = true})
+while not work:is_completed() do end -- in place of wait
+for r = 1, size do same(views[r]:contiguous(), full({3, 4}, r - 1), "polled") end
+assert(work:is_success() and work:wait())
 -- A work that nobody waits for ends too, and its tensor may be collected meanwhile.
 dist.all_reduce(lt.ones(100000), {async_op = true})
 collectgarbage()
 local freed = lt.ones(200000)
-local work = dist.all_reduce(freed, {async_op = true})
+work = dist.all_reduce(freed, {async_op = true})
 freed:free()
 work:wait()
 dist.barrier()
