@@ -86,12 +86,9 @@ local function fault_of(group, name, x)
   elseif group.backend_name == "mpi" then
     return ("expected a tensor on the CPU for argument '%s', got one on %q\nhint: the group has "
       .. "the backend mpi; init_process_group() has both"):format(name, device)
-  else
-    local own = next(group.accelerators)
-    if own and own ~= device then
-      return ("expected a tensor on %q, this rank's device in the group, for argument '%s', got "
-        .. "one on %q\nhint: x = x:to(%q)"):format(own, name, device, own)
-    end
+  elseif group.device and group.device ~= device then
+    return ("expected a tensor on %q, this rank's device in the group, for argument '%s', got "
+      .. "one on %q\nhint: x = x:to(%q)"):format(group.device, name, device, group.device)
   end
   if not x:is_contiguous() then
     return ("expected a contiguous tensor for argument '%s', got one of shape %s with other "

@@ -1,7 +1,7 @@
 --- Process groups: which ranks communicate, and how they are started and ended.
 --
--- A group has a communicator of MPI, made with the group, and one of NCCL for each CUDA device,
--- made by the first collective on that device.
+-- A group has a communicator of MPI, made with the group, and one of NCCL, made by the first
+-- collective on a CUDA device, or by device_id. This is then the device of the rank in the group.
 --
 -- Invariant: all ranks of the job create the same groups in the same order.
 
@@ -29,8 +29,7 @@ function ProcessGroup:rank() return self._rank end
 function ProcessGroup:size() return #self.ranks end
 
 --- What new_group returns on a rank outside of the group. Its collectives do nothing.
-groups.GroupMember = {NON_GROUP_MEMBER = setmetatable({ranks = {}, _rank = -1,
-  accelerators = {}}, ProcessGroup)}
+groups.GroupMember = {NON_GROUP_MEMBER = setmetatable({ranks = {}, _rank = -1}, ProcessGroup)}
 local OUTSIDE = groups.GroupMember.NON_GROUP_MEMBER
 
 local world              -- the group of all ranks, or nil
@@ -111,7 +110,7 @@ local function create(ranks, backend, timeout)
   end
   local group = setmetatable({
     ranks = list, _rank = own, backend_name = backend, number = number, timeout = timeout,
-    level = debug_level(), accelerators = {},
+    level = debug_level(),
   }, ProcessGroup)
   number = number + 1
   if own < 0 then return OUTSIDE end
@@ -170,9 +169,9 @@ function groups.init_process_group(...)
   error(why, 0)
 end
 
--- Creates the communicator of a CUDA device. All ranks of the group call it; rank 0 makes the id,
+-- Creates the communicator for a CUDA device. All ranks of the group call it; rank 0 makes the id,
 -- which MPI carries to the others.
-local function create_accelerator(group, device, title)
+local function create_nccl(group, device, title)
   local kind = device:match "^%a+"
   local library, why = c.library(kind)
   args.check(library, "%s: %s", title, why)
@@ -183,19 +182,18 @@ local function create_accelerator(group, device, title)
     number = group.number, timeout = group.timeout, check = false, id = core._tensor_bytes(id)}
 end
 
---- Returns the communicator of a group for tensors of a device; `title` is the function. Raises an
--- error for a message (`is_message`) when the device has none yet, as the other ranks would not
--- make it.
+--- Returns the communicator of a group for tensors of the CPU or of this rank's device; `title` is
+-- the function. Raises an error for a message (`is_message`) when the device has none yet, as the
+-- other ranks would not make it.
 function groups._communicator(group, device, title, is_message)
   if device == "cpu" then return group.mpi end
-  local found = group.accelerators[device]
-  if found then return found end
+  if group.device == device then return group.nccl end
   args.check(not is_message, "%s: the group has no communicator for %s yet\nhint: "
     .. "init_process_group{device_id = %q}, or make a collective before the first message", title,
     device, device)
-  found = create_accelerator(group, device, title)
-  group.accelerators[device] = found
-  return found
+  group.nccl = create_nccl(group, device, title)
+  group.device = device
+  return group.nccl
 end
 
 local parse_new = args.signature("new_group",
@@ -231,7 +229,7 @@ local parse_destroy = parse_group "destroy_process_group"
 
 local function destroy(group)
   group.destroyed = true
-  for _, communicator in pairs(group.accelerators) do communicator:destroy() end
+  if group.nccl then group.nccl:destroy() end
   group.mpi:destroy()
 end
 
@@ -246,7 +244,7 @@ function groups.destroy_process_group(...)
     end
     return
   end
-  -- To end a communicator of NCCL may wait for its other ranks: so all do it in the same order.
+  -- To end a communicator of NCCL may block on its other ranks: so all do it in the same order.
   for _, other in ipairs(others) do destroy(other) end
   others = {}
   destroy(world)
