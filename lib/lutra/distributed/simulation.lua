@@ -14,6 +14,7 @@ local texts = require "lutra.internal.text"
 
 local TITLE = "distributed.simulate"
 local MIB = 1024 * 1024
+local most_bytes, most_seconds = 1 << 50, 1e6 -- keep the sums of times in their range
 
 local parse = args.signature(TITLE, "table model, float(>=0)? forward = nil, "
   .. "float(>=0)? backward = nil, function? loss = nil, ints? gpus = nil, "
@@ -41,6 +42,10 @@ local function gradient_sizes(model)
     end
   end
   args.check(#sizes > 0, "%s: expected at least one gradient for argument 'model', got none", TITLE)
+  local total = 0.0
+  for _, bytes in ipairs(sizes) do total = total + bytes end
+  args.check(total <= most_bytes, "%s: expected at most 2^50 bytes of gradients for argument "
+    .. "'model', got %g", TITLE, total)
   return sizes
 end
 
@@ -99,6 +104,11 @@ local function check_positive(list, name)
   end
 end
 
+local function check_seconds(value, name)
+  args.check(value <= most_seconds, "%s: expected at most %g seconds for argument '%s', got %s",
+    TITLE, most_seconds, name, args.show(value))
+end
+
 local function check_algorithms(algorithms)
   for _, name in ipairs(algorithms) do
     args.check(name == "ring" or name == "tree",
@@ -153,10 +163,13 @@ local function simulate(...)
   check_gpus(gpus, per_node)
   check_positive(caps, "bucket_cap_mb")
   check_positive({network_bandwidth}, "network_bandwidth")
+  check_seconds(link_latency, "link_latency")
+  check_seconds(network_latency, "network_latency")
   check_algorithms(algorithms)
   local sizes = gradient_sizes(model)
   forward, backward = compute_times(forward, backward, loss)
   check_positive({forward + backward}, "forward + backward")
+  check_seconds(forward + backward, "forward + backward")
   local options = {gpus_per_node = per_node, channels = network_links,
     link_bandwidth = link.peer * 1e6, link_latency = link_latency,
     network_bandwidth = network_bandwidth, network_latency = network_latency}

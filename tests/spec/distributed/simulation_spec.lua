@@ -259,6 +259,12 @@ describe("distributed.simulate", function()
     assert.is_truthy(tostring(first):find("1,024  tree", 1, true), tostring(first))
   end)
 
+  it("divides few bytes over any number of links", function()
+    -- A byte takes long, as each link has its share of the bandwidth inside the node.
+    local report = one({MIB}, {gpus = 16, network_links = math.maxinteger})
+    for _, row in ipairs(report) do assert.is_true(row.communication > 1e6) end
+  end)
+
   it("reads the gradients of a module in the order of its parameters", function()
     local nn = lt.nn
     local model = nn.Sequential(nn.Linear(512, 1024), nn.Linear(1024, 512))
@@ -315,6 +321,14 @@ describe("distributed.simulate", function()
     fails("positive numbers for argument 'bucket_cap_mb', got 0", {MIB}, with("bucket_cap_mb", 0))
     fails("for argument 'network_bandwidth'", {MIB}, with("network_bandwidth", 0))
     fails("for argument 'forward + backward'", {MIB}, {forward = 0, backward = 0})
+    fails("at most 1e+06 seconds for argument 'forward + backward', got 1e+300", {MIB},
+      {forward = 1e300, backward = 0})
+    fails("at most 1e+06 seconds for argument 'network_latency', got inf", {MIB},
+      with("network_latency", math.huge))
+    fails("at most 1e+06 seconds for argument 'link_latency', got 2000000", {MIB},
+      with("link_latency", 2000000))
+    fails("at most 2^50 bytes of gradients for argument 'model', got 1.8", {math.maxinteger,
+      math.maxinteger}, times)
     fails("returns a loss that requires grad", {MIB}, {loss = function() return 1 end})
   end)
 end)

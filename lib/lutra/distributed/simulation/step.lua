@@ -44,7 +44,7 @@ local function simulated(c, algorithm)
     for i, time in ipairs(ready) do offsets[i] = time - first end
     local key = bytes .. ":" .. table.concat(offsets, " ")
     if not known[key] then
-      local share = (bytes + c.channels - 1) // c.channels
+      local share = (bytes - 1) // c.channels + 1 -- rounded up
       known[key] = algorithm == "ring" and ring(c, share, offsets)
         or tree.all_reduce(c, share, offsets, tree_chunk)
     end
