@@ -10,10 +10,16 @@ local groups = require "lutra.distributed.groups"
 
 local call = {}
 
--- Raises an error of the core again, at the line of the program.
-local function raise_reported(message)
+-- Raises an error of the core again, at the line of the program, with the name of the function that
+-- it called, which has the fields `kind` and `title` of a spec.
+local function raise_reported(message, spec)
   args.pass_on_interrupt(message)
-  args.fail("%s", (tostring(message):gsub("^[^\n]-:%d+: ", "")))
+  local text = tostring(message):gsub("^[^\n]-:%d+: ", "")
+  local start = spec.kind .. ": "
+  if spec.title and text:sub(1, #start) == start then
+    text = spec.title .. ": " .. text:sub(#start + 1)
+  end
+  args.fail("%s", text)
 end
 
 --- The result of a call with async_op = true.
@@ -30,7 +36,7 @@ function Work:wait(timeout)
   end
   if self.done then return true end
   local ok, message = pcall(self.work.wait, self.work, timeout)
-  if not ok then raise_reported(message) end
+  if not ok then raise_reported(message, self) end
   if self.finish then lt.no_grad(self.finish, self) end
   self.done, self.finish = true, nil
   return true
@@ -115,8 +121,8 @@ function call.fault(group, tensors)
   end
 end
 
---- Tells the other ranks that this one cannot make the call, waits for them, and raises the error
--- `message`, by default the fault with kind and rank.
+--- Tells the other ranks that this one cannot make a call because of a fault, waits for them, and
+-- raises the error `message`.
 function call.refuse(group, kind, fault, message)
   if group.level ~= "off" and #group.ranks > 1 then
     local line = fault:match "^[^\n]*"
@@ -125,7 +131,6 @@ function call.refuse(group, kind, fault, message)
     end)
     if not ok then args.pass_on_interrupt(reported) end
   end
-  message = message or ("%s: on rank %d: %s"):format(kind, groups._job_rank(), fault)
   return args.fail("%s", message)
 end
 
@@ -137,11 +142,14 @@ end
 
 --- Makes a call. `spec` has the fields of a call of core._communication; also `device` (of the
 -- tensors), `fault` (why this rank cannot make it, or nil), `finish` (a function that is called
--- after its wait). Returns a work with `async`, otherwise waits for it. Outside of
--- the group nothing happens.
+-- after its wait), `title` (the function's name where it is not the kind). Returns a work with
+-- `async`, otherwise waits for it. Outside of the group nothing happens.
 function call.run(group, spec, async)
   if groups._is_outside(group) then return end
-  if spec.fault then call.refuse(group, spec.kind, spec.fault) end
+  if spec.fault then
+    call.refuse(group, spec.kind, spec.fault, ("%s: on rank %d: %s"):format(spec.title or spec.kind,
+      groups._job_rank(), spec.fault))
+  end
   if group.level == "detail" then spec.label = here() end
   local ok, work = pcall(function()
     local accelerated = spec.device and spec.device ~= "cpu"
@@ -152,8 +160,9 @@ function call.run(group, spec, async)
     end
     return communicator:submit(not async, {spec})
   end)
-  if not ok then raise_reported(work) end
-  work = setmetatable({work = work, kind = spec.kind, finish = spec.finish, group = group}, Work)
+  if not ok then raise_reported(work, spec) end
+  work = setmetatable({work = work, kind = spec.kind, title = spec.title, finish = spec.finish,
+    group = group}, Work)
   if async then return work end
   work:wait()
 end
@@ -169,7 +178,7 @@ function call.run_messages(group, specs, now)
     local communicator = groups._communicator(group, device, specs[1].kind, true)
     return communicator:submit(now, specs)
   end)
-  if not ok then raise_reported(work) end
+  if not ok then raise_reported(work, specs[1]) end
   return setmetatable({work = work, kind = specs[1].kind, group = group}, Work)
 end
 

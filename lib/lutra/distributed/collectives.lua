@@ -140,8 +140,8 @@ function collectives.all_gather_into_tensor(...)
   group = groups._of(group, "all_gather_into_tensor")
   local problem = fault(group, {{"output_tensor", out}, {"input_tensor", x}})
     or whole_fault(group, "output_tensor", out, x)
-  return run(group, {kind = "all_gather", input = x, output = out, count = x:numel(), shape = x,
-    device = x.device, fault = problem}, async)
+  return run(group, {kind = "all_gather", title = "all_gather_into_tensor", input = x, output = out,
+    count = x:numel(), shape = x, device = x.device, fault = problem}, async)
 end
 
 local parse_all_gather = args.signature("all_gather", "list tensor_list, Tensor tensor, " .. TAIL)
@@ -206,8 +206,9 @@ function collectives.reduce_scatter_tensor(...)
   group = groups._of(group, "reduce_scatter_tensor")
   local problem = fault(group, {{"output", out}, {"input", x}}) or op_fault(x, op)
     or whole_fault(group, "input", x, out)
-  return run(group, {kind = "reduce_scatter", reduction = op, input = x, output = out,
-    count = out:numel(), shape = out, device = out.device, fault = problem}, async)
+  return run(group, {kind = "reduce_scatter", title = "reduce_scatter_tensor", reduction = op,
+    input = x, output = out, count = out:numel(), shape = out, device = out.device,
+    fault = problem}, async)
 end
 
 local parse_reduce_scatter = args.signature("reduce_scatter",
@@ -277,8 +278,9 @@ function collectives.all_to_all_single(...)
     problem = ("expected %s for argument 'output', as the input has, got %s"):format(
       plural(x:numel(), "element"), texts.count(out:numel()))
   end
-  if problem then return run(group, {kind = "all_to_all", fault = problem}) end
-  return run(group, {kind = "all_to_all", input = x, output = out,
+  local title = "all_to_all_single"
+  if problem then return run(group, {kind = "all_to_all", title = title, fault = problem}) end
+  return run(group, {kind = "all_to_all", title = title, input = x, output = out,
     count = x:numel() // #group.ranks, device = x.device,
     shape = equal and x or lt.empty{0, dtype = x.dtype, device = "cpu"},
     input_counts = not equal and counts_of(group, in_splits, x) or nil,
@@ -354,7 +356,8 @@ function collectives.monitored_barrier(...)
   args.check(timeout == nil or timeout > 0,
     "monitored_barrier: expected a positive number of seconds for argument 'timeout', got %s",
     timeout)
-  return run(groups._of(group, "monitored_barrier"), {kind = "barrier", timeout = timeout})
+  return run(groups._of(group, "monitored_barrier"), {kind = "barrier",
+    title = "monitored_barrier", timeout = timeout})
 end
 
 return collectives

@@ -61,28 +61,33 @@ local to_text = core._tensor_bytes
 -- Returns the integers as a vector on the CPU.
 local function integers(list) return lt.tensor(list, {dtype = "int64", device = "cpu"}) end
 
--- Makes a call of CPU tensors, through MPI whatever the backend of the group is.
-local run = call.run
+-- Makes a call of CPU tensors, through MPI whatever the backend of the group is, for the function
+-- `title`.
+local function run(title, group, spec)
+  spec.title = title
+  call.run(group, spec)
+end
 
 -- Returns `value`. Without one, the function `title`, whose first call is a `kind`, cannot go on
 -- because of the fault: raises an error on all ranks.
-local function need(group, kind, title, value, fault)
+local function need(title, group, kind, value, fault)
   return value or call.refuse(group, kind, fault, title .. ": " .. fault)
 end
 
 -- Returns the strings of all ranks, each of which packs a value. They are padded to the length of
 -- the longest.
-local function all_gather_text(group, title, value)
-  local text = need(group, "all_gather", title, pack(value))
+local function all_gather_text(title, group, value)
+  local text = need(title, group, "all_gather", pack(value))
   local size = #group.ranks
   local own = integers{#text}
   local lengths = lt.empty{size, dtype = "int64", device = "cpu"}
-  run(group, {kind = "all_gather", input = own, output = lengths, count = 1, shape = own})
+  run(title, group, {kind = "all_gather", input = own, output = lengths, count = 1, shape = own})
   local list, longest = lengths:totable(), 1
   for _, n in ipairs(list) do longest = math.max(longest, n) end
   local input = to_tensor(text .. ("\0"):rep(longest - #text))
   local output = lt.empty{size * longest, dtype = "uint8", device = "cpu"}
-  run(group, {kind = "all_gather", input = input, output = output, count = longest, shape = input})
+  run(title, group, {kind = "all_gather", input = input, output = output, count = longest,
+    shape = input})
   local all, texts = to_text(output), {}
   for i, n in ipairs(list) do
     texts[i] = all:sub((i - 1) * longest + 1, (i - 1) * longest + n)
@@ -91,12 +96,12 @@ local function all_gather_text(group, title, value)
 end
 
 -- Sends the string of the root to all ranks, and returns it.
-local function broadcast_text(group, root, text)
+local function broadcast_text(title, group, root, text)
   local length = integers{text and #text or 0}
-  run(group, {kind = "broadcast", output = length, count = 1, peer = root, shape = length})
+  run(title, group, {kind = "broadcast", output = length, count = 1, peer = root, shape = length})
   local n = length:item()
   local bytes = text and to_tensor(text) or lt.empty{n, dtype = "uint8", device = "cpu"}
-  run(group, {kind = "broadcast", output = bytes, count = n, peer = root, shape = bytes})
+  run(title, group, {kind = "broadcast", output = bytes, count = n, peer = root, shape = bytes})
   return to_text(bytes)
 end
 
@@ -120,10 +125,10 @@ function objects.broadcast_object_list(object_list, src, group)
   local is_root, n = members._rank == root, length_of(list)
   local text
   if is_root then
-    text = need(members, "broadcast", "broadcast_object_list",
+    text = need("broadcast_object_list", members, "broadcast",
       pack(table.move(list, 1, n, 1, {n = n})))
   end
-  text = broadcast_text(members, root, text)
+  text = broadcast_text("broadcast_object_list", members, root, text)
   if is_root then return end
   local values = unpack(text)
   for i = 1, values.n do list[i] = values[i] end
@@ -135,7 +140,7 @@ function objects.all_gather_object(object_list, obj, group)
   args.expect(args.is_plain(object_list), "all_gather_object", "a list", "object_list", object_list)
   group = member(group, nil, "all_gather_object")
   if not group then return end
-  for i, text in ipairs(all_gather_text(group, "all_gather_object", obj)) do
+  for i, text in ipairs(all_gather_text("all_gather_object", group, obj)) do
     object_list[i] = unpack(text)
   end
 end
@@ -151,9 +156,9 @@ function objects.gather_object(obj, object_gather_list, dst, group)
   local members, root = member(group, dst, "gather_object", "dst")
   if not members then return end
   local is_root = members._rank == root
-  need(members, "all_gather", "gather_object", is_root == (list ~= nil),
+  need("gather_object", members, "all_gather", is_root == (list ~= nil),
     ("expected a list for argument 'object_gather_list' on rank %d only"):format(dst))
-  for i, text in ipairs(all_gather_text(members, "gather_object", obj)) do
+  for i, text in ipairs(all_gather_text("gather_object", members, obj)) do
     if is_root then list[i] = unpack(text) end
   end
 end
@@ -184,9 +189,10 @@ function objects.scatter_object_list(...)
   if not group then return end
   local text
   if group._rank == root then
-    text = need(group, "broadcast", "scatter_object_list", pack_each(group, list))
+    text = need("scatter_object_list", group, "broadcast", pack_each(group, list))
   end
-  out[1] = unpack(unpack(broadcast_text(group, root, text))[group._rank + 1])
+  text = broadcast_text("scatter_object_list", group, root, text)
+  out[1] = unpack(unpack(text)[group._rank + 1])
 end
 
 local parse_send = args.signature("send_object_list",
