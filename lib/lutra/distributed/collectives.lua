@@ -72,6 +72,17 @@ local function pieces_fault(group, name, list, x)
   end
 end
 
+-- Returns why the list in the argument `name` is not one of pieces like x on the root, which is the
+-- argument `root_name`, or not nil on another rank; or nil.
+local function root_fault(group, is_root, root_name, name, list, x)
+  if is_root then
+    if not list then return ("expected a list for argument '%s', got nil"):format(name) end
+    return pieces_fault(group, name, list, x)
+  end
+  return list and ("expected nil for argument '%s', as this rank is not %s, got a list"):format(
+    name, root_name)
+end
+
 -- Returns why the tensor `whole` has not a piece like `part` for each rank, or nil.
 local function whole_fault(group, name, whole, part)
   local each, size = part:numel(), #group.ranks
@@ -166,11 +177,7 @@ function collectives.gather(...)
   if groups._is_outside(group) then return end
   local is_root, whole = group._rank == root, nil
   local problem = fault(group, {{"tensor", x}})
-  if not problem and is_root ~= (list ~= nil) then
-    problem = is_root and "expected a list for argument 'gather_list', got nil"
-      or "expected nil for argument 'gather_list', as this rank is not dst, got a list"
-  end
-  problem = problem or is_root and pieces_fault(group, "gather_list", list, x) or nil
+    or root_fault(group, is_root, "dst", "gather_list", list, x)
   if is_root and not problem then whole = pieces_like(x, #group.ranks) end
   return run(group, {kind = "gather", input = x, output = whole, count = x:numel(), peer = root,
     shape = x, device = x.device, fault = problem, finish = whole and to_list(whole, list)}, async)
@@ -186,11 +193,7 @@ function collectives.scatter(...)
   if groups._is_outside(group) then return end
   local is_root, whole = group._rank == root, nil
   local problem = fault(group, {{"tensor", x}})
-  if not problem and is_root ~= (list ~= nil) then
-    problem = is_root and "expected a list for argument 'scatter_list', got nil"
-      or "expected nil for argument 'scatter_list', as this rank is not src, got a list"
-  end
-  problem = problem or is_root and pieces_fault(group, "scatter_list", list, x) or nil
+    or root_fault(group, is_root, "src", "scatter_list", list, x)
   if is_root and not problem then whole = lt.no_grad(lt.stack, list) end
   return run(group, {kind = "scatter", input = whole, output = x, count = x:numel(), peer = root,
     shape = x, device = x.device, fault = problem}, async)
@@ -353,9 +356,8 @@ local parse_monitored = args.signature("monitored_barrier",
 -- error names the ranks that have not. wait_all_ranks is PyTorch's; the error always names all.
 function collectives.monitored_barrier(...)
   local group, timeout = parse_monitored(...)
-  args.check(timeout == nil or timeout > 0,
-    "monitored_barrier: expected a positive number of seconds for argument 'timeout', got %s",
-    timeout)
+  args.expect(timeout == nil or timeout > 0, "monitored_barrier", "a positive number of seconds",
+    "timeout", timeout)
   return run(groups._of(group, "monitored_barrier"), {kind = "barrier",
     title = "monitored_barrier", timeout = timeout})
 end

@@ -436,6 +436,8 @@ fails("got 1 twice", dist.new_group, {1, 1})
 fails('expected "mpi" or "nccl"', dist.new_group, {backend = "gloo"})
 fails("new_group: expected a positive number of seconds below 1e9 for argument 'timeout', got inf",
   dist.new_group, {ranks = {0}, timeout = math.huge})
+fails("monitored_barrier: expected a positive number of seconds for argument 'timeout', got 0",
+  dist.monitored_barrier, {timeout = 0})
 -- An argument that is wrong on one rank is an error before it is blocked on the others.
 if dist.get_rank() == 0 then
   fails("for argument 'timeout', got -1", dist.new_group, {timeout = -1})
@@ -495,6 +497,12 @@ m = fails(dist.all_gather, {lt.ones(2)}, lt.ones(2))
 has(m, "expected a list of 3 tensors for argument 'tensor_list', one for each rank, got 1")
 m = fails(dist.gather, lt.ones(2), nil, 1)
 has(m, rank == 1 and "expected a list for argument 'gather_list'" or "rank 1: cannot make the call")
+m = fails(dist.scatter, lt.ones(2), rank < 2 and {lt.ones(2), lt.ones(2), lt.ones(2)} or nil, 1)
+has(m, rank == 0 and "scatter: on rank 0: expected nil for argument 'scatter_list', as this rank "
+  .. "is not src, got a list" or "rank 0: cannot make the call: expected nil")
+m = fails(dist.scatter, lt.ones(2), rank == 1 and {lt.ones(2), 3, lt.ones(2)} or nil, 1)
+has(m, rank == 1 and "expected tensors in argument 'scatter_list', got 3 at 2"
+  or "rank 1: cannot make the call")
 m = fails(dist.all_gather_into_tensor, lt.ones(5), lt.ones(2))
 has(m, "all_gather_into_tensor: on rank " .. rank .. ": expected 6 elements for argument "
   .. "'output_tensor'")
