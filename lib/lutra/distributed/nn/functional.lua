@@ -7,10 +7,9 @@
 local core = require "lutra.core"
 local args = require "lutra.internal.args"
 local autograd = require "lutra.autograd"
+local dist = require "lutra.distributed"
 
 local functional = {}
-
-local function distributed() return require "lutra.distributed" end
 
 local function is_linear(reduction) return reduction == "sum" or reduction == "avg" end
 
@@ -27,7 +26,7 @@ local AllReduce = autograd.Function:extend "all_reduce"
 function AllReduce.forward(ctx, x, reduction, group)
   ctx.reduction, ctx.group = reduction, group
   local result = x:detach():contiguous():clone()
-  distributed().all_reduce(result, reduction, group)
+  dist.all_reduce(result, reduction, group)
   if reduction == "max" or reduction == "min" then ctx:save_for_backward(x, result) end
   return result
 end
@@ -60,13 +59,13 @@ local Broadcast = autograd.Function:extend "broadcast"
 function Broadcast.forward(ctx, x, src, group)
   ctx.src, ctx.group = src, group
   local result = x:detach():contiguous():clone()
-  distributed().broadcast(result, src, group)
+  dist.broadcast(result, src, group)
   return result
 end
 
 function Broadcast.backward(ctx, grad)
   local sum = AllReduce(grad, "sum", ctx.group)
-  if distributed().get_rank() == ctx.src then return sum end
+  if dist.get_rank() == ctx.src then return sum end
   -- Zeros whose gradient is a collective on all ranks, too.
   return core._ops.masked_fill(sum, core._ops.ones_like(sum, {dtype = "bool"}), 0)
 end
@@ -91,8 +90,8 @@ function AllGather.forward(ctx, x, group)
   ctx.group = group
   x = x:detach():contiguous()
   local list = {}
-  for i = 1, distributed().get_world_size(group) do list[i] = core._ops.empty_like(x) end
-  distributed().all_gather(list, x, group)
+  for i = 1, dist.get_world_size(group) do list[i] = core._ops.empty_like(x) end
+  dist.all_gather(list, x, group)
   return table.unpack(list)
 end
 
@@ -106,12 +105,12 @@ function ReduceScatter.forward(ctx, output, op, group, ...)
   ctx.op, ctx.group = op, group
   local result, inputs = output:detach(), {...}
   for i, x in ipairs(inputs) do inputs[i] = x:detach():contiguous() end
-  distributed().reduce_scatter(result, inputs, op, group)
+  dist.reduce_scatter(result, inputs, op, group)
   return result
 end
 
 function ReduceScatter.backward(ctx, grad)
-  if ctx.op == "avg" then grad = grad / distributed().get_world_size(ctx.group) end
+  if ctx.op == "avg" then grad = grad / dist.get_world_size(ctx.group) end
   return nil, nil, nil, AllGather(grad, ctx.group)
 end
 
@@ -144,7 +143,7 @@ function AllToAll.forward(ctx, output, x, output_sizes, input_sizes, group)
   ctx.output_sizes, ctx.input_sizes, ctx.group, ctx.shape = output_sizes, input_sizes, group,
     x.shape
   local result = output:detach()
-  distributed().all_to_all_single(result, x:detach():contiguous(), {
+  dist.all_to_all_single(result, x:detach():contiguous(), {
     output_split_sizes = output_sizes, input_split_sizes = input_sizes, group = group})
   return result
 end

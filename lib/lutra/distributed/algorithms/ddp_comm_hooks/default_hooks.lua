@@ -6,15 +6,13 @@
 
 local core = require "lutra.core"
 local args = require "lutra.internal.args"
+local dist = require "lutra.distributed"
 local Future = require "lutra.distributed.future"
 
 local hooks = {}
 
-local function distributed() return require "lutra.distributed" end
-
 -- Divides a tensor by the number of ranks, and returns the future of its sum over the ranks.
 local function average(group, t)
-  local dist = distributed()
   t:div_(dist.get_world_size(group))
   return Future(dist.all_reduce(t, {group = group, async_op = true}), t)
 end
