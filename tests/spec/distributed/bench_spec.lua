@@ -39,9 +39,8 @@ describe("bench/distributed", function()
     local binary = os.tmpname()
     assert(os.execute(("mpicc -std=c11 -O2 -Wall -Wextra -Werror %sbench/distributed/collectives.c "
       .. "-o %s"):format(root, program.quote(binary))))
-    local line = "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 60 mpirun "
-      .. "--oversubscribe -np 2 %s all_reduce 16 4096"
-    local result = program.shell(line:format(program.quote(binary)))
+    local result = program.shell(("env %s %s all_reduce 16 4096"):format(ranks.launch(2, 60),
+      program.quote(binary)))
     os.remove(binary)
     assert.equal(0, result.status, result.out .. result.err)
     check(result.out, "all_reduce", {16, 4096})

@@ -23,15 +23,15 @@ local function mpirun()
   return mpirun_text
 end
 
--- Returns the command that runs `count` ranks on this machine, more than it has cores if need be.
-local function launch(count)
-  if mpirun():find "Open MPI" then
-    return ("mpirun --oversubscribe --bind-to none -np %d"):format(count)
-  end
-  return ("mpirun -bind-to none -n %d"):format(count)
-end
-
 local AS_ROOT = "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"
+
+--- Returns the arguments of env(1) that run a program on `count` ranks of this machine, more than
+-- it has cores if need be, for at most that many seconds.
+function ranks.launch(count, seconds)
+  local options = mpirun():find "Open MPI" and "--oversubscribe --bind-to none -np"
+    or "-bind-to none -n"
+  return ("%s timeout -k 5 %d mpirun %s %d"):format(AS_ROOT, seconds, options, count)
+end
 
 local available
 --- Returns whether there is an mpirun that can start programs on this machine.
@@ -39,7 +39,7 @@ function ranks.available()
   if available == nil then
     local known = mpirun():find "Open MPI" or mpirun():find "HYDRA"
     available = known ~= nil
-      and select(2, output_of(("env %s timeout 60 %s true"):format(AS_ROOT, launch(2))))
+      and select(2, output_of("env " .. ranks.launch(2, 60) .. " true"))
   end
   return available
 end
@@ -78,12 +78,11 @@ local function full(shape, value) return lt.full(shape, value, {dtype = "float32
 %s
 if dist.is_initialized() then dist.destroy_process_group() end
 ]]):format(options.setup or "dist.init_process_group()", body))
-  local words = {"env", "OMP_NUM_THREADS=1", AS_ROOT}
+  local words = {"env", "OMP_NUM_THREADS=1"}
   for name, value in pairs(options.env or {}) do
     words[#words + 1] = quote(name .. "=" .. value)
   end
-  words[#words + 1] = ("timeout -k 5 %d"):format(options.seconds or 120)
-  words[#words + 1] = launch(count)
+  words[#words + 1] = ranks.launch(count, options.seconds or 120)
   words[#words + 1] = quote(program.program)
   for _, word in ipairs(options.args or {}) do words[#words + 1] = quote(word) end
   words[#words + 1] = quote(file)
