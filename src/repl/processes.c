@@ -48,7 +48,8 @@ static void on_signal(int sig) {
 }
 
 // catch() -> true | nil, reason: SIGINT, SIGTERM, SIGHUP and SIGCHLD are reported by `poll` from
-// now on, and SIGPIPE is ignored.
+// now on, and SIGPIPE is ignored. The end of a program must not fail a write that is blocked, while
+// the other signals do so, that the launcher may end.
 static int processes_catch(lua_State *L) {
   static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
   if (!make_pipe(signal_pipe)) return failure(L, "pipe");
@@ -57,7 +58,11 @@ static int processes_catch(lua_State *L) {
   memset(&action, 0, sizeof action);
   sigemptyset(&action.sa_mask);
   action.sa_handler = on_signal;
-  for (size_t i = 0; i < sizeof caught / sizeof *caught; i++) sigaction(caught[i], &action, NULL);
+  for (size_t i = 0; i < sizeof caught / sizeof *caught; i++) {
+    action.sa_flags = caught[i] == SIGCHLD ? SA_RESTART : 0;
+    sigaction(caught[i], &action, NULL);
+  }
+  action.sa_flags = 0;
   action.sa_handler = SIG_IGN;
   sigaction(SIGPIPE, &action, NULL);
   lua_pushboolean(L, 1);

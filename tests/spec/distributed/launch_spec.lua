@@ -371,6 +371,26 @@ os.execute "sleep 60"]])
   end)
 end)
 
+describe("a job whose output is read slowly", function()
+  -- Returns the number of lines of a job's output, and what it wrote to stderr.
+  local function read_slowly(text, kill)
+    local file = program.file(text)
+    local result = program.shell(([[
+      { %s --nproc 2 %s & p=$!; %s wait $p; echo "status $?" >&2; } |
+        { n=0; while read -r line; do n=$((n + 1)); sleep 0.02; done; echo $n; }]]):format(
+      quote(program.program), quote(file), kill or ""))
+    os.remove(file)
+    assert.equal(0, processes(file))
+    return result.out, result.err
+  end
+
+  it("is complete", function()
+    local out, err = read_slowly [[for i = 1, 40 do print(("x"):rep(20000)) end]]
+    assert.equal("status 0\n", err)
+    assert.equal("80\n", out)
+  end)
+end)
+
 describe("a signal", function()
   -- Sends a signal to a job of two ranks that sleep. Returns its exit status, its output, the name
   -- of the script, and the names of the files that the launcher left.
