@@ -59,17 +59,19 @@ local function need(result, why)
   return error(("--nproc: cannot make the named pipes: %s%s"):format(why, hint), 0)
 end
 
--- Makes and opens a named pipe of the job.
+-- Makes and opens a named pipe of the job; returns its number.
 function Job:open(file, source)
   local path = self.folder .. "/" .. file
   self.files[#self.files + 1] = path -- before a failure, which may leave the file
-  self:watch(need(processes.fifo(path)), source)
+  local fd = need(processes.fifo(path))
+  self:watch(fd, source)
+  return fd
 end
 
 -- Makes and opens all named pipes of the job.
 function Job:open_all()
   self.folder = need(processes.folder())
-  self:open("ranks", {control = true})
+  self.control = self:open("ranks", {control = true})
   for rank = 0, self.count - 1 do
     for _, name in ipairs{"out", "err"} do
       self:open(rank .. "." .. name, {rank = rank, name = name})
@@ -164,7 +166,7 @@ function Job:relay(fd)
   return text and text ~= ""
 end
 
--- Reads what is left on all pipes.
+-- Reads what is left on all pipes, after the end of all ranks.
 function Job:drain()
   local before = {table.unpack(self.fds)}
   for _, fd in ipairs(before) do
@@ -220,8 +222,9 @@ end
 
 -- Returns the exit status of the job, after its end; nil and the reason when its output was lost.
 function Job:finish(status)
+  repeat until not self:relay(self.control)
+  self:kill() -- ranks that mpirun has left, whose output would not end
   self:drain()
-  self:kill()
   if self.signal then return 128 + self.signal end
   if self.output.broken then return nil, "cannot write to " .. self.output.broken end
   local failed = self.failed and self.ranks[self.failed].status

@@ -389,6 +389,12 @@ describe("a job whose output is read slowly", function()
     assert.equal("status 0\n", err)
     assert.equal("80\n", out)
   end)
+
+  it("ends when mpirun is killed", function()
+    local _, err = read_slowly("while true do print(('x'):rep(20000)) end",
+      "sleep 3; kill -9 $(ps -o pid= --ppid $p);")
+    assert.is_truthy(err:find "^lutra: .*\nstatus [1-9]%d*\n$", err)
+  end)
 end)
 
 describe("a signal", function()
