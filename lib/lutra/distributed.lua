@@ -9,9 +9,12 @@
 -- a list with an entry for each rank, that of rank r is list[r + 1].
 
 local core = require "lutra.core"
+local strict_table = require "lutra.internal.strict_table"
+
+local distributed = {}
 
 --- The names of the reductions: ReduceOp.SUM is "sum".
-local distributed = {ReduceOp = {}}
+distributed.ReduceOp = strict_table.strict({}, "ReduceOp")
 for name in pairs(core._communication.reductions()) do
   distributed.ReduceOp[name:upper()] = name
 end
@@ -22,7 +25,7 @@ for _, name in ipairs {"groups", "collectives", "messages", "objects"} do
   end
 end
 
-return require("lutra.internal.strict_table").lazy(distributed, "distributed", {
+return strict_table.lazy(distributed, "distributed", {
   Future = "lutra.distributed.future",
   algorithms = "lutra.distributed.algorithms",
   checkpoint = "lutra.distributed.checkpoint",

@@ -446,6 +446,9 @@ assert(dist.get_world_size(dist.new_group()) == 2)
 fails("expected a process group for argument 'group'", dist.all_reduce, lt.ones(1), {group = 3})
 fails("expected a rank of the process group for argument 'src'", dist.broadcast, lt.ones(1), 9)
 fails("expected sum, avg, max, min or product", dist.all_reduce, lt.ones(1), "mean")
+fails('ReduceOp has no field "MEAN"\nhint: its fields are AVG, MAX, MIN, PRODUCT, SUM',
+  function() return dist.ReduceOp.MEAN end)
+fails('ReduceOp has no field "max"', function() return dist.ReduceOp.max end)
 dist.destroy_process_group()
 assert(not dist.is_initialized())
 dist.init_process_group() -- a second time
