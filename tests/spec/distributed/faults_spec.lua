@@ -110,6 +110,16 @@ describe("a rank that", function()
     once(result.err, "Traceback")
   end)
 
+  it("cannot make a collective, as all the others, ends the job with one traceback", function()
+    local result, file = run(3, "dist.all_reduce(lt.ones(2, 3):t())")
+    assert.equal(1, result.status)
+    -- One of the ranks may be ended before it has shown its error.
+    assert.matches("^ranks? %d[%d toand]*:\n", result.err)
+    once(result.err, ("lutra: %s:7: all_reduce: expected a contiguous tensor for argument "
+      .. "'tensor', got one of shape {3, 2} with other strides\n"):format(file))
+    once(result.err, "Traceback")
+  end)
+
   it("runs out of memory ends the job with Lua's error", function()
     local result = run(2, [[
       if rank == 1 then lt.empty(2^40, 2^10):fill_(1) end

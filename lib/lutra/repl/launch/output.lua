@@ -191,14 +191,16 @@ function output.ranks(list)
   return (#list == 1 and "rank " or "ranks ") .. text
 end
 
--- Returns the errors in the order in which they were read, each with the list of its ranks.
+-- Returns the errors in the order in which they were read, each with the list of its ranks. The
+-- rank that an error of lt.distributed names, "all_reduce: on rank 1: ...", is in that list.
 local function groups(failures)
   local list, by_text = {}, {}
   for _, failure in ipairs(failures) do
-    local group = by_text[failure.text]
+    local text = failure.text:gsub((": on rank %d: "):format(failure.rank), ": ", 1)
+    local group = by_text[text]
     if not group then
-      group = {text = failure.text, ranks = {}}
-      by_text[failure.text] = group
+      group = {text = text, ranks = {}}
+      by_text[text] = group
       list[#list + 1] = group
     end
     table.insert(group.ranks, failure.rank)
