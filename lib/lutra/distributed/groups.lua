@@ -19,6 +19,7 @@ local ProcessGroup = {__name = "ProcessGroup"}
 ProcessGroup.__index = ProcessGroup
 
 function ProcessGroup:__tostring()
+  if #self.ranks == 0 then return "GroupMember.NON_GROUP_MEMBER" end
   return ("ProcessGroup(rank %d of %d, %s)"):format(self._rank, #self.ranks,
     self.backend_name or "mpi and nccl")
 end
@@ -146,7 +147,7 @@ end
 function groups.init_process_group(...)
   local backend, method, timeout, size, rank, device = parse_init(...)
   args.check(not world, "init_process_group: there is a process group already\n"
-    .. "hint: destroy_process_group() ends it")
+    .. "hint: lt.distributed.destroy_process_group() ends it")
   check_backend("init_process_group", backend)
   args.check(method == nil or method == "env://", "init_process_group: expected \"env://\" for "
     .. "argument 'init_method', got %q\nhint: leave it out; MPI connects the ranks", method)
@@ -306,13 +307,21 @@ function groups.get_group_rank(...)
   return groups._group_rank(of(group, "get_group_rank"), rank, "get_group_rank", "global_rank")
 end
 
+-- Returns which ranks a group has, as a hint.
+local function ranks_hint(group)
+  if group == world then return ("its ranks are 0 to %d"):format(job_size - 1) end
+  local few = table.concat(group.ranks, ", ", 1, math.min(#group.ranks, 16))
+  return ("its ranks are %s%s, as numbered in the job"):format(few,
+    #group.ranks > 16 and ", ..." or "")
+end
+
 --- Returns the rank in a group of the rank `rank` of the job, the argument `name` of `title`.
 function groups._group_rank(group, rank, title, name)
   for i, r in ipairs(group.ranks) do
     if r == rank then return i - 1 end
   end
-  return args.fail("%s: expected a rank of the process group for argument '%s', got %d", title,
-    name, rank)
+  return args.fail("%s: expected a rank of the process group for argument '%s', got %d\nhint: %s",
+    title, name, rank, ranks_hint(group))
 end
 
 local parse_local = args.signature("get_node_local_rank", "int? fallback_rank = nil")

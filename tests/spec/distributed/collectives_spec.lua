@@ -444,7 +444,12 @@ if dist.get_rank() == 0 then
 end
 assert(dist.get_world_size(dist.new_group()) == 2)
 fails("expected a process group for argument 'group'", dist.all_reduce, lt.ones(1), {group = 3})
-fails("expected a rank of the process group for argument 'src'", dist.broadcast, lt.ones(1), 9)
+fails("expected a rank of the process group for argument 'src', got 9\nhint: its ranks are 0 to 1",
+  dist.broadcast, lt.ones(1), 9)
+local other = dist.new_group{1}
+assert(dist.get_rank() == 1 or tostring(other) == "GroupMember.NON_GROUP_MEMBER")
+fails("expected a rank of the process group for argument 'src', got 7\nhint: its ranks are 0, 1, "
+  .. "as numbered in the job", dist.broadcast, lt.ones(1), 7, dist.new_group{0, 1})
 fails("expected sum, avg, max, min or product", dist.all_reduce, lt.ones(1), "mean")
 fails('ReduceOp has no field "MEAN"\nhint: its fields are AVG, MAX, MIN, PRODUCT, SUM',
   function() return dist.ReduceOp.MEAN end)
