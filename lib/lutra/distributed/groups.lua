@@ -179,8 +179,14 @@ local function create_nccl(group, device, title)
   local id = lt.zeros{128, dtype = "uint8", device = "cpu"}
   if group._rank == 0 then id = lt.frombuffer(c.unique_id(kind), {dtype = "uint8"}) end
   group.mpi:submit(true, {{kind = "broadcast", output = id, count = 128, shape = id}}):wait()
-  return c.create{device = device, rank = group._rank, size = #group.ranks,
-    number = group.number, timeout = group.timeout, check = false, id = core._tensor_bytes(id)}
+  local ok, made = pcall(c.create, {device = device, rank = group._rank, size = #group.ranks,
+    number = group.number, timeout = group.timeout, check = false, id = core._tensor_bytes(id)})
+  if ok then return made end
+  args.pass_on_interrupt(made)
+  local text = tostring(made):gsub("^[^\n]-:%d+: ", ""):gsub("^init_process_group: ", "")
+  local shared = text:find "use the same device" or text:find "Duplicate GPU" -- NCCL's words
+  return args.fail("%s: %s%s", title, text, shared and "\nhint: each rank has a device of its own: "
+    .. "lt.cuda.set_device(lt.distributed.get_node_local_rank(0))" or "")
 end
 
 --- Returns the communicator of a group for tensors of the CPU or of this rank's device; `title` is

@@ -316,6 +316,14 @@ assert(x[1]:item() == 2)
     ]], nil, nil, "cuda:2,libraries=off")
   end)
 
+  it("reports ranks that use the same device", function()
+    check(2, common .. [[
+      local function use() dist.all_reduce(lt.ones(3, {device = "cuda:0"})) end
+      raises("all_reduce: NCCL reports invalid usage: ranks 0 and 1 use the same device, cuda:0\n"
+        .. "hint: each rank has a device of its own: lt.cuda.set_device(", use)
+    ]], nil, nil, "cuda:2")
+  end)
+
   it("reports errors of NCCL", function()
     check(1, common .. [[
       local x = lt.ones(3, {device = device})
