@@ -113,6 +113,12 @@ local function print_type(kind)
   end
 end
 
+-- Returns the name of the MPI library, or why there is none.
+local function mpi()
+  local name, why = require("lutra.core")._communication.library "cpu"
+  return name or "not available: " .. why:match "^[^\n]*"
+end
+
 local function version_text(f)
   return ("Lutra %s (%s)"):format(f.version or "of an unknown version", _VERSION)
 end
@@ -133,6 +139,7 @@ function info.print()
   line("blas", describe(f.blas))
   line("vector math", describe(f.vector_math))
   line("zlib", f.zlib)
+  line("mpi", mpi())
   line("line editor", host.editor())
   line("library", package.searchpath("lutra", package.path))
   if type(f.devices) == "table" then

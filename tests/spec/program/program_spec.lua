@@ -74,6 +74,13 @@ describe("arguments", function()
     assert.matches("^Lutra %d+%.%d+%.%d+", result.out)
     for _, word in ipairs {"cpu", "threads", "blas", "devices", "meta"} do has(result.out, word) end
   end)
+
+  it("--info shows the MPI library, or why there is none", function()
+    local name = require("lutra.core")._communication.library "cpu"
+    has(run("--info").out, "\nmpi           " .. (name or "not available: "))
+    has(support.shell("LUTRA_MPI=0 " .. quote(support.program) .. " --info").out,
+      "\nmpi           not available: ")
+  end)
 end)
 
 describe("--info about a GPU", function()
