@@ -65,12 +65,14 @@ end
 
 -- Collectives with gradients
 if dist.is_initialized() then
-  local x = lt.ones{2, requires_grad = true}
+  local size = dist.get_world_size()
+  local x = lt.ones{2 * size, requires_grad = true}
   lt.distributed.nn.functional.all_reduce(x):sum():backward()
   lt.distributed.nn.functional.broadcast(x, 0):sum():backward()
   lt.distributed.nn.functional.all_gather(x)[1]:sum():backward()
-  lt.distributed.nn.functional.reduce_scatter(lt.empty(2), {x}):sum():backward()
-  lt.distributed.nn.functional.all_to_all_single(lt.empty(2), x):sum():backward()
-  assert(x.grad:sum():item() == 10)
+  lt.distributed.nn.functional.reduce_scatter(lt.empty(2), x:chunk(size)):sum():backward()
+  lt.distributed.nn.functional.all_to_all_single(lt.empty(2 * size), x):sum():backward()
+  dist.all_reduce(x.grad)
+  assert(x.grad:sum():item() == 2 * size ^ 3 + 8 * size ^ 2) -- 10 on one rank
   dist.destroy_process_group()
 end

@@ -17,9 +17,12 @@ opt:step()
 opt:consolidate_state_dict(0)
 if dist.get_rank() == 0 then print(#opt:state_dict().state) end  --> 4
 
--- Save and load on all ranks: lt.distributed.checkpoint.save, lt.distributed.checkpoint.load
-local folder = os.tmpname()
-os.remove(folder)
+-- Save and load on all ranks, in one folder for all:
+-- lt.distributed.checkpoint.save, lt.distributed.checkpoint.load
+local names = {os.tmpname()}
+os.remove(names[1])
+dist.broadcast_object_list(names, 0)
+local folder = names[1]
 lt.distributed.checkpoint.save({model = m, optimizer = opt, epoch = 3}, {checkpoint_id = folder})
 local state = {model = net(), epoch = 0}
 lt.distributed.checkpoint.load(state, {checkpoint_id = folder})
@@ -66,5 +69,6 @@ print(sharded:state_dict()["1.weight"])
 -- lt.distributed.fsdp.optim_state_dict_to_load
 local by_name = lt.distributed.fsdp.optim_state_dict(sharded, sgd)
 sgd:load_state_dict(lt.distributed.fsdp.optim_state_dict_to_load(sharded, sgd, by_name))
+dist.barrier()
+if dist.get_rank() == 0 then os.execute("rm -r " .. folder) end
 dist.destroy_process_group()
-os.execute("rm -r " .. folder)
