@@ -326,6 +326,14 @@ describe("DistributedDataParallel raises an error", function()
       assert(message:find("no parameter on rank 1", 1, true), message)]])
   end)
 
+  it("on several ranks without a process group", function()
+    check(2, [[
+      local message = fails("started 2 ranks\nhint: call lt.distributed.init_process_group() first",
+        DDP, nn.Linear(2, 2))
+      assert(message:find("DistributedDataParallel: there is no process group, but", 1, true))]],
+      {setup = ""})
+  end)
+
   it("for wrong arguments", function()
     check(1, [[
       fails("expected a module for argument 'module'", DDP, 3)

@@ -12,6 +12,7 @@ local lt = require "lutra"
 local args = require "lutra.internal.args"
 local collectives = require "lutra.nn.parallel.collectives"
 local data_parallel = require "lutra.nn.parallel.data_parallel"
+local environment = require "lutra.distributed.environment"
 local Reducer = require "lutra.nn.parallel.reducer"
 local scope_guard = require "lutra.internal.scope_guard"
 local tree = require "lutra.internal.tree"
@@ -121,7 +122,8 @@ end
 --
 -- Without lt.distributed.init_process_group it is nn.DataParallel(module, {device_ids,
 -- output_device, dim}): the batch is the whole batch, which is split over the devices of this
--- process. The options about processes have no effect then.
+-- process. The options about processes have no effect then. In a job of several ranks that is an
+-- error.
 --
 -- Raises an error on all ranks when their parameters differ, for a module without parameters that
 -- require grad, and for device_ids that are not the device of the parameters.
@@ -130,6 +132,10 @@ function DistributedDataParallel:init(...)
   if in_group() then return construct(self, o) end
   args.check(o.process_group == nil, "%s: cannot use a process_group: there is none\nhint: "
     .. "lt.distributed.init_process_group()", TITLE)
+  local job = environment.read()
+  args.check(not job or job.size == 1, "%s: there is no process group, but %s started %d ranks\n"
+    .. "hint: call lt.distributed.init_process_group() first", TITLE, job and job.source,
+    job and job.size)
   data_parallel.construct(self, TITLE, o.module, o.device_ids, o.output_device, o.dim)
 end
 
