@@ -5,6 +5,9 @@
 -- CPU tensors travel through MPI, CUDA tensors through NCCL; both libraries are found when
 -- init_process_group is called. `lutra --nproc 4 train.lua` or mpirun starts the ranks.
 --
+-- The argument `group` is a process group of new_group; without it, it is that of all ranks. With
+-- async_op = true a collective returns a work at once, and work:wait() ends the call.
+--
 -- Names and meanings are those of torch.distributed. Ranks are numbered from 0, as devices are; in
 -- a list with an entry for each rank, that of rank r is list[r + 1].
 
