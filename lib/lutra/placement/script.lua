@@ -10,6 +10,13 @@ local json = require "lutra.profiler.json"
 -- The observation that is active: {session, lint, trace (a path), undo}, or nil.
 local running = nil
 
+-- Ends communication, which waits for the other ranks of a job: mpirun ends those that still run
+-- when this one ends with a status.
+local function leave_job()
+  local groups = package.loaded["lutra.distributed.groups"]
+  if groups then groups._finalize() end
+end
+
 -- Replaces os.exit, which ends the program without returning, by a function that calls `finish`
 -- first. Returns a function that restores it.
 local function replace_exit()
@@ -17,8 +24,9 @@ local function replace_exit()
   local original = type(program_os) == "table" and rawget(program_os, "exit")
   if type(original) ~= "function" then return function() end end
   local function exit(code, ...)
-    local status = script.finish()
-    if status ~= 0 and (code == nil or code == true or code == 0) then code = status end
+    local failed = code ~= nil and code ~= true and code ~= 0
+    local status = script.finish{exits = failed}
+    if not failed and status ~= 0 then code = status end
     return original(code, ...)
   end
   rawset(program_os, "exit", exit)
@@ -76,15 +84,15 @@ local function print_findings(findings, failed)
 end
 
 --- Ends the observation: prints the findings on stderr and writes the trace. options: {failed =
--- true when the script failed}, or nil. Returns the exit status: 1 when there are findings, or
--- when the trace cannot be written.
+-- true when the script failed, exits = true when it ends with a status of its own}. Returns the
+-- exit status: 1 when there are findings, or when the trace cannot be written.
 function script.finish(options)
   local run = running
   if not run then return 0 end
   running = nil
   run.undo()
   local session <close> = run.session
-  local status, failed = 0, options and options.failed
+  local status, failed = 0, options.failed
   -- Nothing ran: the file of an earlier trace is kept.
   if failed and not session.reader:has_events() then return 0 end
   if io.type(io.stdout) == "file" then io.stdout:flush() end
@@ -94,6 +102,7 @@ function script.finish(options)
     if #findings > 0 then status = 1 end
   end
   if run.trace and not write_trace(run.trace, session.reader) then status = 1 end
+  if status ~= 0 and not failed and not options.exits then leave_job() end
   return status
 end
 

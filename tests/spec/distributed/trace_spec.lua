@@ -276,4 +276,25 @@ describe("collectives of two ranks", function()
     has(result.err, "rank 0: no findings")
     has(result.err, "rank 1: no findings")
   end)
+
+  it("are shown for all ranks, also when one ends before the others", function()
+    if not ranks.available() then return pending "needs mpirun" end
+    for _, ending in ipairs{"", "os.exit(0)", "os.exit(true, true)"} do
+      local script = program.file([[
+        local lt = require "lutra"
+        local dist = lt.distributed
+        dist.init_process_group()
+        for _ = 1, 10 do dist.all_reduce(lt.ones(100)) end
+        if dist.get_rank() == 0 then os.execute "sleep 1" end
+        print "done"
+        ]] .. ending)
+      local result = program.run("--nproc 2 --lint " .. script)
+      os.remove(script)
+      assert.equal(1, result.status)
+      for rank = 0, 1 do
+        program.has(result.out, ("rank %d: done"):format(rank))
+        program.has(result.err, ("rank %d: 1 finding"):format(rank))
+      end
+    end
+  end)
 end)
