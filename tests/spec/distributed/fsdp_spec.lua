@@ -542,6 +542,8 @@ print(fails(FSDP, nn.Linear(2, 2), {sharding_strategy = "HALF"}))
 print(fails(FSDP, nn.Linear(2, 2), {backward_prefetch = "SOON"}))
 print(fails(FSDP, nn.Linear(2, 2), {auto_wrap_policy = {3}}))
 print(fails(FSDP, nn.Linear(2, 2), {auto_wrap_policy = 3}))
+print(fails(FSDP, nn.Linear(2, 2), {auto_wrap_policy = nn.Linear}))
+print(fails(FSDP, nn.Linear(2, 2), {auto_wrap_policy = nn.ReLU()}))
 print(fails(FSDP, nn.Linear(2, 2), {ignored_modules = {3}}))
 print(fails(FSDP, nn.Linear(2, 2), {cpu_offload = true}))
 print(fails(FSDP, nn.Linear(2, 2), {param_init_fn = print}))
@@ -557,6 +559,8 @@ dist.init_process_group()]]})
       '"BACKWARD_PRE", "BACKWARD_POST" or "NONE" for argument \'backward_prefetch\'',
       "expected classes or modules for argument 'auto_wrap_policy', got 3 at 1",
       "expected a function or a list of classes or modules for argument 'auto_wrap_policy'",
+      "a list of classes or modules for argument 'auto_wrap_policy', got the class Linear",
+      "a list of classes or modules for argument 'auto_wrap_policy', got a ReLU",
       "expected a list of modules for argument 'ignored_modules'",
       "cpu_offload is not yet supported", "param_init_fn is not yet supported",
       "the module is wrapped already", 'cannot shard "weight": it is on meta',

@@ -30,10 +30,15 @@ function wrapping.size_based_auto_wrap_policy(...)
   return numel >= least
 end
 
+-- Returns whether a value is a module or a class of modules.
+local function is_module_or_class(x)
+  return type(x) == "table" and (lt.nn.is_module(x) or type(x.extend) == "function")
+end
+
 -- Returns a policy for a list of classes of modules, or of modules.
 local function of_list(list)
   for i, x in ipairs(list) do
-    args.check(type(x) == "table" and (lt.nn.is_module(x) or type(x.extend) == "function"),
+    args.check(is_module_or_class(x),
       "FullyShardedDataParallel: expected classes or modules for argument 'auto_wrap_policy', got "
         .. "%s at %d", args.show(x), i)
   end
@@ -48,9 +53,10 @@ end
 
 --- Returns the policy for a value of auto_wrap_policy: a function, or a list of classes or modules.
 function wrapping.policy(x)
-  if args.is_callable(x) then return x end
-  args.expect(args.is_plain(x), "FullyShardedDataParallel", "a function or a list of classes or "
-    .. "modules", "auto_wrap_policy", x)
+  local single = is_module_or_class(x) -- it can be called, but is no policy
+  if args.is_callable(x) and not single then return x end
+  args.expect(args.is_plain(x) and not single, "FullyShardedDataParallel",
+    "a function or a list of classes or modules", "auto_wrap_policy", x)
   return of_list(x)
 end
 
