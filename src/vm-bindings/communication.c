@@ -47,11 +47,14 @@ static const lt_Backend *check_backend(lua_State *L, int i) {
 }
 
 static int library(lua_State *L) {
+  lt_Device device;
   char why[400] = "";
-  const char *name = check_backend(L, 1)->communication.library(why, sizeof why);
+  const lt_Backend *b = NULL;
+  if (lt_device_parse(luaL_checkstring(L, 1), &device)) b = lt_device_backend(device.type);
+  const char *name = b ? check_backend(L, 1)->communication.library(why, sizeof why) : NULL;
   lua_pushstring(L, name);
   if (name) return 1;
-  lua_pushstring(L, why);
+  lua_pushstring(L, b ? why : lt_error());
   return 2;
 }
 

@@ -346,6 +346,13 @@ assert(list[1] == 2)
 end)
 
 describe("process groups", function()
+  it("with the backend nccl need a CUDA device", function()
+    local text, ok = ranks.run(1, "", {setup = 'dist.init_process_group "nccl"',
+      env = {CUDA_VISIBLE_DEVICES = "-1"}})
+    assert(not ok and text:find('init_process_group: expected an available device, got "cuda"', 1,
+      true), text)
+  end)
+
   it("of some ranks have ranks of their own", function()
     ranks.check(4, [[
 local even, odd = dist.new_group{0, 2}, dist.new_group({3, 1}, {timeout = 60, sort_ranks = false})
