@@ -330,7 +330,17 @@ for name, x in pairs(state) do
   assert(lt.equal(lt.tensor(all[1]), lt.tensor(all[2])), name)
 end
 assert(table.concat(keys, " ") == "1.weight 1.bias 2.weight 2.bias 3.weight 3.bias "
-  .. "3.running_mean 3.running_var 3.num_batches_tracked")]])
+  .. "3.running_mean 3.running_var 3.num_batches_tracked")
+-- A module that is wrapped by hand keeps its shards.
+n = nn.Sequential(nn.Linear(3, 2), nn.Linear(2, 2))
+lt.no_grad(function()
+  n[1].weight:copy_(lt.arange(1, 6):view(2, 3))
+  n[2].weight:fill_(rank)
+end)
+n[1] = FSDP(n[1])
+state = FSDP(n, {sync_module_states = true}):state_dict()
+assert(lt.equal(state["1.weight"], lt.arange(1, 6):view(2, 3):float()))
+assert(lt.equal(state["2.weight"], lt.zeros(2, 2)))]])
   end)
 
   it("saves and loads state dicts of every type", function()

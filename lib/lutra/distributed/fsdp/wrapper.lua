@@ -5,6 +5,7 @@
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
+local collectives = require "lutra.nn.parallel.collectives"
 local Flat = require "lutra.distributed.fsdp.flat"
 local Unit = require "lutra.distributed.fsdp.unit"
 local states = require "lutra.distributed.fsdp.states"
@@ -50,19 +51,15 @@ local function set_of(list)
   return set
 end
 
--- Broadcasts parameters and buffers from the first rank of the group.
+-- Broadcasts buffers, and the parameters that no wrapper below has, from the first rank of the
+-- group.
 local function synchronize(module, group)
-  local dist = lt.distributed
-  local first = dist.get_process_group_ranks(group)[1]
-  lt.no_grad(function()
-    for _, kind in ipairs {"parameters", "buffers"} do
-      for x in module[kind](module) do
-        local y = x:detach():contiguous()
-        dist.broadcast(y, first, {group = group})
-        if y:data_ptr() ~= x:data_ptr() then x:detach():copy_(y) end
-      end
-    end
+  local list = {}
+  wrapping.each_module(module, "", {}, function(inner)
+    for p in inner:parameters{recurse = false} do list[#list + 1] = p end
   end)
+  for x in module:buffers() do list[#list + 1] = x end
+  collectives.broadcast(list, group)
 end
 
 -- Returns the flat parameters of a list of {p, owners}: one for each dtype, with and without

@@ -92,7 +92,7 @@ wrapping.wrap_below = wrap_below
 
 -- ---- parameters ---------------------------------------------------------------------
 
--- Calls visit(module, prefix) for the modules below that are neither ignored nor wrapped.
+--- Calls visit(module, prefix) for a module and those below that are neither ignored nor wrapped.
 local function each_module(module, prefix, ignored, visit)
   if ignored[module] or wrapping.is_wrapped(module) then return end
   visit(module, prefix)
@@ -100,6 +100,7 @@ local function each_module(module, prefix, ignored, visit)
     each_module(child, prefix .. name .. ".", ignored, visit)
   end
 end
+wrapping.each_module = each_module
 
 --- Returns the parameters of a module that no wrapper below it has, in order: a list of {p,
 -- owners}, where owners is a list of {module, name, path}. Raises an error for a parameter that
