@@ -269,7 +269,16 @@ for p in m:parameters() do assert(p.dtype == "float32" and p.grad.dtype == "floa
 for name, x in pairs(m:state_dict()) do
   assert(x.dtype == "float32" and lt.allclose(x, expected[name]:float(), {atol = 0.02}), name)
 end
-has(fails(FSDP, net(), {mixed_precision = {param_dtype = "int32"}}), "expected a float dtype")]])
+has(fails(FSDP, net(), {mixed_precision = {param_dtype = "int32"}}), "expected a float dtype")
+-- The buffers of a module that is wrapped by hand are those of its wrapper.
+local inner = nn.BatchNorm1d(2)
+m = FSDP(nn.Sequential(FSDP(inner), nn.BatchNorm1d(2), nn.Sequential(nn.BatchNorm1d(2))),
+  {mixed_precision = {buffer_dtype = "float64"}, auto_wrap_policy = {nn.Sequential}})
+local dtypes = {}
+for name, x in m:named_buffers() do
+  if name:find "mean" then dtypes[#dtypes + 1] = x.dtype end
+end
+assert(table.concat(dtypes, " ") == "float32 float64 float64")]])
   end)
 
   it("keeps 1 / ranks of parameters, gradients and optimizer state", function()

@@ -88,13 +88,11 @@ end
 
 -- Converts the floating-point buffers below a module that no other wrapper has.
 local function convert_buffers(module, ignored, dtype)
-  for inner in module:modules() do
-    if not ignored[inner] then
-      for name, x in inner:named_buffers{recurse = false} do
-        if FLOATS[x.dtype] then inner[name] = x:to{dtype = dtype} end
-      end
+  wrapping.each_module(module, "", ignored, function(inner)
+    for name, x in inner:named_buffers{recurse = false} do
+      if FLOATS[x.dtype] then inner[name] = x:to{dtype = dtype} end
     end
-  end
+  end)
 end
 
 -- Raises an error for options that are not supported.
