@@ -340,6 +340,11 @@ for name, x in pairs(state) do
 end
 assert(table.concat(keys, " ") == "1.weight 1.bias 2.weight 2.bias 3.weight 3.bias "
   .. "3.running_mean 3.running_var 3.num_batches_tracked")
+-- A parameter that an ignored module has, too, is not sharded.
+n = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
+n[2].weight = n[1].weight
+m = FSDP(n, {ignored_modules = {n[2]}})
+assert(rawequal(n[1].weight, n[2].weight) and m._flat_param:numel() == 2)
 -- A module that is wrapped by hand keeps its shards.
 n = nn.Sequential(nn.Linear(3, 2), nn.Linear(2, 2))
 lt.no_grad(function()

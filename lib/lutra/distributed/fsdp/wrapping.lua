@@ -102,23 +102,39 @@ local function each_module(module, prefix, ignored, visit)
 end
 wrapping.each_module = each_module
 
---- Returns the parameters of a module that no wrapper below it has, in order: a list of {p,
--- owners}, where owners is a list of {module, name, path}. Raises an error for a parameter that
--- another wrapper shards.
+-- Returns the parameters of a set of modules as a set.
+local function parameters_of(modules)
+  local set = {}
+  for module in pairs(modules) do
+    for _, p in own(module, "parameter") do set[p] = true end
+  end
+  return set
+end
+
+-- Raises an error for a parameter that cannot be sharded.
+local function check_parameter(p, path)
+  args.check(not managed[p], "FullyShardedDataParallel: cannot shard %q: another wrapped "
+    .. "module has the same parameter\nhint: wrap the modules that share it as one", path)
+  args.check(p.device ~= "meta", "FullyShardedDataParallel: cannot shard %q: it is on meta, "
+    .. "without data\nhint: m:to_empty(device) first", path)
+end
+
+--- Returns the parameters of a module that neither an ignored module nor a wrapper below it has, in
+-- order: a list of {p, owners}, where owners is a list of {module, name, path}. Raises an error for
+-- a parameter that another wrapper shards.
 function wrapping.parameters(module, ignored)
-  local list, by_p = {}, {}
+  local list, by_p, excluded = {}, {}, parameters_of(ignored)
+  local function add(owner, name, p, path)
+    check_parameter(p, path)
+    if not by_p[p] then
+      by_p[p] = {p = p, owners = {}}
+      list[#list + 1] = by_p[p]
+    end
+    table.insert(by_p[p].owners, {module = owner, name = name, path = path})
+  end
   each_module(module, "", ignored, function(owner, prefix)
     for name, p in own(owner, "parameter") do
-      args.check(not managed[p], "FullyShardedDataParallel: cannot shard %q: another wrapped "
-        .. "module has the same parameter\nhint: wrap the modules that share it as one",
-        prefix .. name)
-      args.check(p.device ~= "meta", "FullyShardedDataParallel: cannot shard %q: it is on meta, "
-        .. "without data\nhint: m:to_empty(device) first", prefix .. name)
-      if not by_p[p] then
-        by_p[p] = {p = p, owners = {}}
-        list[#list + 1] = by_p[p]
-      end
-      table.insert(by_p[p].owners, {module = owner, name = name, path = prefix .. name})
+      if not excluded[p] then add(owner, name, p, prefix .. name) end
     end
   end)
   for _, entry in ipairs(list) do managed[entry.p] = true end
