@@ -214,7 +214,16 @@ for _, order in ipairs {2, 1, math.huge} do
   compare(m, clipped)
 end
 local m = FSDP(net())
-has(fails(m.clip_grad_norm_, m, 1, -1), "expected a number above 0 for argument 'norm_type'")]])
+has(fails(m.clip_grad_norm_, m, 1, -1), "expected a number above 0 for argument 'norm_type'")
+assert(FSDP(nn.ReLU()):clip_grad_norm_(1):item() == 0)
+-- Gradients without elements.
+for _, strategy in ipairs {"FULL_SHARD", "NO_SHARD"} do
+  m = FSDP(nn.ParameterList{lt.ones(2), lt.ones(0)},
+    {use_orig_params = true, sharding_strategy = strategy})
+  for p in m:parameters() do p.grad = lt.full(p.shape, 3.0) end
+  local norm = m:clip_grad_norm_(1, {norm_type = math.huge})
+  assert(norm:item() == 3 and lt.allclose(m:parameters()().grad, lt.tensor(1.0)))
+end]])
   end)
 
   it("works with checkpointed activations, inside and around", function()

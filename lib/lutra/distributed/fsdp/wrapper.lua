@@ -255,17 +255,19 @@ end
 -- Returns the sum of |x|^order over the elements of tensors, or with order inf the largest |x|, as
 -- a tensor of float64.
 local function power_sum(tensors, order, device)
-  local total = lt.zeros({}, {dtype = device == "mps" and "float32" or "float64", device = device})
+  local total = lt.zeros({}, {dtype = "float64", device = device})
   for _, x in ipairs(tensors) do
-    local y = x:abs():to{dtype = total.dtype, device = device}
-    total = order == math.huge and total:maximum(y:max()) or total + y:pow(order):sum()
+    if x:numel() > 0 then
+      local y = x:abs():to{dtype = total.dtype, device = device}
+      total = order == math.huge and total:maximum(y:max()) or total + y:pow(order):sum()
+    end
   end
   return total
 end
 
 --- m:clip_grad_norm_(max_norm, {norm_type = 2}): multiplies all gradients by max_norm / norm where
 -- that is less than 1; the norm is that of the gradients of all ranks as one vector. All ranks call
--- it. Returns the norm. Raises an error for an order that is not above 0.
+-- it. Returns the norm, 0 without parameters. Raises an error for an order that is not above 0.
 function FSDP:clip_grad_norm_(...)
   local max_norm, order = parse_clip(...)
   check(order > 0, "clip_grad_norm_: expected a number above 0 for argument 'norm_type', got %g",
@@ -273,15 +275,13 @@ function FSDP:clip_grad_norm_(...)
   return lt.no_grad(function()
     local sharded, whole = gradients_of(self)
     local first = self:parameters()()
+    if not first then return lt.tensor(0.0) end
     local total = power_sum(sharded, order, first.device)
     lt.distributed.all_reduce(total, {op = order == math.huge and "max" or "sum",
       group = self._fsdp.group})
     local rest = power_sum(whole, order, first.device)
     total = order == math.huge and total:maximum(rest) or (total + rest):pow(1 / order)
-    local scale = (max_norm / (total + 1e-6)):clamp{max = 1}
-    for _, list in ipairs {sharded, whole} do
-      for _, g in ipairs(list) do g:mul_(scale:to{dtype = g.dtype, device = g.device}) end
-    end
+    lt.nn.utils.clip_grads_with_norm_(self:parameters(), max_norm, total)
     return total:to(first.dtype)
   end)
 end
