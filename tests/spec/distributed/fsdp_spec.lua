@@ -428,25 +428,28 @@ has(fails(fsdp.state_dict_type, m, "full"), "expected a function for argument 'f
 
   it("gives the whole parameters to a function", function()
     ranks.check(2, INTEGERS .. [[
-local plain, m = net(), FSDP(net(), {auto_wrap_policy = {nn.Sequential}})
-local result = fsdp.summon_full_params(m, function(x)
-  local q = plain:parameters()
-  for p in x:parameters() do assert(lt.equal(p, q()) and lt.is_parameter(p)) end
-  lt.no_grad(function() for p in x:parameters() do p:mul_(2) end end)
-  return 7
-end)
-assert(result == 7 and gathered(m) == 0)
-lt.no_grad(function() for p in plain:parameters() do p:mul_(2) end end)
-compare(plain, m:state_dict())
-fsdp.summon_full_params(m, {writeback = false}, function(x)
-  lt.no_grad(function() for p in x:parameters() do p:zero_() end end)
-end)
-compare(plain, m:state_dict())
-has(fails(fsdp.summon_full_params, m, function() error "stopped" end), "stopped")
-compare(plain, m:state_dict())
-assert(m.module[1].weight == nil)
-has(fails(fsdp.summon_full_params, m, {other = 1}, print), "expected the option writeback")
-has(fails(fsdp.summon_full_params, m, 3), "expected a function for argument 'f'")]])
+for _, strategy in ipairs {"FULL_SHARD", "NO_SHARD"} do
+  local plain = net()
+  local m = FSDP(net(), {auto_wrap_policy = {nn.Sequential}, sharding_strategy = strategy})
+  local result = fsdp.summon_full_params(m, function(x)
+    local q = plain:parameters()
+    for p in x:parameters() do assert(lt.equal(p, q()) and lt.is_parameter(p)) end
+    lt.no_grad(function() for p in x:parameters() do p:mul_(2) end end)
+    return 7
+  end)
+  assert(result == 7 and gathered(m) == 0)
+  lt.no_grad(function() for p in plain:parameters() do p:mul_(2) end end)
+  compare(plain, m:state_dict())
+  fsdp.summon_full_params(m, {writeback = false}, function(x)
+    lt.no_grad(function() for p in x:parameters() do p:zero_() end end)
+  end)
+  compare(plain, m:state_dict())
+  has(fails(fsdp.summon_full_params, m, function() error "stopped" end), "stopped")
+  compare(plain, m:state_dict())
+  assert(m.module[1].weight == nil)
+  has(fails(fsdp.summon_full_params, m, {other = 1}, print), "expected the option writeback")
+  has(fails(fsdp.summon_full_params, m, 3), "expected a function for argument 'f'")
+end]])
   end)
 
   it("calls a module several times in a pass, and several passes before backward", function()

@@ -296,6 +296,7 @@ function states.summon_full_params(module, options, f)
     for _, flat in ipairs(unit.flats) do
       flat:free()
       flat:gather(flat.shard.dtype)
+      if flat.whole then flat.full = flat.full:clone() end -- which need not be written back
       summoned[#summoned + 1] = {flat = flat, wrapper = wrapper}
     end
   end
