@@ -70,6 +70,14 @@ local of = groups._of
 --- Returns the rank of this process in the job.
 function groups._job_rank() return job_rank end
 
+--- Returns the rank of this process in the group of the argument process_group of `title`, and the
+-- number of ranks. Raises an error outside of the group.
+function groups._place(group, title)
+  local found = of(group, title)
+  args.expect(found ~= OUTSIDE, title, "a group that this rank is in", "process_group", group)
+  return found._rank, #found.ranks
+end
+
 --- Returns whether this process is no rank of the group.
 function groups._is_outside(group) return group == OUTSIDE end
 

@@ -15,6 +15,7 @@ local lt = require "lutra"
 local Optimizer = require "lutra.optim.optimizer"
 local args = require "lutra.internal.args"
 local copy = require "lutra.internal.shallow_copy"
+local groups = require "lutra.distributed.groups"
 local hooks = require "lutra.optim.base.hooks"
 local parameter_broadcast = require "lutra.distributed.parameter_broadcast"
 local state_dict = require "lutra.optim.base.state_dict"
@@ -53,8 +54,7 @@ end
 -- rank with the fewest elements so far. Sets the parameters of each rank, the list `local_params`
 -- of each group for this rank, and the plan of the broadcasts.
 local function partition(self)
-  local world = lt.distributed.get_world_size(self.process_group)
-  local rank = lt.distributed.get_rank(self.process_group)
+  local rank, world = groups._place(self.process_group, "ZeroRedundancyOptimizer")
   local sizes, parts, mine = {}, {}, {}
   for i = 1, world do sizes[i], parts[i] = 0, {} end
   self.partition, self.rank_of, self.world_size, self.rank = {}, {}, world, rank
@@ -95,7 +95,7 @@ end
 -- ranks of the process group: each parameter belongs to one rank, and step() updates it there and
 -- broadcasts it. `params` is as for other optimizers; all ranks pass the same parameters. Gradients
 -- must be equal on all ranks (DistributedDataParallel). With parameters_as_bucket_view, the
--- parameters of a rank become views of one buffer, which saves copies. Raises an error without a
+-- parameters of a rank become views of one buffer, which saves copies. Raises an error outside a
 -- process group, for a class that is no optimizer, for optim.LBFGS, and as optimizer_class does.
 function Zero:init(...)
   local params, options = arguments(...)
@@ -132,10 +132,10 @@ end
 
 -- Calls f while the groups list the parameters of this rank only.
 local function with_local_groups(self, f)
-  local groups, all = self.optim.param_groups, {}
-  for k, group in ipairs(groups) do all[k], group.params = group.params, self.mine[k] end
+  local list, all = self.optim.param_groups, {}
+  for k, group in ipairs(list) do all[k], group.params = group.params, self.mine[k] end
   local ok, message = pcall(f)
-  for k, group in ipairs(groups) do group.params = all[k] end
+  for k, group in ipairs(list) do group.params = all[k] end
   if not ok then error(message, 0) end
 end
 

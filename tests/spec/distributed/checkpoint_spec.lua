@@ -270,6 +270,10 @@ has(fails(checkpoint.load, {x = x}, {checkpoint_id = dir .. "/none"}), "expected
 has(fails(Sharded, lt.ones(3), {2}), "expected at most 2 elements of a tensor of shape {2}")
 has(fails(Sharded, lt.ones(3, 3), {9}), "expected a tensor of one dimension")
 has(fails(checkpoint.save, 3), "save: ")
+for _, name in ipairs {"save", "load"} do
+  has(fails(checkpoint[name], {x = x}, dir, dist.GroupMember.NON_GROUP_MEMBER),
+    name .. ": expected a group that this rank is in for argument 'process_group'")
+end
 checkpoint.load({x = x}, {checkpoint_id = dir})
 assert(lt.equal(x, lt.ones(4)))]])
   end)

@@ -585,6 +585,7 @@ print(fails(FSDP, nn.Linear(2, 2), {cpu_offload = true}))
 print(fails(FSDP, nn.Linear(2, 2), {param_init_fn = print}))
 print(fails(FSDP, FSDP(nn.Linear(2, 2))))
 print(fails(FSDP, lt.with_device("meta", nn.Linear, 2, 2)))
+print(fails(FSDP, nn.Linear(2, 2), {process_group = dist.GroupMember.NON_GROUP_MEMBER}))
 local m = FSDP(nn.Linear(2, 2))
 print(fails(m.clone, m))]], {setup = [[
 print(pcall(dist.fsdp.FSDP, lt.nn.Linear(2, 2)))
@@ -600,6 +601,8 @@ dist.init_process_group()]]})
       "expected a list of modules for argument 'ignored_modules'",
       "cpu_offload is not yet supported", "param_init_fn is not yet supported",
       "the module is wrapped already", 'cannot shard "weight": it is on meta',
+      "FullyShardedDataParallel: expected a group that this rank is in for argument "
+        .. "'process_group'",
       "cannot copy a FullyShardedDataParallel", "expected a process group, got none",
     } do has(text, expected) end
   end)

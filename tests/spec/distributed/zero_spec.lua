@@ -156,6 +156,8 @@ if rank == 0 then
   fails(Zero, m:parameters(), {optimizer_class = optim.SGD, overlap_with_ddp = true})
   fails(Zero, {}, {optimizer_class = optim.SGD})
   fails(Zero, m:parameters())
+  fails(Zero, m:parameters(), {optimizer_class = optim.SGD,
+    process_group = dist.GroupMember.NON_GROUP_MEMBER})
   local opt = Zero(m:parameters(), {optimizer_class = optim.SGD, lr = 1})
   fails(opt.consolidate_state_dict, opt, 2)
   fails(function() opt.lr = 0.5 end)
@@ -169,6 +171,7 @@ end]])
       "overlap_with_ddp is not yet supported",
       "expected at least one tensor for argument 'params', got none",
       "expected a table of options for argument 'options', got nil",
+      "ZeroRedundancyOptimizer: expected a group that this rank is in for argument 'process_group'",
       "consolidate_state_dict: expected a rank from 0 to 1 for argument 'to', got 2",
       "cannot set 'lr': each group of parameters has its own",
       "expected different tensors in argument 'params', got one twice",

@@ -3,14 +3,15 @@
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
+local groups = require "lutra.distributed.groups"
 
 local job = {}
 
---- Returns the rank of this process in `group` and the number of its ranks.
-function job.rank(group)
-  local dist = lt.distributed
-  if not dist.is_initialized() then return 0, 1 end
-  return dist.get_rank(group), dist.get_world_size(group)
+--- Returns the rank of this process in `group`, the argument process_group of `title`. Raises an
+-- error outside of the group.
+function job.rank(group, title)
+  if not lt.distributed.is_initialized() then return 0 end
+  return (groups._place(group, title))
 end
 
 --- Returns the list of the values of all ranks of `group`; all of them call it.
@@ -35,7 +36,7 @@ function job.together(group, title, undo, f, ...)
       local message = ok and outcome.message or tostring(result)
       message = message:gsub("^[^\n]-:%d+: ", "", 1):gsub("^" .. title .. ": ", "", 1)
       if #all == 1 then args.fail("%s: %s", title, message) end
-      args.fail("%s: rank %d: %s", title, ok and i - 1 or job.rank(group), message)
+      args.fail("%s: rank %d: %s", title, ok and i - 1 or job.rank(group, title), message)
     end
   end
   return result

@@ -128,6 +128,7 @@ end
 return function(...)
   local state, folder, group = parse(...)
   args.path("load", "checkpoint_id", folder)
+  job.rank(group, "load") -- which raises the error outside of the group
   local jobs = job.together(group, "load", nil, prepare, state, folder)
   job.together(group, "load", nil, lt.no_grad, function()
     for _, run in ipairs(jobs) do run() end

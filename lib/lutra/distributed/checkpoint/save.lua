@@ -57,7 +57,7 @@ end
 return function(...)
   local state, folder, group = parse(...)
   args.path("save", "checkpoint_id", folder)
-  local rank = job.rank(group)
+  local rank = job.rank(group, "save")
   local own = job.together(group, "save", nil, prepare, state, folder, rank)
   local all, leaves, merged = job.gather(group, {described = tree.plain(own.described),
     leaves = outlines(own.leaves), generation = own.generation}), {}, own.described

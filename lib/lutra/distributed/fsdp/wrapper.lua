@@ -7,6 +7,7 @@ local lt = require "lutra"
 local args = require "lutra.internal.args"
 local collectives = require "lutra.nn.parallel.collectives"
 local Flat = require "lutra.distributed.fsdp.flat"
+local groups = require "lutra.distributed.groups"
 local Unit = require "lutra.distributed.fsdp.unit"
 local states = require "lutra.distributed.fsdp.states"
 local wrapping = require "lutra.distributed.fsdp.wrapping"
@@ -65,25 +66,25 @@ end
 -- Returns the flat parameters of a list of {p, owners}: one for each dtype, with and without
 -- gradient; with `single`, one for each parameter.
 local function flats_of(entries, single, options)
-  local groups, by_key = {}, {}
+  local lists, by_key = {}, {}
   for i, entry in ipairs(entries) do
     local key = single and i or ("%s %s %s"):format(entry.p.dtype, entry.p.device,
       tostring(entry.p.requires_grad))
     if not by_key[key] then
       by_key[key] = {}
-      groups[#groups + 1] = by_key[key]
+      lists[#lists + 1] = by_key[key]
     end
     table.insert(by_key[key], entry)
   end
-  for i, group in ipairs(groups) do
-    local is_float = FLOATS[group[1].p.dtype]
-    groups[i] = Flat.new(group, {group = options.group, ranks = options.ranks,
+  for i, list in ipairs(lists) do
+    local is_float = FLOATS[list[1].p.dtype]
+    lists[i] = Flat.new(list, {group = options.group, ranks = options.ranks,
       rank = options.rank, whole = options.whole, in_place = single,
       param_dtype = is_float and options.precision.param_dtype or nil,
       reduce_dtype = is_float and (options.precision.reduce_dtype
         or options.precision.param_dtype) or nil})
   end
-  return groups
+  return lists
 end
 
 -- Converts the floating-point buffers below a module that no other wrapper has.
@@ -110,12 +111,6 @@ local function check_options(module, prefetch, offload, init_fn)
     .. "m:to_empty(device) and initialize the module before it is wrapped")
 end
 
--- Returns the numbers of this process in a group.
-local function place_in(group)
-  local dist = lt.distributed
-  return dist.get_rank(group), dist.get_world_size(group)
-end
-
 -- Returns the arguments of the wrappers of modules below.
 local function inner_options(given, ignored)
   local options = {}
@@ -128,7 +123,7 @@ end
 
 -- Sets up a wrapper of `module` with options by name.
 local function set_up(self, module, options)
-  local rank, ranks = place_in(options.process_group)
+  local rank, ranks = groups._place(options.process_group, "FullyShardedDataParallel")
   local precision, ignored = options.precision, options._ignored
   if options.device_id ~= nil then
     local device = options.device_id
@@ -184,7 +179,7 @@ end
 -- have the same. forward_prefetch and backward_prefetch ("BACKWARD_PRE", "BACKWARD_POST", "NONE")
 -- gather the next module's parameters while one computes. With use_orig_params, each parameter is
 -- sharded alone and keeps its name, so that an optimizer may group them. device_id moves the module
--- to a device first. limit_all_gathers has no effect. Raises an error without a process group, for
+-- to a device first. limit_all_gathers has no effect. Raises an error outside a process group, for
 -- a parameter that two wrapped modules share, and for cpu_offload and param_init_fn.
 function FSDP:init(...)
   local module, group, strategy, offload, policy, prefetch, precision, ignored, init_fn, device,

@@ -84,10 +84,8 @@ end
 
 -- Sets up the module for the ranks of a process group.
 local function construct(self, o)
-  local dist = lt.distributed
   args.expect(lt.nn.is_module(o.module), TITLE, "a module", "module", o.module)
-  args.expect(dist.get_rank(o.process_group) >= 0, TITLE, "a group that this rank is in",
-    "process_group", o.process_group)
+  local rank, size = require("lutra.distributed.groups")._place(o.process_group, TITLE)
   args.check(o.bucket_cap_mb > 0, "%s: expected a number above 0 for argument 'bucket_cap_mb', got "
     .. "%g", TITLE, o.bucket_cap_mb)
   local names, parameters = trained(o.module)
@@ -95,13 +93,13 @@ local function construct(self, o)
   self.module, self.dim, self._group, self._in_group = o.module, o.dim, o.process_group, true
   self.broadcast_buffers, self.require_backward_grad_sync = o.broadcast_buffers, true
   self._sync_buffers_next = true
-  if o.init_sync and dist.get_world_size(self._group) > 1 then
+  if o.init_sync and size > 1 then
     collectives.check_parameters(TITLE, names, parameters, self._group)
     synchronize_state(self, parameters)
   end
   local cap = o.bucket_cap_mb * 2 ^ 20
   self._reducer = Reducer{names = names, parameters = parameters, group = self._group,
-    size = dist.get_world_size(self._group), rank = dist.get_rank(self._group), cap = cap,
+    size = size, rank = rank, cap = cap,
     first = math.min(FIRST_BUCKET_MB * 2 ^ 20, cap), find_unused = o.find_unused_parameters,
     as_view = o.gradient_as_bucket_view, static = o.static_graph}
 end
