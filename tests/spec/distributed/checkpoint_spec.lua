@@ -250,7 +250,9 @@ assert(lt.equal(x, lt.ones(4)))]])
 
   it("reports what does not fit, on all ranks, and changes nothing", function()
     check(2, [[
-checkpoint.save({x = lt.ones(4), n = 3, t = {a = 1}}, {checkpoint_id = dir})
+local one = nn.Parameter(lt.ones(1))
+checkpoint.save({x = lt.ones(4), n = 3, t = {a = 1}, c = lt.ones(2, {dtype = "complex64"}),
+  opt = optim.SGD({one}, {lr = 1})}, {checkpoint_id = dir})
 local x = lt.zeros(4)
 local function load(state) return fails(checkpoint.load, state, {checkpoint_id = dir}) end
 local function has(text, expected) assert(text:find(expected, 1, true), text) end
@@ -260,7 +262,10 @@ has(load{x = 3}, 'expected 3 at "x" of the checkpoint, got a tensor')
 has(load{x = lt.zeros(2, 2)}, 'expected shape {2, 2} for "x" of the checkpoint, got {4}')
 has(load{x = x, t = {b = 1}}, 'the checkpoint lacks "t.b"')
 has(load{x = rank == 1 and lt.zeros(5) or x}, "load: rank 1: expected shape {5}")
-assert(lt.equal(x, lt.zeros(4)))
+has(load{x = x, c = lt.zeros(2)}, 'expected real numbers for "c" of the checkpoint, got complex64')
+local opt = optim.SGD({{params = {one}}, {params = {nn.Parameter(lt.ones(1))}}}, {lr = 2})
+has(load{x = x, opt = opt}, "SGD: load_state_dict: expected 2 parameter groups, got 1")
+assert(lt.equal(x, lt.zeros(4)) and opt.param_groups[1].lr == 2)
 has(load(3 and {m = net()}), 'the checkpoint lacks "m"')
 local function save(state) return fails(checkpoint.save, state, {checkpoint_id = dir}) end
 has(save{f = print}, 'cannot save a function at "f"')

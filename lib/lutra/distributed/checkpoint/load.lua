@@ -72,8 +72,9 @@ local function local_part(x)
   return x, 1
 end
 
--- Adds to `jobs` the copies that the tensors of `state` need, and checks all of them.
-local function plan(state, described, read, jobs)
+-- Adds to `jobs` the copies that the tensors of `state` need, and checks all of them. Adds to
+-- `loads` what may still fail, and then changes nothing: load_state_dict of optimizers.
+local function plan(state, described, read, jobs, loads)
   tree.match("load", state, described, {
     tensor = function(x, id, name)
       local entry = read.index.tensors[id]
@@ -81,6 +82,9 @@ local function plan(state, described, read, jobs)
       local own, saved = table.concat(x.shape, ", "), table.concat(entry.shape, ", ")
       args.check(own == saved, "load: expected shape {%s} for %q of the checkpoint, got {%s}", own,
         name, saved)
+      args.check(x.dtype:find "^complex" or not entry.dtype:find "^complex", "load: expected real "
+        .. "numbers for %q of the checkpoint, got %s\nhint: a tensor of that dtype", name,
+        entry.dtype)
       local part, first = local_part(x)
       read:parts(entry, first, first + part:numel() - 1, function() end) -- opens the files
       jobs[#jobs + 1] = function()
@@ -99,24 +103,23 @@ local function plan(state, described, read, jobs)
     stateful = function(x, saved)
       if lt.nn.is_module(x) then
         local own = x:state_dict()
-        plan(own, saved, read, jobs)
+        plan(own, saved, read, jobs, loads)
         jobs[#jobs + 1] = function() x:load_state_dict(own) end
       else
-        jobs[#jobs + 1] = function()
-          x:load_state_dict(tree.build(saved, function(id) return read:whole(id) end))
-        end
+        local built = tree.build(saved, function(id) return read:whole(id) end)
+        loads[#loads + 1] = function() x:load_state_dict(built) end
       end
     end,
   })
 end
 
--- Returns the list of what has to be done to load a checkpoint into `state`.
+-- Returns the two lists of what has to be done, in this order, to load a checkpoint into `state`.
 local function prepare(state, folder)
   local index = layout.read(folder)
   local described = lt.load(layout.join(folder, index.metadata.values))
-  local jobs = {}
-  plan(state, described, reader(folder, index), jobs)
-  return jobs
+  local jobs, loads = {}, {}
+  plan(state, described, reader(folder, index), jobs, loads)
+  return {loads, jobs}
 end
 
 --- lt.distributed.checkpoint.load(state_dict, {checkpoint_id = folder, process_group}): loads a
@@ -129,8 +132,9 @@ return function(...)
   local state, folder, group = parse(...)
   args.path("load", "checkpoint_id", folder)
   job.rank(group, "load") -- which raises the error outside of the group
-  local jobs = job.together(group, "load", nil, prepare, state, folder)
-  job.together(group, "load", nil, lt.no_grad, function()
-    for _, run in ipairs(jobs) do run() end
-  end)
+  for _, list in ipairs(job.together(group, "load", nil, prepare, state, folder)) do
+    job.together(group, "load", nil, lt.no_grad, function()
+      for _, run in ipairs(list) do run() end
+    end)
+  end
 end
