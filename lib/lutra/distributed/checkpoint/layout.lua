@@ -37,13 +37,20 @@ function layout.shard_name(generation, rank)
 end
 function layout.values_name(generation) return ("values-%d.safetensors"):format(generation) end
 
+-- Returns the number of the save to which a file belongs, also an unfinished one of a killed
+-- process, whose name ends in ".tmp"; nil for other files.
+local function generation_of(name)
+  name = name:gsub("(%.safetensors)%..*%.tmp$", "%1")
+  local number = name:match "^shards%-(%d+)%-%d+%.safetensors$"
+    or name:match "^values%-(%d+)%.safetensors$"
+  return number and math.tointeger(tonumber(number))
+end
+
 --- Returns the largest number of a save of which the folder has a file, 0 without any.
 function layout.generation(folder)
   local last = 0
   for _, name in ipairs(files.list(folder) or {}) do
-    local number = name:match "^shards%-(%d+)%-%d+%.safetensors$"
-      or name:match "^values%-(%d+)%.safetensors$"
-    last = math.max(last, math.tointeger(tonumber(number)) or 0)
+    last = math.max(last, generation_of(name) or 0)
   end
   return last
 end
@@ -58,11 +65,8 @@ end
 --- Removes the files of saves that the folder's index does not name.
 function layout.clean(folder, generation)
   for _, name in ipairs(files.list(folder) or {}) do
-    local number = name:match "^shards%-(%d+)%-%d+%.safetensors$"
-      or name:match "^values%-(%d+)%.safetensors$"
-    if number and math.tointeger(tonumber(number)) ~= generation then
-      os.remove(join(folder, name))
-    end
+    local number = generation_of(name)
+    if number and number ~= generation then os.remove(join(folder, name)) end
   end
 end
 

@@ -40,7 +40,7 @@ local function prepare(state, folder, rank)
   local described, leaves = tree.describe("save", state)
   if rank == 0 then
     local ok, why = files.make(folder)
-    args.check(ok or files.kind(folder) == "folder" or files.kind(folder) == "directory",
+    args.check(ok or files.kind(folder) == "folder",
       'save: cannot make the folder "%s": %s', folder, tostring(why))
   end
   return {described = described, leaves = leaves,
@@ -67,12 +67,13 @@ return function(...)
   end
   local generation = all[1].generation
   local index, tasks = plan.make(leaves, generation)
-  local shard = layout.join(folder, layout.shard_name(generation, rank))
-  job.together(group, "save", function() os.remove(shard) end, write, folder, index,
-    tasks[rank + 1], own.leaves, merged, rank)
-  job.together(group, "save", nil, function()
-    if rank ~= 0 then return end
-    layout.write(folder, index)
-    layout.clean(folder, generation)
+  local function undo()
+    os.remove(layout.join(folder, layout.shard_name(generation, rank)))
+    if rank == 0 then os.remove(layout.join(folder, index.metadata.values)) end
+  end
+  job.together(group, "save", undo, write, folder, index, tasks[rank + 1], own.leaves, merged, rank)
+  job.together(group, "save", undo, function()
+    if rank == 0 then layout.write(folder, index) end
   end)
+  if rank == 0 then layout.clean(folder, generation) end
 end
