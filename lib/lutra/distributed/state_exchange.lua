@@ -27,8 +27,7 @@ end
 local function restored(value, device, tensors)
   if not args.is_plain(value) then return value end
   if value[MARK] then
-    -- The sender's "cuda:1" may be this rank's "cuda:0".
-    local place = value.device == "cpu" and "cpu" or device or value.device
+    local place = value.device == "cpu" and "cpu" or device
     tensors[value[MARK]] = lt.empty(value.shape, {dtype = value.dtype, device = place})
     return tensors[value[MARK]]
   end
@@ -45,11 +44,16 @@ local function accelerator_of(tensors)
 end
 
 --- Returns on the rank `to` of `group` the list of the values of all ranks, nil on the others. All
--- ranks of the group call it.
-function state_exchange.gather(value, to, group)
+-- ranks of the group call it. Tensors that are not on the CPU arrive on the device of this rank's
+-- `parameters`, a list of tensors, which are equal on all ranks but for their device.
+function state_exchange.gather(value, to, group, parameters)
   local dist = lt.distributed
   local ranks = dist.get_process_group_ranks(group)
   local rank, tensors = dist.get_rank(group), {}
+  local device = accelerator_of(parameters)
+  if device then -- messages need its communicator, which the first collective makes
+    dist.all_reduce(lt.zeros({1}, {device = device}), {group = group})
+  end
   local own = described(value, tensors)
   local parts = rank == to and {} or nil
   dist.gather_object(own, parts, ranks[to + 1], group)
@@ -61,7 +65,7 @@ function state_exchange.gather(value, to, group)
   end
   for i, part in ipairs(parts) do
     local received = {}
-    parts[i] = i == rank + 1 and value or restored(part, accelerator_of(tensors), received)
+    parts[i] = i == rank + 1 and value or restored(part, device, received)
     for _, x in ipairs(received) do dist.recv(x, {src = ranks[i], group = group}) end
   end
   return parts

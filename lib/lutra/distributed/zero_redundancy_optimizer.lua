@@ -159,8 +159,9 @@ function Zero:consolidate_state_dict(to)
   args.check(math.type(to) == "integer" and to >= 0 and to < self.world_size,
     "consolidate_state_dict: expected a rank from 0 to %d for argument 'to', got %s",
     self.world_size - 1, args.show(to))
-  local own = self.optim:state_dict()
-  local parts = state_exchange.gather(own.state, to, self.process_group)
+  local own, parameters = self.optim:state_dict(), {}
+  for p in pairs(self.rank_of) do parameters[#parameters + 1] = p end
+  local parts = state_exchange.gather(own.state, to, self.process_group, parameters)
   if self.rank ~= to then return end
   local full = {}
   for _, part in ipairs(parts) do

@@ -1,5 +1,6 @@
 -- lt.distributed.optim.ZeroRedundancyOptimizer: the numbers of the plain optimizer, with the state
 -- of each parameter on one rank.
+local devices = require "device_support"
 local ranks = require "ranks_support"
 local has = require("program_support").has
 
@@ -143,6 +144,35 @@ local bad = x:state_dict()
 bad.param_groups[1].params[6] = nil
 ok, message = pcall(z.load_state_dict, z, bad)
 assert(not ok and message:find "expected 6 parameters in group 1, got 5", message)]])
+  end)
+
+  it("collects the state of CUDA devices, before a step and on a rank that has none", function()
+    if not devices.can_emulate() then return pending "needs the emulated devices" end
+    ranks.check(2, NET .. [[
+local device = "cuda:" .. rank
+local function parameters(...)
+  local p = {nn.Parameter(lt.ones({4}, ...)), nn.Parameter(lt.ones({3}, ...))}
+  for _, x in ipairs(p) do x.grad = lt.ones_like(x) end
+  return p
+end
+local plain = optim.Adam(parameters(), {lr = 1})
+plain:step()
+local opt = Zero(parameters{device = device}, {optimizer_class = optim.Adam, lr = 1})
+opt:load_state_dict(plain:state_dict())
+local one = Zero({parameters{device = device}[1]}, {optimizer_class = optim.Adam, lr = 1})
+for to = 0, 1 do
+  opt:consolidate_state_dict(to)
+  if rank == to then
+    for i, state in ipairs(plain:state_dict().state) do
+      local got = opt:state_dict().state[i].exp_avg
+      assert(got.device == device and lt.equal(got:cpu(), state.exp_avg), i)
+    end
+  end
+end
+one:step()
+one:consolidate_state_dict(1) -- the parameter belongs to rank 0
+if rank == 1 then assert(one:state_dict().state[1].exp_avg.device == device) end]],
+      {args = {"--emulate", "cuda:2"}})
   end)
 
   it("reports wrong arguments", function()
