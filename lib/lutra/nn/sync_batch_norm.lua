@@ -28,7 +28,7 @@ local function gather_statistics(x, dims, shape, group)
   local count = x:numel() // math.max(channels, 1)
   local mean = x:sum(dims) / math.max(count, 1)
   local squares = (x - mean:view(shape)):square():sum(dims)
-  local own = ops.cat{mean, squares, ops.full_like(mean:narrow(1, 1, 1), count)}
+  local own = ops.cat{mean, squares, mean:new_full({1}, count)}
   local all = lt.empty({size, 2 * channels + 1}, {dtype = x.dtype, device = x.device})
   lt.distributed.all_gather_into_tensor(all, own, group)
   local means, counts = all:narrow(2, 1, channels), all:narrow(2, 2 * channels + 1, 1)
