@@ -152,13 +152,16 @@ local parse_convert = args.signature("convert_sync_batchnorm",
 --- nn.SyncBatchNorm.convert_sync_batchnorm(module, process_group): replaces each batch norm in
 -- `module` by an nn.SyncBatchNorm with the same parameters and buffers, and returns the module (for
 -- a batch norm, the new module). Call it before the optimizer and DistributedDataParallel are
--- created. Raises an error unless `module` is a module.
+-- created. Raises an error unless `module` is a module, and for a lazy batch norm that was not
+-- called.
 function SyncBatchNorm.convert_sync_batchnorm(...)
   local module, group = parse_convert(...)
   args.expect(Module.is_module(module), "convert_sync_batchnorm", "a module", "module", module)
   local new = {}
   local function replacement(m)
     if not m._is_batch_norm or m:isinstance(SyncBatchNorm) then return nil end
+    args.check(not m.has_uninitialized_params, "convert_sync_batchnorm: cannot replace %s: its "
+      .. "number of channels is not known\nhint: call the module once first", m:type_name())
     new[m] = new[m] or converted(m, group)
     return new[m]
   end
