@@ -323,7 +323,11 @@ describe("DistributedDataParallel raises an error", function()
       if rank == 1 then net[1].bias:requires_grad_(false) end
       message = fails('got 2 on rank 0 and 1 on rank 1', DDP, net)
       assert(message:find('"0.bias"', 1, true) or message:find('"1.bias"', 1, true), message)
-      assert(message:find("no parameter on rank 1", 1, true), message)]])
+      assert(message:find("no parameter on rank 1", 1, true), message)
+      net = nn.Linear(4, 2)
+      if rank == 1 then net:requires_grad_(false) end
+      fails('got 2 on rank 0 and 0 on rank 1', DDP, net)
+      fails("expected a module with parameters that require grad", DDP, nn.ReLU())]])
   end)
 
   it("on several ranks without a process group", function()

@@ -51,8 +51,6 @@ local function trained(module)
   for name, p in module:named_parameters() do
     if p.requires_grad then names[#names + 1], list[#list + 1] = name, p end
   end
-  args.check(#list > 0, "%s: expected a module with parameters that require grad, got none\nhint: "
-    .. "call the module itself", TITLE)
   return names, list
 end
 
@@ -89,14 +87,17 @@ local function construct(self, o)
   args.check(o.bucket_cap_mb > 0, "%s: expected a number above 0 for argument 'bucket_cap_mb', got "
     .. "%g", TITLE, o.bucket_cap_mb)
   local names, parameters = trained(o.module)
+  local synchronizes = o.init_sync and size > 1
+  if synchronizes then
+    collectives.check_parameters(TITLE, names, parameters, o.process_group)
+  end
+  args.check(#parameters > 0, "%s: expected a module with parameters that require grad, got none\n"
+    .. "hint: call the module itself", TITLE)
   self.device_ids = {check_device(o.device_ids, parameters, names)}
   self.module, self.dim, self._group, self._in_group = o.module, o.dim, o.process_group, true
   self.broadcast_buffers, self.require_backward_grad_sync = o.broadcast_buffers, true
   self._sync_buffers_next = true
-  if o.init_sync and size > 1 then
-    collectives.check_parameters(TITLE, names, parameters, self._group)
-    synchronize_state(self, parameters)
-  end
+  if synchronizes then synchronize_state(self, parameters) end
   local cap = o.bucket_cap_mb * 2 ^ 20
   self._reducer = Reducer{names = names, parameters = parameters, group = self._group,
     size = size, rank = rank, cap = cap,
