@@ -53,6 +53,8 @@ checkpoint.save({
   scalar = lt.tensor(7), empty = lt.zeros(0, 3), epoch = 12,
   nested = {name = "run", list = {1.5, true, 1 / 3}},
   half = lt.tensor{1.5, -2, dtype = "bfloat16"}, flags = lt.tensor{true, false},
+  keys = {lt.ones(1), ["1"] = lt.full({1}, 2), ["#1"] = lt.full({1}, 3), ["~2"] = lt.full({1}, 4),
+    ["#true"] = lt.full({1}, 5), [true] = lt.full({1}, 6), ["true"] = lt.full({1}, 7)},
 }, {checkpoint_id = dir})]])
     for _, count in ipairs {1, 2, 3, 5} do
       check(count, [[
@@ -61,8 +63,11 @@ local state = {
   w = Sharded(lt.zeros(x:numel()), {4, 5}, {first = first}), whole = lt.zeros(2, 3),
   scalar = lt.tensor(0), empty = lt.zeros(0, 3), epoch = 0,
   nested = {name = "", list = {0, false, 0}}, half = lt.zeros(2, {dtype = "bfloat16"}),
-  flags = lt.tensor{false, false}}
+  flags = lt.tensor{false, false}, keys = {}}
+local keys = {1, "1", "#1", "~2", "#true", true, "true"}
+for _, key in ipairs(keys) do state.keys[key] = lt.zeros(1) end
 checkpoint.load(state, {checkpoint_id = dir})
+for i, key in ipairs(keys) do assert(state.keys[key]:item() == i, tostring(key)) end
 assert(lt.equal(state.w.tensor, x))
 assert(lt.equal(state.w:full_tensor(), lt.arange(1, 20):view(4, 5):float()))
 assert(lt.equal(state.whole, lt.arange(1, 6):view(2, 3):float()))
@@ -288,6 +293,9 @@ assert(lt.equal(x, lt.zeros(4)) and opt.param_groups[1].lr == 2)
 has(load{m = net()}, 'the checkpoint lacks "m"')
 local function save(state) return fails(checkpoint.save, state, {checkpoint_id = dir}) end
 has(save{f = print}, 'cannot save a function at "f"')
+local loop = {}
+loop.inner = {loop}
+has(save{loop = loop}, 'cannot save "loop.inner.1": it is a table that contains itself')
 has(save{x = lt.zeros(rank + 1)}, '"x" differs between ranks: float32 of shape {1} on rank 0')
 has(save{x = Sharded(lt.ones(2), {5}, {first = 2 * rank + 1})}, "no rank has element 5 of 5")
 has(fails(checkpoint.load, {x = x}, {checkpoint_id = dir .. "/none"}), "expected a checkpoint")

@@ -14,6 +14,7 @@ local ShardedTensor = require "lutra.distributed.sharded_tensor"
 local tree = {}
 
 local MARK = "lutra.tensor"
+local ESCAPES = {["/"] = "~1", ["~"] = "~0", ["#"] = "~2"} -- in the strings of a path
 
 -- Returns whether a value is a table of a state dict.
 local function is_table(x) return args.is_plain(x) or ordered_map.is(x) end
@@ -31,7 +32,7 @@ end
 -- Returns a path with one more key: its ID, and a name for people and files.
 local function below(id, name, key)
   local text = tostring(key)
-  return id .. (math.type(key) and "/#" or "/") .. text:gsub("[/~]", {["/"] = "~1", ["~"] = "~0"}),
+  return id .. (type(key) == "string" and "/" or "/#") .. text:gsub("[/~#]", ESCAPES),
     name == "" and text or name .. "." .. text
 end
 
@@ -45,7 +46,7 @@ end
 -- first, count, tensor, sharded}, where the elements from `first` on are in `tensor`. Raises an
 -- error of `title` for a value that cannot be saved.
 function tree.describe(title, state)
-  local leaves = {}
+  local leaves, open = {}, {} -- open: the tables that contain the value
   local function visit(value, id, name)
     if tree.is_stateful(value) then value = tree.state_of(value) end
     if lt.is_tensor(value) then
@@ -58,9 +59,13 @@ function tree.describe(title, state)
       return {[MARK] = id}
     elseif is_table(value) then
       local new = ordered_map.is(value) and ordered_map.new() or {}
+      args.check(not open[value], "%s: cannot save %q: it is a table that contains itself", title,
+        name)
+      open[value] = true
       for _, key in ipairs(ordered_map.keys(value)) do
         new[key] = visit(value[key], below(id, name, key))
       end
+      open[value] = nil
       return new
     end
     local kind = type(value)
