@@ -1,7 +1,6 @@
 --- nn.BatchNorm1d, BatchNorm2d and BatchNorm3d: normalization of each channel over the batch (Ioffe
 -- and Szegedy 2015).
 
-local lt = require "lutra"
 local ChannelNorm = require "lutra.nn.channel_norm"
 
 local batch_norms = {}
@@ -21,16 +20,7 @@ local function define(name, least, most)
   function class:forward(x)
     self:_check_dimensions(x, least, most)
     self:_check_channels(x, 2)
-    local tracked = self.track_running_stats
-    local momentum = self.momentum or 0
-    if self.training and tracked then
-      self.num_batches_tracked:add_(1)
-      if not self.momentum then momentum = 1 / self.num_batches_tracked:item() end
-    end
-    local mean, var = nil, nil
-    if tracked then mean, var = self.running_mean, self.running_var end
-    return lt.F.batch_norm(x, mean, var, self.weight, self.bias, self.training or not tracked,
-      momentum, self.eps)
+    return self:_normalize_batch(x, self:_count_batch())
   end
 
   batch_norms[name] = class

@@ -69,6 +69,22 @@ function ChannelNorm:_check_channels(x, dim)
   end
 end
 
+-- Counts a batch of training when statistics are tracked; returns the momentum of the batch.
+function ChannelNorm:_count_batch()
+  if not self.training or not self.track_running_stats then return self.momentum or 0 end
+  self.num_batches_tracked:add_(1)
+  return self.momentum or 1 / self.num_batches_tracked:item()
+end
+
+-- Returns x normalized over the batch: in training mode by the statistics of x, with `momentum`, in
+-- evaluation mode by those that are tracked.
+function ChannelNorm:_normalize_batch(x, momentum)
+  local tracked, mean, var = self.track_running_stats, nil, nil
+  if tracked then mean, var = self.running_mean, self.running_var end
+  return lt.F.batch_norm(x, mean, var, self.weight, self.bias, self.training or not tracked,
+    momentum, self.eps)
+end
+
 function ChannelNorm:extra_repr()
   return ("%d, eps=%s, momentum=%s, affine=%s, %strack_running_stats=%s"):format(self.num_features,
     numbers.text(self.eps, "%g"), self.momentum and numbers.text(self.momentum, "%g") or "false",

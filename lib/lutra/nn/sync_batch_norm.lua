@@ -115,20 +115,11 @@ function SyncBatchNorm:forward(x)
     self:fail("expected an input of 2 or more dimensions, got %s", tostring(x.shape))
   end
   self:_check_channels(x, 2)
-  local tracked, momentum = self.track_running_stats, self.momentum or 0
-  if self.training and tracked then
-    self.num_batches_tracked:add_(1)
-    if not self.momentum then momentum = 1 / self.num_batches_tracked:item() end
-  end
-  if is_synchronized(self) then
-    local running = tracked
-      and {mean = self.running_mean, var = self.running_var, momentum = momentum} or nil
-    return Normalize(x, self.weight, self.bias, running, self.eps, self.process_group)
-  end
-  local mean, var = nil, nil
-  if tracked then mean, var = self.running_mean, self.running_var end
-  return lt.F.batch_norm(x, mean, var, self.weight, self.bias, self.training or not tracked,
-    momentum, self.eps)
+  local momentum = self:_count_batch()
+  if not is_synchronized(self) then return self:_normalize_batch(x, momentum) end
+  local running = self.track_running_stats
+    and {mean = self.running_mean, var = self.running_var, momentum = momentum} or nil
+  return Normalize(x, self.weight, self.bias, running, self.eps, self.process_group)
 end
 
 -- Returns the SyncBatchNorm with the parameters and buffers of a batch norm.
