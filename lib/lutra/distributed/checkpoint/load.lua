@@ -56,10 +56,8 @@ end
 function Reader:whole(id)
   local entry = self.index.tensors[id]
   args.check(entry, 'load: cannot read "%s": its index lacks tensor %q', self.folder, id)
-  local numel = 1
-  for _, size in ipairs(entry.shape) do numel = numel * size end
   local parts = {}
-  self:parts(entry, 1, numel, function(part) parts[#parts + 1] = part end)
+  self:parts(entry, 1, math.maxinteger, function(part) parts[#parts + 1] = part end)
   if #parts == 0 then return lt.empty({table.unpack(entry.shape)}, {dtype = entry.dtype}) end
   return (#parts == 1 and parts[1] or lt.cat(parts)):view({table.unpack(entry.shape)})
 end
