@@ -382,6 +382,15 @@ for kind, state in pairs(kinds) do
   other:load_state_dict(state)
   compare(m:state_dict() and expected, other:state_dict())
 end
+for _, strategy in ipairs {"FULL_SHARD", "NO_SHARD"} do
+  for _, kind in ipairs {"full", "sharded", "local"} do
+    local options = {use_orig_params = true, sharding_strategy = strategy}
+    local one, other = FSDP(net(), options), FSDP(net(), options)
+    one:load_state_dict(kinds.full)
+    other:load_state_dict(fsdp.state_dict_type(one, kind, function() return one:state_dict() end))
+    compare(expected, other:state_dict())
+  end
+end
 -- A whole one loads into the plain module, and that of the plain module into a wrapped one.
 local plain = net()
 plain:load_state_dict(kinds.full)

@@ -60,14 +60,14 @@ end
 local function entries_of(unit, flat, rank)
   local options, entries = unit.state_dict_type, {}
   local shard = flat.shard:detach()
-  if options.type == "local" then
+  if options.type == "local" and not flat.in_place then
     local ranks = flat.whole and 1 or flat.ranks
     entries[flat.key] = ShardedTensor(shard, {ranks, flat.length},
       {first = (flat.whole and 0 or flat.rank) * flat.length + 1, process_group = flat.group})
     return entries
   end
   local values
-  if options.type == "sharded" and not flat.whole then
+  if options.type ~= "full" and not flat.whole then
     values = states.sharded(flat, shard)
   else
     values = states.whole(flat, shard, options.rank0_only and rank ~= 0, options.offload_to_cpu)
@@ -92,7 +92,7 @@ local function after_save(self, state, prefix)
   local drop = unit.state_dict_type.type == "full" and unit.state_dict_type.rank0_only and rank ~= 0
   lt.no_grad(function()
     for _, flat in ipairs(unit.flats) do
-      found[flat.key] = nil
+      if not flat.in_place then found[flat.key] = nil end
       for name, value in pairs(entries_of(unit, flat, rank)) do found[name] = value end
     end
   end)
@@ -227,8 +227,8 @@ local parse_type = args.signature("set_state_dict_type",
 -- m:state_dict() returns for the wrapped modules in `module`: "full" (the default), whole tensors
 -- on all ranks, or with rank0_only on rank 0; "sharded", ShardedTensors, which
 -- lt.distributed.checkpoint saves and loads with any number of ranks; or "local", the flat
--- parameters, for the same number of ranks. m:state_dict() is called on all ranks. Returns the
--- former settings. Raises an error for another type.
+-- parameters, for the same number of ranks (with use_orig_params ShardedTensors). m:state_dict() is
+-- called on all ranks. Returns the former settings. Raises an error for another type.
 function states.set_state_dict_type(...)
   local module, kind, to_cpu, rank0_only = parse_type(...)
   args.expect(lt.nn.is_module(module), "set_state_dict_type", "a module", "module", module)
