@@ -143,6 +143,13 @@ local function load(m, opt)
   m:load_state_dict(state.m)
   opt:load_state_dict(fsdp.optim_state_dict_to_load(m, opt, state.opt))
 end]]},
+    {"a sharded module and its optimizer", [[
+local function make()
+  local m = fsdp.FSDP(net(), {auto_wrap_policy = {nn.Sequential}})
+  return m, optim.AdamW(m:parameters(), {lr = 0.1})
+end
+local function save(m, opt) checkpoint.save({m = m, opt = opt}, {checkpoint_id = dir}) end
+local function load(m, opt) checkpoint.load({m = m, opt = opt}, {checkpoint_id = dir}) end]]},
     {"whole state dicts of sharded parameters", [[
 local function make()
   local m = fsdp.FSDP(net(), {auto_wrap_policy = {nn.Sequential}})
@@ -201,6 +208,35 @@ for name, x in pairs(plain:state_dict()) do
   assert(lt.equal(x, expected[name] + 1) and lt.equal(x, whole[name]), name)
 end]])
     end
+  end)
+
+  it("loads an optimizer of a sharded module with another number of ranks", function()
+    for _, original in ipairs {false, true} do
+      local make = ([[
+local m = fsdp.FSDP(net(), {auto_wrap_policy = {nn.Sequential}, use_orig_params = %s})
+local opt = optim.SGD(m:parameters(), {lr = 0, momentum = 0.5})
+]]):format(original)
+      check(3, make .. [[
+-- The first gradient, here the parameter, is the buffer of the momentum.
+for p in m:parameters() do p.grad = p:detach():clone() end
+opt:step()
+checkpoint.save({m = m, opt = opt}, {checkpoint_id = dir})]])
+      for _, count in ipairs {1, 2, 4} do
+        check(count, make .. [[
+checkpoint.load({m = m, opt = opt}, {checkpoint_id = dir})
+for p in m:parameters() do assert(lt.equal(opt.state[p].momentum_buffer, p)) end]])
+      end
+    end
+    -- With use_orig_params it is that of the plain module, too.
+    has(check(2, [[
+local m, list = net(), {}
+for p in m:parameters() do list[#list + 1] = p end
+local opt = optim.SGD(list, {lr = 0, momentum = 0.5})
+checkpoint.load({m = m, opt = opt}, {checkpoint_id = dir})
+for p in m:parameters() do assert(lt.equal(opt.state[p].momentum_buffer, p)) end
+local other = fsdp.FSDP(net(), {auto_wrap_policy = {nn.Linear}})
+print(fails(checkpoint.load, {opt = optim.SGD(other:parameters(), {lr = 0, momentum = 0.5})},
+  {checkpoint_id = dir}))]]), "SGD: load_state_dict: expected 3 parameters in group 1, got 6")
   end)
 
   it("refuses a local state dict of another number of ranks", function()

@@ -5,6 +5,7 @@ local core = require "lutra.core"
 local args = require "lutra.internal.args"
 local job = require "lutra.distributed.checkpoint.job"
 local layout = require "lutra.distributed.checkpoint.layout"
+local optimizer_states = require "lutra.distributed.fsdp.optimizer_states"
 local tree = require "lutra.distributed.checkpoint.tree"
 local ShardedTensor = require "lutra.distributed.sharded_tensor"
 
@@ -52,10 +53,22 @@ function Reader:parts(entry, first, last, visit)
   end
 end
 
+-- Returns the entry of the index for an ID.
+function Reader:entry(id)
+  return self.index.tensors[id]
+    or args.fail('load: cannot read "%s": its index lacks tensor %q', self.folder, id)
+end
+
+-- Reads the elements of a tensor from `first` on into the vector `target`.
+function Reader:into(entry, first, target)
+  self:parts(entry, first, first + target:numel() - 1, function(source, at)
+    target:narrow(1, at, source:numel()):copy_(source)
+  end)
+end
+
 -- Returns the whole tensor with an ID; one that is a single piece without a copy.
 function Reader:whole(id)
-  local entry = self.index.tensors[id]
-  args.check(entry, 'load: cannot read "%s": its index lacks tensor %q', self.folder, id)
+  local entry = self:entry(id)
   local parts = {}
   self:parts(entry, 1, math.maxinteger, function(part) parts[#parts + 1] = part end)
   if #parts == 0 then return lt.empty({table.unpack(entry.shape)}, {dtype = entry.dtype}) end
@@ -70,16 +83,38 @@ local function local_part(x)
   return x, 1
 end
 
+-- Raises an error unless the tensor of an entry has a shape.
+local function check_shape(entry, shape, name)
+  local own, saved = table.concat(shape, ", "), table.concat(entry.shape, ", ")
+  args.check(own == saved, "load: expected shape {%s} for %q of the checkpoint, got {%s}", own,
+    name, saved)
+end
+
+-- Returns the state dict for an optimizer or other value with load_state_dict.
+local function state_for(x, described, read)
+  local function shape_of(node)
+    local id = tree.id_of(node)
+    return id and read:entry(id).shape
+  end
+  local function read_range(node, shape, first, target)
+    local id = tree.id_of(node)
+    check_shape(read:entry(id), shape, id)
+    read:into(read:entry(id), first, target)
+  end
+  if type(x.param_groups) == "table" and type(described) == "table"
+    and type(described.state) == "table" then
+    lt.no_grad(optimizer_states.join, x, described, shape_of, read_range)
+  end
+  return tree.build(described, function(id) return read:whole(id) end)
+end
+
 -- Adds to `jobs` the copies that the tensors of `state` need, and checks all of them. Adds to
 -- `loads` what may still fail, and then changes nothing: load_state_dict of optimizers.
 local function plan(state, described, read, jobs, loads)
   tree.match("load", state, described, {
     tensor = function(x, id, name)
-      local entry = read.index.tensors[id]
-      args.check(entry, "load: the checkpoint's index lacks tensor %q", name)
-      local own, saved = table.concat(x.shape, ", "), table.concat(entry.shape, ", ")
-      args.check(own == saved, "load: expected shape {%s} for %q of the checkpoint, got {%s}", own,
-        name, saved)
+      local entry = read:entry(id)
+      check_shape(entry, x.shape, name)
       args.check(x.dtype:find "^complex" or not entry.dtype:find "^complex", "load: expected real "
         .. "numbers for %q of the checkpoint, got %s\nhint: a tensor of that dtype", name,
         entry.dtype)
@@ -89,9 +124,7 @@ local function plan(state, described, read, jobs, loads)
         if part:numel() == 0 then return end
         local flat = part:is_contiguous() and part:detach():view({part:numel()})
           or lt.empty({part:numel()}, {dtype = part.dtype, device = part.device})
-        read:parts(entry, first, first + part:numel() - 1, function(source, at)
-          flat:narrow(1, at, source:numel()):copy_(source)
-        end)
+        read:into(entry, first, flat)
         if not part:is_contiguous() then part:detach():copy_(flat:view(part.shape)) end
       end
     end,
@@ -104,7 +137,7 @@ local function plan(state, described, read, jobs, loads)
         plan(own, saved, read, jobs, loads)
         jobs[#jobs + 1] = function() x:load_state_dict(own) end
       else
-        local built = tree.build(saved, function(id) return read:whole(id) end)
+        local built = state_for(x, saved, read)
         loads[#loads + 1] = function() x:load_state_dict(built) end
       end
     end,

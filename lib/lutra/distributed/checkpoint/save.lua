@@ -50,10 +50,11 @@ end
 --- lt.distributed.checkpoint.save(state_dict, {checkpoint_id = folder, process_group}): writes a
 -- checkpoint; all ranks call it with the same folder, which they share. `state_dict` is a table of
 -- tensors, sharded tensors, numbers, strings, booleans and tables of them; modules and optimizers
--- in it are saved by their state_dict. Each rank writes its shards; a tensor that several ranks
--- have is written by one of them. What only some ranks have is saved, too. The folder has the
--- former checkpoint until the new one is complete, and then the new one. Raises an error on all
--- ranks when one fails, or when the shards of a tensor do not fit together.
+-- in it are saved by their state_dict, and optimizers of a FullyShardedDataParallel so that they
+-- load with any number of ranks when the same modules are wrapped. Each rank writes its shards; a
+-- tensor that several ranks have is written by one of them. What only some ranks have is saved,
+-- too. The folder has the former checkpoint until the new one is complete, and then the new one.
+-- Raises an error on all ranks when one fails, or when the shards of a tensor do not fit together.
 return function(...)
   local state, folder, group = parse(...)
   args.path("save", "checkpoint_id", folder)

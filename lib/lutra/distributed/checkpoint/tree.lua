@@ -8,6 +8,7 @@
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
+local optimizer_states = require "lutra.distributed.fsdp.optimizer_states"
 local ordered_map = require "lutra.internal.ordered_map"
 local ShardedTensor = require "lutra.distributed.sharded_tensor"
 
@@ -39,6 +40,7 @@ end
 --- Returns the state of a stateful value. An optimizer with distributed state gives this rank's.
 function tree.state_of(x)
   if type(x._local_state_dict) == "function" then return x:_local_state_dict() end
+  if type(x.param_groups) == "table" then return optimizer_states.sharded(x) end
   return x:state_dict()
 end
 

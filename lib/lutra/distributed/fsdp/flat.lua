@@ -16,6 +16,14 @@ local state_of = walking.state_of
 local Flat = {}
 Flat.__index = Flat
 
+local flats = setmetatable({}, {__mode = "k"}) -- shard -> its flat parameter
+
+--- Returns the flat parameter of a shard that is not all of it; nil for other tensors.
+function Flat.of(p)
+  local flat = flats[p]
+  return flat and not flat.whole and flat or nil
+end
+
 --- Returns the elements that a shard, from element `first` of the vector on, and a slot have in
 -- common: the index of the first one in the slot and in the shard, from 1, and their number.
 local function overlap(slot, first, length)
@@ -60,6 +68,7 @@ function Flat.new(entries, options)
     end)
   end)
   self.shard = lt._parameter(own, p.requires_grad)
+  flats[self.shard] = self
   for _, slot in ipairs(self.slots) do
     for _, owner in ipairs(slot.owners) do self:put(owner, nil) end
   end

@@ -1,10 +1,12 @@
---- State dicts of optimizers of wrapped modules, by the names of the original parameters.
+--- State dicts of optimizers of wrapped modules: by the names of the original parameters, and for
+-- checkpoints by the numbers of the shards.
 --
 -- An optimizer has state for shards. A tensor of its state that has the length of a shard is cut
 -- like it; numbers are those of each original parameter.
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
+local Flat = require "lutra.distributed.fsdp.flat"
 local states = require "lutra.distributed.fsdp.states"
 local walking = require "lutra.nn.module.walking"
 local wrapping = require "lutra.distributed.fsdp.wrapping"
@@ -42,6 +44,17 @@ local function names_for(title, p, own, flats)
   return {own[p]}
 end
 
+-- Returns whether a value of the state of a shard is cut like it. Raises an error for a tensor that
+-- is neither that nor a number.
+local function is_cut(title, flat, key, value)
+  if not lt.is_tensor(value) then return false end
+  local is_vector = value.ndim == 1 and value:numel() == flat.length
+  args.check(is_vector or value:numel() == 1,
+    "%s: cannot cut %q of the state like the parameters: it has shape %s", title, key,
+    tostring(value.shape))
+  return is_vector
+end
+
 -- Returns a list of the state of each slot of a shard from the state of the shard.
 local function cut(entry, state, rank)
   local flat, options, list = entry.flat, entry.unit.state_dict_type, {}
@@ -51,11 +64,7 @@ local function cut(entry, state, rank)
   table.sort(keys)
   for _, key in ipairs(keys) do
     local value = state[key]
-    local is_vector = lt.is_tensor(value) and value.ndim == 1 and value:numel() == flat.length
-    args.check(is_vector or not lt.is_tensor(value) or value:numel() == 1,
-      "optim_state_dict: cannot cut %q of the state like the parameters: it has shape %s", key,
-      lt.is_tensor(value) and tostring(value.shape) or "")
-    local values
+    local is_vector, values = is_cut("optim_state_dict", flat, key, value), nil
     if is_vector and options.type == "full" or is_vector and flat.whole then
       values = states.whole(flat, value, options.rank0_only and rank ~= 0, options.offload_to_cpu)
     elseif is_vector then
@@ -176,6 +185,67 @@ function optimizer_states.optim_state_dict_to_load(model, optim, state_dict)
     end
   end)
   return result
+end
+
+-- ---- checkpoints --------------------------------------------------------------------
+
+-- Calls visit(state, flat, i) for the state of each shard of an optimizer in a state dict.
+local function each_shard(optim, state, visit)
+  local i = 0
+  for _, group in ipairs(optim.param_groups) do
+    for _, p in ipairs(group.params) do
+      i = i + 1
+      local flat = Flat.of(p)
+      if flat and type(state[i]) == "table" then visit(state[i], flat, i) end
+    end
+  end
+end
+
+--- Returns the state dict of an optimizer, for lt.distributed.checkpoint: in the place of each
+-- tensor that is cut like a shard, the list of ShardedTensors for the original parameters, with
+-- use_orig_params the only one of them.
+function optimizer_states.sharded(optim)
+  local saved = optim:state_dict()
+  each_shard(optim, saved.state, function(state, flat)
+    for key, value in pairs(state) do
+      if is_cut("save", flat, key, value) then
+        local list = states.sharded(flat, value)
+        state[key] = flat.in_place and list[1] or list
+      end
+    end
+  end)
+  return saved
+end
+
+-- Returns a tensor that is cut like a shard, with the values of the tensors of a list, one for each
+-- slot.
+local function read_shard(flat, list, read)
+  local shard = lt.zeros({flat.length}, {dtype = flat.shard.dtype, device = flat.shard.device})
+  local i = 0
+  flat:each_range(function(slot, at, place, count)
+    i = i + 1
+    read(list[i], slot.shape, at, shard:narrow(1, count > 0 and place or 1, count))
+  end)
+  return shard
+end
+
+--- Replaces in a described state dict, which optimizer_states.sharded has returned, the lists by
+-- tensors that are cut like the shards of this rank. shape_of(node) returns the shape of a tensor,
+-- nil for other values; read(node, shape, first, target) reads its elements from `first` on, and
+-- raises an error unless it has this shape. Raises an error for lists of another length.
+function optimizer_states.join(optim, described, shape_of, read)
+  each_shard(optim, described.state, function(state, flat, i)
+    for key, value in pairs(state) do
+      local shape, list = shape_of(value), nil
+      if shape and flat.in_place and #shape == #flat.slots[1].shape then list = {value} end
+      if not shape and type(value) == "table" then list = value end
+      if list then
+        args.check(#list == #flat.slots, "load: expected %d tensors for %q of the state of shard "
+          .. "%d, got %d\nhint: wrap the same modules", #flat.slots, key, i, #list)
+        state[key] = read_shard(flat, list, read)
+      end
+    end
+  end)
 end
 
 return optimizer_states
