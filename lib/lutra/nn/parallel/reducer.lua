@@ -188,7 +188,7 @@ local function unused_by_all(self)
   for i, count in ipairs(t:totable()) do unused[i] = count == 0 or nil end
   if self.static then
     self.static_unused = unused
-    self.static_used = table.move(used, 1, 0, 1, {})
+    self.static_used = {}
     for i in ipairs(self.parameters) do self.static_used[i] = used[i] == 1 or nil end
   end
   return unused
