@@ -300,6 +300,8 @@ local function live()
   return lt.memory_live()
 end
 local base = live()
+do FSDP(nn.Linear(H, H))(lt.ones(1, H)) end -- without backward
+assert(live() <= base, "a module that is no longer used")
 local m = FSDP(nn.Sequential(nn.Linear(4, H), block(), block(), block(), block()),
   {auto_wrap_policy = {nn.Sequential}})
 local whole = (4 * H + H + 8 * (H * H + H)) * 4

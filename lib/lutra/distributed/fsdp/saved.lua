@@ -5,7 +5,7 @@
 -- parameters is replaced by its geometry; backward gathers the parameters again when it needs it.
 --
 -- Invariant: `gathered` maps the memory of each flat parameter that is gathered to it, and no other
--- memory.
+-- memory. It does not keep a module that is no longer used.
 
 local core = require "lutra.core"
 local args = require "lutra.internal.args"
@@ -13,7 +13,7 @@ local scope_guard = require "lutra.internal.scope_guard"
 
 local saved = {}
 
-local gathered = {}
+local gathered = setmetatable({}, {__mode = "v"})
 
 --- Adds the gathered parameters `flat.full`; backward calls flat:ready(), which returns them.
 function saved.add(flat) gathered[(core._memory(flat.full))] = flat end
