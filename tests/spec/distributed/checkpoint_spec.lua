@@ -319,6 +319,7 @@ local function has(text, expected) assert(text:find(expected, 1, true), text) en
 has(load{x = x, y = lt.zeros(1)}, 'the checkpoint lacks "y"')
 has(load{x = x, n = lt.zeros(1)}, 'expected a tensor at "n" of the checkpoint, got 3')
 has(load{x = 3}, 'expected 3 at "x" of the checkpoint, got a tensor')
+has(load{x = x, t = 3}, 'expected 3 at "t" of the checkpoint, got a table')
 has(load{x = lt.zeros(2, 2)}, 'expected shape {2, 2} for "x" of the checkpoint, got {4}')
 has(load{x = x, t = {b = 1}}, 'the checkpoint lacks "t.b"')
 has(load{x = rank == 1 and lt.zeros(5) or x}, "load: rank 1: expected shape {5}")

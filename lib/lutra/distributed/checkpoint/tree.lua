@@ -134,6 +134,8 @@ function tree.match(title, state, described, visit)
           path, args.show(found))
         walk(value, found, path)
       else
+        args.check(not is_table(found), "%s: expected %s at %q of the checkpoint, got a table",
+          title, args.show(value), path)
         visit.value(parent, key, found)
       end
     end
