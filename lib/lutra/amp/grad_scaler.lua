@@ -107,7 +107,8 @@ local function unscale(optimizer, scale)
 end
 
 --- Divides the gradients of the optimizer's parameters by the scale, in place, before step: to clip
--- gradients, for example. Raises an error for a second call before update, and after step.
+-- gradients, for example. For shards of a FullyShardedDataParallel all ranks call it, and inf on
+-- one rank counts on all. Raises an error for a second call before update, and after step.
 function GradScaler:unscale_(optimizer)
   if not self._enabled then return end
   check_started(self, "unscale_")
@@ -117,6 +118,8 @@ function GradScaler:unscale_(optimizer)
   args.check(state.stage ~= STEPPED, "unscale_: cannot unscale the gradients: step was called "
     .. "since the last update\nhint: scaler:update()")
   state.found = unscale(optimizer, self._scale)
+  local sharding = package.loaded["lutra.distributed.fsdp.optimizer_states"]
+  if sharding then sharding.combine_marks(optimizer, state.found) end
   state.stage = UNSCALED
 end
 

@@ -226,6 +226,27 @@ for _, strategy in ipairs {"FULL_SHARD", "NO_SHARD"} do
 end]])
   end)
 
+  it("skips a step on all ranks when one has a gradient that is not finite", function()
+    ranks.check(3, COMMON .. [[
+local m = FSDP(nn.Sequential(nn.Linear(4, 3), nn.Linear(3, 3)), {auto_wrap_policy = {nn.Linear}})
+local opt = optim.SGD(m:parameters(), {lr = 1})
+local scaler = lt.amp.GradScaler("cpu", {init_scale = 4})
+for step, bad in ipairs {1, false, 2} do
+  local before = {}
+  scaler:scale(lt.ones(1))
+  for p in m:parameters() do
+    before[p] = p:detach():clone()
+    p.grad = lt.full(p.shape, rank == bad and math.huge or 2.0)
+  end
+  scaler:step(opt)
+  scaler:update()
+  for p in m:parameters() do
+    assert(lt.equal(p, bad and before[p] or before[p] - 1), "step " .. step)
+  end
+  assert(scaler:get_scale() == (step < 3 and 2 or 1))
+end]])
+  end)
+
   it("works with checkpointed activations, inside and around", function()
     ranks.check(2, TRANSFORMER .. [[
 local inside = net()

@@ -187,6 +187,26 @@ function optimizer_states.optim_state_dict_to_load(model, optim, state_dict)
   return result
 end
 
+-- ---- gradients that are not finite --------------------------------------------------
+
+--- Sets tensors, which are 1 where a gradient of an optimizer has inf or NaN and 0 elsewhere, to 1
+-- when those of another rank with shards of the same parameters are. Called by all these ranks.
+function optimizer_states.combine_marks(optim, marks)
+  local done = {}
+  for _, group in ipairs(optim.param_groups) do
+    for _, p in ipairs(group.params) do
+      local flat = Flat.of(p)
+      local ranks = flat and (flat.group or lt.distributed.group.WORLD)
+      for _, t in ipairs(ranks and not done[ranks] and marks or {}) do
+        if t.device == p.device then
+          lt.distributed.all_reduce(t, {op = "max", group = ranks})
+        end
+      end
+      if ranks then done[ranks] = true end
+    end
+  end
+end
+
 -- ---- checkpoints --------------------------------------------------------------------
 
 -- Calls visit(state, flat, i) for the state of each shard of an optimizer in a state dict.
