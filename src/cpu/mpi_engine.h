@@ -61,7 +61,7 @@ typedef struct lt_MpiCommunicator {
   lt_Communicator base;
   struct lt_MpiCommunicator *next;
   lt_Mpi data, control;  /* MPI's communicators: of the calls, and of checks and questions */
-  int64_t timeout;       /* nanoseconds */
+  double timeout;        /* seconds */
   bool check, whole;     /* compare calls; it is the one that has all ranks of the job */
   int *members;          /* ranks of the job, by rank; NULL: they are the same */
   bool broken;           /* a call timed out */

@@ -595,7 +595,7 @@ if rank == 1 then
   os.execute "sleep 6"
 else
   local ok, message = pcall(dist.all_reduce, lt.ones(2))
-  assert(not ok and message:find("timed out after 2 s, on rank " .. rank .. " of 3", 1, true))
+  assert(not ok and message:find("timed out after 2.5 s, on rank " .. rank .. " of 3", 1, true))
   assert(message:find "ranks 0, 2: in call %d+: all_reduce", message)
   assert(message:find "rank 1: in no call; its last was call 1: barrier", message)
   ok, message = pcall(dist.all_reduce, lt.ones(2))
@@ -604,7 +604,7 @@ else
   os.execute "sleep 2" -- the other rank asks this one
 end
 os.exit(7)
-]], {setup = "dist.init_process_group{timeout = 2}; dist.barrier()", seconds = 60})
+]], {setup = "dist.init_process_group{timeout = 2.5}; dist.barrier()", seconds = 60})
     local _, times = text:gsub("ended as expected", "")
     assert.equal(2, times, text)
   end)
