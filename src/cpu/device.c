@@ -124,7 +124,6 @@ const lt_Backend *lt_backend_cpu(void) {
       .communication.job = lt_cpu_communication_job,
       .communication.finalize = lt_cpu_communication_finalize,
       .communication.is_started = lt_cpu_communication_is_started,
-      .communication.abort = lt_cpu_communication_abort,
       .communication.create = lt_cpu_communicator_create,
       .communication.destroy = lt_cpu_communicator_destroy,
       .communication.submit = lt_cpu_communication_submit,

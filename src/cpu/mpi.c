@@ -73,11 +73,6 @@ bool lt_cpu_communication_finalize(void) {
   return !code || lt_error_set("destroy_process_group: MPI_Finalize failed");
 }
 
-void lt_cpu_communication_abort(int code) {
-  if (lt_mpi_engine.started) lt_mpi()->Abort(lt_mpi()->world, code);
-  _Exit(code);
-}
-
 /* ---- communicators --------------------------------------------------------------------------- */
 
 /* Creates MPI's communicator of the members. Blocks until all have called it. */

@@ -8,7 +8,6 @@ const char *lt_cpu_communication_library(char *why, size_t why_size);
 bool lt_cpu_communication_job(int *rank, int *size);
 bool lt_cpu_communication_finalize(void);
 bool lt_cpu_communication_is_started(void);
-void lt_cpu_communication_abort(int code);
 lt_Communicator *lt_cpu_communicator_create(int index, const lt_CommPlan *plan);
 void lt_cpu_communicator_destroy(lt_Communicator *communicator);
 lt_Work *lt_cpu_communication_submit(lt_Communicator *communicator, const lt_CommCall *calls,

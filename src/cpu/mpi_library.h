@@ -23,13 +23,11 @@ typedef void lt_MpiFunction(void *input, void *output, int *count, void *type);
   ROW(Initialized, (int *))                                                                        \
   ROW(Finalized, (int *))                                                                          \
   ROW(Finalize, (void))                                                                            \
-  ROW(Abort, (lt_Mpi, int))                                                                        \
   ROW(Error_string, (int, char *, int *))                                                          \
   ROW(Get_library_version, (char *, int *))                                                        \
   ROW(Comm_rank, (lt_Mpi, int *))                                                                  \
   ROW(Comm_size, (lt_Mpi, int *))                                                                  \
   ROW(Comm_dup, (lt_Mpi, lt_Mpi *))                                                                \
-  ROW(Comm_free, (lt_Mpi *))                                                                       \
   ROW(Comm_group, (lt_Mpi, lt_Mpi *))                                                              \
   ROW(Comm_create_group, (lt_Mpi, lt_Mpi, int, lt_Mpi *))                                          \
   ROW(Comm_set_errhandler, (lt_Mpi, lt_Mpi))                                                       \
@@ -56,7 +54,6 @@ typedef void lt_MpiFunction(void *input, void *output, int *count, void *type);
   ROW(Iprobe, (int, int, lt_Mpi, int *, lt_MpiStatus *))                                           \
   ROW(Get_count, (const lt_MpiStatus *, lt_Mpi, int *))                                            \
   ROW(Test, (lt_Mpi *, int *, lt_MpiStatus *))                                                     \
-  ROW(Cancel, (lt_Mpi *))                                                                          \
   ROW(Request_free, (lt_Mpi *))
 
 /* The constants that are handles: the name here, the symbol of Open MPI, the value of MPICH. */

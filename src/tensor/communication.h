@@ -123,9 +123,6 @@ typedef struct lt_DeviceCommunication {
   bool (*finalize)(void);
   /* Returns true when the library was started and has not ended. NULL: false. */
   bool (*is_started)(void);
-  /* Ends all processes of the job, at once; `code` is the exit status. Does not return. May be
-   * NULL. */
-  void (*abort)(int code);
   /* Writes the id of a new communicator, which one rank makes and all others get. NULL: not
    * needed. */
   bool (*unique_id)(char id[LT_COMM_ID_BYTES]);

@@ -3,7 +3,7 @@
  *
  *   library(type)        the name of the library of a device type; nil and why there is none
  *   job()                rank and size of the job; starts the library
- *   is_started(), finalize(), abort(code)
+ *   is_started(), finalize()
  *   reductions()         the set of the names of the reductions
  *   unique_id(type)      the id of a new communicator (a string), or nil: none is needed
  *   create{device, rank, size, members, number, timeout, check, id}    a communicator
@@ -78,11 +78,6 @@ static int is_started(lua_State *L) {
 
 static int finalize(lua_State *L) {
   if (!job_part()->finalize()) lt_lua_fail(L, "destroy_process_group");
-  return 0;
-}
-
-static int abort_job(lua_State *L) {
-  job_part()->abort((int)luaL_checkinteger(L, 1));
   return 0;
 }
 
@@ -438,10 +433,10 @@ void lt_lua_open_communication(lua_State *L, int functions, int methods) {
   static const luaL_Reg communicator[] = {{"submit", submit}, {"destroy", destroy}, {NULL, NULL}};
   static const luaL_Reg work[] = {
       {"wait", work_wait}, {"is_done", work_is_done}, {"source", work_source}, {NULL, NULL}};
-  static const luaL_Reg own[] = {
-      {"library", library},       {"job", job},         {"is_started", is_started},
-      {"finalize", finalize},     {"abort", abort_job}, {"unique_id", unique_id},
-      {"reductions", reductions}, {"create", create},   {NULL, NULL}};
+  static const luaL_Reg own[] = {{"library", library},       {"job", job},
+                                 {"is_started", is_started}, {"finalize", finalize},
+                                 {"unique_id", unique_id},   {"reductions", reductions},
+                                 {"create", create},         {NULL, NULL}};
   (void)methods;
   lt_lua_open_class(L, COMMUNICATOR, communicator, NULL);
   lt_lua_open_class(L, WORK, work, work_gc);

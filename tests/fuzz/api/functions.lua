@@ -19,7 +19,6 @@ local left_out = {
   {"_autorange$", "calls a function for up to 10 s"},
   {"^init_process_group$", "starts MPI, which does not free all its memory"},
   {"_communication%.job$", "starts MPI, which does not free all its memory"},
-  {"_communication%.abort$", "ends the process"},
   {"^_library$", "says where the library's files are; errors are attributed by it"},
   {"^_explain$", "replaces a part of the library"},
   {"^_error_path$", "replaces a part of the library"},

@@ -19,7 +19,6 @@ if host then
   excluded[host.execute] = "starts other programs"
 end
 excluded[os.execute] = "starts other programs"
-excluded[core._communication.abort] = "ends the process"
 excluded[core._communication.job] = "starts MPI"
 
 -- ---- Lua's own functions ---------------------------------------------------------------------
