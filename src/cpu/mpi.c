@@ -201,7 +201,7 @@ lt_Work *lt_cpu_communication_submit(lt_Communicator *communicator, const lt_Com
   }
   if (!work) return lt_error_memory("%s: out of memory", lt_comm_kind_name(calls[0].kind));
   work->base.communicator = communicator;
-  work->rank = communicator->rank;
+  work->rank = lt_mpi_job_rank((lt_MpiCommunicator *)communicator, communicator->rank);
   work->base.source = -1;
   work->count = count;
   atomic_store(&work->left, count);

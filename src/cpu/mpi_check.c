@@ -42,8 +42,12 @@ void lt_mpi_record(lt_MpiOp *op, lt_MpiCommunicator *c) {
   op->hash[1] = ~op->hash[0];
 }
 
-/* Writes what a rank calls: "all_reduce (sum) of float32, shape {3}, at train.lua:4". */
-static void describe(const lt_MpiRecord *r, char *text, size_t size) {
+int lt_mpi_job_rank(const lt_MpiCommunicator *c, int rank) {
+  return c->members && rank >= 0 ? c->members[rank] : rank;
+}
+
+/* Writes what a rank of c calls: "all_reduce (sum) of float32, shape {3}, at train.lua:4". */
+static void describe(const lt_MpiCommunicator *c, const lt_MpiRecord *r, char *text, size_t size) {
   lt_CommKind kind = (lt_CommKind)r->kind;
   size_t n = (size_t)snprintf(text, size, "%s", lt_comm_kind_name(kind));
   if (r->refused) {
@@ -60,10 +64,10 @@ static void describe(const lt_MpiRecord *r, char *text, size_t size) {
   if (n < size && lt_comm_has_root(kind))
     n += (size_t)snprintf(text + n, size - n, ", %s %d",
                           kind == LT_COMM_broadcast || kind == LT_COMM_scatter ? "src" : "dst",
-                          r->peer);
-  if (n < size && (lt_comm_is_message(kind)))
+                          lt_mpi_job_rank(c, r->peer));
+  if (n < size && lt_comm_is_message(kind) && r->peer >= 0)
     n += (size_t)snprintf(text + n, size - n, ", %s %d", kind == LT_COMM_send ? "to" : "from",
-                          r->peer);
+                          lt_mpi_job_rank(c, r->peer));
   if (n < size && r->label[0]) snprintf(text + n, size - n, ", at %s", r->label);
 }
 
@@ -83,11 +87,6 @@ static void append(Text *t, const char *format, ...) {
   va_end(arguments);
 }
 
-/* Returns the rank in the job of a rank of a communicator. */
-static int rank_of(const lt_MpiCommunicator *c, int rank) {
-  return c->members && rank >= 0 ? c->members[rank] : rank;
-}
-
 /* Appends a line for each different description: "  ranks 0, 2, 3: ...". */
 static void append_groups(Text *t, const lt_MpiCommunicator *c, char (*lines)[320]) {
   int size = c->base.size;
@@ -103,7 +102,7 @@ static void append_groups(Text *t, const lt_MpiCommunicator *c, char (*lines)[32
       if (shown == 8)
         append(t, ", ...");
       else
-        append(t, "%s%d", shown ? ", " : "", rank_of(c, k));
+        append(t, "%s%d", shown ? ", " : "", lt_mpi_job_rank(c, k));
       shown++;
     }
     append(t, ": %s", lines[i]);
@@ -117,7 +116,7 @@ void lt_mpi_describe_difference(const lt_MpiOp *op, char *text, size_t size) {
   append(&t, "%s: the ranks of the process group make different calls",
          lt_comm_kind_name(op->call.kind));
   char(*lines)[320] = calloc((size_t)n, sizeof *lines);
-  for (int i = 0; lines && i < n; i++) describe(&op->records[i], lines[i], sizeof lines[i]);
+  for (int i = 0; lines && i < n; i++) describe(c, &op->records[i], lines[i], sizeof lines[i]);
   if (lines) append_groups(&t, c, lines);
   free(lines);
   bool refused = false;
@@ -185,10 +184,11 @@ static void ask(lt_MpiCommunicator *c, lt_MpiRecord *records, bool *answered) {
   }
 }
 
-/* Writes where a rank is. */
-static void describe_place(const lt_MpiRecord *r, bool answered, char *text, size_t size) {
+/* Writes where a rank of c is. */
+static void describe_place(const lt_MpiCommunicator *c, const lt_MpiRecord *r, bool answered,
+                           char *text, size_t size) {
   char call[256] = "";
-  if (r->number > 0) describe(r, call, sizeof call);
+  if (r->number > 0) describe(c, r, call, sizeof call);
   if (!answered)
     snprintf(text, size, "does not answer: it has ended, or its machine cannot be reached");
   else if (r->number == 0)
@@ -207,13 +207,13 @@ void lt_mpi_describe_timeout(lt_MpiOp *op, double seconds, char *text, size_t si
   bool *answered = calloc(n, sizeof *answered);
   char(*lines)[320] = calloc(n, sizeof *lines);
   append(&t, "%s: timed out after %g s, on rank %d of %d", lt_comm_kind_name(op->call.kind),
-         seconds, rank_of(c, c->base.rank), c->base.size);
+         seconds, lt_mpi_job_rank(c, c->base.rank), c->base.size);
   if (records && answered && lines) {
     ask(c, records, answered);
     records[c->base.rank] = op->record;
     answered[c->base.rank] = true;
     for (size_t i = 0; i < n; i++)
-      describe_place(&records[i], answered[i], lines[i], sizeof lines[i]);
+      describe_place(c, &records[i], answered[i], lines[i], sizeof lines[i]);
     append_groups(&t, c, lines);
   }
   free(records);

@@ -75,7 +75,7 @@ typedef struct lt_MpiWork {
   atomic_int left; /* ops that have not ended */
   bool failed;     /* of one op at least; written before `left` becomes 0 */
   char message[1200];
-  int count, rank;
+  int count, rank; /* of ops; of this process in the job */
   lt_MpiOp ops[];
 } lt_MpiWork;
 
@@ -108,7 +108,9 @@ bool lt_mpi_progress(void);
 /* The helper thread: advances ops that nobody waits for, and answers questions of other ranks. */
 void *lt_mpi_helper(void *unused);
 
-/* mpi_check.c. Fills in the record and hash of a call. */
+/* mpi_check.c. Returns the rank in the job of a rank of a communicator; -1 for -1. */
+int lt_mpi_job_rank(const lt_MpiCommunicator *c, int rank);
+/* Fills in the record and hash of a call. */
 void lt_mpi_record(lt_MpiOp *op, lt_MpiCommunicator *c);
 /* Writes the message for calls that differ between the ranks, from op->records. */
 void lt_mpi_describe_difference(const lt_MpiOp *op, char *text, size_t size);

@@ -96,7 +96,8 @@ static void end_receive(lt_MpiOp *op, const lt_MpiStatus *status) {
     return;
   }
   snprintf(text, sizeof text, "recv: expected %lld elements of %s from rank %d, got %d",
-           (long long)op->call.count, lt_dtype_name(op->call.dtype), source, got / type.each);
+           (long long)op->call.count, lt_dtype_name(op->call.dtype),
+           lt_mpi_job_rank(communicator_of(op), source), got / type.each);
   lt_mpi_end(op, text);
 }
 

@@ -561,6 +561,28 @@ fails("expected a list of 1 value for argument 'scatter_object_input_list', one 
 ]])
   end)
 
+  it("are shown with ranks of the job in other groups", function()
+    check [[
+local group = dist.new_group{2, 1}
+if rank > 0 then
+  local m = fails(dist.broadcast, lt.ones(rank), {src = 2, group = group})
+  has(m, "rank 1: broadcast of float32, shape {1}, src 2")
+  has(m, "rank 2: broadcast of float32, shape {2}, src 2")
+  if rank == 2 then
+    dist.send(lt.ones(3), 1, group)
+  else
+    m = fails(dist.recv, lt.zeros(5), {src = 2, group = group})
+    has(m, "recv: expected 5 elements of float32 from rank 2, got 3")
+    local work = dist.irecv(lt.zeros(5), {group = group})
+    m = fails(work.wait, work, 0.1)
+    has(m, "recv: timed out after 0.1 s on rank 1; the call still runs")
+  end
+  dist.barrier(group)
+  if rank == 2 then dist.send(lt.ones(5), 1, group) end
+end
+]]
+  end)
+
   it("are shown with their lines with LUTRA_DISTRIBUTED_DEBUG=detail", function()
     check([[
 local m = fails(function()
