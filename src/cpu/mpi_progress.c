@@ -12,6 +12,14 @@ static lt_MpiCommunicator *communicator_of(const lt_MpiOp *op) {
 
 static bool is_message(const lt_MpiOp *op) { return lt_comm_is_message(op->call.kind); }
 
+/* Frees the memory of an op that the library has used and uses no more. */
+static void free_buffers(lt_MpiOp *op) {
+  free(op->records);
+  free(op->counts);
+  op->records = NULL;
+  op->counts = NULL;
+}
+
 void lt_mpi_end(lt_MpiOp *op, const char *message) {
   lt_MpiWork *work = op->work;
   lt_MpiCommunicator *c = communicator_of(op);
@@ -22,10 +30,7 @@ void lt_mpi_end(lt_MpiOp *op, const char *message) {
     snprintf(work->message, sizeof work->message, "%s", message);
   }
   work->base.finished = lt_trace_now();
-  free(op->records);
-  free(op->counts);
-  op->records = NULL;
-  op->counts = NULL;
+  if (!work->base.keep) free_buffers(op);
   atomic_fetch_sub(&lt_mpi_engine.pending, 1);
   atomic_fetch_sub_explicit(&work->left, 1, memory_order_release);
 }
