@@ -33,10 +33,11 @@ static bool start(const lt_MpiLibrary *m) {
     return lt_error_set(
         "init_process_group: MPI has ended in this process, and cannot start again");
   if (!code && !there) code = m->Init_thread(NULL, NULL, LT_MPI_THREAD_SERIALIZED, &level);
+  if (!code) code = m->Query_thread(&level);
   if (!code) code = m->Comm_set_errhandler(m->world, m->errors_return);
   if (code) return lt_mpi_fail("init_process_group", code);
-  if (!there && level < LT_MPI_THREAD_SERIALIZED)
-    return lt_error_set("init_process_group: %s was built without threads", m->name);
+  if (level < LT_MPI_THREAD_SERIALIZED)
+    return lt_error_set("init_process_group: %s was built or started without threads", m->name);
   if (!lt_mpi_operations_create()) return false;
   atomic_store(&e->stopping, false);
   if (pthread_create(&e->helper, NULL, lt_mpi_helper, NULL) != 0)

@@ -20,6 +20,7 @@ typedef void lt_MpiFunction(void *input, void *output, int *count, void *type);
  * code, 0 for success. */
 #define LT_MPI_FUNCTIONS(ROW)                                                                      \
   ROW(Init_thread, (int *, char ***, int, int *))                                                  \
+  ROW(Query_thread, (int *))                                                                       \
   ROW(Initialized, (int *))                                                                        \
   ROW(Finalized, (int *))                                                                          \
   ROW(Finalize, (void))                                                                            \
