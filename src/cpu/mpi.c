@@ -89,22 +89,28 @@ static int create_data(lt_MpiCommunicator *c, const lt_CommPlan *plan) {
   return code;
 }
 
+static bool copy_members(lt_MpiCommunicator *c, const lt_CommPlan *plan) {
+  if (!plan->members) return true;
+  size_t bytes = (size_t)plan->size * sizeof *c->members;
+  c->members = malloc(bytes);
+  return c->members && memcpy(c->members, plan->members, bytes);
+}
+
 lt_Communicator *lt_cpu_communicator_create(int index, const lt_CommPlan *plan) {
   const lt_MpiLibrary *m = lt_mpi();
   lt_MpiEngine *e = &lt_mpi_engine;
-  lt_MpiCommunicator *c = calloc(1, sizeof *c);
-  if (!c) return lt_error_memory("new_group: out of memory");
-  if (!e->started) {
-    free(c);
+  if (!e->started)
     return lt_error_set("init_process_group: MPI was not started in this process, or has ended");
+  lt_MpiCommunicator *c = calloc(1, sizeof *c);
+  if (!c || !copy_members(c, plan)) {
+    free(c);
+    return lt_error_memory("init_process_group: out of memory");
   }
   c->base = (lt_Communicator){
       .backend = lt_backend_cpu(), .index = index, .rank = plan->rank, .size = plan->size};
   c->timeout = plan->timeout;
   c->check = plan->check;
   c->whole = !plan->members && plan->number == 0;
-  size_t bytes = (size_t)plan->size * sizeof *c->members;
-  if (plan->members && (c->members = malloc(bytes))) memcpy(c->members, plan->members, bytes);
   pthread_mutex_lock(&e->library_lock);
   int code = create_data(c, plan);
   if (!code) code = m->Comm_dup(c->data, &c->control);
