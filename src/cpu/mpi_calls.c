@@ -118,10 +118,59 @@ int lt_mpi_start(lt_MpiOp *op) {
   case LT_COMM_send:
     return m->Isend((const char *)call->input + (size_t)op->moved * lt_dtype_size(call->dtype), n,
                     type.type, call->peer, call->tag, c->data, &op->request);
-  case LT_COMM_recv:
-    return m->Irecv(data, n, type.type, call->peer < 0 ? m->any_source : call->peer, call->tag,
-                    c->data, &op->request);
-  default:
+  default: /* recv: see lt_mpi_match */
     return 0;
   }
+}
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+bool lt_mpi_is_unmatched(const lt_MpiOp *op) {
+  return op->call.kind == LT_COMM_recv && op->state == LT_MPI_RUNNING &&
+         op->request == lt_mpi()->request_null;
+}
+
+/* Returns whether the next message of a rank is for a recv before this one. */
+static bool is_taken(const lt_MpiOp *op, int source) {
+  for (const lt_MpiOp *o = lt_mpi_engine.messages; o != op; o = o->next)
+    if (lt_mpi_is_unmatched(o) && communicator_of(o) == communicator_of(op) &&
+        o->call.tag == op->call.tag && (o->call.peer < 0 || o->call.peer == source))
+      return true;
+  return false;
+}
+
+/* Begins to receive a message that does not fit the tensor, so that its sender can go on. */
+static int receive_misfit(lt_MpiOp *op, lt_Mpi message, const lt_MpiStatus *status) {
+  const lt_MpiLibrary *m = lt_mpi();
+  int bytes = 0;
+  int code = m->Get_count(status, m->byte, &bytes);
+  if (code) return code;
+  op->misfit = bytes < 0 ? NULL : malloc((size_t)bytes + 1); /* less than 0: more than an int */
+  if (op->misfit) return m->Imrecv(op->misfit, bytes, m->byte, &message, &op->request);
+  lt_mpi_end(op, "recv: out of memory for a message that is larger than the tensor");
+  return 0;
+}
+
+/* The message is found before it is received, as Open MPI (4.1.4, in shared memory) writes past the
+ * end of memory that is too small for it. */
+int lt_mpi_match(lt_MpiOp *op) {
+  const lt_MpiLibrary *m = lt_mpi();
+  const lt_MpiCommunicator *c = communicator_of(op);
+  const lt_CommCall *call = &op->call;
+  lt_MpiType type = lt_mpi_type(call->dtype);
+  lt_MpiStatus status;
+  lt_Mpi message = 0;
+  int there = 0, got = 0, n = (int)lt_mpi_part(op) * type.each;
+  int code =
+      m->Iprobe(call->peer < 0 ? m->any_source : call->peer, call->tag, c->data, &there, &status);
+  if (code || !there) return code;
+  int source = status.words[m->source_word];
+  if (is_taken(op, source)) return 0;
+  code = m->Improbe(source, call->tag, c->data, &there, &message, &status);
+  if (code || !there) return code;
+  code = m->Get_count(&status, type.type, &got);
+  if (code) return code;
+  if (got != n) return receive_misfit(op, message, &status);
+  return m->Imrecv((char *)call->output + (size_t)op->moved * lt_dtype_size(call->dtype), n,
+                   type.type, &message, &op->request);
 }

@@ -55,6 +55,7 @@ typedef struct lt_MpiOp {
   uint64_t hash[2], all[2]; /* of this rank, and the maximum over the ranks */
   lt_MpiRecord *records;    /* of all ranks */
   int *counts;              /* of all_to_all: input counts, offsets, output counts, offsets */
+  void *misfit;             /* of a recv: a message of another size than its tensor, or NULL */
 } lt_MpiOp;
 
 typedef struct lt_MpiCommunicator {
@@ -96,6 +97,11 @@ extern lt_MpiEngine lt_mpi_engine;
 /* mpi_calls.c: starts the data exchange of a call, or its next part. Returns MPI's error code; on
  * success op->request is set, or request_null when it has ended already. */
 int lt_mpi_start(lt_MpiOp *op);
+/* Begins to receive the message for a recv that runs, if it has come: then sets op->request. Ends
+ * the op when there is no memory for the message. Returns MPI's error code. */
+int lt_mpi_match(lt_MpiOp *op);
+/* Returns whether an op is a recv that runs and whose message has not come. */
+bool lt_mpi_is_unmatched(const lt_MpiOp *op);
 /* Returns how many elements each part of a long call has. */
 int64_t lt_mpi_part(const lt_MpiOp *op);
 

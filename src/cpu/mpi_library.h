@@ -50,9 +50,10 @@ typedef void lt_MpiFunction(void *input, void *output, int *count, void *type);
   ROW(Ialltoallv, (const void *, const int *, const int *, lt_Mpi, void *, const int *,            \
                    const int *, lt_Mpi, lt_Mpi, lt_Mpi *))                                         \
   ROW(Isend, (const void *, int, lt_Mpi, int, int, lt_Mpi, lt_Mpi *))                              \
-  ROW(Irecv, (void *, int, lt_Mpi, int, int, lt_Mpi, lt_Mpi *))                                    \
   ROW(Recv, (void *, int, lt_Mpi, int, int, lt_Mpi, lt_MpiStatus *))                               \
   ROW(Iprobe, (int, int, lt_Mpi, int *, lt_MpiStatus *))                                           \
+  ROW(Improbe, (int, int, lt_Mpi, int *, lt_Mpi *, lt_MpiStatus *))                                \
+  ROW(Imrecv, (void *, int, lt_Mpi, lt_Mpi *, lt_Mpi *))                                           \
   ROW(Get_count, (const lt_MpiStatus *, lt_Mpi, int *))                                            \
   ROW(Test, (lt_Mpi *, int *, lt_MpiStatus *))                                                     \
   ROW(Request_free, (lt_Mpi *))

@@ -16,8 +16,10 @@ static bool is_message(const lt_MpiOp *op) { return lt_comm_is_message(op->call.
 static void free_buffers(lt_MpiOp *op) {
   free(op->records);
   free(op->counts);
+  free(op->misfit);
   op->records = NULL;
   op->counts = NULL;
+  op->misfit = NULL;
 }
 
 void lt_mpi_end(lt_MpiOp *op, const char *message) {
@@ -88,21 +90,23 @@ static void begin_run(lt_MpiOp *op) {
   }
 }
 
-/* Checks that a message had the size that its receiver expects, and records its sender. */
+/* Records who sent the message of a recv, and checks that it had the size of the tensor. */
 static void end_receive(lt_MpiOp *op, const lt_MpiStatus *status) {
   const lt_MpiLibrary *m = lt_mpi();
-  lt_MpiType type = lt_mpi_type(op->call.dtype);
-  int got = 0, source = status->words[m->source_word];
+  int bytes = 0, size = (int)lt_dtype_size(op->call.dtype);
+  int source = status->words[m->source_word];
   char text[200];
-  m->Get_count(status, type.type, &got);
   if (op->work->count == 1) op->work->base.source = source;
-  if (got == lt_mpi_part(op) * type.each) {
+  if (!op->misfit) {
     end_run(op);
     return;
   }
-  snprintf(text, sizeof text, "recv: expected %lld elements of %s from rank %d, got %d",
+  m->Get_count(status, m->byte, &bytes);
+  bool whole = bytes % size == 0;
+  snprintf(text, sizeof text, "recv: expected %lld elements of %s from rank %d, got %lld%s",
            (long long)op->call.count, lt_dtype_name(op->call.dtype),
-           lt_mpi_job_rank(communicator_of(op), source), got / type.each);
+           lt_mpi_job_rank(communicator_of(op), source),
+           (long long)(whole ? op->moved + bytes / size : bytes), whole ? "" : " bytes");
   lt_mpi_end(op, text);
 }
 
@@ -158,6 +162,13 @@ static bool step(lt_MpiOp *op) {
   if (op->state == LT_MPI_QUEUED) {
     begin(op);
     return true;
+  }
+  if (lt_mpi_is_unmatched(op)) {
+    int code = lt_mpi_match(op);
+    if (code) end_with_code(op, code);
+    if (!lt_mpi_is_unmatched(op)) return true;
+    end_late(op);
+    return op->state == LT_MPI_ENDED;
   }
   if (!request_ended(op, &status)) {
     end_late(op);

@@ -248,16 +248,50 @@ end
 ]])
   end)
 
+  it("go to the first receive that they fit", function()
+    ranks.check(3, [[
+if rank == 0 then
+  local list, works = {}, {}
+  for i = 1, 4 do
+    list[i] = lt.zeros(1)
+    works[i] = dist.irecv(list[i], {src = i < 4 and 1 or nil})
+  end
+  works[4]:wait() -- of rank 2, as rank 1 has not sent
+  assert(works[4]:source_rank() == 2 and list[4]:item() == 2)
+  dist.barrier()
+  for i = 1, 3 do
+    works[i]:wait()
+    assert(list[i]:item() == 10 * i)
+  end
+else
+  if rank == 2 then dist.send(full({1}, 2), 0) end
+  dist.barrier()
+  for i = 1, 3 do
+    if rank == 1 then dist.send(full({1}, 10 * i), 0) end
+  end
+end
+]])
+  end)
+
   it("of another size, to oneself or without a rank are errors", function()
     ranks.check(2, [[
 local function fails(text, f, ...)
   local ok, message = pcall(f, ...)
   assert(not ok and tostring(message):find(text, 1, true), tostring(message))
 end
+for _, n in ipairs {0, 3, 8, 2000, 100000} do
+  if rank == 0 then
+    dist.send(full({n}, 1), 1)
+  else
+    local x = lt.zeros(5)
+    fails("recv: expected 5 elements of float32 from rank 0, got " .. n, dist.recv, x, 0)
+    assert(lt.equal(x, lt.zeros(5)))
+  end
+end
 if rank == 0 then
-  dist.send(lt.ones(3), 1)
+  dist.send(lt.ones{3, dtype = "int8"}, 1)
 else
-  fails("recv: expected 5 elements of float32 from rank 0, got 3", dist.recv, lt.zeros(5), 0)
+  fails("recv: expected 3 elements of float32 from rank 0, got 3 bytes", dist.recv, lt.zeros(3), 0)
 end
 fails("expected another rank", dist.send, lt.ones(3), rank)
 fails("expected a rank of the process group", dist.send, lt.ones(3), 7)
