@@ -11,6 +11,7 @@
 
 enum { TAG_QUESTION = 1, TAG_ANSWER = 2 };
 #define SECOND INT64_C(1000000000)
+#define BASIS  UINT64_C(14695981039346656037) /* of FNV-1a */
 
 /* Returns the FNV-1a hash of `n` bytes, continued from `hash`. */
 static uint64_t hash_bytes(uint64_t hash, const void *data, size_t n) {
@@ -33,11 +34,11 @@ void lt_mpi_record(lt_MpiOp *op, lt_MpiCommunicator *c) {
   const char *label = call->refusal ? call->refusal : call->label;
   r->refused = call->refusal != NULL;
   snprintf(r->label, sizeof r->label, "%s", label ? label : "");
-  int32_t values[] = {r->kind,     r->reduction,
-                      r->dtype,    lt_comm_has_root(call->kind) ? r->peer : -1,
-                      r->ndim,     r->refused ? 1 + c->base.rank : 0,
-                      r->elsewhere};
-  uint64_t hash = hash_bytes(UINT64_C(14695981039346656037), values, sizeof values);
+  int32_t values[] = {r->kind,      r->reduction,
+                      r->dtype,     lt_comm_has_root(call->kind) ? r->peer : -1,
+                      r->ndim,      r->refused ? 1 + c->base.rank : 0,
+                      r->elsewhere, call->input_counts != NULL};
+  uint64_t hash = hash_bytes(BASIS, values, sizeof values);
   op->hash[0] = hash_bytes(hash, r->shape, sizeof r->shape);
   op->hash[1] = ~op->hash[0];
 }
@@ -124,6 +125,35 @@ void lt_mpi_describe_difference(const lt_MpiOp *op, char *text, size_t size) {
   if (!op->record.label[0] && !refused)
     append(&t, "\nhint: with LUTRA_DISTRIBUTED_DEBUG=detail the message has the lines of the "
                "program");
+}
+
+uint64_t lt_mpi_counts_hash(const lt_MpiOp *op) {
+  int own = op->work->base.communicator->rank;
+  uint64_t sum = 0;
+  for (int32_t i = 0; i < op->work->base.communicator->size; i++) {
+    uint64_t sent = hash_bytes(BASIS, (int32_t[]){own, i}, 2 * sizeof i);
+    uint64_t received = hash_bytes(BASIS, (int32_t[]){i, own}, 2 * sizeof i);
+    sum += sent * (uint64_t)op->call.input_counts[i];
+    sum -= received * (uint64_t)op->call.output_counts[i];
+  }
+  return sum;
+}
+
+void lt_mpi_describe_counts(const lt_MpiOp *op, char *text, size_t size) {
+  const lt_MpiCommunicator *c = (lt_MpiCommunicator *)op->work->base.communicator;
+  int n = c->base.size, shown = 0;
+  Text t = {text, 0, size};
+  append(&t, "%s: the ranks expect other numbers of elements than are sent to them",
+         lt_comm_kind_name(op->call.kind));
+  for (int i = 0; i < n * n && shown < 8; i++) {
+    int from = i / n, to = i % n;
+    int64_t sent = op->all_counts[2 * from * n + to],
+            expected = op->all_counts[(2 * to + 1) * n + from];
+    if (sent == expected) continue;
+    append(&t, "\n  rank %d sends %lld to rank %d, which expects %lld", lt_mpi_job_rank(c, from),
+           (long long)sent, lt_mpi_job_rank(c, to), (long long)expected);
+    shown++;
+  }
 }
 
 /* ---- questions ------------------------------------------------------------------------------- */

@@ -7,7 +7,8 @@
  *
  * A collective runs in two steps. First the ranks compare what they call, in an all_reduce of 16
  * bytes: when its results differ, they exchange their records, and the call fails on all ranks with
- * a message that names them. Then the data is exchanged. So the second step only begins when all
+ * a message that names them. (The sizes of the pieces of all_to_all are compared likewise, in one
+ * more all_reduce.) Then the data is exchanged. So the second step only begins when all
  * ranks are there, and the communicator of the job (which no other call can be mixed with) may use
  * MPI's blocking functions, which are faster than its nonblocking ones.
  *
@@ -38,6 +39,8 @@ typedef enum lt_MpiState {
   LT_MPI_QUEUED,
   LT_MPI_CHECKING,  /* the hashes of all ranks are compared */
   LT_MPI_COMPARING, /* they differ: the records are exchanged */
+  LT_MPI_CHECKING_COUNTS,
+  LT_MPI_COMPARING_COUNTS, /* the counts of all_to_all do not fit: they are exchanged */
   LT_MPI_RUNNING,
   LT_MPI_ENDED
 } lt_MpiState;
@@ -52,8 +55,9 @@ typedef struct lt_MpiOp {
   lt_Mpi request;
   int64_t started;          /* nanoseconds: when it was at the head of its queue; 0: not yet */
   int64_t moved;            /* elements of earlier parts of a long call */
-  uint64_t hash[2], all[2]; /* of this rank, and the maximum over the ranks */
+  uint64_t hash[2], all[2]; /* of this rank, and the maximum over the ranks; of counts: the sum */
   lt_MpiRecord *records;    /* of all ranks */
+  int64_t *all_counts;      /* of all_to_all: the input and output counts of all ranks */
   int *counts;              /* of all_to_all: input counts, offsets, output counts, offsets */
   void *misfit;             /* of a recv: a message of another size than its tensor, or NULL */
 } lt_MpiOp;
@@ -120,6 +124,11 @@ int lt_mpi_job_rank(const lt_MpiCommunicator *c, int rank);
 void lt_mpi_record(lt_MpiOp *op, lt_MpiCommunicator *c);
 /* Writes the message for calls that differ between the ranks, from op->records. */
 void lt_mpi_describe_difference(const lt_MpiOp *op, char *text, size_t size);
+/* Returns a number for the counts of an all_to_all whose sum over the ranks is 0 when each rank
+ * expects what the others send. */
+uint64_t lt_mpi_counts_hash(const lt_MpiOp *op);
+/* Writes the message for counts that do not fit, from op->all_counts. */
+void lt_mpi_describe_counts(const lt_MpiOp *op, char *text, size_t size);
 /* Writes the message for a call that timed out: asks all ranks of the communicator where they are,
  * and blocks up to a second for their answers. */
 void lt_mpi_describe_timeout(lt_MpiOp *op, double seconds, char *text, size_t size);

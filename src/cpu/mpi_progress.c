@@ -16,8 +16,10 @@ static bool is_message(const lt_MpiOp *op) { return lt_comm_is_message(op->call.
 static void free_buffers(lt_MpiOp *op) {
   free(op->records);
   free(op->counts);
+  free(op->all_counts);
   free(op->misfit);
   op->records = NULL;
+  op->all_counts = NULL;
   op->counts = NULL;
   op->misfit = NULL;
 }
@@ -73,11 +75,34 @@ static void begin_comparison(lt_MpiOp *op) {
   if (code) end_with_code(op, code);
 }
 
+/* Starts to compare the counts of an all_to_all. */
+static void begin_count_check(lt_MpiOp *op) {
+  const lt_MpiLibrary *m = lt_mpi();
+  op->hash[0] = lt_mpi_counts_hash(op);
+  int code = m->Iallreduce(op->hash, op->all, 1, m->uint64, m->sum, communicator_of(op)->control,
+                           &op->request);
+  op->state = LT_MPI_CHECKING_COUNTS;
+  if (code) end_with_code(op, code);
+}
+
+static void begin_count_comparison(lt_MpiOp *op) {
+  lt_MpiCommunicator *c = communicator_of(op);
+  const lt_MpiLibrary *m = lt_mpi();
+  size_t bytes = 2 * (size_t)c->base.size * sizeof *op->all_counts;
+  int code = 1;
+  op->all_counts = malloc(bytes * (size_t)c->base.size);
+  if (op->all_counts) /* the output counts follow the input counts: mpi.c */
+    code = m->Iallgather(op->call.input_counts, (int)bytes, m->byte, op->all_counts, (int)bytes,
+                         m->byte, c->control, &op->request);
+  op->state = LT_MPI_COMPARING_COUNTS;
+  if (code) end_with_code(op, code);
+}
+
 static void end_run(lt_MpiOp *op);
 /* Starts the data exchange of an op, or its next part. */
 static void begin_run(lt_MpiOp *op) {
   op->state = LT_MPI_RUNNING;
-  if (op->call.kind == LT_COMM_barrier ||
+  if (op->call.kind == LT_COMM_barrier || op->call.check_only ||
       (op->call.count == 0 && !op->call.input_counts && !is_message(op))) {
     lt_mpi_end(op, NULL);
     return;
@@ -156,6 +181,43 @@ static void end_late(lt_MpiOp *op) {
   lt_mpi_end(op, text);
 }
 
+/* Handles the end of the request of an op. */
+static void end_step(lt_MpiOp *op, const lt_MpiStatus *status) {
+  char text[1200];
+  switch (op->state) {
+  case LT_MPI_CHECKING:
+    if (op->all[0] != ~op->all[1]) {
+      begin_comparison(op);
+      return;
+    }
+    op->work->base.arrived = lt_trace_now();
+    if (op->call.input_counts)
+      begin_count_check(op);
+    else
+      begin_run(op);
+    return;
+  case LT_MPI_COMPARING:
+    lt_mpi_describe_difference(op, text, sizeof text);
+    lt_mpi_end(op, text);
+    return;
+  case LT_MPI_CHECKING_COUNTS:
+    if (op->all[0] == 0)
+      begin_run(op);
+    else
+      begin_count_comparison(op);
+    return;
+  case LT_MPI_COMPARING_COUNTS:
+    lt_mpi_describe_counts(op, text, sizeof text);
+    lt_mpi_end(op, text);
+    return;
+  default:
+    if (op->call.kind == LT_COMM_recv)
+      end_receive(op, status);
+    else
+      end_run(op);
+  }
+}
+
 /* Advances one op. Returns whether it advanced. */
 static bool step(lt_MpiOp *op) {
   lt_MpiStatus status;
@@ -174,23 +236,7 @@ static bool step(lt_MpiOp *op) {
     end_late(op);
     return op->state == LT_MPI_ENDED;
   }
-  if (op->state == LT_MPI_ENDED) return true; /* by an error */
-  if (op->state == LT_MPI_CHECKING) {
-    if (op->all[0] == ~op->all[1]) {
-      op->work->base.arrived = lt_trace_now();
-      begin_run(op);
-    } else {
-      begin_comparison(op);
-    }
-  } else if (op->state == LT_MPI_COMPARING) {
-    char text[1200];
-    lt_mpi_describe_difference(op, text, sizeof text);
-    lt_mpi_end(op, text);
-  } else if (op->call.kind == LT_COMM_recv) {
-    end_receive(op, &status);
-  } else {
-    end_run(op);
-  }
+  if (op->state != LT_MPI_ENDED) end_step(op, &status); /* ended by an error */
   return true;
 }
 

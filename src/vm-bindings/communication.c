@@ -137,6 +137,7 @@ static int name_field(lua_State *L, int table, const char *field, const char *(*
  * without one. */
 static int64_t *push_counts(lua_State *L, int table, const char *name, int n) {
   if (lua_getfield(L, table, name) == LUA_TNIL) return NULL;
+  luaL_checktype(L, -1, LUA_TTABLE);
   int64_t *counts = lua_newuserdatauv(L, (size_t)n * sizeof *counts, 0);
   for (int i = 0; i < n; i++) {
     lua_rawgeti(L, -2, i + 1);
@@ -311,6 +312,8 @@ static void check_call(lua_State *L, const lt_CommCall *call, const lt_Communica
   int least = call->kind == LT_COMM_recv ? LT_COMM_ANY_SOURCE : 0;
   if (call->peer < least || call->peer >= c->size || call->tag < 0 || call->tag > 32767 ||
       (lt_comm_reduces(call->kind) && !defined) || (count > 1 && !message) ||
+      !call->input_counts != !call->output_counts ||
+      (call->input_counts && call->kind != LT_COMM_all_to_all) ||
       (message && (call->check_only || call->refusal)))
     luaL_error(L, "%s: the call is not possible", lt_comm_kind_name(call->kind));
 }
@@ -346,10 +349,11 @@ static void read_call(lua_State *L, int call, int aliases, const lt_Communicator
   to->refusal = text_field(L, call, "refusal");
   to->check_only = boolean_field(L, call, "check_only");
   read_shape(L, call, to);
-  if (to->check_only || to->refusal) return;
+  if (to->refusal) return;
   luaL_checkstack(L, 8, NULL);
   to->input_counts = push_counts(L, call, "input_counts", c->size);
   to->output_counts = push_counts(L, call, "output_counts", c->size);
+  if (to->check_only) return;
   lt_Tensor *input = read_tensor(L, call, "input", aliases, c, to);
   lt_Tensor *output = read_tensor(L, call, "output", aliases, c, to);
   to->input = check_tensor(L, to, c, input, true);

@@ -137,7 +137,8 @@ end
 -- Compares the calls of all ranks by MPI, for a communicator that does not.
 local function compare(group, spec)
   group.mpi:submit(true, {{kind = spec.kind, reduction = spec.reduction, peer = spec.peer,
-    shape = spec.shape, label = spec.label, check_only = true}}):wait()
+    shape = spec.shape, label = spec.label, input_counts = spec.input_counts,
+    output_counts = spec.output_counts, check_only = true}}):wait()
 end
 
 --- Makes a call. `spec` has the fields of a call of core._communication; also `device` (of the

@@ -565,6 +565,15 @@ m = fails(dist.all_to_all_single, lt.tensor(1.0), lt.ones(3))
 has(m, "expected a tensor with a first dimension for argument 'output', got shape {}")
 m = fails(dist.all_to_all_single, lt.ones(3, 2), lt.ones(3))
 has(m, "expected 3 elements for argument 'output', as the input has, got 6")
+for _, n in ipairs {7, 2000, 100000} do
+  m = fails(dist.all_to_all_single, lt.ones(6), lt.ones(rank == 1 and 4 + n or 6), {2, 2, 2},
+    {2, 2, rank == 1 and n or 2})
+  has(m, "rank 1 sends " .. n .. " to rank 2, which expects 2")
+  local ins, outs = {}, {}
+  for i = 1, 3 do ins[i], outs[i] = lt.ones(n), lt.ones(rank == 2 and i == 1 and n - 1 or n) end
+  m = fails(dist.all_to_all, outs, ins)
+  has(m, "rank 0 sends " .. n .. " to rank 2, which expects " .. n - 1)
+end
 m = fails(dist.all_to_all_single, lt.ones(4), lt.ones(4), {1, 1, 1}, {1, 1, 2})
 has(m, "expected 3 sizes with the sum 4 for argument 'output_split_sizes'")
 m = fails(dist.scatter_object_list, {}, {1, 2}, rank)

@@ -295,6 +295,19 @@ assert(x[1]:item() == 2)
 ]], nil, nil, "cuda:2")
   end)
 
+  it("reports sizes of all_to_all that do not fit", function()
+    check(2, common .. [[
+      local function to_all(sizes)
+        local input = lt.ones({5}, {device = device})
+        dist.all_to_all_single(lt.zeros({6}, {device = device}), input, {3, 3}, sizes)
+      end
+      raises("rank 0 sends 2 to rank 1, which expects 3", to_all, {3, 2})
+      local x = lt.ones(3, {device = device})
+      dist.all_reduce(x)
+      assert(x[1]:item() == 2)
+    ]], nil, "dist.init_process_group{timeout = 20}")
+  end)
+
   it("cannot be captured in a graph", function()
     check(1, common .. [[
       local x, graph = lt.ones({3}, {device = device}), lt.cuda.CUDAGraph()
