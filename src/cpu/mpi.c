@@ -4,6 +4,7 @@
 #include "kernel.h"
 #include "mpi_engine.h"
 
+#include <limits.h>
 #include <sched.h>
 #include <time.h>
 
@@ -161,21 +162,12 @@ void lt_cpu_communicator_destroy(lt_Communicator *communicator) {
 
 /* ---- works ----------------------------------------------------------------------------------- */
 
-/* Fills in an op of a new work. The number of a call counts those of its communicator. */
-static void fill_op(lt_MpiWork *work, lt_MpiOp *op, const lt_CommCall *call) {
-  lt_MpiCommunicator *c = (lt_MpiCommunicator *)work->base.communicator;
-  op->work = work;
-  op->call = *call;
-  lt_mpi_record(op, c);
-  op->record.number = ++c->submitted;
-  op->call.label = op->call.refusal = NULL;
-}
-
-/* Copies the counts of all_to_all, which the caller may free. */
+/* Copies the counts of an op, which the caller may free, if it has some. */
 static bool copy_counts(lt_MpiOp *op, int size) {
   size_t bytes = (size_t)size * sizeof(int64_t);
+  if (!op->call.input_counts) return true;
   int64_t *copy = malloc(2 * bytes);
-  if (!copy) return false;
+  if (!copy) return lt_error_memory("all_to_all: out of memory");
   memcpy(copy, op->call.input_counts, bytes);
   memcpy(copy + size, op->call.output_counts, bytes);
   op->call.input_counts = copy;
@@ -188,45 +180,58 @@ static void free_work(lt_MpiWork *work) {
   free(work);
 }
 
+/* Checks that the values of all pieces of a tensor fit in an int. */
+static bool check_pieces(const lt_CommCall *call, const int64_t *counts, int size) {
+  int64_t sum = 0, most = INT_MAX / lt_mpi_type(call->dtype).each;
+  for (int i = 0; counts && i < size; i++) sum += counts[i];
+  return sum <= most ||
+         lt_error_set("%s: expected at most %lld elements in all pieces, got %lld",
+                      lt_comm_kind_name(call->kind), (long long)most, (long long)sum);
+}
+
 /* Checks that the values of one rank fit in an int, where a call cannot be made in parts. */
-static bool check_count(const lt_CommCall *call) {
+static bool check_count(const lt_CommCall *call, int size) {
   bool parts = call->kind == LT_COMM_all_reduce || call->kind == LT_COMM_broadcast ||
-               call->kind == LT_COMM_reduce || call->kind == LT_COMM_send ||
-               call->kind == LT_COMM_recv;
-  return parts || call->count <= INT64_C(1) << 29 ||
-         lt_error_set("%s: expected at most 2^29 elements for each rank, got %lld",
-                      lt_comm_kind_name(call->kind), (long long)call->count);
+               call->kind == LT_COMM_reduce || lt_comm_is_message(call->kind);
+  if (parts || call->check_only) return true;
+  if (call->count > INT64_C(1) << 29)
+    return lt_error_set("%s: expected at most 2^29 elements for each rank, got %lld",
+                        lt_comm_kind_name(call->kind), (long long)call->count);
+  return check_pieces(call, call->input_counts, size) &&
+         check_pieces(call, call->output_counts, size);
+}
+
+/* Fills in an op of a new work. Its number counts the calls of its communicator. */
+static bool fill_op(lt_MpiWork *work, lt_MpiOp *op, const lt_CommCall *call) {
+  lt_MpiCommunicator *c = (lt_MpiCommunicator *)work->base.communicator;
+  if (!check_count(call, c->base.size)) return false;
+  op->work = work;
+  op->call = *call;
+  if (!copy_counts(op, c->base.size)) return false;
+  lt_mpi_record(op, c);
+  op->record.number = ++c->submitted;
+  op->call.label = op->call.refusal = NULL;
+  return true;
 }
 
 lt_Work *lt_cpu_communication_submit(lt_Communicator *communicator, const lt_CommCall *calls,
                                      int count, bool now) {
   lt_MpiEngine *e = &lt_mpi_engine;
+  const char *name = lt_comm_kind_name(calls[0].kind);
+  if (!e->started) return lt_error_set("%s: MPI has ended in this process", name);
   lt_MpiWork *work = calloc(1, sizeof *work + (size_t)count * sizeof *work->ops);
-  if (!e->started) {
-    free(work);
-    return lt_error_set("%s: MPI has ended in this process", lt_comm_kind_name(calls[0].kind));
-  }
-  if (!work) return lt_error_memory("%s: out of memory", lt_comm_kind_name(calls[0].kind));
+  if (!work) return lt_error_memory("%s: out of memory", name);
   work->base.communicator = communicator;
   work->rank = lt_mpi_job_rank((lt_MpiCommunicator *)communicator, communicator->rank);
   work->base.source = -1;
-  work->count = count;
   atomic_store(&work->left, count);
-  for (int i = 0; i < count; i++) {
-    bool ok = check_count(&calls[i]);
-    work->ops[i].call = calls[i];
-    if (calls[i].input_counts && ok && !copy_counts(&work->ops[i], communicator->size)) {
-      work->ops[i].call.input_counts = NULL;
-      ok = lt_error_memory("all_to_all: out of memory") != NULL;
-    }
-    if (!ok) {
-      work->count = i;
+  for (; work->count < count; work->count++) {
+    lt_MpiOp *op = &work->ops[work->count];
+    if (!fill_op(work, op, &calls[work->count])) {
       free_work(work);
       return NULL;
     }
-    lt_CommCall call = work->ops[i].call;
-    fill_op(work, &work->ops[i], &call);
-    if (i > 0) work->ops[i - 1].next = &work->ops[i];
+    if (work->count > 0) work->ops[work->count - 1].next = op;
   }
   atomic_fetch_add(&e->pending, count);
   pthread_mutex_lock(&e->queue_lock);

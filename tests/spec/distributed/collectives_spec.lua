@@ -574,6 +574,9 @@ for _, n in ipairs {7, 2000, 100000} do
   m = fails(dist.all_to_all, outs, ins)
   has(m, "rank 0 sends " .. n .. " to rank 2, which expects " .. n - 1)
 end
+m = fails(dist.all_to_all_single, lt.empty{2^31 | 0, dtype = "uint8"},
+  lt.empty{0, dtype = "uint8"}, {1, 2^31 - 1 | 0, 0}, {0, 0, 0})
+has(m, "all_to_all_single: expected at most 2147483647 elements in all pieces, got 2147483648")
 m = fails(dist.all_to_all_single, lt.ones(4), lt.ones(4), {1, 1, 1}, {1, 1, 2})
 has(m, "expected 3 sizes with the sum 4 for argument 'output_split_sizes'")
 m = fails(dist.scatter_object_list, {}, {1, 2}, rank)
