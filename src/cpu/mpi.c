@@ -16,7 +16,13 @@ lt_MpiEngine lt_mpi_engine = {.library_lock = PTHREAD_MUTEX_INITIALIZER,
 
 const char *lt_cpu_communication_library(char *why, size_t why_size) {
   const lt_MpiLibrary *m = lt_mpi();
-  if (!m && why_size)
+  const char *chosen = getenv("LUTRA_MPI");
+  if (!m && why_size && chosen && *chosen)
+    snprintf(why, why_size,
+             "the MPI library of the variable LUTRA_MPI, '%.100s', was not found\n"
+             "hint: unset it, or set it to libmpi.so.40 or libmpich.so.12",
+             chosen);
+  else if (!m && why_size)
     snprintf(why, why_size,
              "no MPI library was found (libmpi.so.40, libmpich.so.12)\n"
              "hint: on Debian: apt install openmpi-bin");
@@ -48,7 +54,7 @@ static bool start(const lt_MpiLibrary *m) {
 }
 
 bool lt_cpu_communication_job(int *rank, int *size) {
-  char why[200];
+  char why[400];
   const lt_MpiLibrary *m = lt_mpi();
   if (!m) {
     lt_cpu_communication_library(why, sizeof why);

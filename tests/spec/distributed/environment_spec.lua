@@ -1,6 +1,7 @@
 -- lutra.distributed.environment: rank and size of a job from the variables of its launcher.
 
 local environment = require "lutra.distributed.environment"
+local program = require "program_support"
 
 -- Reads a table of variables.
 local function from(variables) return function(name) return variables[name] end end
@@ -90,6 +91,18 @@ describe("the variables of a launcher", function()
     raises("init_process_group: expected MPI_LOCALRANKID to be less than MPI_LOCALNRANKS, got 2 "
       .. "and 2", read, {PMI_RANK = "3", PMI_SIZE = "4", MPI_LOCALRANKID = "2",
         MPI_LOCALNRANKS = "2"})
+  end)
+end)
+
+describe("the variable LUTRA_MPI", function()
+  it("is named in the error about a library that is not found", function()
+    for _, name in ipairs{"libnone.so.1", "0"} do
+      local result = program.shell(("LUTRA_MPI=%s %s -e 'lt.distributed.init_process_group()'")
+        :format(name, program.quote(program.program)))
+      assert.equal(1, result.status)
+      program.has(result.err, ("init_process_group: the MPI library of the variable LUTRA_MPI, "
+        .. "'%s', was not found\nhint: unset it"):format(name))
+    end
   end)
 end)
 
