@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -190,6 +191,17 @@ static int processes_kill(lua_State *L) {
 
 // ---- pipes
 
+// files(count): raises the limit of open files of this process, and of those that it starts, to
+// `count` where it is lower and the system allows it.
+static int processes_files(lua_State *L) {
+  struct rlimit limit;
+  rlim_t count = (rlim_t)luaL_checkinteger(L, 1);
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= count) return 0;
+  limit.rlim_cur = count < limit.rlim_max ? count : limit.rlim_max;
+  (void)setrlimit(RLIMIT_NOFILE, &limit);
+  return 0;
+}
+
 // folder() -> the path of a new folder for temporary files | nil, reason
 static int processes_folder(lua_State *L) {
   const char *parent = getenv("TMPDIR");
@@ -269,17 +281,10 @@ static int processes_cores(lua_State *L) {
 
 int luaopen_lutra_repl_processes(lua_State *L) {
   static const luaL_Reg functions[] = {
-      {"catch", processes_catch},
-      {"start", processes_start},
-      {"wait", processes_wait},
-      {"kill", processes_kill},
-      {"folder", processes_folder},
-      {"fifo", processes_fifo},
-      {"poll", processes_poll},
-      {"read", processes_read},
-      {"close", processes_close},
-      {"cores", processes_cores},
-      {NULL, NULL},
+      {"catch", processes_catch}, {"start", processes_start}, {"wait", processes_wait},
+      {"kill", processes_kill},   {"files", processes_files}, {"folder", processes_folder},
+      {"fifo", processes_fifo},   {"poll", processes_poll},   {"read", processes_read},
+      {"close", processes_close}, {"cores", processes_cores}, {NULL, NULL},
   };
   luaL_newlib(L, functions);
   return 1;

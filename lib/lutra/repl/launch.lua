@@ -14,6 +14,7 @@ local launch = {}
 
 local most_ranks = 1024
 local last_signal = 64 -- a status above 128 + 64 is that of exit
+local files = 8 -- for each rank, here and in mpirun
 local patience = 5 -- seconds until a job that was asked to end is killed
 
 -- Names of the signals that say more than their number.
@@ -256,6 +257,7 @@ function launch.run(options)
     return 2
   end
   assert(processes.catch())
+  processes.files(64 + files * count)
   local words = {assert(host.program(options.program))}
   table.move(options.arguments, 1, #options.arguments, 2, words)
   local job = new_job(count)

@@ -218,6 +218,13 @@ local function sorted(text)
 end
 
 describe("lutra --nproc", function()
+  it("opens more files than the limit of its shell", function()
+    local result = program.shell(("ulimit -S -n 20; OMP_NUM_THREADS=1 %s --nproc 8 -e 'print(1)'")
+      :format(quote(program.program)))
+    assert.equal(0, result.status, result.err)
+    assert.equal(8, select(2, result.out:gsub("rank %d: 1\n", "")))
+  end)
+
   it("runs a script on each rank with its arguments and options", function()
     local result = launch_text(2, rank_of .. [[
 print(rank, arg[1], select("#", ...), ...)
