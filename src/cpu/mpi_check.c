@@ -7,7 +7,6 @@
 #include "mpi_engine.h"
 
 #include <sched.h>
-#include <stdarg.h>
 
 enum { TAG_QUESTION = 1, TAG_ANSWER = 2 };
 #define SECOND INT64_C(1000000000)
@@ -50,46 +49,30 @@ int lt_mpi_job_rank(const lt_MpiCommunicator *c, int rank) {
 /* Writes what a rank of c calls: "all_reduce (sum) of float32, shape {3}, at train.lua:4". */
 static void describe(const lt_MpiCommunicator *c, const lt_MpiRecord *r, char *text, size_t size) {
   lt_CommKind kind = (lt_CommKind)r->kind;
-  size_t n = (size_t)snprintf(text, size, "%s", lt_comm_kind_name(kind));
+  lt_Text t = {text, size, 0};
   if (r->refused) {
-    snprintf(text, size, "cannot make the call: %s", r->label);
+    lt_text_append(&t, "cannot make the call: %s", r->label);
     return;
   }
-  if (n < size && r->reduction >= 0)
-    n += (size_t)snprintf(text + n, size - n, " (%s)",
-                          lt_comm_reduction_name((lt_CommReduction)r->reduction));
-  if (n < size && kind != LT_COMM_barrier)
-    n += (size_t)snprintf(text + n, size - n, " of %s, shape %s", lt_dtype_name((lt_Dtype)r->dtype),
-                          lt_shape_text(r->ndim, r->shape));
-  if (n < size && r->elsewhere) n += (size_t)snprintf(text + n, size - n, ", on a CUDA device");
-  if (n < size && lt_comm_has_root(kind))
-    n += (size_t)snprintf(text + n, size - n, ", %s %d",
-                          kind == LT_COMM_broadcast || kind == LT_COMM_scatter ? "src" : "dst",
-                          lt_mpi_job_rank(c, r->peer));
-  if (n < size && lt_comm_is_message(kind) && r->peer >= 0)
-    n += (size_t)snprintf(text + n, size - n, ", %s %d", kind == LT_COMM_send ? "to" : "from",
-                          lt_mpi_job_rank(c, r->peer));
-  if (n < size && r->label[0]) snprintf(text + n, size - n, ", at %s", r->label);
-}
-
-/* A string that is built up to a limit. */
-typedef struct Text {
-  char *bytes;
-  size_t used, size;
-} Text;
-static void append(Text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void append(Text *t, const char *format, ...) {
-  va_list arguments;
-  va_start(arguments, format);
-  if (t->used < t->size) {
-    int n = vsnprintf(t->bytes + t->used, t->size - t->used, format, arguments);
-    t->used += n > 0 ? (size_t)n : 0;
-  }
-  va_end(arguments);
+  lt_text_append(&t, "%s", lt_comm_kind_name(kind));
+  if (r->reduction >= 0)
+    lt_text_append(&t, " (%s)", lt_comm_reduction_name((lt_CommReduction)r->reduction));
+  if (kind != LT_COMM_barrier)
+    lt_text_append(&t, " of %s, shape %s", lt_dtype_name((lt_Dtype)r->dtype),
+                   lt_shape_text(r->ndim, r->shape));
+  if (r->elsewhere) lt_text_append(&t, ", on a CUDA device");
+  if (lt_comm_has_root(kind))
+    lt_text_append(&t, ", %s %d",
+                   kind == LT_COMM_broadcast || kind == LT_COMM_scatter ? "src" : "dst",
+                   lt_mpi_job_rank(c, r->peer));
+  if (lt_comm_is_message(kind) && r->peer >= 0)
+    lt_text_append(&t, ", %s %d", kind == LT_COMM_send ? "to" : "from",
+                   lt_mpi_job_rank(c, r->peer));
+  if (r->label[0]) lt_text_append(&t, ", at %s", r->label);
 }
 
 /* Appends a line for each different description: "  ranks 0, 2, 3: ...". */
-static void append_groups(Text *t, const lt_MpiCommunicator *c, char (*lines)[320]) {
+static void append_groups(lt_Text *t, const lt_MpiCommunicator *c, char (*lines)[320]) {
   int size = c->base.size;
   for (int i = 0; i < size; i++) {
     bool first = true;
@@ -97,25 +80,25 @@ static void append_groups(Text *t, const lt_MpiCommunicator *c, char (*lines)[32
     for (int k = 0; k < i && first; k++) first = strcmp(lines[i], lines[k]) != 0;
     if (!first) continue;
     for (int k = i; k < size; k++) same += strcmp(lines[i], lines[k]) == 0;
-    append(t, "\n  rank%s ", same > 1 ? "s" : "");
+    lt_text_append(t, "\n  rank%s ", same > 1 ? "s" : "");
     for (int k = i; k < size && shown <= 8; k++) {
       if (strcmp(lines[i], lines[k]) != 0) continue;
       if (shown == 8)
-        append(t, ", ...");
+        lt_text_append(t, ", ...");
       else
-        append(t, "%s%d", shown ? ", " : "", lt_mpi_job_rank(c, k));
+        lt_text_append(t, "%s%d", shown ? ", " : "", lt_mpi_job_rank(c, k));
       shown++;
     }
-    append(t, ": %s", lines[i]);
+    lt_text_append(t, ": %s", lines[i]);
   }
 }
 
 void lt_mpi_describe_difference(const lt_MpiOp *op, char *text, size_t size) {
   const lt_MpiCommunicator *c = (lt_MpiCommunicator *)op->work->base.communicator;
   int n = c->base.size;
-  Text t = {text, 0, size};
-  append(&t, "%s: the ranks of the process group make different calls",
-         lt_comm_kind_name(op->call.kind));
+  lt_Text t = {text, size, 0};
+  lt_text_append(&t, "%s: the ranks of the process group make different calls",
+                 lt_comm_kind_name(op->call.kind));
   char(*lines)[320] = calloc((size_t)n, sizeof *lines);
   for (int i = 0; lines && i < n; i++) describe(c, &op->records[i], lines[i], sizeof lines[i]);
   if (lines) append_groups(&t, c, lines);
@@ -123,8 +106,9 @@ void lt_mpi_describe_difference(const lt_MpiOp *op, char *text, size_t size) {
   bool refused = false;
   for (int i = 0; i < n; i++) refused = refused || op->records[i].refused;
   if (!op->record.label[0] && !refused)
-    append(&t, "\nhint: with LUTRA_DISTRIBUTED_DEBUG=detail the message has the lines of the "
-               "program");
+    lt_text_append(&t,
+                   "\nhint: with LUTRA_DISTRIBUTED_DEBUG=detail the message has the lines of the "
+                   "program");
 }
 
 uint64_t lt_mpi_counts_hash(const lt_MpiOp *op) {
@@ -142,16 +126,17 @@ uint64_t lt_mpi_counts_hash(const lt_MpiOp *op) {
 void lt_mpi_describe_counts(const lt_MpiOp *op, char *text, size_t size) {
   const lt_MpiCommunicator *c = (lt_MpiCommunicator *)op->work->base.communicator;
   int n = c->base.size, shown = 0;
-  Text t = {text, 0, size};
-  append(&t, "%s: the ranks expect other numbers of elements than are sent to them",
-         lt_comm_kind_name(op->call.kind));
+  lt_Text t = {text, size, 0};
+  lt_text_append(&t, "%s: the ranks expect other numbers of elements than are sent to them",
+                 lt_comm_kind_name(op->call.kind));
   for (int i = 0; i < n * n && shown < 8; i++) {
     int from = i / n, to = i % n;
     int64_t sent = op->all_counts[2 * from * n + to],
             expected = op->all_counts[(2 * to + 1) * n + from];
     if (sent == expected) continue;
-    append(&t, "\n  rank %d sends %lld to rank %d, which expects %lld", lt_mpi_job_rank(c, from),
-           (long long)sent, lt_mpi_job_rank(c, to), (long long)expected);
+    lt_text_append(&t, "\n  rank %d sends %lld to rank %d, which expects %lld",
+                   lt_mpi_job_rank(c, from), (long long)sent, lt_mpi_job_rank(c, to),
+                   (long long)expected);
     shown++;
   }
 }
@@ -232,12 +217,12 @@ static void describe_place(const lt_MpiCommunicator *c, const lt_MpiRecord *r, b
 void lt_mpi_describe_timeout(lt_MpiOp *op, double seconds, char *text, size_t size) {
   lt_MpiCommunicator *c = (lt_MpiCommunicator *)op->work->base.communicator;
   size_t n = (size_t)c->base.size;
-  Text t = {text, 0, size};
+  lt_Text t = {text, size, 0};
   lt_MpiRecord *records = calloc(n, sizeof *records);
   bool *answered = calloc(n, sizeof *answered);
   char(*lines)[320] = calloc(n, sizeof *lines);
-  append(&t, "%s: timed out after %g s, on rank %d of %d", lt_comm_kind_name(op->call.kind),
-         seconds, lt_mpi_job_rank(c, c->base.rank), c->base.size);
+  lt_text_append(&t, "%s: timed out after %g s, on rank %d of %d", lt_comm_kind_name(op->call.kind),
+                 seconds, lt_mpi_job_rank(c, c->base.rank), c->base.size);
   if (records && answered && lines) {
     ask(c, records, answered);
     records[c->base.rank] = op->record;

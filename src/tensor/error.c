@@ -227,3 +227,13 @@ lt_Tensor *lt_scope_close(size_t mark, lt_Tensor *keep) {
   }
   return keep;
 }
+
+void lt_text_append(lt_Text *t, const char *format, ...) {
+  va_list args;
+  if (t->length + 1 >= t->size) return;
+  va_start(args, format);
+  int n = vsnprintf(t->start + t->length, t->size - t->length, format, args);
+  va_end(args);
+  if (n > 0) t->length += (size_t)n;
+  if (t->length >= t->size) t->length = t->size - 1;
+}

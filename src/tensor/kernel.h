@@ -231,6 +231,13 @@ void *lt_error_memory(const char *format, ...) __attribute__((format(printf, 1, 
 /* Appends to the first line of the error in the slot; its kind stays. */
 void lt_error_append(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* A string that is appended to; what does not fit is cut off. */
+typedef struct lt_Text {
+  char *start;
+  size_t size, length;
+} lt_Text;
+void lt_text_append(lt_Text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* Returns the time of the clock of trace events, in nanoseconds: a monotonic one. */
 int64_t lt_trace_now(void);
 

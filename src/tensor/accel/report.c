@@ -2,8 +2,6 @@
  * of an allocation that failed. */
 #include "allocator.h"
 
-#include <stdarg.h>
-
 /* One block of a snapshot. A snapshot is a copy, so that the visitor can run without the lock. */
 typedef struct Line {
   lt_MemoryBlock block;
@@ -108,22 +106,6 @@ static int largest_tensors(Line *lines, int64_t n, Line *top[TOP]) {
   return found;
 }
 
-/* A message that is appended to; what does not fit is cut off. */
-typedef struct Text {
-  char *start;
-  size_t size, length;
-} Text;
-
-__attribute__((format(printf, 2, 3))) static void append(Text *t, const char *format, ...) {
-  va_list args;
-  if (t->length + 1 >= t->size) return;
-  va_start(args, format);
-  int n = vsnprintf(t->start + t->length, t->size - t->length, format, args);
-  va_end(args);
-  if (n > 0) t->length += (size_t)n;
-  if (t->length >= t->size) t->length = t->size - 1;
-}
-
 /* Formats a number of bytes, "1.50 MiB", in a ring of buffers. */
 static const char *amount(int64_t bytes) {
   static _Thread_local char ring[8][24];
@@ -141,17 +123,17 @@ static const char *amount(int64_t bytes) {
 }
 
 /* Appends the list of the largest tensors. */
-static void append_tensors(Text *t, lt_Allocator *a) {
+static void append_tensors(lt_Text *t, lt_Allocator *a) {
   int64_t n = 0;
   Line *lines = snapshot(a, &n), *top[TOP] = {NULL};
   int found = lines ? largest_tensors(lines, n, top) : 0;
-  if (found) append(t, "\n  the largest tensors:");
+  if (found) lt_text_append(t, "\n  the largest tensors:");
   for (int i = 0; i < found; i++) {
     const lt_MemoryBlock *b = &top[i]->block;
-    append(t, "\n    %s", amount((int64_t)b->size));
+    lt_text_append(t, "\n    %s", amount((int64_t)b->size));
     if (b->dtype != LT_DTYPE_NONE)
-      append(t, "  %s %.80s", lt_dtype_name(b->dtype), lt_shape_text(b->ndim, b->shape));
-    if (b->where[0]) append(t, "  allocated at %s", b->where);
+      lt_text_append(t, "  %s %.80s", lt_dtype_name(b->dtype), lt_shape_text(b->ndim, b->shape));
+    if (b->where[0]) lt_text_append(t, "  allocated at %s", b->where);
   }
   free(lines);
 }
@@ -161,7 +143,7 @@ static void append_tensors(Text *t, lt_Allocator *a) {
 static void memory_report(const lt_Backend *self, int index, size_t nbytes, int64_t collected,
                           char *text, size_t size) {
   lt_Accel *accel = lt_accel_of(self);
-  Text t = {text, size, 0};
+  lt_Text t = {text, size, 0};
   text[0] = 0;
   if (!lt_accel_is_ready(self, index)) return;
   lt_Allocator *a = accel->allocator[index];
@@ -176,21 +158,22 @@ static void memory_report(const lt_Backend *self, int index, size_t nbytes, int6
   int64_t waiting = s.active_bytes[LT_POOL_ALL].current - held;
   int64_t cached = s.reserved_bytes[LT_POOL_ALL].current - held - waiting;
   if (accel->driver->memory_info(index, &free_bytes, &total) == LT_DRIVER_OK)
-    append(&t, "  %s of the device's %s are free", amount((int64_t)free_bytes),
-           amount((int64_t)total));
+    lt_text_append(&t, "  %s of the device's %s are free", amount((int64_t)free_bytes),
+                   amount((int64_t)total));
   else
-    append(&t, "  the device does not report its free memory");
+    lt_text_append(&t, "  the device does not report its free memory");
   if (limit != SIZE_MAX)
-    append(&t, "; this process is limited to %s (set_per_process_memory_fraction)",
-           amount((int64_t)limit));
-  append(&t, "\n  tensors hold %s", amount(held));
-  if (waiting) append(&t, "; %s are in use by other streams", amount(waiting));
-  append(&t, "; %s are cached, the largest free block is %s (fragmentation %.0f %%)",
-         amount(cached), amount(s.largest_free_block),
-         cached ? 100 * (1 - (double)s.largest_free_block / (double)cached) : 0.0);
+    lt_text_append(&t, "; this process is limited to %s (set_per_process_memory_fraction)",
+                   amount((int64_t)limit));
+  lt_text_append(&t, "\n  tensors hold %s", amount(held));
+  if (waiting) lt_text_append(&t, "; %s are in use by other streams", amount(waiting));
+  lt_text_append(&t, "; %s are cached, the largest free block is %s (fragmentation %.0f %%)",
+                 amount(cached), amount(s.largest_free_block),
+                 cached ? 100 * (1 - (double)s.largest_free_block / (double)cached) : 0.0);
   if (cached >= (int64_t)nbytes)
-    append(&t, "\n  the cached blocks are large enough together, but live tensors separate them");
-  append(&t, "\n  the garbage collector freed %s before this error", amount(collected));
+    lt_text_append(
+        &t, "\n  the cached blocks are large enough together, but live tensors separate them");
+  lt_text_append(&t, "\n  the garbage collector freed %s before this error", amount(collected));
   append_tensors(&t, a);
 }
 
