@@ -70,7 +70,7 @@ typedef struct lt_MpiCommunicator {
   bool check, whole;     /* compare calls; it is the one that has all ranks of the job */
   int *members;          /* ranks of the job, by rank; NULL: they are the same */
   bool broken;           /* a call timed out */
-  lt_MpiRecord last;     /* the last call */
+  lt_MpiRecord last;     /* the last call; when broken, the one that timed out */
   int32_t submitted;     /* calls so far, written by the program's thread */
   lt_MpiOp *first, *end; /* queue of collectives */
 } lt_MpiCommunicator;

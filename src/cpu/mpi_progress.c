@@ -28,7 +28,7 @@ void lt_mpi_end(lt_MpiOp *op, const char *message) {
   lt_MpiWork *work = op->work;
   lt_MpiCommunicator *c = communicator_of(op);
   op->state = LT_MPI_ENDED;
-  if (c->last.number == op->record.number) c->last.active = 0;
+  if (!c->broken && c->last.number == op->record.number) c->last.active = 0;
   if (message && !work->failed) {
     work->failed = true;
     snprintf(work->message, sizeof work->message, "%s", message);
@@ -152,7 +152,6 @@ static void end_run(lt_MpiOp *op) {
 static void begin(lt_MpiOp *op) {
   lt_MpiCommunicator *c = communicator_of(op);
   op->started = lt_trace_now();
-  c->last = op->record;
   if (c->broken) {
     char text[200];
     snprintf(text, sizeof text,
@@ -160,8 +159,10 @@ static void begin(lt_MpiOp *op) {
              "hint: end the job, and start it again from its last checkpoint",
              lt_comm_kind_name(op->call.kind));
     lt_mpi_end(op, text);
-  } else if (!is_message(op) &&
-             (c->check || op->call.kind == LT_COMM_barrier || op->call.check_only)) {
+    return;
+  }
+  c->last = op->record;
+  if (!is_message(op) && (c->check || op->call.kind == LT_COMM_barrier || op->call.check_only)) {
     begin_check(op);
   } else {
     begin_run(op);
