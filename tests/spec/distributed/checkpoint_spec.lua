@@ -338,6 +338,8 @@ has(save{x = Sharded(lt.ones(2), {5}, {first = 2 * rank + 1})}, "no rank has ele
 has(fails(checkpoint.load, {x = x}, {checkpoint_id = dir .. "/none"}), "expected a checkpoint")
 has(fails(Sharded, lt.ones(3), {2}), "expected at most 2 elements of a tensor of shape {2}")
 has(fails(Sharded, lt.ones(3, 3), {9}), "expected a tensor of one dimension")
+has(fails(checkpoint.save, {x = x}, {checkpoint_id = rank == 0 and dir or dir .. "/else"}),
+  "save: expected the same folder on all ranks for argument 'checkpoint_id', got")
 has(fails(checkpoint.save, 3), "save: ")
 for _, name in ipairs {"save", "load"} do
   has(fails(checkpoint[name], {x = x}, dir, dist.GroupMember.NON_GROUP_MEMBER),

@@ -61,8 +61,11 @@ return function(...)
   local rank = job.rank(group, "save")
   local own = job.together(group, "save", nil, prepare, state, folder, rank)
   local all, leaves, merged = job.gather(group, {described = tree.plain(own.described),
-    leaves = outlines(own.leaves), generation = own.generation}), {}, own.described
+    leaves = outlines(own.leaves), generation = own.generation, folder = folder}), {}, own.described
   for i, other in ipairs(all) do
+    args.check(other.folder == all[1].folder, "save: expected the same folder on all ranks for "
+      .. "argument 'checkpoint_id', got %q on rank 0 and %q on rank %d", all[1].folder,
+      other.folder, i - 1)
     leaves[i] = other.leaves
     if i ~= rank + 1 then tree.merge(merged, other.described) end
   end
