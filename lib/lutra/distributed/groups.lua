@@ -36,6 +36,7 @@ local OUTSIDE = groups.GroupMember.NON_GROUP_MEMBER
 local world              -- the group of all ranks, or nil
 local job_rank, job_size -- of this process in the job
 local number = 0         -- of groups created so far
+local started = false    -- MPI, by this Lua state: workers have states of their own
 local others = {}        -- the other groups of this process, in the order of their creation
 
 local levels = {off = true, info = true, detail = true}
@@ -167,6 +168,7 @@ function groups.init_process_group(...)
     args.check(library, "init_process_group: %s", why)
   end
   job_rank, job_size = c.job()
+  started = true
   environment.check(job_size)
   check_job(size, rank)
   number = 0
@@ -355,10 +357,10 @@ function groups._finalize()
   if c.is_started() then c.finalize() end
 end
 
--- Ends MPI when the Lua state is closed, if the program has destroyed its groups. Else it may have
--- failed, and to wait for the other ranks could take forever.
+-- Ends MPI when the Lua state that has started it is closed, if the program has destroyed its
+-- groups. Else it may have failed, and to wait for the other ranks could take forever.
 groups._at_close = setmetatable({}, {__gc = function()
-  if not world and c.is_started() then c.finalize() end
+  if started and not world and c.is_started() then c.finalize() end
 end})
 
 return groups

@@ -387,6 +387,23 @@ describe("process groups", function()
       true), text)
   end)
 
+  it("are not ended with the Lua states of workers", function()
+    ranks.check(2, [[
+dist.destroy_process_group()
+local Numbers = lt.data.Dataset:extend "Numbers"
+function Numbers.__len() return 4 end
+function Numbers.get(_, i) return package.loaded.lutra.distributed.is_initialized() and 0 or i end
+local sum = 0
+for x in lt.data.DataLoader(Numbers(), {batch_size = 2, num_workers = 2}):iter() do
+  sum = sum + x:sum():item()
+end
+assert(sum == 10)
+collectgarbage()
+dist.init_process_group()
+dist.barrier()
+]])
+  end)
+
   it("of some ranks have ranks of their own", function()
     ranks.check(4, [[
 local even, odd = dist.new_group{0, 2}, dist.new_group({3, 1}, {timeout = 60, sort_ranks = false})
