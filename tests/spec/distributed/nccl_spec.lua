@@ -353,7 +353,7 @@ assert(x[1]:item() == 2)
     check(2, common .. [[
       local x = lt.ones(3, {device = device})
       if rank == 0 then
-        raises("init_process_group: timed out after 1 s, waiting for the other ranks to create the "
+        raises("all_reduce: timed out after 1 s, waiting for the other ranks to create the "
           .. "communicator, on rank 0 of 2", dist.all_reduce, x)
         os.execute "sleep 3"
       else
