@@ -129,7 +129,7 @@ static void reflections_one(void *context, int64_t at, char *scratch) {
   char *a = lt_take(&scratch, bytes_of(q->f, q->ld, q->n));
   char *tau = lt_take(&scratch, bytes_of(q->f, q->k, 1));
   lt_matrix_get(lt_in(q->c, 0), at, false, a, q->ld);
-  memcpy(tau, lt_vector_at(q->c->arg[1].tensor, at, q->k), bytes_of(q->f, q->k, 1));
+  if (q->k) memcpy(tau, lt_vector_at(q->c->arg[1].tensor, at, q->k), bytes_of(q->f, q->k, 1));
   if (q->n) q->f->orgqr(&q->m, &q->n, &q->k, a, &q->ld, tau, scratch, &q->lwork, &info);
   lt_matrix_put(q->c->out[0], at, false, a, q->ld, q->m, q->n);
 }
@@ -296,7 +296,7 @@ static void lstsq_one(void *context, int64_t at, char *scratch) {
   if (!k) memset(w.b, 0, bytes_of(f, p->ldb, p->nrhs));
   lt_matrix_put(p->c->out[0], at, false, w.b, p->ldb, p->n, p->nrhs);
   *((int64_t *)lt_tensor_data(p->c->out[1]) + at) = p->driver == GELS ? k : rank;
-  if (p->driver == GELSD || p->driver == GELSS)
+  if (k && (p->driver == GELSD || p->driver == GELSS))
     memcpy(lt_vector_at(p->c->out[2], at, k), w.s, f->real_size * (size_t)k);
 }
 
