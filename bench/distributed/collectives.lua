@@ -26,7 +26,7 @@ local kinds = {
 -- Returns the seconds of one call on the slowest rank.
 local function measure(run, bytes)
   local calls, seconds = calls_for(bytes), {}
-  local whole, part = lt.zeros(bytes // 4), lt.zeros(math.max(1, bytes // 4 // size))
+  local whole, part = lt.ones(bytes // 4), lt.ones(math.max(1, bytes // 4 // size))
   for _ = 1, calls // 10 + 2 do run(whole, part) end
   for k = 1, BATCHES do
     local sum = 0
