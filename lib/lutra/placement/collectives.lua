@@ -102,9 +102,8 @@ end
 -- {name, group (0: the world), size (ranks of the group), device, count, sent, received (bytes of
 -- this rank's payload), link_bytes (that a ring moves over one link), time (seconds from the call
 -- until the transfer was done), waiting (seconds for which this rank was blocked until the last
--- rank made the call),
--- bandwidth (link_bytes per second of transfer: the bus bandwidth)}. time and bandwidth are nil
--- where they are not known, as on a device without the virtual clock.
+-- rank made the call), bandwidth (link_bytes per second of transfer: the bus bandwidth)}. time and
+-- bandwidth are nil where they are not known, as on a device without the virtual clock.
 function collectives.sums(events)
   local rows, by_key = {}, {}
   for _, e in ipairs(events) do
