@@ -23,6 +23,7 @@
 
 #include "core.h"
 #include "lutra_lua.h"
+#include "pace.h"
 #include "path.h"
 
 #include <lauxlib.h>
@@ -56,20 +57,6 @@ typedef struct lt_Modes {
   struct lt_Modes *next;
 } lt_Modes;
 
-/* The module's data of one Lua state. A `_ref` is a reference in Lua's registry. */
-/* How many boxes are created between two steps of the collector (memory.c). */
-typedef struct lt_Pace {
-  uint32_t gap;       /* least number of boxes between two steps */
-  uint32_t stepped;   /* `created` at the last step */
-  uint32_t completed; /* `created` at the last complete collection */
-  int steps;          /* since the window began */
-  int64_t begin;      /* weight when the window began */
-  int64_t grown;      /* sum of the growth before each step of the window */
-  int wait;           /* windows until a smaller gap is tried */
-  int patience;       /* the next value of `wait` */
-  bool trying;        /* the window is the first one with a smaller gap */
-} lt_Pace;
-
 /* The fields of tensors by the address of their name, since Lua has one copy of each short string:
  * a field is at the first free place from its hash on. */
 enum { LT_FIELD_PLACES = 64 };
@@ -78,6 +65,7 @@ typedef struct lt_FieldPlace {
   int field;
 } lt_FieldPlace;
 
+/* The module's data of one Lua state. A `_ref` is a reference in Lua's registry. */
 typedef struct lt_Lua {
   lua_State *L;          /* coroutine that called the core last (see running_ref); NULL: none */
   lua_State *main;       /* the main coroutine, which outlives all others */
@@ -118,10 +106,12 @@ typedef struct lt_Lua {
   int ipairs_ref;           /* the iterator of ipairs, which may read one past the end */
   int64_t boxes;            /* boxes not yet finalized */
   uint32_t created;         /* boxes created, modulo 2^32 */
-  lt_Pace pace;             /* of the collector's steps */
+  lt_Gap gap;               /* between two steps of the collector */
+  uint32_t stepped;         /* `created` at the last step */
+  uint32_t completed;       /* `created` at the last complete collection */
   int64_t mark;             /* weight at the last step, or less */
-  int64_t batch;            /* growth of the weight that triggers the next step */
-  int64_t step_end;         /* time of the last step */
+  lt_Batch batch;           /* growth of the weight that triggers the next step */
+  int64_t step_end;         /* time of the last step, nanoseconds */
   int64_t cycles;           /* cycles of the collector that have ended */
   int64_t base;             /* weight after the last complete collection */
   int64_t budget;           /* growth of the weight that triggers the next complete collection */
@@ -261,7 +251,7 @@ void lt_lua_collect(lua_State *L, lt_Lua *S, int64_t weight);
  * finalizers: call it only when every tensor in use is in a box. */
 static inline void lt_lua_charge(lua_State *L, lt_Lua *S) {
   int64_t weight = lt_lua_weight(S);
-  if (weight - S->mark > S->batch)
+  if (weight - S->mark > S->batch.size)
     lt_lua_collect(L, S, weight);
   else if (weight < S->mark)
     S->mark = weight;

@@ -3,18 +3,14 @@
  * Lua sees a box of a few bytes where a gigabyte may be attached. So this file tracks the weight of
  * all tensors: the bytes of live storages, and half a kilobyte of headers for each tensor.
  *
- * After each batch of growth there is a step of the collector. In its generational mode, which this
- * module selects, a step finds the tensors that were created and dropped since the last one, in
- * about a microsecond: results then reuse a few blocks of memory, which are still in the
- * processor's caches. The batch is as small as the measured time of the steps allows. In the
- * incremental mode the batch is charged as if Lua had allocated it.
+ * After each batch of growth there is a step of the collector (pace.h). In its generational mode,
+ * which this module selects, a step finds the tensors that were created and dropped since the last
+ * one, in about a microsecond: results then reuse a few blocks of memory, which are still in the
+ * processor's caches. In the incremental mode the batch is charged as if Lua had allocated it.
  *
- * A tensor that two steps find in use is old: dropped later, it stays until a complete collection.
- * With a step after each op, the first operand of `x * x + 7 * y` would become old, since the
- * registers of a Lua function are in use until they are written again. So the weight after each
- * step is watched: while it grows, the gap between two steps becomes wider, until results are
- * dropped before the second step. `x + y` in a loop then works with 2 blocks of memory, `x * x +
- * 7 * y` with some 6.
+ * The registers of a Lua function are in use until they are written again, so with a step after
+ * each op the first operand of `x * x + 7 * y` would become old: hence the gap between two steps.
+ * `x + y` in a loop then works with 2 blocks of memory, `x * x + 7 * y` with some 6.
  *
  * When the weight has grown by a budget since the last complete collection, there is another one.
  * The budget grows with the memory that stays alive and with Lua's own heap, as the pause of Lua's
@@ -29,10 +25,6 @@
 
 enum {
   SMALLEST_BUDGET = 52 << 20, /* some 64 MiB with what is in use then, rounded up to classes */
-  SMALLEST_BATCH = 1 << 19,   /* fits into the caches of a core */
-  WINDOW = 32,                /* steps after which the gap may change */
-  MOST_GAP = 32,              /* boxes */
-  MOST_PATIENCE = 16,         /* windows */
   FINALIZER_TIME = 150,       /* nanoseconds to finalize a box, whenever that is */
 };
 
@@ -47,19 +39,15 @@ static void set_base(lua_State *L, lt_Lua *S, int64_t weight) {
   if (3 * heap_bytes(L) > S->budget) S->budget = 3 * heap_bytes(L);
 }
 
-/* Sets the next batch after a step from `begin` on that finalized this many boxes: larger if the
- * step took more than a sixteenth of the time since the last one, besides the finalizers, and
- * smaller if it took less than a quarter of that. */
-static void set_batch(lt_Lua *S, int64_t begin, int64_t finalized) {
-  int64_t end = lt_trace_now(), since = begin - S->step_end;
-  int64_t cost = end - begin - finalized * FINALIZER_TIME;
+/* Counts a step from `begin` on that finalized this many boxes, after growth by `grown`. */
+static void count_step(lt_Lua *S, int64_t begin, int64_t finalized, int64_t grown) {
+  int64_t end = lt_trace_now();
+  lt_StepCost cost = {.time = end - S->step_end,
+                      .step = end - begin,
+                      .finalizers = finalized * FINALIZER_TIME,
+                      .grown = grown};
   S->step_end = end;
-  if (16 * cost > since)
-    S->batch *= 2;
-  else if (64 * cost < since)
-    S->batch /= 2;
-  if (S->batch > S->budget / 4) S->batch = S->budget / 4;
-  if (S->batch < SMALLEST_BATCH) S->batch = SMALLEST_BATCH;
+  lt_batch_count(&S->batch, &cost, S->budget / 4);
 }
 
 /* Runs a step of the collector after the weight has grown by `grown` since the last one; none when
@@ -74,54 +62,19 @@ static void step(lua_State *L, lt_Lua *S, int64_t grown) {
     int64_t share = heap_bytes(L) / 1024 * grown / S->budget;
     lua_gc(L, LUA_GCSTEP, (int)(share > INT32_MAX / 2048 ? INT32_MAX / 2048 : share + 1));
   }
-  set_batch(S, begin, boxes - S->boxes);
-}
-
-/* Starts a new window at this weight. */
-static void begin_window(lt_Pace *p, int64_t weight) {
-  p->steps = 0;
-  p->grown = 0;
-  p->begin = weight;
-}
-
-/* Doubles the gap after a window in which dropped results became old. When that was the try of a
- * smaller gap, the next try is put off. */
-static void widen(lt_Pace *p) {
-  if (p->gap < MOST_GAP) p->gap *= 2;
-  if (p->trying && p->patience < MOST_PATIENCE) p->patience *= 2;
-  p->trying = false;
-  p->wait = p->patience;
-}
-
-/* Counts a step that left this weight, after the weight had grown by `grown`. The gap becomes wider
- * after a window in which more than a sixteenth of all growth was left; otherwise a smaller gap is
- * tried from time to time. */
-static void end_step(lt_Pace *p, int64_t weight, int64_t grown) {
-  p->grown += grown;
-  if (++p->steps < WINDOW) return;
-  if (16 * (weight - p->begin) > p->grown) {
-    widen(p);
-  } else {
-    if (p->trying) p->patience = 1;
-    p->trying = p->gap > 1 && --p->wait <= 0;
-    if (p->trying) {
-      p->gap /= 2;
-      p->wait = p->patience;
-    }
-  }
-  begin_window(p, weight);
+  count_step(S, begin, boxes - S->boxes, grown);
 }
 
 /* Runs a complete collection. When it frees most of the growth of many boxes, they were old: the
  * gap becomes wider. */
 static void collect_all(lua_State *L, lt_Lua *S) {
-  lt_Pace *p = &S->pace;
   int64_t before = lt_lua_weight(S) - S->base;
   lua_gc(L, LUA_GCCOLLECT);
   int64_t weight = lt_lua_weight(S);
-  if (2 * (weight - S->base) < before && S->created - p->completed >= 8 * p->gap) widen(p);
-  p->completed = S->created;
-  begin_window(p, weight);
+  if (2 * (weight - S->base) < before && S->created - S->completed >= 8 * S->gap.boxes)
+    lt_gap_widen(&S->gap);
+  S->completed = S->created;
+  lt_gap_begin(&S->gap, weight);
   set_base(L, S, weight);
 }
 
@@ -129,14 +82,14 @@ void lt_lua_collect(lua_State *L, lt_Lua *S, int64_t weight) {
   if (S->collecting) return; /* called again by a finalizer that creates a tensor */
   if (weight < S->base) set_base(L, S, weight);
   bool spent = weight - S->base > S->budget;
-  if (!spent && S->created - S->pace.stepped < S->pace.gap) return;
+  if (!spent && S->created - S->stepped < S->gap.boxes) return;
   S->collecting = true;
   int64_t grown = weight - S->mark;
   step(L, S, grown);
-  end_step(&S->pace, lt_lua_weight(S), grown);
+  lt_gap_count(&S->gap, lt_lua_weight(S), grown);
   if (lt_lua_weight(S) - S->base > S->budget) collect_all(L, S);
   S->mark = lt_lua_weight(S);
-  S->pace.stepped = S->created;
+  S->stepped = S->created;
   S->collecting = false;
 }
 
@@ -197,8 +150,8 @@ static void watch_cycles(lua_State *L, lt_Lua *S) {
 
 void lt_lua_open_memory(lua_State *L, lt_Lua *S) {
   S->trim_least = TRIM_LEAST;
-  S->batch = SMALLEST_BATCH;
-  S->pace = (lt_Pace){.gap = 1, .patience = 1};
+  lt_batch_init(&S->batch);
+  lt_gap_init(&S->gap);
   S->step_end = lt_trace_now();
   lua_gc(L, LUA_GCGEN, 0, 0);
   watch_cycles(L, S);

@@ -1,0 +1,100 @@
+/* pace.c: see pace.h. */
+#include "pace.h"
+
+enum {
+  MOST_PATIENCE = 16, /* windows */
+  GAP_WINDOW = 32,    /* steps after which the gap may change */
+  LEAST_STEPS = 8,    /* steps after which it may become wider */
+  MOST_GAP = 32,      /* boxes */
+  BATCH_WINDOW = 8,   /* steps after which the batch may change */
+};
+
+static int doubled(int patience) {
+  return 2 * patience < MOST_PATIENCE ? 2 * patience : MOST_PATIENCE;
+}
+
+void lt_gap_init(lt_Gap *g) { *g = (lt_Gap){.boxes = 1, .patience = 1}; }
+
+void lt_gap_begin(lt_Gap *g, int64_t weight) {
+  g->steps = 0;
+  g->grown = 0;
+  g->begin = weight;
+}
+
+/* When the smaller gap was a try, the next one is put off. */
+void lt_gap_widen(lt_Gap *g) {
+  if (g->boxes < MOST_GAP) g->boxes *= 2;
+  if (g->trying) g->patience = doubled(g->patience);
+  g->trying = false;
+  g->wait = g->patience;
+}
+
+/* The gap becomes wider after a window in which more than a sixteenth of all growth was left, and
+ * as soon as more than an eighth is left; otherwise a smaller gap is tried from time to time. */
+void lt_gap_count(lt_Gap *g, int64_t weight, int64_t grown) {
+  int64_t left = weight - g->begin;
+  g->grown += grown;
+  if (++g->steps < GAP_WINDOW && (g->steps < LEAST_STEPS || 8 * left <= g->grown)) return;
+  if (16 * left > g->grown) {
+    lt_gap_widen(g);
+  } else {
+    if (g->trying) g->patience = 1;
+    g->trying = g->boxes > 1 && --g->wait <= 0;
+    if (g->trying) {
+      g->boxes /= 2;
+      g->wait = g->patience;
+    }
+  }
+  lt_gap_begin(g, weight);
+}
+
+void lt_batch_init(lt_Batch *b) { *b = (lt_Batch){.size = LT_SMALLEST_BATCH, .patience = 1}; }
+
+/* Ends a try in a window with this cost per byte: the larger size is kept, or returned to, if it
+ * saves a quarter of the cost. It does not where finalizers become slower than usual, because so
+ * much memory leaves the caches. */
+static void end_try(lt_Batch *b, double cost) {
+  double larger = b->up ? cost : b->former, smaller = b->up ? b->former : cost;
+  bool kept = (4 * larger < 3 * smaller) == b->up;
+  b->trying = false;
+  b->wait = b->patience = kept ? 1 : doubled(b->patience);
+  if (kept) return;
+  b->size = b->up ? b->size / 2 : 2 * b->size;
+  b->up = !b->up;
+}
+
+/* The batch becomes smaller after a window whose steps took less than a 64th of the time, besides
+ * the finalizers. A size twice as large is tried from time to time while they take more than a
+ * sixteenth. A size half as large is tried, too, because the same steps may have become cheaper. */
+static void end_window(lt_Batch *b) {
+  const lt_StepCost *s = &b->sum;
+  int64_t besides = s->step - s->finalizers;
+  double cost = besides > 0 && s->grown > 0 ? (double)besides / (double)s->grown : 0;
+  bool may_grow = 16 * besides > s->time;
+  bool may_shrink = b->size > LT_SMALLEST_BATCH && 64 * s->step > s->time;
+  if (b->trying) {
+    end_try(b, cost);
+  } else if (64 * besides < s->time) {
+    b->size /= 2;
+  } else if ((may_grow || may_shrink) && --b->wait <= 0) {
+    b->up = may_grow && (b->up || !may_shrink);
+    b->size = b->up ? 2 * b->size : b->size / 2;
+    b->trying = true;
+    b->former = cost;
+  }
+}
+
+void lt_batch_count(lt_Batch *b, const lt_StepCost *cost, int64_t most) {
+  lt_StepCost *s = &b->sum;
+  s->time += cost->time;
+  s->step += cost->step;
+  s->finalizers += cost->finalizers;
+  s->grown += cost->grown;
+  if (++b->steps == BATCH_WINDOW) {
+    end_window(b);
+    b->steps = 0;
+    *s = (lt_StepCost){0};
+  }
+  if (b->size > most) b->size = most;
+  if (b->size < LT_SMALLEST_BATCH) b->size = LT_SMALLEST_BATCH;
+}
