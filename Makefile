@@ -23,12 +23,12 @@ Q       := $(if $(V),,@)
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .SECONDARY:
-.PHONY: all demo test test-cuda test-cuda-sanitize test-mps run debug lint format bench bench-cuda \
+.PHONY: all demo test test-full test-cuda test-cuda-sanitize test-mps run debug lint format bench bench-cuda \
   bench-mps bench-distributed bundle fuzz \
   fuzz-api fuzz-differential docs man install uninstall clean env deps help FORCE
 
 # Goals that must work without any libraries do not include config.mk.
-bare := demo test test-arm64 test-package docs clean deps help uninstall lint format env fuzz-api fuzz-differential
+bare := demo test test-full test-arm64 test-package docs clean deps help uninstall lint format env fuzz-api fuzz-differential
 ifneq ($(filter-out $(bare),$(or $(MAKECMDGOALS),all)),)
 include $(BUILD)/config.mk
 endif
@@ -423,7 +423,13 @@ demo:
 	@+$(build) all
 	$(BUILD)/lutra examples/chargpt.lua
 
+# What takes less than 20 minutes on 2 cores; test-full runs everything.
 test:
+	@tools/build/deps build test
+	@+$(build) all ctests
+	@tests/run --short
+
+test-full:
 	@tools/build/deps build test
 	@CC="$(CC)" tools/build/asserting-lua build-debug/asserting-lua
 	@+$(build) all ctests fuzz-program
@@ -440,7 +446,7 @@ test-arm64:
 	@+$(build) BUILD=build-arm64 $(arm64) all ctests
 	@tests/run arm64
 
-# Builds the Debian package from its sources with dpkg-buildpackage; `make test` packs the existing build.
+# Builds the Debian package from its sources with dpkg-buildpackage; `make test-full` packs the existing build.
 .PHONY: test-package
 test-package:
 	@tests/package --build
@@ -564,7 +570,8 @@ clean:
 help:
 	@echo "make              build build/lutra, and the module for lua5.4"
 	@echo "make demo         install what is missing, build, train a small language model"
-	@echo "make test         install what is missing, build both builds, run all tests"
+	@echo "make test         install what is missing, build, run the tests (20 minutes)"
+	@echo "make test-full    all tests, also in the debug build, with fuzzers and packages (an hour)"
 	@echo "make run          open the prompt"
 	@echo "make debug        build build-debug/lutra, with AddressSanitizer and UBSan"
 	@echo "make lint         run clang-format and luacheck"
