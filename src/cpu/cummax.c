@@ -3,32 +3,44 @@
 #include "kernel_support.h"
 
 #define WIDTH 64 /* columns processed together */
+#define LINES 8  /* contiguous lines processed together, as each step of one waits for the last */
 
-/* Defines the loops over one line, or over a block of columns together. */
+/* Defines the loops over a block of lines: line j begins at j * apart, its elements are `step`
+ * apart. */
 #define EXTREMES(NAME, T, REACHES, IS_NAN)                                                         \
-  static void columns_##NAME(const T *x, T *values, int64_t *indices, lt_Lines l, int64_t width) { \
+  static inline __attribute__((always_inline)) void block_##NAME(                                  \
+      const T *x, T *values, int64_t *indices, int64_t n, int64_t step, int64_t apart,             \
+      int64_t width) {                                                                             \
     T best[WIDTH];                                                                                 \
     int64_t at[WIDTH];                                                                             \
-    for (int64_t j = 0; j < width; j++) best[j] = x[j], at[j] = LT_INDEX_BASE;                     \
-    for (int64_t i = 0; i < l.n && !lt_stopped_at(i); i++)                                         \
+    for (int64_t j = 0; j < width; j++) best[j] = x[j * apart], at[j] = LT_INDEX_BASE;             \
+    for (int64_t i = 0; i < n && !lt_stopped_at(i); i++)                                           \
       for (int64_t j = 0; j < width; j++) {                                                        \
-        T v = x[i * l.inner + j];                                                                  \
+        int64_t k = i * step + j * apart;                                                          \
+        T v = x[k];                                                                                \
         bool taken = v REACHES best[j] || IS_NAN(v);                                               \
-        values[i * l.inner + j] = best[j] = taken ? v : best[j];                                   \
-        indices[i * l.inner + j] = at[j] = taken ? i + LT_INDEX_BASE : at[j];                      \
+        values[k] = best[j] = taken ? v : best[j];                                                 \
+        indices[k] = at[j] = taken ? i + LT_INDEX_BASE : at[j];                                    \
       }                                                                                            \
   }                                                                                                \
   static void blocks_##NAME(const T *x, T *values, int64_t *indices, lt_Lines l, int64_t first,    \
                             int64_t last) {                                                        \
     int64_t blocks = (l.inner + WIDTH - 1) / WIDTH;                                                \
     for (int64_t t = first; t < last && !lt_stopped(); t++) {                                      \
+      if (l.inner == 1) {                                                                          \
+        int64_t line = t * LINES, at = line * l.n;                                                 \
+        block_##NAME(x + at, values + at, indices + at, l.n, 1, l.n,                               \
+                     l.outer - line < LINES ? l.outer - line : LINES);                             \
+        continue;                                                                                  \
+      }                                                                                            \
       int64_t j = t % blocks * WIDTH, at = t / blocks * l.n * l.inner + j;                         \
-      columns_##NAME(x + at, values + at, indices + at, l,                                         \
-                     l.inner - j < WIDTH ? l.inner - j : WIDTH);                                   \
+      block_##NAME(x + at, values + at, indices + at, l.n, l.inner, 1,                             \
+                   l.inner - j < WIDTH ? l.inner - j : WIDTH);                                     \
     }                                                                                              \
   }                                                                                                \
   static void extremes_##NAME(const T *x, T *values, int64_t *indices, lt_Lines l) {               \
-    int64_t count = l.outer * ((l.inner + WIDTH - 1) / WIDTH);                                     \
+    int64_t count =                                                                                \
+        l.inner == 1 ? (l.outer + LINES - 1) / LINES : l.outer * ((l.inner + WIDTH - 1) / WIDTH);  \
     LT_IN_TEAM(lt_team(l.outer *l.n *l.inner, count), count,                                       \
                blocks_##NAME(x, values, indices, l, first, last));                                 \
   }

@@ -8,11 +8,20 @@ local tensors = require "lutra.internal.tensors"
 
 -- ---- elements by rank
 
+-- Returns the indices of the elements in order along a dim: of all, or of the first k where these
+-- are few.
+local function order_of(line, dim, k)
+  if type(k) == "number" and k <= line:size(dim) // 8 then
+    return select(2, line:topk(k, dim, false))
+  end
+  return select(2, line:sort{dim = dim, stable = true})
+end
+
 -- Returns the values and indices of the elements with rank `k` (a number, or a tensor with one rank
 -- for each line) along a dim.
 local function of_rank(x, dim, k, keepdim)
   local line = x.ndim == 0 and x:reshape(1) or x
-  local _, order = line:detach():sort{dim = dim, stable = true}
+  local order = order_of(line:detach(), dim, k)
   local at = type(k) == "number" and order:narrow(dim, k, 1) or order:gather(dim, k)
   local values = line:gather(dim, at)
   if x.ndim == 0 or not keepdim then values, at = values:squeeze(dim), at:squeeze(dim) end
