@@ -194,8 +194,9 @@ def parser_of(rounds):
     return parser
 
 
-def main():
-    parser = parser_of(7)
+def main(rounds=7):
+    """Runs the program that measures ROWS."""
+    parser = parser_of(rounds)
     parser.add_argument("file", nargs="?", help="receives the table, too")
     options = parser.parse_args()
     restrict(options)

@@ -21,16 +21,17 @@ def set_num_threads(n): pass
 def manual_seed(n): pass
 ]]
 
--- Runs bench/ops.py with these arguments; `torch`: with this text as the module torch.
-local function run(arguments, torch)
+-- Runs bench/ops.py, or another program, with these arguments; `torch`: with this text as the module
+-- torch.
+local function run(arguments, torch, name)
   local folder = program.folder()
   if torch then
     local file = assert(io.open(folder .. "/torch.py", "w"))
     file:write(torch)
     file:close()
   end
-  local result = program.shell(("PYTHONPATH=%s python3 %sbench/ops.py --rounds 1 --lutra %s %s")
-    :format(folder, root, program.quote(program.program), arguments))
+  local result = program.shell(("PYTHONPATH=%s python3 %sbench/%s --rounds 1 --lutra %s %s")
+    :format(folder, root, name or "ops.py", program.quote(program.program), arguments))
   program.remove(folder)
   return result
 end
@@ -63,6 +64,14 @@ describe("bench/ops.py", function()
     program.has_not(result.out, "AVX512")
     assert.matches("\nadd, 1 +[%d.]+\n", result.out)
     program.has_not(result.out, "rows:")
+  end)
+
+  it("has rows of other ops in bench/breadth.py", function()
+    if not program.has_terminal() then return pending "needs python3" end
+    local result = run("--only 'erfinv|rfft|arange|create'", 'raise ImportError("none")', "breadth.py")
+    assert.equal(0, result.status, result.err)
+    assert.matches("\n10%^6: x%.erfinv%(%) +[%d.]+\n", result.out)
+    program.has_not(result.out, "error")
   end)
 
   it("refuses unknown options", function()

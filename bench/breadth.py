@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""The ops that bench/ops.py leaves out, most of them at one size (10^6 elements): Lutra beside
+PyTorch on the CPU, in one run, in turns. Prints what bench/ops.py prints.
+
+    python3 bench/breadth.py [--only PATTERN] [--threads 2] [--rounds 2] [--lutra PROGRAM]
+"""
+
+from pairs import main, row
+
+
+def rows(group, setup, python_setup, calls):
+    """Rows with one set-up. A call is a text for both languages, where T. is the namespace of
+    tensors, or a pair of texts."""
+    for call in calls:
+        lua, python = (call, call) if isinstance(call, str) else call
+        row("%s: %s" % (group, python.replace("T.", "")), lua.replace("T.", "lt."),
+            python.replace("T.", "torch."), setup, python_setup)
+
+
+def methods(names):
+    """Calls of methods without arguments."""
+    return [("x:%s()" % n, "x.%s()" % n) for n in names.split()]
+
+
+def functions(pattern, names):
+    """Calls of functions: the pattern with each name."""
+    return [pattern % n for n in names.split()]
+
+
+def along(names):
+    """Calls of methods along the first and the second dim of a matrix."""
+    return [("x:%s(%s%d)" % (n, "nil, " if n == "norm" else "", d), "x.%s(dim=%d)" % (n, d - 1))
+            for n in names.split() for d in (1, 2)]
+
+
+POSITIVE = ("local x, y = lt.rand(1000000) + 0.1, lt.rand(1000000) + 0.1",
+            "x, y = (torch.rand(1000000) + 0.1 for _ in range(2))")
+VECTORS = ("local x, y = lt.randn(1000000), lt.randn(1000000)",
+           "x, y = torch.randn(1000000), torch.randn(1000000)")
+MATRICES = ("local x, y = lt.randn(1000, 1000), lt.randn(1000, 1000)\\n"
+            "local i = lt.randint(1, 1000, {1000})",
+            "x, y = torch.randn(1000, 1000), torch.randn(1000, 1000)\n"
+            "i = torch.randint(0, 1000, (1000,))")
+IMAGES = ("local x, w, b = lt.randn(8, 32, 56, 56), lt.randn(32, 32, 3, 3), lt.randn(32)",
+          "x, w, b = torch.randn(8, 32, 56, 56), torch.randn(32, 32, 3, 3), torch.randn(32)")
+LINALG = ("local a, b = lt.randn(200, 200), lt.randn(200, 10)\\n"
+          "local x = a:mm(a:t()) + 200 * lt.eye(200)",
+          "a, b = torch.randn(200, 200), torch.randn(200, 10)\nx = a @ a.t() + 200 * torch.eye(200)")
+
+rows("10^6", *POSITIVE, methods(
+    "log log2 log10 log1p expm1 exp2 sin cos tan asin acos atan sinh cosh asinh acosh atanh erf "
+    "erfc erfinv rsqrt square floor ceil round trunc frac sign neg lgamma digamma logit isnan isinf "
+    "isfinite sgn signbit positive deg2rad sinc i0 nan_to_num"))
+rows("10^6", *POSITIVE, functions(
+    "T.%s(x, y)", "maximum minimum fmod remainder atan2 hypot copysign logaddexp pow fmax fmin "
+    "xlogy ldexp nextafter isclose"))
+rows("10^6", *VECTORS, functions(
+    "F.%s(x)", "softplus silu mish elu selu celu hardtanh hardswish hardsigmoid leaky_relu relu6 "
+    "logsigmoid softsign tanhshrink softshrink hardshrink"))
+rows("10^6", *VECTORS, [
+    ("x:eq(y)", "x == y"), ("x:lt(y)", "x < y"), "x - y", "x * y", "x / y", "2 * x", "1 / x",
+    ("x:lerp(y, 0.3)", "x.lerp(y, 0.3)"), ("x:addcmul(x, y)", "x.addcmul(x, y)"),
+    ("x:addcdiv(x, y)", "x.addcdiv(x, y)"),
+    ("x:masked_fill(x:gt(0), 0)", "x.masked_fill(x > 0, 0)"),
+    ("x:gt(0):logical_and(y:gt(0))", "(x > 0).logical_and(y > 0)"),
+    ("x:mul_(1.0001)", "x.mul_(1.0001)"), ("x:double()", "x.double()"), ("x:int()", "x.int()"),
+    ("x:bool()", "x.bool()"), ("x:zero_()", "x.zero_()"), ("x:copy_(y)", "x.copy_(y)"),
+    "F.dropout(x, 0.5)", "T.zeros_like(x)", "T.ones_like(x)", "T.rand_like(x)"])
+rows("10^6", *VECTORS, methods(
+    "mean prod std argmin median unique nonzero argsort amax amin aminmax count_nonzero") + [
+        ("x:topk(10)", "x.topk(10)"), ("x:gt(-9):all()", "(x > -9).all()"),
+        ("x:cumsum(1)", "x.cumsum(0)"), ("x:logsumexp(1)", "x.logsumexp(0)")])
+rows("1000 x 1000", *MATRICES, along(
+    "sum mean max min prod std var norm argmax argmin median logsumexp cumsum cumprod sort argsort "
+    "softmax amax amin cummax") + [
+        ("x:kthvalue(10, %d)" % d, "x.kthvalue(10, %d)" % (d - 1)) for d in (1, 2)])
+rows("1000 x 1000", *MATRICES, [
+    ("x:tril()", "x.tril()"), ("x:rot90()", "x.rot90()"), ("x:diag()", "x.diag()"),
+    ("x:trace()", "x.trace()"), ("T.outer(x[1], y[1])", "T.outer(x[0], y[0])"),
+    ("x:tile(2, 1)", "x.tile(2, 1)"), ("x:repeat_interleave(2, 1)", "x.repeat_interleave(2, 0)"),
+    ("x:expand(2, 1000, 1000):contiguous()", "x.expand(2, 1000, 1000).contiguous()"),
+    ("F.pad(x, {1, 1, 1, 1})", "F.pad(x, (1, 1, 1, 1))"), ("x:mv(y[1])", "x.mv(y[0])"),
+    "T.einsum('ij,ij->i', x, y)", ("x:unfold(1, 3, 1):sum()", "x.unfold(0, 3, 1).sum()"),
+    ("T.cdist(x:narrow(2, 1, 16), y:narrow(2, 1, 16))", "T.cdist(x[:, :16], y[:, :16])"),
+    ("F.normalize(x, {dim = 2})", "F.normalize(x, dim=1)"), "F.cosine_similarity(x, y)",
+    "F.mse_loss(x, y)", "F.l1_loss(x, y)", "F.smooth_l1_loss(x, y)", "F.one_hot(i, 1000)",
+    ("x:index_select(2, i)", "x.index_select(1, i)"), "x[i]",
+    ("x:index_add(1, i, y)", "x.index_add(0, i, y)"),
+    ("x:index_fill(1, i, 0)", "x.index_fill(0, i, 0)"),
+    ("x:take(i)", "x.take(i)"), ("x[x:gt(0)]", "x[x > 0]"), "T.bincount(i)", "T.histc(x, 100)",
+    "T.bucketize(x, T.linspace(-3, 3, 100))", "T.diff(x)", "F.gumbel_softmax(x)", "F.glu(x)",
+    ("F.rms_norm(x, {1000})", "F.rms_norm(x, (1000,))"), ("F.prelu(x, y[1])", "F.prelu(x, y[0])"),
+    ("T.multinomial(x:abs(), 10)", "T.multinomial(x.abs(), 10)"), "T.tensordot(x, y, 1)",
+    "T.addmm(x, x, y)", ("T.quantile(x, 0.5, 1)", "T.quantile(x, 0.5, 0)")])
+rows("8 x 32 x 56 x 56", *IMAGES, [
+    "F.max_pool2d(x, 2)", "F.avg_pool2d(x, 2)", "F.adaptive_avg_pool2d(x, 1)",
+    ("F.adaptive_avg_pool2d(x, {7, 7})", "F.adaptive_avg_pool2d(x, (7, 7))"),
+    ("F.batch_norm(x, nil, nil, b, b, {training = true})",
+     "F.batch_norm(x, None, None, b, b, training=True)"),
+    ("F.batch_norm(x, b, b:abs(), b, b)", "F.batch_norm(x, b, b.abs(), b, b)"),
+    "F.group_norm(x, 4)", "F.instance_norm(x)", ("F.layer_norm(x, {56, 56})", "F.layer_norm(x, (56, 56))"),
+    ("F.interpolate(x, {scale_factor = 2})", "F.interpolate(x, scale_factor=2)"),
+    ("F.interpolate(x, {scale_factor = 2, mode = 'bilinear'})",
+     "F.interpolate(x, scale_factor=2, mode='bilinear')"),
+    ("F.conv2d(x, w, b, {padding = 1})", "F.conv2d(x, w, b, padding=1)"),
+    ("F.conv2d(x, w, b, {stride = 2})", "F.conv2d(x, w, b, stride=2)"),
+    ("F.conv2d(x, w:narrow(2, 1, 1), nil, {groups = 32, padding = 1})",
+     "F.conv2d(x, w[:, :1], None, groups=32, padding=1)"), "F.conv_transpose2d(x, w)",
+    "F.unfold(x, 3)", "F.pixel_shuffle(x, 2)", "F.dropout2d(x, 0.5)",
+    ("F.relu(x + b:view(32, 1, 1))", "F.relu(x + b.view(32, 1, 1))"), "F.local_response_norm(x, 5)",
+    "F.lp_pool2d(x, 2, 2)"])
+rows("200 x 200", *LINALG, functions(
+    "T.linalg.%s(x)", "inv det slogdet cholesky qr svd eigh svdvals eigvalsh matrix_exp pinv eig "
+    "lu_factor matrix_rank") + ["T.linalg.solve(x, b)", "T.linalg.lstsq(x, b)"])
+rows("1000 x 1024", "local x = lt.randn(1000, 1024)", "x = torch.randn(1000, 1024)",
+     functions("T.fft.%s(x)", "fft rfft ifft"))
+rows("16 x 256 x 256", "local x = lt.randn(16, 256, 256)", "x = torch.randn(16, 256, 256)",
+     ["T.fft.fft2(x)"])
+rows("create", "", "", [
+    ("T.randint(0, 99, {1000000})", "T.randint(0, 100, (1000000,))"),
+    ("T.normal(0, 1, {1000000})", "T.normal(0., 1., (1000000,))"), "T.eye(1000)",
+    ("T.full({1000000}, 2)", "T.full((1000000,), 2.)"), "T.tril_indices(1000, 1000)",
+    "T.logspace(0, 1, 100000)"])
+
+if __name__ == "__main__":
+    main(rounds=2)
