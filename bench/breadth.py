@@ -45,12 +45,13 @@ IMAGES = ("local x, w, b = lt.randn(8, 32, 56, 56), lt.randn(32, 32, 3, 3), lt.r
           "x, w, b = torch.randn(8, 32, 56, 56), torch.randn(32, 32, 3, 3), torch.randn(32)")
 LINALG = ("local a, b = lt.randn(200, 200), lt.randn(200, 10)\\n"
           "local x = a:mm(a:t()) + 200 * lt.eye(200)",
-          "a, b = torch.randn(200, 200), torch.randn(200, 10)\nx = a @ a.t() + 200 * torch.eye(200)")
+          "a, b = torch.randn(200, 200), torch.randn(200, 10)\n"
+          "x = a @ a.t() + 200 * torch.eye(200)")
 
 rows("10^6", *POSITIVE, methods(
     "log log2 log10 log1p expm1 exp2 sin cos tan asin acos atan sinh cosh asinh acosh atanh erf "
-    "erfc erfinv rsqrt square floor ceil round trunc frac sign neg lgamma digamma logit isnan isinf "
-    "isfinite sgn signbit positive deg2rad sinc i0 nan_to_num"))
+    "erfc erfinv rsqrt square floor ceil round trunc frac sign neg lgamma digamma logit isnan "
+    "isinf isfinite sgn signbit positive deg2rad sinc i0 nan_to_num"))
 rows("10^6", *POSITIVE, functions(
     "T.%s(x, y)", "maximum minimum fmod remainder atan2 hypot copysign logaddexp pow fmax fmin "
     "xlogy ldexp nextafter isclose"))
@@ -98,7 +99,8 @@ rows("8 x 32 x 56 x 56", *IMAGES, [
     ("F.batch_norm(x, nil, nil, b, b, {training = true})",
      "F.batch_norm(x, None, None, b, b, training=True)"),
     ("F.batch_norm(x, b, b:abs(), b, b)", "F.batch_norm(x, b, b.abs(), b, b)"),
-    "F.group_norm(x, 4)", "F.instance_norm(x)", ("F.layer_norm(x, {56, 56})", "F.layer_norm(x, (56, 56))"),
+    "F.group_norm(x, 4)", "F.instance_norm(x)",
+    ("F.layer_norm(x, {56, 56})", "F.layer_norm(x, (56, 56))"),
     ("F.interpolate(x, {scale_factor = 2})", "F.interpolate(x, scale_factor=2)"),
     ("F.interpolate(x, {scale_factor = 2, mode = 'bilinear'})",
      "F.interpolate(x, scale_factor=2, mode='bilinear')"),
