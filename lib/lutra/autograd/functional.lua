@@ -85,7 +85,7 @@ local function vectors(title, v, tensors, what)
     #list)
   for i, t in ipairs(list) do
     args.check(t.shape == tensors[i].shape, "%s: expected shape %s for argument 'v', got %s", title,
-      tostring(tensors[i].shape), tostring(t.shape))
+      tensors[i].shape, t.shape)
   end
   return list
 end

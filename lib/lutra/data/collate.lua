@@ -32,7 +32,7 @@ local function explain_stack(tensors, reason)
     args.check(tostring(x.shape) == tostring(tensors[1].shape),
       "default_collate: expected shape %s in sample %d, as in sample 1, got %s\n"
       .. "hint: data.DataLoader(dataset, {collate_fn = function(samples) ... end})",
-      tostring(tensors[1].shape), i, tostring(x.shape))
+      tensors[1].shape, i, x.shape)
   end
   error(reason, 0)
 end

@@ -74,7 +74,7 @@ function indices.tensor(title, name, x)
   end
   args.check(x.ndim == 1 and not x:is_floating_point() and x.dtype ~= "bool",
     "%s: expected an integer tensor of 1 dimension for argument '%s', got shape %s, \"%s\"", title,
-    name, tostring(x.shape), x.dtype)
+    name, x.shape, x.dtype)
   return x:to{"cpu", dtype = "int64"}
 end
 

@@ -27,10 +27,10 @@ return function(...)
   local images, labels = lt.load_idx(image_path), lt.load_idx(label_path)
   args.check(images.dtype == "uint8" and images.ndim == 3,
     'mnist: expected images of shape {n, 28, 28} and dtype "uint8" in %s, got %s, "%s"', image_path,
-    tostring(images.shape), images.dtype)
+    images.shape, images.dtype)
   args.check(labels.dtype == "uint8" and labels.ndim == 1,
     'mnist: expected labels of shape {n} and dtype "uint8" in %s, got %s, "%s"', label_path,
-    tostring(labels.shape), labels.dtype)
+    labels.shape, labels.dtype)
   args.check(images:size(1) == labels:size(1), "mnist: expected as many labels as images, got %d "
     .. "images in %s and %d labels in %s", images:size(1), image_path, labels:size(1), label_path)
   labels = labels:to "int64"

@@ -142,7 +142,7 @@ function WeightedRandomSampler:init(...)
     weights = x
   end
   args.check(weights.ndim == 1, "WeightedRandomSampler: expected a tensor of 1 dimension for "
-    .. "argument 'weights', got shape %s", tostring(weights.shape))
+    .. "argument 'weights', got shape %s", weights.shape)
   self.weights, self.num_samples = weights:to{"cpu", dtype = "float64"}, count
   self.replacement, self.generator = replacement, generator
 end

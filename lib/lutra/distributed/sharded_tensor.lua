@@ -17,7 +17,7 @@ local function construct(_, ...)
   local numel = 1
   for _, size in ipairs(shape) do numel = numel * size end
   args.check(tensor.ndim == 1, "ShardedTensor: expected a tensor of one dimension for argument "
-    .. "'tensor', got one of shape %s", tostring(tensor.shape))
+    .. "'tensor', got one of shape %s", tensor.shape)
   args.check(first + tensor:numel() - 1 <= numel, "ShardedTensor: expected at most %d elements of "
     .. "a tensor of shape {%s} from element %d on, got %d", math.max(0, numel - first + 1),
     table.concat(shape, ", "), first, tensor:numel())

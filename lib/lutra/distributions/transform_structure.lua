@@ -140,7 +140,7 @@ end
 local function by_slices(self, fn, x, y)
   args.check(x:size(self.dim) == #self.transforms,
     "StackTransform: expected size %d in dimension %d, got %s", #self.transforms, self.dim,
-    tostring(x.shape))
+    x.shape)
   local list = {}
   for i, each in ipairs(self.transforms) do
     list[i] = fn(each, x:select(self.dim, i), y and y:select(self.dim, i))
@@ -182,7 +182,7 @@ end
 local function by_parts(self, fn, x, y)
   args.check(x:size(self.dim) == self.length,
     "CatTransform: expected size %d in dimension %d, got %s", self.length, self.dim,
-    tostring(x.shape))
+    x.shape)
   local list, first = {}, 1
   for i, each in ipairs(self.transforms) do
     local length = self.lengths[i]

@@ -181,7 +181,7 @@ local function check_tangents(title, tangents, inputs)
   for i, t in ipairs(tangents) do
     args.check(t.shape == inputs[i].shape,
       "%s: expected a tangent of shape %s for argument 'tangents', got %s", title,
-      tostring(inputs[i].shape), tostring(t.shape))
+      inputs[i].shape, t.shape)
   end
 end
 

@@ -80,7 +80,7 @@ local function write(name, self, result)
   local args = require "lutra.internal.args"
   args.check(result.shape == self.shape,
     "%s: cannot write a result of shape %s into self, a tensor of shape %s", name,
-    tostring(result.shape), tostring(self.shape))
+    result.shape, self.shape)
   args.check(core.can_cast(result.dtype, self.dtype),
     "%s: cannot write a result of dtype %s into self, a tensor of dtype %s", name, result.dtype,
     self.dtype)

@@ -30,14 +30,14 @@ end
 function matrices.check(title, name, t)
   args.check(t.ndim >= 2,
     "%s: expected a matrix or a batch of matrices for argument '%s', got shape %s", title, name,
-    tostring(t.shape))
+    t.shape)
 end
 
 --- Raises an error unless t is a batch of square matrices.
 function matrices.check_square(title, name, t)
   matrices.check(title, name, t)
   args.check(t:size(-1) == t:size(-2), "%s: expected square matrices for argument '%s', got "
-    .. "shape %s", title, name, tostring(t.shape))
+    .. "shape %s", title, name, t.shape)
 end
 
 local LAPACK = {float32 = true, float64 = true, complex64 = true, complex128 = true}
@@ -66,7 +66,7 @@ function matrices.check_right(title, name, b, of, a, left)
   local dim = left == false and -1 or -2
   args.check(b:size(dim) == a:size(-1), "%s: expected %d %s, the size of '%s', for argument '%s', "
     .. "got shape %s", title, a:size(-1), left == false and "columns" or "rows", of, name,
-    tostring(b.shape))
+    b.shape)
 end
 
 --- Returns t's shape without its last `drop` dimensions, followed by the sizes in `...`.
@@ -81,7 +81,7 @@ function matrices.broadcast(title, a, b)
   local x, y = matrices.shape_of(a, 2), matrices.shape_of(b, 2)
   local shape = tensors.broadcast_shape(x, y)
   args.check(shape, "%s: cannot broadcast the batch dimensions of shapes %s and %s", title,
-    tostring(a.shape), tostring(b.shape))
+    a.shape, b.shape)
   local function expanded(t, own)
     if #own == #shape and table.concat(own, ",") == table.concat(shape, ",") then return t end
     local sizes = table.move(shape, 1, #shape, 1, {})
@@ -127,7 +127,7 @@ function matrices.chain_product(title, list)
   local sizes = {}
   for i, t in ipairs(list) do
     args.check(t.ndim == 2, "%s: expected 2 dimensions for tensor %d, got shape %s", title, i,
-      tostring(t.shape))
+      t.shape)
     args.check(i == 1 or sizes[i] == t:size(1), "%s: cannot multiply tensors %d and %d: the inner "
       .. "sizes %d and %d differ", title, i - 1, i, sizes[i], t:size(1))
     sizes[i], sizes[i + 1] = t:size(1), t:size(2)

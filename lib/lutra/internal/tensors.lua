@@ -46,8 +46,8 @@ end
 --- Raises an error of the function `title` unless the shapes of x and y can be broadcast together.
 function tensors.check_broadcast(title, x, y)
   args.check(tensors.broadcast_shape(x.shape, y.shape),
-    "%s: cannot broadcast the shapes %s and %s together", title, tostring(x.shape),
-    tostring(y.shape))
+    "%s: cannot broadcast the shapes %s and %s together", title, x.shape,
+    y.shape)
 end
 
 --- Raises an error of the function `title` unless t, its argument `name`, is real.

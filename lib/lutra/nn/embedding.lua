@@ -27,7 +27,7 @@ function Table:_set_up(title, options)
   if weight then
     args.check(weight.ndim == 2 and weight:size(1) == count and weight:size(2) == dim,
       "%s: expected a tensor of shape {%d, %d} for argument '_weight', got one of shape %s", title,
-      count, dim, tostring(weight.shape))
+      count, dim, weight.shape)
     self.weight = lt.nn.Parameter(weight, not options._freeze)
     return
   end
@@ -86,7 +86,7 @@ local function of_rows(title, class, options)
   local rows = options.embeddings
   args.check(rows.ndim == 2,
     "%s: expected a tensor of 2 dimensions for argument 'embeddings', got one of shape %s", title,
-    tostring(rows.shape))
+    rows.shape)
   options._weight, options._freeze = rows, options.freeze
   options.embeddings, options.freeze = nil, nil
   local freeze = options._freeze

@@ -213,7 +213,7 @@ function init.dirac_(...)
   local tensor, groups = parse_dirac(...)
   args.check(tensor.ndim >= 3 and tensor.ndim <= 5,
     "dirac_: expected 3 to 5 dimensions for argument 'tensor', got shape %s",
-    tostring(tensor.shape))
+    tensor.shape)
   local out = tensor:size(1)
   args.check(out % groups == 0, "dirac_: expected a divisor of the number of output channels (%d) "
     .. "for argument 'groups', got %d", out, groups)
@@ -247,7 +247,7 @@ function init.orthogonal_(...)
   local tensor, gain, generator = parse_orthogonal(...)
   args.check(tensor.ndim >= 2,
     "orthogonal_: expected at least 2 dimensions for argument 'tensor', got shape %s",
-    tostring(tensor.shape))
+    tensor.shape)
   if tensor:numel() == 0 then return tensor end
   local rows, columns = as_matrix(tensor)
   return lt.no_grad(function()
@@ -269,7 +269,7 @@ local parse_sparse = args.signature("sparse_",
 function init.sparse_(...)
   local tensor, sparsity, std, generator = parse_sparse(...)
   args.check(tensor.ndim == 2,
-    "sparse_: expected 2 dimensions for argument 'tensor', got shape %s", tostring(tensor.shape))
+    "sparse_: expected 2 dimensions for argument 'tensor', got shape %s", tensor.shape)
   local rows, columns = tensor:size(1), tensor:size(2)
   local zeros = math.ceil(sparsity * rows)
   args.check(zeros >= 0 and zeros <= rows,

@@ -49,7 +49,7 @@ function rnn.invert_permutation(...)
   local permutation = parse_invert(...)
   if permutation == nil then return nil end
   args.check(permutation.ndim == 1, "invert_permutation: expected 1 dimension for argument "
-    .. "'permutation', got %d: %s", permutation.ndim, tostring(permutation.shape))
+    .. "'permutation', got %d: %s", permutation.ndim, permutation.shape)
   local numbers = lt.arange(permutation:numel(), {dtype = permutation.dtype,
     device = permutation.device})
   return lt.empty_like(permutation):scatter(1, permutation:to "int64", numbers)
@@ -156,7 +156,7 @@ function rnn.pad_sequence(list_or_tensor, ...)
   for i, x in ipairs(sequences) do
     args.check(table.concat(trailing(x, 1), ",") == table.concat(rest, ","),
       "pad_sequence: expected the sizes of sequences[1] after the first one, %s, for "
-      .. "sequences[%d], got %s", tostring(sequences[1].shape), i, tostring(x.shape))
+      .. "sequences[%d], got %s", sequences[1].shape, i, x.shape)
     list[i] = pad(x, 1, longest - x:size(1), value, side)
   end
   return lt.stack(list, batch_first and 1 or 2)
@@ -166,7 +166,7 @@ end
 local function to_lengths(title, lengths, n)
   if lt.is_tensor(lengths) then
     args.check(lengths.ndim == 1, "%s: expected 1 dimension for argument 'lengths', got %d: %s",
-      title, lengths.ndim, tostring(lengths.shape))
+      title, lengths.ndim, lengths.shape)
     lengths = lengths:to "int64":cpu():totable()
   end
   args.expect(type(lengths) == "table", title, "a tensor or a list of integers", "lengths",
@@ -258,7 +258,7 @@ function rnn.pack_padded_sequence(...)
     title, input.ndim)
   if batch_first then input = input:transpose(1, 2) end
   args.check(input:size(2) > 0, "%s: expected at least one sequence for argument 'input', got %s",
-    title, tostring(input.shape))
+    title, input.shape)
   lengths = to_lengths(title, lengths, input:size(2))
   if enforce_sorted then return pack(title, input, lengths) end
   local sorted, order = lt.sort(lt.tensor(lengths, {dtype = "int64", device = "cpu"}),

@@ -60,11 +60,11 @@ lt._define{
       local channels = x.ndim > 1 and x:size(2) or 1
       args.check(weight:numel() == channels,
         "prelu: expected one weight or %d weights, one for each index of dim 2, for argument "
-        .. "'weight', got shape %s", channels, tostring(weight.shape))
+        .. "'weight', got shape %s", channels, weight.shape)
     end
     args.check(weight.ndim <= 1,
       "prelu: expected at most one dimension for argument 'weight', got shape %s",
-      tostring(weight.shape))
+      weight.shape)
     tensors.check_parameter_dtype("prelu", "weight", weight, x)
     if x.ndim ~= 1 or weight.ndim == 0 then
       local shape = {}

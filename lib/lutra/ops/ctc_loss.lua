@@ -188,11 +188,11 @@ lt._define{
   fn = function(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity)
     local single = log_probs.ndim == 2
     args.check(single or log_probs.ndim == 3, "%s: expected shape {T, N, C} or {T, C} for argument "
-      .. "'log_probs', got %s", TITLE, tostring(log_probs.shape))
+      .. "'log_probs', got %s", TITLE, log_probs.shape)
     if single then log_probs = log_probs:unsqueeze(2) end
     local times, n, classes = table.unpack(log_probs.shape)
     args.check(times > 0, "%s: expected at least one time for argument 'log_probs', got shape %s",
-      TITLE, tostring(log_probs.shape))
+      TITLE, log_probs.shape)
     args.check(blank >= 1 and blank <= classes,
       "%s: expected a label from 1 to %d for argument 'blank', got %d", TITLE, classes, blank)
     if log_probs.is_meta then
@@ -203,7 +203,7 @@ lt._define{
     targets = targets:to{log_probs.device, dtype = "int64"}
     if targets.ndim == 1 then targets = padded(targets, lengths.targets) end
     args.check(targets.ndim == 2 and targets:size(1) == n, "%s: expected shape {%d, S} or {S} for "
-      .. "argument 'targets', got %s", TITLE, n, tostring(targets.shape))
+      .. "argument 'targets', got %s", TITLE, n, targets.shape)
     check_lengths(lengths, times, targets:size(2))
     local loss = Loss(log_probs, targets, lengths, blank, zero_infinity)
     if reduction == "mean" then

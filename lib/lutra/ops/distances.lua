@@ -37,7 +37,7 @@ lt._define{
     local sizes, rows = {}, 1
     for d = 1, a.ndim - 1 do
       args.check(a:size(d) == b:size(d), "bilinear: expected shape %s but for the last size, "
-        .. "input1's, for argument 'input2', got %s", tostring(a.shape), tostring(b.shape))
+        .. "input1's, for argument 'input2', got %s", a.shape, b.shape)
       sizes[d], rows = a:size(d), rows * a:size(d)
     end
     args.check(a:size(-1) == n, "bilinear: expected last size %d for argument 'input1', got %d", n,

@@ -46,6 +46,20 @@ local function parse(equation)
   return operands, right and labels_of(right)
 end
 
+local PARSED = 64 -- equations that are kept
+local parsed, parsed_count = {}, 0
+
+-- Returns what parse returns, in lists that later calls share.
+local function parse_once(equation)
+  local found = parsed[equation]
+  if not found then
+    found = table.pack(parse(equation))
+    if parsed_count == PARSED then parsed, parsed_count = {}, 0 end
+    parsed[equation], parsed_count = found, parsed_count + 1
+  end
+  return found[1], found[2]
+end
+
 -- Returns a list of numbers and "..." as labels; number 1 is A, 27 is a.
 local function labels_of_list(list)
   if not args.is_plain(list) then fail("expected a list of labels, got %s", args.show(list)) end
@@ -78,7 +92,7 @@ local function read(...)
         tensors[#tensors + 1] = given[i]
       end
     end
-    local operands, result = parse(given[1])
+    local operands, result = parse_once(given[1])
     return tensors, operands, result
   end
   local tensors, operands, result = {}, {}, nil

@@ -38,7 +38,7 @@ end
 -- The rows of weight at a vector of indices, {n, d}.
 local function rows_of(title, weight, rows, padding, max_norm, norm_type, by_frequency)
   args.check(weight.ndim == 2, "%s: expected 2 dimensions for argument 'weight', got %d: %s", title,
-    weight.ndim, tostring(weight.shape))
+    weight.ndim, weight.shape)
   if max_norm then limit_norms(weight, rows, max_norm, norm_type) end
   local found = lt.embedding(weight, rows, padding or 0)
   if not by_frequency or not weight.requires_grad then return found end
@@ -145,7 +145,7 @@ lt._define{
     args.check(not factors or mode == "sum", "%s: expected mode \"sum\" with per_sample_weights, "
       .. "got %q", title, mode)
     args.check(not factors or factors.shape == input.shape, "%s: expected shape %s, input's, for "
-      .. "argument 'per_sample_weights', got %s", title, tostring(input.shape),
+      .. "argument 'per_sample_weights', got %s", title, input.shape,
       factors and tostring(factors.shape))
     local count, device = input:numel(), input.device
     local flat = input:reshape(count)

@@ -21,11 +21,11 @@ lt._define{
   fn = function(x, value, wrap)
     args.check(x.ndim >= 2,
       "fill_diagonal_: expected at least 2 dimensions for argument 'self', got shape %s",
-      tostring(x.shape))
+      x.shape)
     for d = 2, x.ndim > 2 and x.ndim or 1 do
       args.check(x:size(d) == x:size(1),
         "fill_diagonal_: expected dimensions of equal size for argument 'self', got shape %s",
-        tostring(x.shape))
+        x.shape)
     end
     fill(x, value)
     local step, first = x:size(2) + 1, x:size(2) + 2
@@ -81,7 +81,7 @@ lt._define{
     local shape = tensors.broadcast_shape(x.shape, other.shape)
     args.check(shape and x.ndim == #shape and x.shape == other:expand(shape).shape,
       "map_: expected a tensor that can be broadcast to shape %s for argument 'other', got shape "
-        .. "%s", tostring(x.shape), tostring(other.shape))
+        .. "%s", x.shape, other.shape)
     local list, others = elements(x), elements(other:expand(x.shape))
     for i, v in ipairs(list) do list[i] = fn(v, others[i]) or false end
     return #list > 0 and store("map_", x, list) or x

@@ -19,7 +19,7 @@ lt._define{
     args.check(tensors.is_integral(index) and index.dtype ~= "bool",
       "take: expected an integer dtype for argument 'index', got %q", index.dtype)
     args.check(x:numel() > 0 or index:numel() == 0,
-      "take: cannot index a tensor of shape %s: it has no elements", tostring(x.shape))
+      "take: cannot index a tensor of shape %s: it has no elements", x.shape)
     return ops._index(x:reshape(-1), {index}, {0})
   end,
 }
@@ -72,7 +72,7 @@ local function expanded(x, list)
         for k = 1, t.ndim do
           args.check(t:size(k) == x.shape[d + k],
             "index_put: expected the sizes of self, %s, for argument 'indices[%d]', a mask, got %s",
-            tostring(x.shape), i, tostring(t.shape))
+            x.shape, i, t.shape)
         end
         local places = t:nonzero()
         for k = 1, t.ndim do
@@ -240,7 +240,7 @@ lt._define{
       shape[d] = d == dim and index:numel() or 1
       args.check(d == dim or source:size(d) == x:size(d),
         "index_reduce: expected the sizes of self %s except in dim %d for argument 'source', "
-          .. "got %s", tostring(x.shape), dim, tostring(source.shape))
+          .. "got %s", x.shape, dim, source.shape)
     end
     local places = index:reshape(shape):expand(source.shape)
     return scatter_reduce(x, dim, places, source, reduce, include_self):reshape(whole.shape)

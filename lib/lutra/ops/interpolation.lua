@@ -75,11 +75,11 @@ end
 local function interpolate(title, x, size, factor, mode, corners, recompute, antialias)
   local allowed = MODES[mode]
   args.check(x.ndim >= 3 and x.ndim <= 5,
-    "%s: expected 3 to 5 dimensions for argument 'input', got shape %s", title, tostring(x.shape))
+    "%s: expected 3 to 5 dimensions for argument 'input', got shape %s", title, x.shape)
   local k = x.ndim - 2
   args.check(k >= allowed[1] and k <= allowed[2],
     "%s: expected %s dimensions for argument 'input' with mode '%s', got shape %s", title,
-    allowed[1] == allowed[2] and allowed[1] + 2 or "3 to 5", mode, tostring(x.shape))
+    allowed[1] == allowed[2] and allowed[1] + 2 or "3 to 5", mode, x.shape)
   local kind = allowed[3]
   args.check(corners == nil or kind and kind >= LINEAR,
     "%s: expected no argument 'align_corners' with mode '%s'", title, mode)

@@ -22,7 +22,7 @@ end
 local function check_dims(title, x, dims)
   args.check(#dims == 2, "%s: expected two dimensions for argument 'dim', got %d", title, #dims)
   args.check(x.ndim >= 2, "%s: expected a matrix or a batch of matrices for argument 'A', got "
-    .. "shape %s", title, tostring(x.shape))
+    .. "shape %s", title, x.shape)
   local found = {}
   for i, d in ipairs(dims) do
     args.check(d ~= 0 and d >= -x.ndim and d <= x.ndim,
@@ -103,7 +103,7 @@ lt._define{
     if ord == nil then return vector_norm(x, 2, dims, keepdim, dtype) end
     if not dims then
       args.check(x.ndim == 1 or x.ndim == 2, "norm: expected a tensor of one or two dimensions "
-        .. "for argument 'A' with ord and without dim, got shape %s", tostring(x.shape))
+        .. "for argument 'A' with ord and without dim, got shape %s", x.shape)
       dims = x.ndim == 1 and {1} or {1, 2}
     end
     if #dims == 1 then
@@ -194,12 +194,12 @@ lt._define{
 local function cross(title, a, b, dim)
   local n = math.max(a.ndim, b.ndim)
   args.check(a.ndim > 0 and a.ndim == b.ndim, "%s: expected tensors with the same number of "
-    .. "dimensions, at least 1, got shapes %s and %s", title, tostring(a.shape),
-    tostring(b.shape))
+    .. "dimensions, at least 1, got shapes %s and %s", title, a.shape,
+    b.shape)
   args.check(dim ~= 0 and dim >= -n and dim <= n, "%s: expected a dimension from 1 to %d or -%d to "
     .. "-1 for argument 'dim', got %d", title, n, n, dim)
   args.check(a:size(dim) == 3 and b:size(dim) == 3, "%s: expected the size 3 in dimension %d, got "
-    .. "shapes %s and %s", title, dim, tostring(a.shape), tostring(b.shape))
+    .. "shapes %s and %s", title, dim, a.shape, b.shape)
   local function turned(t, shift) return t:roll(-shift, dim) end
   return turned(a, 1) * turned(b, 2) - turned(a, 2) * turned(b, 1)
 end
@@ -217,7 +217,7 @@ lt._define{
         break
       end
     end
-    args.check(dim, "cross: expected a dimension of size 3, got shape %s", tostring(a.shape))
+    args.check(dim, "cross: expected a dimension of size 3, got shape %s", a.shape)
     return cross("cross", a, b, dim)
   end,
 }
@@ -299,7 +299,7 @@ lt._define{
     local first, m = sizes(a.shape, 1, ind)
     local rest, n = sizes(a.shape, ind + 1, a.ndim)
     args.check(m == n, "tensorinv: expected as many elements in the first %d dimensions as in the "
-      .. "others for argument 'A', got shape %s", ind, tostring(a.shape))
+      .. "others for argument 'A', got shape %s", ind, a.shape)
     local inverse = lt.linalg.inv(a:reshape(m, n))
     return inverse:reshape(table.move(first, 1, #first, #rest + 1, rest))
   end,
@@ -319,7 +319,7 @@ lt._define{
     local rest, n = sizes(a.shape, b.ndim + 1, a.ndim)
     local _, m = sizes(a.shape, 1, math.min(b.ndim, a.ndim))
     args.check(m == n, "tensorsolve: expected as many elements in the first %d dimensions as in "
-      .. "the others for argument 'A', got shape %s", b.ndim, tostring(a.shape))
+      .. "the others for argument 'A', got shape %s", b.ndim, a.shape)
     return lt.linalg.solve(a:reshape(m, n), b:reshape(-1)):reshape(rest)
   end,
 }

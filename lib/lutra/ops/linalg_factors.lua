@@ -300,7 +300,7 @@ local function solve(title, a, b, left, check)
   local vector = matrices.is_vector(a, b)
   args.check(left or not vector,
     "%s: expected matrices for argument 'B' with left = false, got shape %s", title,
-    tostring(b.shape))
+    b.shape)
   if vector then b = b:unsqueeze(-1) end
   matrices.check_right(title, "B", b, "A", a, left)
   a, b = broadcast(title, a, b)

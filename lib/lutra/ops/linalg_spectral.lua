@@ -315,7 +315,7 @@ lt._define{
     matrices.check_dtype("polar", "A", a)
     args.check(a:size(-2) >= a:size(-1),
       "polar: expected at least as many rows as columns for argument 'A', got shape %s",
-      tostring(a.shape))
+      a.shape)
     local u, s, vh = ops._linalg_svd(a, false, true)
     return u:matmul(vh), (adjoint(vh) * s:unsqueeze(-2)):matmul(vh)
   end,

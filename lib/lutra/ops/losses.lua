@@ -17,7 +17,7 @@ end
 
 local function same_shape(title, x, y)
   args.check(x.shape == y.shape, "%s: expected shape %s, input's, for argument 'target', got %s",
-    title, tostring(x.shape), tostring(y.shape))
+    title, x.shape, y.shape)
 end
 
 -- ---- distances
@@ -82,7 +82,7 @@ lt._define{
     local loss = near * (distance - near * 0.5)
     if weight then
       args.check(weight.shape == x.shape, "huber_loss: expected shape %s, input's, for argument "
-        .. "'weight', got %s", tostring(x.shape), tostring(weight.shape))
+        .. "'weight', got %s", x.shape, weight.shape)
       loss = loss * weight
     end
     return reduced(loss, nil, nil, reduction)
@@ -201,7 +201,7 @@ local function variance_of(x, var)
   if same and var.ndim == x.ndim - 1 then return var:unsqueeze(-1) end
   args.check(same and var.ndim == x.ndim and var:size(-1) == 1,
     "gaussian_nll_loss: expected shape %s, or the same with a last size of 1 or without it, for "
-    .. "argument 'var', got %s", tostring(x.shape), tostring(var.shape))
+    .. "argument 'var', got %s", x.shape, var.shape)
   return var
 end
 
@@ -249,11 +249,11 @@ lt._define{
   example = "F.cosine_embedding_loss(lt.ones(2, 3), lt.ones(2, 3), lt.tensor{1, -1})",
   fn = function(a, b, t, margin, size_average, reduce, reduction)
     args.check(t.ndim <= 1, "cosine_embedding_loss: expected shape {} or {N} for argument "
-      .. "'target', got %s", tostring(t.shape))
+      .. "'target', got %s", t.shape)
     args.check(a.ndim == t.ndim + 1 and b.ndim == t.ndim + 1,
       "cosine_embedding_loss: expected %d dimensions for arguments 'input1' and 'input2' with a "
-      .. "target of shape %s, got %s and %s", t.ndim + 1, tostring(t.shape), tostring(a.shape),
-      tostring(b.shape))
+      .. "target of shape %s, got %s and %s", t.ndim + 1, t.shape, a.shape,
+      b.shape)
     local norms = ((a * a):sum(-1) + 1e-12) * ((b * b):sum(-1) + 1e-12)
     local cos = (a * b):sum(-1) / norms:sqrt()
     local zero = lt.zeros_like(cos)
@@ -289,7 +289,7 @@ lt._define{
 -- Checks that x is {C} or {N, C}; returns it as {N, C}.
 local function rows_of(title, x)
   args.check(x.ndim <= 2,
-    "%s: expected shape {C} or {N, C} for argument 'input', got %s", title, tostring(x.shape))
+    "%s: expected shape {C} or {N, C} for argument 'input', got %s", title, x.shape)
   return x.ndim == 2 and x or x:reshape(1, -1)
 end
 
@@ -305,7 +305,7 @@ lt._define{
     local at = y:reshape(-1, 1)
     args.check(at:size(1) == rows:size(1) and y.ndim <= 1,
       "multi_margin_loss: expected shape {%d}, a class for each row, for argument 'target', got %s",
-      rows:size(1), tostring(y.shape))
+      rows:size(1), y.shape)
     local terms = (margin - rows:gather(2, at) + rows):clamp{min = 0}
     if p == 2 then terms = terms:square() end
     if weight then terms = terms * weight:index_select(1, at:reshape(-1)):unsqueeze(2) end

@@ -29,7 +29,7 @@ end
 -- Returns the mask in the shape of x.
 local function full_mask(title, x, mask)
   args.check(mask.ndim <= x.ndim, "%s: expected at most %d dims for argument 'mask', got shape %s",
-    title, x.ndim, tostring(mask.shape))
+    title, x.ndim, mask.shape)
   return mask:bool():broadcast_to(x.shape)
 end
 

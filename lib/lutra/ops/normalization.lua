@@ -55,7 +55,7 @@ end
 
 local function channels(title, x, least)
   args.check(x.ndim >= least, "%s: expected at least %d dimensions for argument 'input', got %s",
-    title, least, tostring(x.shape))
+    title, least, x.shape)
   return x:size(2)
 end
 
@@ -64,7 +64,7 @@ local function check_channels(title, name, t, x)
   if not t then return end
   args.check(t.ndim == 1 and t:numel() == x:size(2),
     "%s: expected shape {%d}, one number for each channel, for argument '%s', got %s", title,
-    x:size(2), name, tostring(t.shape))
+    x:size(2), name, t.shape)
   if t.dtype == "float32" and tensors.is_half(x.dtype) then return end
   tensors.check_parameter_dtype(title, name, t, x)
 end
@@ -141,7 +141,7 @@ lt._define{
     local size = rows > 0 and x:numel() // rows or 1
     args.check(size > 1 or x:numel() == 0,
       "%s: expected more than one element in each channel, got an input of shape %s", title,
-      tostring(x.shape))
+      x.shape)
     if running_mean or running_var then
       update(x:reshape(x:size(1), count, size), running_mean, running_var, momentum)
     end
@@ -165,7 +165,7 @@ lt._define{
       fits = fits and x:size(dims[i]) == shape[i]
     end
     args.check(fits, "rms_norm: expected last dimensions %s (normalized_shape) for argument "
-      .. "'input', got shape %s", "{" .. table.concat(shape, ", ") .. "}", tostring(x.shape))
+      .. "'input', got shape %s", "{" .. table.concat(shape, ", ") .. "}", x.shape)
     args.check(weight == nil
         or table.concat(weight.shape, ",") == table.concat(shape, ","),
       "rms_norm: expected shape %s, normalized_shape, for argument 'weight', got %s",

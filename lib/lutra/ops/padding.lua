@@ -86,7 +86,7 @@ local function by_places(x, pad, mode)
   local k = #pad // 2
   args.check(#pad % 2 == 0 and k >= 1 and k <= 3 and (x.ndim == k + 1 or x.ndim == k + 2),
     "pad: expected 2 numbers for 2 or 3 dimensions, 4 for 3 or 4, or 6 for 4 or 5 with mode '%s', "
-    .. "got %d numbers for shape %s", mode, #pad, tostring(x.shape))
+    .. "got %d numbers for shape %s", mode, #pad, x.shape)
   local out = x
   for i = 1, #pad, 2 do
     local dim = x.ndim - (i - 1) // 2

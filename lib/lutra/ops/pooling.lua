@@ -36,13 +36,15 @@ local at_least = pooling.at_least
 
 --- Checks that x is {C, sizes} or {N, C, sizes} with k sizes, of which no dim but N is empty.
 function pooling.check_input(title, k, x, name)
-  args.check(x.ndim == k + 1 or x.ndim == k + 2,
-    "%s: expected %d or %d dimensions for argument '%s', got shape %s", title, k + 1, k + 2,
-    name or "input", tostring(x.shape))
-  for d = x.ndim - k, x.ndim do
-    args.check(d == x.ndim - k and x.ndim == k + 1 or x:size(d) > 0 or k + 2 == x.ndim and d == 1,
+  local ndim = x.ndim
+  if ndim ~= k + 1 and ndim ~= k + 2 then
+    args.fail("%s: expected %d or %d dimensions for argument '%s', got shape %s", title, k + 1,
+      k + 2, name or "input", x.shape)
+  end
+  for d = x:numel() == 0 and ndim - k or ndim + 1, ndim do
+    args.check(d == ndim - k and ndim == k + 1 or x:size(d) > 0 or k + 2 == ndim and d == 1,
       "%s: expected no empty dimension but the batch for argument '%s', got shape %s", title,
-      name or "input", tostring(x.shape))
+      name or "input", x.shape)
   end
 end
 
@@ -99,7 +101,7 @@ local function windows(title, k, x, kernel, stride, padding, dilation, ceil)
 end
 
 local function check_real(title, x)
-  args.check(x.dtype ~= "bool" and not x.dtype:find "complex",
+  args.check(x.dtype ~= "bool" and not x:is_complex(),
     "%s: expected a real dtype other than bool for argument 'input', got %s", title, x.dtype)
 end
 -- ---- maxima
@@ -346,7 +348,7 @@ local function fractional_max_pool(title, k, x, kernel, size, ratio, samples)
   end
   args.check(samples.ndim == 3 and samples:size(1) == n and samples:size(2) == c
     and samples:size(3) == k, "%s: expected shape {%d, %d, %d} for argument '_random_samples', "
-    .. "got %s", title, n, c, k, tostring(samples.shape))
+    .. "got %s", title, n, c, k, samples.shape)
   args.check(samples.dtype == x.dtype,
     "%s: expected dtype %s for argument '_random_samples', got %s", title, x.dtype, samples.dtype)
   local index = fractional_indices(k, samples, sizes, kernel, out)
@@ -417,7 +419,7 @@ for k, name in ipairs{"max_unpool1d", "max_unpool2d", "max_unpool3d"} do
         "%s: expected dtype int64 for argument 'indices', got %s", name, indices.dtype)
       args.check(tostring(indices.shape) == tostring(x.shape),
         "%s: expected the input's shape %s for argument 'indices', got %s", name,
-        tostring(x.shape), tostring(indices.shape))
+        x.shape, indices.shape)
       kernel = list_of(name, k, kernel, "kernel_size")
       stride = list_of(name, k, stride, "stride", kernel)
       padding = list_of(name, k, padding, "padding", repeated(k, 0))
@@ -485,7 +487,7 @@ lt._define{
   example = "F.fold(lt.ones(1, 4, 4), 3, 2)",
   fn = function(x, size, kernel, dilation, padding, stride)
     args.check(x.ndim == 2 or x.ndim == 3,
-      "fold: expected 2 or 3 dimensions for argument 'input', got shape %s", tostring(x.shape))
+      "fold: expected 2 or 3 dimensions for argument 'input', got shape %s", x.shape)
     size = list_of("fold", 2, size, "output_size")
     local all
     kernel, dilation, padding, stride, all = blocks("fold", size, kernel, dilation, padding,

@@ -26,7 +26,7 @@ end
 -- Raises an error unless `x` has `ndim` dimensions.
 local function check_ndim(title, name, x, ndim)
   args.check(x.ndim == ndim, "%s: expected a tensor with %d dimension%s for argument '%s', got %s",
-    title, ndim, ndim == 1 and "" or "s", name, tostring(x.shape))
+    title, ndim, ndim == 1 and "" or "s", name, x.shape)
 end
 
 -- Raises an error unless the tensors of `list`, pairs of a name and a tensor, have one dtype.
@@ -102,8 +102,8 @@ lt._define{
     check_ndim("addbmm", "batch2", b, 3)
     check_dtypes("addbmm", {{"self", self}, {"batch1", a}, {"batch2", b}})
     args.check(a:size(1) == b:size(1) and a:size(3) == b:size(2),
-      "addbmm: cannot multiply %s by %s: expected {b, n, k} and {b, k, m}", tostring(a.shape),
-      tostring(b.shape))
+      "addbmm: cannot multiply %s by %s: expected {b, n, k} and {b, k, m}", a.shape,
+      b.shape)
     local batch, n, k, m = a:size(1), a:size(2), a:size(3), b:size(3)
     if a.dtype:find "int" then beta, alpha = truncate(beta), truncate(alpha) end
     if batch > 0 and tensors.is_half(a.dtype) then -- rounds as PyTorch does
@@ -179,7 +179,7 @@ local function contract(title, a, b, along_a, along_b)
     if p < 0 then p = p + a.ndim + 1 end
     if q < 0 then q = q + b.ndim + 1 end
     args.check(p >= 1 and p <= a.ndim and q >= 1 and q <= b.ndim,
-      "%s: expected dims of %s and %s, got %d and %d", title, tostring(a.shape), tostring(b.shape),
+      "%s: expected dims of %s and %s, got %d and %d", title, a.shape, b.shape,
       along_a[i], along_b[i])
     args.check(not taken_a[p] and not taken_b[q], "%s: expected each dim once, got %d and %d twice",
       title, along_a[i], along_b[i])
@@ -187,7 +187,7 @@ local function contract(title, a, b, along_a, along_b)
     local m, n = a:size(p), b:size(q)
     args.check(m == n or m == 1 or n == 1,
       "%s: cannot contract dim %d of %s with dim %d of %s: the sizes %d and %d differ", title, p,
-      tostring(a.shape), q, tostring(b.shape), m, n)
+      a.shape, q, b.shape, m, n)
     if m ~= n and m == 1 then b = b:sum{q, keepdim = true, dtype = b.dtype} end
     if m ~= n and n == 1 then a = a:sum{p, keepdim = true, dtype = a.dtype} end
     along_a[i], along_b[i] = p, q
@@ -224,7 +224,7 @@ lt._define{
     end
     args.check(dims >= 0 and dims <= a.ndim and dims <= b.ndim,
       "tensordot: expected 0 to %d for argument 'dims' of %s and %s, got %d",
-      math.min(a.ndim, b.ndim), tostring(a.shape), tostring(b.shape), dims)
+      math.min(a.ndim, b.ndim), a.shape, b.shape, dims)
     local along_a, along_b = {}, {}
     for i = 1, dims do along_a[i], along_b[i] = a.ndim - dims + i, i end
     return contract("tensordot", a, b, along_a, along_b)
@@ -241,8 +241,8 @@ lt._define{
     if a.ndim == 0 or b.ndim == 0 then return a * b end
     check_dtypes("inner", {{"self", a}, {"other", b}})
     args.check(a:size(-1) == b:size(-1),
-      "inner: cannot multiply %s by %s: the last sizes differ", tostring(a.shape),
-      tostring(b.shape))
+      "inner: cannot multiply %s by %s: the last sizes differ", a.shape,
+      b.shape)
     return contract("inner", a, b, {-1}, {-1})
   end,
 }
@@ -327,10 +327,10 @@ lt._define{
   fn = function(x, y, p, mode)
     args.check(x.ndim >= 2 and y.ndim >= 2,
       "cdist: expected at least 2 dimensions for arguments 'x1' and 'x2', got %s and %s",
-      tostring(x.shape), tostring(y.shape))
+      x.shape, y.shape)
     args.check(x:size(-1) == y:size(-1),
       "cdist: expected the same last size for arguments 'x1' and 'x2', got %s and %s",
-      tostring(x.shape), tostring(y.shape))
+      x.shape, y.shape)
     args.check(x:is_floating_point() and y:is_floating_point(),
       "cdist: expected float tensors for arguments 'x1' and 'x2', got %q and %q", x.dtype, y.dtype)
     args.check(p >= 0, "cdist: expected a number of at least 0 for argument 'p', got %s", p)

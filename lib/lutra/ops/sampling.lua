@@ -93,16 +93,16 @@ end
 local function check_grid(title, x, grid)
   local k = x.ndim - 2
   args.check(k == 2 or k == 3,
-    "%s: expected 4 or 5 dimensions for argument 'input', got shape %s", title, tostring(x.shape))
+    "%s: expected 4 or 5 dimensions for argument 'input', got shape %s", title, x.shape)
   args.check(grid.ndim == x.ndim and grid:size(-1) == k and grid:size(1) == x:size(1),
     "%s: expected {%d, sizes, %d} with %d sizes for argument 'grid', got %s", title, x:size(1), k,
-    k, tostring(grid.shape))
+    k, grid.shape)
   args.check(x.dtype == grid.dtype, "%s: expected the input's dtype %s for argument 'grid', got %s",
     title, x.dtype, grid.dtype)
   tensors.check_float(title, "input", x)
   for d = 3, x.ndim do
     args.check(x:size(d) > 0, "%s: expected a non-empty image for argument 'input', got shape %s",
-      title, tostring(x.shape))
+      title, x.shape)
   end
 end
 
@@ -164,7 +164,7 @@ for k, name in pairs{[2] = "grid_sampler_2d", [3] = "grid_sampler_3d", [0] = "gr
         name, padding)
       args.check(k == 0 or x.ndim == k + 2,
         "%s: expected %d dimensions for argument 'input', got shape %s", name, k + 2,
-        tostring(x.shape))
+        x.shape)
       return grid_sample(name, x, grid, MODES[mode], PADDINGS[padding], corners)
     end,
   }
@@ -185,7 +185,7 @@ local function affine_grid(title, theta, size, corners)
     #size)
   args.check(theta.ndim == 3 and theta:size(1) == size[1] and theta:size(2) == k
     and theta:size(3) == k + 1, "%s: expected shape {%d, %d, %d} for argument 'theta', got %s",
-    title, size[1], k, k + 1, tostring(theta.shape))
+    title, size[1], k, k + 1, theta.shape)
   tensors.check_float(title, "theta", theta)
   local parts, shape = {}, {table.unpack(size, 3)}
   for d = 1, k do -- x, y, z: from the last size to the first
@@ -233,7 +233,7 @@ lt._define{
       .. "got %d", r)
     args.check(x.ndim >= 3 and x:size(-3) % (r * r) == 0,
       "pixel_shuffle: expected {..., channels, H, W} with a multiple of %d channels for argument "
-      .. "'self', got %s", r * r, tostring(x.shape))
+      .. "'self', got %s", r * r, x.shape)
     local c, h, w = x:size(-3) // (r * r), x:size(-2), x:size(-1)
     return rearranged(x, {c, r, r, h, w}, {1, 4, 2, 5, 3}, {c, h * r, w * r})
   end,
@@ -250,7 +250,7 @@ lt._define{
       .. "'downscale_factor', got %d", r)
     args.check(x.ndim >= 3 and x:size(-2) % r == 0 and x:size(-1) % r == 0,
       "pixel_unshuffle: expected {..., C, H, W} with multiples of %d pixels for argument 'self', "
-      .. "got %s", r, tostring(x.shape))
+      .. "got %s", r, x.shape)
     local c, h, w = x:size(-3), x:size(-2) // r, x:size(-1) // r
     return rearranged(x, {c, h, r, w, r}, {1, 3, 5, 2, 4}, {c * r * r, h, w})
   end,
@@ -263,7 +263,7 @@ lt._define{
   example = "lt.channel_shuffle(lt.arange(4.):reshape(1, 4, 1), 2)",
   fn = function(x, groups)
     args.check(x.ndim >= 3, "channel_shuffle: expected at least 3 dimensions for argument 'self', "
-      .. "got shape %s", tostring(x.shape))
+      .. "got shape %s", x.shape)
     args.check(groups >= 1 and x:size(2) % groups == 0,
       "channel_shuffle: expected a divisor of the %d channels for argument 'groups', got %d",
       x:size(2), groups)

@@ -159,12 +159,12 @@ lt._define{
     for d = 1, x.ndim do
       local n, own = size[d - lead], x:size(d)
       args.check(lead >= 0 and (d <= lead or n == own or n == 1),
-        "sum_to_size: cannot sum %s to %s: the sizes of dim %d differ", tostring(x.shape),
+        "sum_to_size: cannot sum %s to %s: the sizes of dim %d differ", x.shape,
         "{" .. table.concat(size, ", ") .. "}", d)
       if d <= lead or n == 1 and own ~= 1 then dims[#dims + 1] = d end
     end
     args.check(lead >= 0, "sum_to_size: cannot sum %s to %d dims: it has fewer",
-      tostring(x.shape), #size)
+      x.shape, #size)
     if #size == 0 then return x:sum() end
     if #dims == 0 then return x:view(x.shape) end
     return x:sum{dim = dims, keepdim = true}:reshape(size)
@@ -302,7 +302,7 @@ local function replaced(name, x, src, part)
   local view = part(out)
   args.check(view.shape == src.shape,
     "%s: expected shape %s, that of the part to replace, for argument 'src', got %s", name,
-    tostring(view.shape), tostring(src.shape))
+    view.shape, src.shape)
   view:copy_(src)
   return out
 end

@@ -66,6 +66,15 @@ local function median_rank(x, dim, skip)
   return lt.where(numbers:lt(n), numbers + 1, middle)
 end
 
+-- Returns the median of a line without its gradient: NaN, which is sorted to the end, if there is
+-- one.
+local function median_of_line(line)
+  local sorted = line:sort()
+  local n = line:numel()
+  local value, last = sorted[(n + 1) // 2], sorted[n]
+  return line:is_floating_point() and lt.where(last:isnan(), last, value) or value
+end
+
 -- Returns the median of all elements. Equal elements share the gradient.
 local function median_of_all(title, x, skip)
   local flat = x:reshape(-1)
@@ -73,9 +82,11 @@ local function median_of_all(title, x, skip)
     args.check(x:is_floating_point(), "%s: cannot reduce %s: it has no elements", title, x.shape)
     return x:new_full({}, lt.nan)
   end
-  local value = of_rank(flat, 1, median_rank(flat, 1, skip), false)
-  if not value.requires_grad then return value end
-  local equal = lt.where(value:isnan(), flat:isnan(), flat:eq(value:detach()))
+  local numbers = flat:detach()
+  local value = skip and of_rank(numbers, 1, median_rank(numbers, 1, skip), false)
+    or median_of_line(numbers)
+  if not (x.requires_grad and lt.is_grad_enabled()) then return value end
+  local equal = lt.where(value:isnan(), flat:isnan(), flat:eq(value))
   return lt.where(equal, flat, 0):sum() / equal:sum()
 end
 

@@ -55,7 +55,7 @@ lt._define{
     args.check(not real or x:is_floating_point(),
       "stft: expected a float or complex tensor for argument 'self', got %q", x.dtype)
     args.check(x.ndim == 1 or x.ndim == 2,
-      "stft: expected 1 or 2 dimensions for argument 'self', got %s", tostring(x.shape))
+      "stft: expected 1 or 2 dimensions for argument 'self', got %s", x.shape)
     args.check(align == nil or not center,
       "stft: expected align_to_window only with center = false, got both")
     real = real and not (window and window:is_complex())
@@ -115,9 +115,9 @@ lt._define{
     args.check(x:is_complex(), "istft: expected a complex tensor for argument 'input', got %q",
       x.dtype)
     args.check(x.ndim == 2 or x.ndim == 3,
-      "istft: expected 2 or 3 dimensions for argument 'input', got %s", tostring(x.shape))
+      "istft: expected 2 or 3 dimensions for argument 'input', got %s", x.shape)
     args.check(x:numel() > 0, "istft: expected a tensor with elements for argument 'input', got %s",
-      tostring(x.shape))
+      x.shape)
     local batched = x.ndim == 3
     if not batched then x = x:unsqueeze(1) end
     args.check(not (window and window:is_complex()) or complex,

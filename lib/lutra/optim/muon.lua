@@ -41,7 +41,7 @@ function Muon.check_group(_, group)
     group.ns_steps)
   for _, p in ipairs(group.params or {}) do
     args.check(p.ndim == 2,
-      "Muon: expected matrices in argument 'params', got a tensor of shape %s", tostring(p.shape))
+      "Muon: expected matrices in argument 'params', got a tensor of shape %s", p.shape)
   end
 end
 

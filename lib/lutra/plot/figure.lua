@@ -56,7 +56,7 @@ end
 local function numbers_of(title, name, value)
   local t = tensor_of(title, name, value)
   args.check(t.ndim <= 1, "%s: expected 1 dimension for argument '%s', got shape %s", title, name,
-    tostring(t.shape))
+    t.shape)
   return t:reshape(-1):totable()
 end
 
@@ -192,7 +192,7 @@ end
 local function matrix_of(title, name, value)
   local z = tensor_of(title, name, value)
   args.check(z.ndim == 2 and z:numel() > 0,
-    "%s: expected a matrix for argument '%s', got shape %s", title, name, tostring(z.shape))
+    "%s: expected a matrix for argument '%s', got shape %s", title, name, z.shape)
   return z
 end
 

@@ -62,7 +62,7 @@ local function saved(frame, k)
   args.check(not frame.check or (tostring(t.shape) == spec[1] and t.dtype == spec[2]
     and t.device == spec[3]),
     "checkpoint: expected a tensor of shape %s, dtype %s on %s when the function is called again, "
-    .. "got %s, %s on %s", spec[1], spec[2], spec[3], tostring(t.shape), t.dtype, t.device)
+    .. "got %s, %s on %s", spec[1], spec[2], spec[3], t.shape, t.dtype, t.device)
   frame.values[k] = nil
   frame.left = frame.left - 1
   if frame.left == 0 then -- a second backward calls the function again

@@ -33,7 +33,7 @@ local function bytes_of(title, input)
   args.expect(lt.is_tensor(input), title, "a tensor of bytes or a string", "input", input)
   args.check(input.dtype == "uint8" and input.ndim == 1,
     "%s: expected a uint8 tensor of 1 dimension for argument 'input', got \"%s\" of shape %s",
-    title, input.dtype, tostring(input.shape))
+    title, input.dtype, input.shape)
   return input:cpu():contiguous()
 end
 
@@ -134,7 +134,7 @@ local function rows_of(title, image, most)
     and (most == 4 or image:size(1) ~= 2)
     and image:size(2) <= 1 << 15 and image:size(3) <= 1 << 15
   args.check(ok, "%s: expected shape {C, H, W} with %s channels for argument 'input', got %s",
-    title, most == 4 and "1 to 4" or "1 or 3", tostring(image.shape))
+    title, most == 4 and "1 to 4" or "1 or 3", image.shape)
   return image:permute(2, 3, 1):cpu():contiguous()
 end
 

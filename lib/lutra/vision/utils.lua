@@ -17,7 +17,7 @@ local function stacked(title, images)
   args.expect(lt.is_tensor(images), title, "a tensor or a list of tensors", "tensor", images)
   args.check(images.ndim >= 2 and images.ndim <= 4,
     "%s: expected 2 to 4 dimensions for argument 'tensor', got shape %s", title,
-    tostring(images.shape))
+    images.shape)
   if images.ndim == 2 then images = images:unsqueeze(1) end
   if images.ndim == 3 then
     if images:size(1) == 1 then images = lt.cat({images, images, images}, 1) end
@@ -118,10 +118,10 @@ function utils.draw_bounding_boxes(...)
   args.check(not labels, "draw_bounding_boxes: argument 'labels' is not yet supported")
   args.check(image.ndim == 3 and (image:size(1) == 3 or image:size(1) == 1),
     "draw_bounding_boxes: expected an image of shape {3, H, W} for argument 'image', got shape %s",
-    tostring(image.shape))
+    image.shape)
   args.check(boxes:numel() == 0 or boxes.ndim == 2 and boxes:size(2) == 4,
     "draw_bounding_boxes: expected shape {N, 4} for argument 'boxes', got %s",
-    tostring(boxes.shape))
+    boxes.shape)
   local out = image:size(1) == 1 and lt.cat({image, image, image}, 1) or image:clone()
   local h, w, scale = out:size(2), out:size(3), out.dtype:find "float" and 255 or 1
   local function paint(x1, y1, x2, y2, color, opacity)

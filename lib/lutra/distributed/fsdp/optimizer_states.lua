@@ -51,7 +51,7 @@ local function is_cut(title, flat, key, value)
   local is_vector = value.ndim == 1 and value:numel() == flat.length
   args.check(is_vector or value:numel() == 1,
     "%s: cannot cut %q of the state like the parameters: it has shape %s", title, key,
-    tostring(value.shape))
+    value.shape)
   return is_vector
 end
 

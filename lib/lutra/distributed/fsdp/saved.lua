@@ -40,7 +40,7 @@ local function pair_for(outer)
     elseif value.tensor then
       args.check(value.tensor:_version() == value.version, "backward: cannot compute the gradient: "
         .. "a tensor of shape %s that an op saved was changed in place\nhint: change a copy: "
-        .. "x:clone()", tostring(value.tensor.shape))
+        .. "x:clone()", value.tensor.shape)
       return value.tensor
     end
     return outer[2](value.packed)

@@ -41,7 +41,7 @@ local function join(title, tensors, count, device, dim, path)
   end
   if dim > ndim or dim < -ndim then
     args.fail("%s: cannot concatenate results of shape %s%s along dimension %d: it does not exist\n"
-      .. "hint: return x:unsqueeze(%d)", title, tostring(moved[1].shape), inside_of(path),
+      .. "hint: return x:unsqueeze(%d)", title, moved[1].shape, inside_of(path),
       dim, dim)
   end
   return lt.cat(moved, dim)

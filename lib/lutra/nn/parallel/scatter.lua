@@ -32,7 +32,7 @@ local function cut(title, x, count, dim)
   end
   if dim == 0 or dim > x.ndim or dim < -x.ndim then
     args.fail("%s: expected a dimension from 1 to %d (or -1 for the last) for argument 'dim', got "
-      .. "%d for a tensor of shape %s", title, x.ndim, dim, tostring(x.shape))
+      .. "%d for a tensor of shape %s", title, x.ndim, dim, x.shape)
   end
   if x:size(dim) == 0 then return {x} end
   return x:chunk(count, dim)

@@ -175,7 +175,7 @@ function gradients.vector_to_parameters(...)
   local list, count = on_one_device("vector_to_parameters", parameters), 0
   for _, p in ipairs(list) do count = count + p:numel() end
   args.check(vec.ndim == 1 and vec:numel() >= count, "vector_to_parameters: expected a vector of "
-    .. "%d elements for argument 'vec', got shape %s", count, tostring(vec.shape))
+    .. "%d elements for argument 'vec', got shape %s", count, vec.shape)
   local first = 1
   for _, p in ipairs(list) do
     p:set_data(vec:detach():narrow(1, first, p:numel()):view(p.shape))

@@ -150,7 +150,7 @@ end
 
 function Orthogonal:right_inverse(value)
   args.check(tostring(value.shape) == self.shape_text, "orthogonal: expected a tensor of shape %s, "
-    .. "got %s", self.shape_text, tostring(value.shape))
+    .. "got %s", self.shape_text, value.shape)
   return lt.no_grad(function()
     local q, n, k = value:detach(), value:size(-2), value:size(-1)
     local transposed = n < k
@@ -189,7 +189,7 @@ function parametrizations.orthogonal(...)
   local weight = norms.tensor_of("orthogonal", module, name)
   args.check(weight.ndim >= 2,
     "orthogonal: expected a tensor of at least 2 dimensions, got shape %s",
-    tostring(weight.shape))
+    weight.shape)
   args.check(epsilon[weight.dtype],
     "orthogonal: expected a tensor of dtype float32 or float64, got "
     .. "%s", weight.dtype)

@@ -46,7 +46,7 @@ local function check_like(value, like, what)
   local shape = tostring(value.shape)
   args.check(value.dtype == like.dtype and shape == tostring(like.shape),
     "register_parametrization: expected %s to have shape %s and dtype %s, got %s and %s\n"
-    .. "hint: unsafe = true", what, tostring(like.shape), like.dtype, shape, value.dtype)
+    .. "hint: unsafe = true", what, like.shape, like.dtype, shape, value.dtype)
 end
 
 -- Registers a tensor as a parameter or a buffer.

@@ -79,7 +79,7 @@ function prune.custom_from_mask(...)
   local value = lt.nn.is_module(module) and module[name]
   args.check(not lt.is_tensor(value) or tostring(value.shape) == tostring(mask.shape),
     "custom_from_mask: expected a mask of the parameter's shape %s, got %s",
-    value and tostring(value.shape), tostring(mask.shape))
+    value and tostring(value.shape), mask.shape)
   return apply("custom_from_mask", module, name, methods.CustomFromMask(mask))
 end
 

@@ -53,7 +53,7 @@ end
 function BasePruningMethod._dim_of(title, dim, x)
   local index = dim < 0 and dim + x.ndim + 1 or dim
   args.check(x.ndim >= 2, "%s: expected a tensor of at least 2 dimensions, got shape %s", title,
-    tostring(x.shape))
+    x.shape)
   args.check(index >= 1 and index <= x.ndim,
     "%s: expected a dimension from 1 to %d for argument 'dim', got %d", title, x.ndim, dim)
   return index
@@ -100,7 +100,7 @@ function BasePruningMethod:_apply(title, module, name, scores)
   local value = module[name]
   args.check(scores == nil or tostring(scores.shape) == tostring(value.shape),
     "%s: expected scores of the parameter's shape %s for argument 'importance_scores', got %s",
-    title, tostring(value.shape), scores and tostring(scores.shape))
+    title, value.shape, scores and tostring(scores.shape))
   local mask = lt.no_grad(function()
     local before = old and module[name .. "_mask"] or lt.ones_like(value)
     local detached = (scores or value):detach()

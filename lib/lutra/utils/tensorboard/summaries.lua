@@ -52,9 +52,9 @@ end
 function summaries.image(title, tag, x, format)
   format = format:upper()
   args.check(#format == x.ndim, "%s: expected a tensor of %d dimensions for dataformats = \"%s\","
-    .. " got shape %s", title, #format, format, tostring(x.shape))
+    .. " got shape %s", title, #format, format, x.shape)
   args.check(x:numel() > 0, "%s: expected a tensor with elements, got shape %s", title,
-    tostring(x.shape))
+    x.shape)
   x = x:detach():to "cpu"
   local is_bytes = x.dtype == "uint8"
   local order, target = {}, format:find "N" and "NCHW" or format:find "C" and "CHW" or "HW"

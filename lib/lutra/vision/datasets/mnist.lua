@@ -30,7 +30,7 @@ local function define(name, classes, source)
       and self.targets.dtype == "uint8" and self.data:size(1) == self.targets:size(1)
       and (self.targets:numel() == 0 or self.targets:max():item() < #classes)
     args.check(ok, "%s: expected images of shape {n, 28, 28} in %s and n labels in %s, got %s and "
-      .. "%s", name, images, labels, tostring(self.data.shape), tostring(self.targets.shape))
+      .. "%s", name, images, labels, self.data.shape, self.targets.shape)
     self.targets = self.targets:to "int64" + 1
     self.class_to_idx = {}
     for i, label in ipairs(classes) do self.class_to_idx[label] = i end

@@ -76,7 +76,7 @@ function geometry.resize(...)
   end
   local h, w = img:size(-2), img:size(-1)
   args.check(h > 0 and w > 0, "resize: expected an image with pixels, got shape %s",
-    tostring(img.shape))
+    img.shape)
   local height, width = resized_size(h, w, size or {}, most)
   height, width = math.max(height, 1), math.max(width, 1)
   if height == h and width == w then return img end

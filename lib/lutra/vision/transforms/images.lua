@@ -35,7 +35,7 @@ end
 function images.check(title, img, least)
   args.check(img.ndim >= (least or 3),
     "%s: expected an image of shape {..., C, H, W} for argument 'img', got shape %s", title,
-    tostring(img.shape))
+    img.shape)
   return img
 end
 

@@ -14,7 +14,7 @@ local function rows_of(self, x, labels)
   args.expect(lt.is_tensor(labels), name, "a tensor", "labels", labels)
   args.check(x.ndim == 4 and labels.ndim >= 1 and labels.ndim <= 2
     and x:size(1) == labels:size(1), "%s: expected images {N, C, H, W} and labels {N} or "
-    .. "{N, classes}, got %s and %s", name, tostring(x.shape), tostring(labels.shape))
+    .. "{N, classes}, got %s and %s", name, x.shape, labels.shape)
   if labels.ndim == 1 then
     args.check(self.num_classes, "%s: expected argument 'num_classes' for labels that are indices",
       name)

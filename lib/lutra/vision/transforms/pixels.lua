@@ -29,7 +29,7 @@ function pixels.to_tensor(...)
   local pic = parse_to_tensor(...)
   args.check(pic.ndim == 2 or pic.ndim == 3,
     "to_tensor: expected an image of 2 or 3 dimensions for argument 'pic', got shape %s",
-    tostring(pic.shape))
+    pic.shape)
   local img = channels_first(pic)
   if img.dtype ~= "uint8" then return img end
   return img:to "float32" / 255
