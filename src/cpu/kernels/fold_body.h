@@ -77,9 +77,26 @@
     T a = NAMED(pairs, NAME)(x, half), b = NAMED(pairs, NAME)(x + half, n - half);                 \
     return join_one(a, b);                                                                         \
   }                                                                                                \
+  /* Folds a row of LANES_N to 4 * LANES_N - 1 elements, to the same result as block_. */          \
+  LT_LANES T NAMED(short, NAME)(const OF *x, int64_t n) {                                          \
+    LANES s = LANES_ALL((T)(identity));                                                            \
+    T a;                                                                                           \
+    int64_t i = 0;                                                                                 \
+    for (; i + LANES_N <= n; i += LANES_N) {                                                       \
+      LANES x0 = load(x + i);                                                                      \
+      LT_JOIN_LIFTED(s, x0, join, lift)                                                            \
+    }                                                                                              \
+    LANES_JOIN(a, join, s);                                                                        \
+    for (; i < n; i++) a = join_one(a, one((T)x[i]));                                              \
+    return a;                                                                                      \
+  }                                                                                                \
   static void NAMED(rows, NAME)(const void *x, int64_t rows, int64_t n, void *out) {               \
     const OF *v = x;                                                                               \
     T *to = out;                                                                                   \
+    if (n >= LANES_N && n < 4 * LANES_N) {                                                         \
+      for (int64_t r = 0; r < rows; r++, v += n) to[r] = NAMED(short, NAME)(v, n);                 \
+      return;                                                                                      \
+    }                                                                                              \
     for (int64_t r = 0; r < rows; r++, v += n)                                                     \
       to[r] = n <= BLOCK ? NAMED(block, NAME)(v, n) : NAMED(pairs, NAME)(v, n);                    \
   }
