@@ -45,6 +45,10 @@ static void run_rows(Folded f, const char *x, int64_t rows, int64_t n, char *out
     loops_of(f)->rows(x, rows, n, out);
     return;
   }
+  if (f.dtype == LT_bfloat16 && f.f->bfloat16_rows) {
+    f.f->bfloat16_rows(x, rows, n, out);
+    return;
+  }
   _Alignas(64) double some[SOME];
   double both[2], state; /* room for any type */
   size_t to = lt_dtype_size(f.f->to);

@@ -49,6 +49,8 @@ typedef struct lt_Fold {
   /* Converts the states x[0..count), of n elements each, to results in place; NULL: the states are
    * the results. */
   void (*finish)(void *x, int64_t count, double n, double a);
+  /* Like elements.rows, for elements of bfloat16; NULL: they are converted before. */
+  void (*bfloat16_rows)(const void *x, int64_t rows, int64_t n, void *out);
 } lt_Fold;
 
 /* Loops of a reduction with a state of three numbers (CENTERED). A state is an array of 3 `to`;

@@ -401,6 +401,23 @@ static void sums_do_not_depend_on_instructions(void) {
   }
 }
 
+/* Rows of bfloat16 are reduced to the same bits as the same numbers in float32. */
+static void rows_of_bfloat16_are_those_of_float32(void) {
+  const int64_t most = 9000;
+  lt_Tensor *x = noise(LT_bfloat16, SHAPE(3 * most), 3),
+            *same = lt_scope_own(lt_as_contiguous(x, LT_float32));
+  for (int id = 0; id < LT_REDUCTION_COUNT; id++) {
+    const lt_Fold *f = lt_fold((lt_ReductionId)id, LT_float32, false);
+    if (!f->bfloat16_rows) continue;
+    for (int64_t n = 1; n <= most; n = n < 140 ? n + 1 : n * 2 + 1) {
+      float a[3] = {0}, b[3] = {0};
+      f->bfloat16_rows(lt_tensor_data(x), 3, n, a);
+      f->elements.rows(lt_tensor_data(same), 3, n, b);
+      CHECK(memcmp(a, b, sizeof a) == 0);
+    }
+  }
+}
+
 static void logsumexp_of_infinities(void) {
   lt_Tensor *x = from_list(
       LT_float32, (double[]){-INFINITY, -INFINITY, INFINITY, 1, NAN, 1, 1000, 1000}, SHAPE(4, 2));
@@ -668,6 +685,7 @@ int main(void) {
   RUN_SCOPED(extremes_find_nan_anywhere);
   RUN_SCOPED(sums_do_not_depend_on_threads);
   RUN_SCOPED(sums_do_not_depend_on_instructions);
+  RUN_SCOPED(rows_of_bfloat16_are_those_of_float32);
   RUN_SCOPED(logsumexp_of_infinities);
   RUN_SCOPED(variance_of_long_rows_joins_pieces);
   RUN_SCOPED(variance_takes_a_correction);

@@ -7,6 +7,7 @@
  * vectors. Columns are added row by row, which uses caches well, in blocks of 16 rows that are also
  * combined in pairs. */
 #include "cpu/kernels/forms.h"
+#include "half.h"
 
 #define BLOCK     2048 /* elements of a row that one set of lanes accumulates */
 #define ROW_GROUP 16   /* rows that are added to columns sequentially */
@@ -87,6 +88,25 @@
 
 /* ---- loops of floats ------------------------------------------------------------------------- */
 
+LT_LANES FV FV_OF_BFLOAT16(const lt_bfloat16 *x) {
+#if defined __AVX512F__
+  __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const void *)x));
+  return (FV)_mm512_slli_epi32(wide, 16);
+#elif defined __AVX2__
+  return (FV)_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)x)), 16);
+#else
+  FV v;
+  for (int k = 0; k < FV_N; k++) v[k] = lt_bfloat16_to_float(x[k]);
+  return v;
+#endif
+}
+
+LT_LANES F16 F16_OF_BFLOAT16(const lt_bfloat16 *x) {
+  F16 v;
+  EACH_PART(LT_SET_PART, v, FV_OF_BFLOAT16, x, FV_N)
+  return v;
+}
+
 #define PICK PICK_ONE
 
 #define S               F32
@@ -105,11 +125,15 @@
 #define MASK_ANY        FM_ANY
 #define OPEN            F16_LOAD
 #define LOAD            F16_LOAD
+#define OF_BFLOAT16     ON_ALWAYS
+#define OPEN_BFLOAT16   F16_OF_BFLOAT16
 #define ROW_FOLD        LOOPS
 #define ROW_FOLD_WIDE   NOTHING
 #define ENTRY_FOLD      ENTRY
 #define ENTRY_FOLD_WIDE NOTHING
 #include "fold_body.h"
+#undef OF_BFLOAT16
+#define OF_BFLOAT16 NOTHING
 #undef M
 #undef V
 #undef LANES_N

@@ -5,6 +5,7 @@
  *   V, LANES, LANES_N, LANES_ALL, LANES_JOIN, OPEN, LOAD, MASK, MASK_ANY, for floats: vectors and
  *                lanes of T, their number and functions (lanes.h), how they are loaded from
  *                elements and states, and the result of comparing vectors
+ *   OF_BFLOAT16  (x): x if rows of bfloat16 are loaded to lanes, by OPEN_BFLOAT16, else nothing
  *   ON_<RULE>    (x): x if rows of this rule are defined for the type, else nothing
  *   ROW_FOLD, ROW_FOLD_WIDE   LOOPS if rows of this kind are, else NOTHING
  *   ENTRY_FOLD, ENTRY_FOLD_WIDE   likewise ENTRY or NOTHING
@@ -68,7 +69,7 @@
       }                                                                                            \
       LT_JOIN_FOUR(a, join)                                                                        \
     }                                                                                              \
-    for (; i < n; i++) a = join_one(a, one((T)x[i]));                                              \
+    for (; i < n; i++) a = join_one(a, one(x[i]));                                                 \
     return a;                                                                                      \
   }                                                                                                \
   static LT_APART T NAMED(pairs, NAME)(const OF *x, int64_t n) {                                   \
@@ -87,7 +88,7 @@
       LT_JOIN_LIFTED(s, x0, join, lift)                                                            \
     }                                                                                              \
     LANES_JOIN(a, join, s);                                                                        \
-    for (; i < n; i++) a = join_one(a, one((T)x[i]));                                              \
+    for (; i < n; i++) a = join_one(a, one(x[i]));                                                 \
     return a;                                                                                      \
   }                                                                                                \
   static void NAMED(rows, NAME)(const void *x, int64_t rows, int64_t n, void *out) {               \
@@ -114,9 +115,9 @@
       int64_t i = 0;                                                                               \
       for (int k = 0; k < WIDE; k++) s[k] = a;                                                     \
       for (; i + WIDE <= n; i += WIDE)                                                             \
-        for (int k = 0; k < WIDE; k++) s[k] = join_one(s[k], one((T)v[i + k]));                    \
+        for (int k = 0; k < WIDE; k++) s[k] = join_one(s[k], one(v[i + k]));                       \
       for (int k = 0; n >= WIDE && k < WIDE; k++) a = join_one(a, s[k]);                           \
-      for (; i < n; i++) a = join_one(a, one((T)v[i]));                                            \
+      for (; i < n; i++) a = join_one(a, one(v[i]));                                               \
       to[r] = a;                                                                                   \
     }                                                                                              \
   }
@@ -190,6 +191,11 @@
   ROWS(name##_states, T, LOAD, ITSELF, ITSELF, OF_VECTORS(merge, name), NAMED(merge, name),        \
        identity, OF_VECTORS(quick, name), SELECTS(#combine))                                       \
   COLUMNS(name##_states, T, ITSELF, NAMED(merge, name))                                            \
+  OF_BFLOAT16(static inline T NAMED(lift_bfloat16, name)(lt_bfloat16 x) {                          \
+    return NAMED(lift, name)(lt_bfloat16_to_float(x));                                             \
+  } ROWS(name##_bfloat16, lt_bfloat16, OPEN_BFLOAT16, OF_VECTORS(lift, name),                      \
+         NAMED(lift_bfloat16, name), OF_VECTORS(merge, name), NAMED(merge, name), identity,        \
+         OF_VECTORS(quick, name), SELECTS(#combine)))                                              \
   static void NAMED(start, name)(void *states, int64_t count) {                                    \
     T *s = states;                                                                                 \
     for (int64_t i = 0; i < count; i++) s[i] = (T)(identity);                                      \
@@ -217,7 +223,7 @@
        SAME_TYPE && IS_X(element) ? NAMED(columns, name) : NAMED(columns, name##_states)},         \
       NAMED(start, name),                                                                          \
       IS_X(finish) ? NULL : NAMED(end, name),                                                      \
-  },
+      OF_BFLOAT16(NAMED(rows, name##_bfloat16))},
 
 #define LT_REDUCE(name, rule, form, ...) ROW(name, rule, form)
 #define LT_FORM(name, rule, form)        ROW(name, rule, form)
