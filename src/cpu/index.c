@@ -57,19 +57,23 @@ typedef struct Gather {
   atomic_bool *outside; /* set when another one was found */
 } Gather;
 
+#define CHECKED 1024 /* indices checked at once, before the elements are read */
+
 #define GATHER(T)                                                                                  \
-  for (int64_t j = first; j < last; j++)                                                           \
-  ((T *)(void *)to)[j] =                                                                           \
-      *(const T *)(const void *)(from + j * across + (at[j] - LT_INDEX_BASE) * along)
+  do {                                                                                             \
+    T *out = (T *)(void *)to;                                                                      \
+    if (across == 0 && along == (int64_t)sizeof(T))                                                \
+      for (int64_t j = first; j < last; j++)                                                       \
+        out[j] = ((const T *)(const void *)from)[at[j] - LT_INDEX_BASE];                           \
+    else                                                                                           \
+      for (int64_t j = first; j < last; j++)                                                       \
+        out[j] = *(const T *)(const void *)(from + j * across + (at[j] - LT_INDEX_BASE) * along);  \
+  } while (0)
 
 /* Gathers elements first .. last - 1 of a row. */
 static void gather_row(const Gather *g, const char *from, char *to, const int64_t *at,
                        int64_t first, int64_t last) {
   int64_t across = g->across, along = g->along;
-  if (!lt_index_inside(at + first, last - first, g->indices)) {
-    atomic_store(g->outside, true);
-    return;
-  }
   switch (g->size) {
   case 1:
     GATHER(uint8_t);
@@ -93,12 +97,21 @@ static void gather_row(const Gather *g, const char *from, char *to, const int64_
 static void gather_range(void *context, int64_t first, int64_t last) {
   const Gather *g = context;
   lt_Odometer o = g->rows;
-  int64_t row = first / g->n, start = row * g->n;
+  int64_t row = first / g->n, start = row * g->n, checked = first;
   lt_odometer_seek(&o, row);
   for (; start < last; start += g->n) {
-    int64_t end = last - start < g->n ? last - start : g->n;
+    int64_t end = last - start < g->n ? last : start + g->n;
+    if (end > checked) {
+      int64_t more = end - checked > CHECKED ? end - checked : CHECKED;
+      if (more > last - checked) more = last - checked;
+      if (!lt_index_inside(g->at + checked, more, g->indices)) {
+        atomic_store(g->outside, true);
+        return;
+      }
+      checked += more;
+    }
     gather_row(g, g->from + o.offset[0], g->to + (size_t)start * g->size, g->at + start,
-               first > start ? first - start : 0, end);
+               first > start ? first - start : 0, end - start);
     lt_odometer_step(&o);
   }
 }
