@@ -280,9 +280,11 @@ static int create_new_tensor(lua_State *L) {
 
 /* ---- tensors as Lua tables ------------------------------------------------------------------- */
 
-/* Rows of up to so many elements are made by the table constructor. The stack that longer ones need
- * would stay, and each step of the collector in its generational mode clears the free part. */
-enum { MOST_PACKED = 256 };
+/* Rows of so many elements are made by the table constructor {...}, which takes down to half the
+ * time of a call for each element. In shorter rows its own call costs more. The stack that longer
+ * ones need would stay, and each step of the collector in its generational mode clears the free
+ * part. */
+enum { LEAST_PACKED = 9, MOST_PACKED = 256 };
 
 /* Pushes n elements, `stride` bytes apart. */
 static void push_elements(lua_State *L, lt_Dtype dtype, int64_t n, const char *data,
@@ -298,11 +300,10 @@ static void push_elements(lua_State *L, lt_Dtype dtype, int64_t n, const char *d
   }
 }
 
-/* Pushes a table of n elements. The constructor {...} takes half the time of a call for each
- * element. */
+/* Pushes a table of n elements. */
 static void push_row(lua_State *L, lt_Dtype dtype, int64_t n, const char *data, int64_t stride) {
   lt_lua_check_interrupt(L, 0);
-  if (n <= MOST_PACKED && lua_checkstack(L, 3 * (int)n + LUA_MINSTACK)) {
+  if (n >= LEAST_PACKED && n <= MOST_PACKED && lua_checkstack(L, 3 * (int)n + LUA_MINSTACK)) {
     lua_rawgeti(L, LUA_REGISTRYINDEX, lt_lua_state(L)->pack_ref);
     push_elements(L, dtype, n, data, stride);
     lua_call(L, (int)n, 1);
