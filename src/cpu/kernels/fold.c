@@ -125,6 +125,7 @@ LT_LANES F16 F16_OF_BFLOAT16(const lt_bfloat16 *x) {
 #define MASK_ANY        FM_ANY
 #define OPEN            F16_LOAD
 #define LOAD            F16_LOAD
+#define AHEAD           0
 #define OF_BFLOAT16     ON_ALWAYS
 #define OPEN_BFLOAT16   F16_OF_BFLOAT16
 #define ROW_FOLD        LOOPS
@@ -132,6 +133,7 @@ LT_LANES F16 F16_OF_BFLOAT16(const lt_bfloat16 *x) {
 #define ENTRY_FOLD      ENTRY
 #define ENTRY_FOLD_WIDE NOTHING
 #include "fold_body.h"
+#undef AHEAD
 #undef OF_BFLOAT16
 #define OF_BFLOAT16 NOTHING
 #undef M
@@ -145,6 +147,7 @@ LT_LANES F16 F16_OF_BFLOAT16(const lt_bfloat16 *x) {
 #undef MASK
 #undef MASK_ANY
 
+/* Here the conversion takes so many instructions that too few loads are in flight. */
 #define S               F32_WIDE
 #define FROM            float
 #define T               double
@@ -160,6 +163,7 @@ LT_LANES F16 F16_OF_BFLOAT16(const lt_bfloat16 *x) {
 #define MASK            DM
 #define MASK_ANY        DM_ANY
 #define OPEN            D8_OF_FLOATS
+#define AHEAD           1024
 #define LOAD            D8_LOAD
 #define ROW_FOLD        NOTHING
 #define ROW_FOLD_WIDE   LOOPS
@@ -167,6 +171,7 @@ LT_LANES F16 F16_OF_BFLOAT16(const lt_bfloat16 *x) {
 #define ENTRY_FOLD_WIDE ENTRY
 #include "fold_body.h"
 #undef OPEN
+#undef AHEAD
 
 #define S               F64
 #define FROM            double
@@ -175,6 +180,7 @@ LT_LANES F16 F16_OF_BFLOAT16(const lt_bfloat16 *x) {
 #define LT_TO           LT_float64
 #define SAME_TYPE       true
 #define OPEN            D8_LOAD
+#define AHEAD           0
 #define ROW_FOLD        LOOPS
 #define ROW_FOLD_WIDE   LOOPS
 #define ENTRY_FOLD      ENTRY

@@ -5,6 +5,7 @@
  *   V, LANES, LANES_N, LANES_ALL, LANES_JOIN, OPEN, LOAD, MASK, MASK_ANY, for floats: vectors and
  *                lanes of T, their number and functions (lanes.h), how they are loaded from
  *                elements and states, and the result of comparing vectors
+ *   AHEAD        for floats: how many elements before their use elements are prefetched; 0: not
  *   OF_BFLOAT16  (x): x if rows of bfloat16 are loaded to lanes, by OPEN_BFLOAT16, else nothing
  *   ON_<RULE>    (x): x if rows of this rule are defined for the type, else nothing
  *   ROW_FOLD, ROW_FOLD_WIDE   LOOPS if rows of this kind are, else NOTHING
@@ -32,6 +33,11 @@
     nan |= v_ != v_;                                                                               \
   }
 
+/* Statement: prefetches what four lanes load AHEAD elements after x. */
+#define PREFETCH(x)                                                                                \
+  for (int k_ = 0; AHEAD && k_ < 4 * LANES_N; k_ += 64 / (int)sizeof *(x))                         \
+    __builtin_prefetch((x) + AHEAD + k_);
+
 /* load loads lanes; lift and one convert a vector and an element to states; join and join_one
  * combine states. If has_quick, quick combines states that are not NaN; elements before a NaN are
  * combined again. */
@@ -58,6 +64,7 @@
       for (; i + 4 * LANES_N <= n; i += 4 * LANES_N) {                                             \
         LANES x0 = load(x + i), x1 = load(x + i + LANES_N), x2 = load(x + i + 2 * LANES_N),        \
               x3 = load(x + i + 3 * LANES_N);                                                      \
+        PREFETCH(x + i)                                                                            \
         LT_JOIN_LIFTED(s0, x0, join, lift)                                                         \
         LT_JOIN_LIFTED(s1, x1, join, lift)                                                         \
         LT_JOIN_LIFTED(s2, x2, join, lift)                                                         \
@@ -247,6 +254,7 @@ static const lt_Fold NAMED(folds, of)[LT_REDUCTION_COUNT] = {
 #undef PLAIN_ROWS
 #undef WIDE
 #undef SELECTS
+#undef PREFETCH
 #undef LT_JOIN_QUICK
 #undef LT_JOIN_QUICK_
 #undef ROWS
