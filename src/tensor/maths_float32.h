@@ -78,19 +78,9 @@ typedef struct lt_Exp {
   float power; /* 2^n */
 } lt_Exp;
 
-/* Returns e^(r + low) - 1; |low| is less than the last digit of r. */
-LT_MATHS float lt_exp_tail_sum(float r, float low) {
-  float q = 0.00138187257f; /* (e^r - 1 - r) / r^2: 2^-28.2 */
-  q = MADD(q, r, 0.00836871937f);
-  q = MADD(q, r, 0.0416682921f);
-  q = MADD(q, r, 0.166665211f);
-  q = MADD(q, r, 0.49999994f);
-  return r + MADD(q, r * r, low);
-}
-
 /* Returns e^r - 1. */
 LT_MATHS float lt_exp_tail(float r) {
-  float q = 0.00138187257f;
+  float q = 0.00138187257f; /* (e^r - 1 - r) / r^2: 2^-28.2 */
   q = MADD(q, r, 0.00836871937f);
   q = MADD(q, r, 0.0416682921f);
   q = MADD(q, r, 0.166665211f);

@@ -240,44 +240,45 @@ LT_MATHS double lt_far_normal(float x) {
 
 #ifdef LT_HAS_FMA
 #define LT_GELU_NEAR 0x40900000u /* 4.5 */
-/* Uses x Phi(x) = max(x, 0) - |x| Phi(-|x|), and 2 Phi(-a) = e^(-a^2 / 2 - 7/16 a + g) with |g| <
- * 1/4. From 4.5 on, a Phi(-a) = e^(-a^2 / 2 + g) / sqrt(2 pi). `low` is the rounding error of the
- * sum without g. */
+/* Uses x Phi(x) = max(x, 0) - |x| Phi(-|x|), and 2 Phi(-a) = e^(g - 7/16 a^2 - 43/64 a) with |g| <
+ * 1/16 for a <= 4.5. From 4.5 on, a Phi(-a) = e^(g - a^2 / 2) / sqrt(2 pi). With -a = c + d, c of 9
+ * bits, the terms of c alone are exact: `sum`. The error of log(2) as a float times n is
+ * proportional to the exponent, so it is contained in the polynomials. */
 LT_MATHS float lt_gelu_erff(float x, bool near) {
   bool far = !near && x < -4.5f;
-  float a = near ? fabsf(x) : lt_at_most(fabsf(x), 15);
-  float half = -0.5f * a, z = half * a, sum = MADD(a, -0.4375f, z);
-  float low = FUSED(a, -0.4375f, z - sum);
-  float over = 1.53273704e-05f, under = 0.0269931555f, u = a - 1; /* g, a <= 4.5: 2^-27 */
-  over = MADD(over, u, 0.0107514039f);
-  over = MADD(over, u, 0.0687536746f);
-  over = MADD(over, u, 0.0965977684f);
-  over = MADD(over, u, -0.636848092f);
-  over = MADD(over, u, -0.675428271f);
-  under = MADD(under, a, 0.275192171f);
-  under = MADD(under, a, 1.0584147f);
-  float g = over / MADD(under, a, 1.85000014f);
+  float minus = lt_float(lt_bits(near ? x : lt_at_most(fabsf(x), 15)) | LT_SIGN_BIT);
+  float c = lt_float(lt_bits(minus) & 0xffff8000u), d = minus - c;
+  float slope = MADD(c, far ? -0.5f : -0.4375f, far ? 0.0f : 0.671875f), sum = c * slope;
+  float u = minus + 2.25f, g = -3.07796122e-09f; /* 2^-27.9; for -0 not less than 0 */
+  g = MADD(g, u, -2.42419436e-08f);
+  g = MADD(g, u, -8.03467799e-08f);
+  g = MADD(g, u, -4.30805756e-08f);
+  g = MADD(g, u, 2.11764609e-06f);
+  g = MADD(g, u, 2.51054644e-05f);
+  g = MADD(g, u, 0.000202083364f);
+  g = MADD(g, u, 0.00136529107f);
+  g = MADD(g, u, 0.00839295425f);
+  g = MADD(g, u, -0.0122002345f);
+  g = MADD(g, u, -0.0442224555f);
+  g = MADD(g, u, 0.0153942937f);
   if (!near) {
-    float v = 1 / (a * a), p = -236.817337f; /* g / v: 2^-26.2 */
+    float v = 1 / (minus * minus), p = -236.817337f; /* 2^-26.2 */
     p = MADD(p, v, 65.679512f);
     p = MADD(p, v, -11.8580503f);
     p = MADD(p, v, 2.49526095f);
-    p = MADD(p, v, -0.999983668f) * v;
-    float other = z - 0.22579135f; /* log(sqrt(2 / pi)) */
-    g = far ? p : g;
-    low = far ? (z - other) - 0.22579135f : low;
-    sum = far ? other : sum;
+    p = MADD(p, v, -0.999983668f);
+    p = MADD(p, v, 3.87254803e-05f); /* with 925/4096: log(sqrt(pi / 2)) */
+    sum = far ? sum - 0.225830078125f : sum;
+    g = far ? MADD(sum, 2.748e-9f, p) : g;
   }
-  low += FUSED(half, a, -z);
-  float shifted = MADD(sum + g, 1.44269504f, LT_SHIFTER), n = shifted - LT_SHIFTER;
-  float first = MADD(n, -0x1.62e4p-1f, sum), rest = g + MADD(n, -1.42860677e-6f, low);
-  float r = first + rest, t = lt_exp_tail_sum(r, rest - (r - first));
-  uint32_t power = lt_bits(shifted) << 23;
-  float part = half * lt_float(power); /* with 1 + t: -|x| Phi(-|x|) */
-  uint32_t most = lt_bits(x) < LT_SIGN_BIT ? lt_bits(x) : LT_SIGN_BIT; /* x, or -0 */
-  float y = lt_float(most) + MADD(part, t, part);
+  g = MADD(d, MADD(minus, far ? -0.5f : -0.4375f, slope), g);
+  float shifted = MADD(sum + g, 1.44269504f, LT_SHIFTER - 1), n = shifted - (LT_SHIFTER - 1);
+  float t = lt_exp_tail(MADD(n, -0.693147182f, sum) + g);
+  uint32_t power = lt_bits(shifted) << 23;               /* of 2^n / 2 */
+  float part = minus * lt_float(power);                  /* with 1 + t: -|x| Phi(-|x|) */
+  float y = MADD(minus - x, -0.5f, MADD(part, t, part)); /* plus max(x, 0), with the sign of 0 */
   if (near) return y;
-  y = far ? -0.5f * lt_scale(1 + t, power - LT_ONE_BITS, true) : y;
+  y = far ? -lt_scale(1 + t, power - LT_ONE_BITS, true) : y;
   y = x <= 5.3f ? y : x; /* keeps NaN */
   return x < -15 ? x * 0.0f : y;
 }
