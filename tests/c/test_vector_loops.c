@@ -191,10 +191,35 @@ static void conversions_of(lt_Dtype d, int64_t n, bool nan) {
   }
 }
 
+/* Compares the bits of conversions of n doubles with half.h. Every 700th, or third, is near a tie
+ * or a tie; the distance is less than floats have. */
+static void conversions_of_doubles(lt_Dtype d, int64_t n, int round) {
+  static double x[MOST];
+  static uint16_t half[MOST];
+  for (int64_t i = 0; i < n; i++) {
+    x[i] = (double)(float)(next_random() % 4000) / 1000 - 2;
+    if (round > 0 && i % (round % 2 ? 3 : 700) == 0) {
+      uint32_t bits = d == LT_float16 ? 0x3f801000u : 0x3f808000u;
+      float tie;
+      bits += (uint32_t)(next_random() % 64) << 16;
+      memcpy(&tie, &bits, sizeof tie);
+      x[i] = (double)tie * (1 + ldexp((double)(next_random() % 3) - 1, -30));
+    }
+    if (round > 2 && i % 150 == 3) x[i] = (double)random_float();
+  }
+  lt_cpu_isa()->vectors[LT_float64]->store[d](n, half, 2, x);
+  for (int64_t i = 0; i < n; i++)
+    if (half[i] != rounded(d, lt_float_from_double_odd(x[i])))
+      check_report(__FILE__, __LINE__, "%s %d of %d: %a became %#x", lt_dtype_name(d), (int)i,
+                   (int)n, x[i], half[i]);
+}
+
 static void conversions(void) {
   for (int round = 0; round < 20; round++) EACH_LENGTH(n) {
       conversions_of(LT_bfloat16, (int64_t)n, round % 2);
       conversions_of(LT_float16, (int64_t)n, round % 2);
+      conversions_of_doubles(LT_bfloat16, (int64_t)n, round % 6);
+      conversions_of_doubles(LT_float16, (int64_t)n, round % 6);
     }
 }
 

@@ -576,14 +576,28 @@ NEAR_FLOATS(double, near_float64)
 #endif
 
 #ifdef LT_IS_DOUBLE
+/* Rounds a block of doubles to float and the floats to bfloat16. Returns false if that may differ
+ * from one rounding: where a float is halfway between two bfloat16, or NaN. */
+static bool round_twice(uint16_t *out, const double *in) {
+  uint32_t far = 0;
+  for (int i = 0; i < BLOCK; i++) {
+    const uint32_t bits = lt_float_bits((float)in[i]);
+    far |= (uint32_t)((bits & 0xffff) == 0x8000) | (0x7f800000u - (bits & 0x7fffffffu)) >> 31;
+    out[i] = (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+  }
+  return far == 0;
+}
+
 /* Converts doubles to float16 or bfloat16 block by block: rounded to odd, as by
- * lt_float_from_double_odd, then to nearest. Ends before a block with an element whose float is
- * infinite, NaN or not normal, except 0, to which only those are rounded that are 0 in these
- * dtypes. Returns how many. */
+ * lt_float_from_double_odd, then to nearest, unless round_twice suffices. Ends before a block with
+ * an element whose float is infinite, NaN or not normal, except 0, to which only those are rounded
+ * that are 0 in these dtypes. Returns how many. */
 static int64_t first_halves(int64_t n, void *out, const double *in, bool is_bfloat) {
   const uint64_t low = 0x1fffffff; /* the bits of a double that a float lacks */
   int64_t done = 0;
   for (; done + BLOCK <= n; done += BLOCK) {
+    uint16_t *to = (uint16_t *)out + done;
+    if (is_bfloat && round_twice(to, in + done)) continue;
     float block[BLOCK];
     uint32_t far = 0;
     for (int i = 0; i < BLOCK; i++) {
@@ -595,7 +609,6 @@ static int64_t first_halves(int64_t n, void *out, const double *in, bool is_bflo
       far |= ((size - 0x00800001u) & ~(size - 1)) | (0x7f7fffffu - size);
     }
     if (far >> 31) break;
-    uint16_t *to = (uint16_t *)out + done;
     int first = (int)(is_bfloat ? lt_floats_to_bfloats(BLOCK, to, block)
                                 : lt_floats_to_halves(BLOCK, to, block));
     for (int i = first; i < BLOCK; i++)
