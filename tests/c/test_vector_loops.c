@@ -223,6 +223,34 @@ static void conversions(void) {
     }
 }
 
+/* Compares the bits of dense and strided conversions of n floats to an integer dtype. In some
+ * rounds a few are NaN, infinite or beyond int32. */
+static void truncations_of(lt_Dtype from, lt_Dtype to, size_t n, int round) {
+  static _Alignas(64) char x[MOST * 8], dense[MOST * 4], strided[MOST * 8];
+  size_t size = lt_dtype_size(to);
+  for (size_t i = 0; i < n; i++) {
+    double v = ldexp((double)(next_random() % 20001) / 10000 - 1, (int)(next_random() % 31));
+    if (round == 1 && i % 300 == 7) v = (double)random_float();
+    if (round == 2 && i % 400 == 9) v = i % 800 < 400 ? -0x1p31 : 0x1p31;
+    CHECK(lt_scalar_store(lt_scalar_float(v), from, x + i * lt_dtype_size(from)));
+  }
+  lt_StoreFn store = lt_cpu_isa()->vectors[from]->store[to];
+  store((int64_t)n, dense, (int64_t)size, x);
+  store((int64_t)n, strided, 2 * (int64_t)size, x);
+  for (size_t i = 0; i < n; i++)
+    if (memcmp(dense + i * size, strided + i * 2 * size, size) != 0)
+      check_report(__FILE__, __LINE__, "%s to %s, %d of %d: another result of dense numbers",
+                   lt_dtype_name(from), lt_dtype_name(to), (int)i, (int)n);
+}
+
+static void truncations(void) {
+  static const lt_Dtype to[] = {LT_uint8, LT_int8, LT_int16, LT_int32};
+  for (int round = 0; round < 9; round++) EACH_LENGTH(n) for (int k = 0; k < 4; k++) {
+      truncations_of(LT_float32, to[k], n, round % 3);
+      truncations_of(LT_float64, to[k], n, round % 3);
+    }
+}
+
 /* ---- powers ---------------------------------------------------------------------------------- */
 
 /* Returns the error in units in the last place of the exact result, of a type with that many digits
@@ -493,6 +521,7 @@ int main(int count, char **arguments) {
   RUN(clamps);
   RUN(clamps_to_numbers);
   RUN(conversions);
+  RUN(truncations);
   RUN(powers);
   RUN(divisions);
   RUN(layouts_do_not_matter);

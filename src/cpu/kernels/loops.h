@@ -20,6 +20,7 @@
 #include "opids.h"
 #include "half.h"
 #include "half_vectors.h"
+#include "integer_vectors.h"
 #ifdef LT_IS_COMPLEX
 #include "maths_complex.h"
 #else
@@ -650,15 +651,32 @@ static int64_t first_halves(int64_t n, void *out, const double *in, bool is_bflo
 #define STORED_FIRST(name, n, out, in) 0
 #endif
 
-/* Floats that are converted to integers of fewer bytes are clipped before, block by block: masks
- * of one length are cheaper than of two. */
+/* Floats are converted to integers of at most 4 bytes block by block. If all fit into int32, they
+ * are truncated to that. Else, for integers of fewer bytes than the floats, they are clipped
+ * before: masks of one length are cheaper than of two. */
 #define STORED_BLOCKS_BOOL(name, S)
 #define STORED_BLOCKS_FLOATING(name, S)
 #define STORED_BLOCKS_COMPLEX(name, S)
 #ifdef LT_IS_FLOAT
+#ifdef LT_IS_DOUBLE
+#define TO_INTS lt_doubles_to_ints
+#else
+#define TO_INTS lt_floats_to_ints
+#endif
+/* Returns x, or the bound that it is beyond; of bounds beyond int32, none. */
+static inline int32_t clip_int(int32_t x, int64_t low, int64_t high) {
+  return x > high ? (int32_t)high : x < low ? (int32_t)low : x;
+}
 #define STORED_BLOCKS_INTEGER(name, S)                                                             \
-  for (; sizeof(S) < sizeof(T) && first + BLOCK <= n; first += BLOCK) {                            \
+  for (; sizeof(S) <= 4 && first + BLOCK <= n; first += BLOCK) {                                   \
+    int32_t whole[BLOCK];                                                                          \
     T block[BLOCK];                                                                                \
+    if (TO_INTS(BLOCK, sizeof(S) == 4 ? (int32_t *)(dense + first) : whole, v + first)) {          \
+      for (int i = 0; sizeof(S) < 4 && i < BLOCK; i++)                                             \
+        dense[first + i] = (S)clip_int(whole[i], LOW_##name, HIGH_##name);                         \
+      continue;                                                                                    \
+    }                                                                                              \
+    if (sizeof(S) == sizeof(T)) break;                                                             \
     for (int i = 0; i < BLOCK; i++) {                                                              \
       const T x = v[first + i], most = x > (T)HIGH_##name ? (T)HIGH_##name : x;                    \
       const T clipped = most < (T)LOW_##name ? (T)LOW_##name : most;                               \
