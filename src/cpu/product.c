@@ -7,6 +7,7 @@
  * Invariant: a sum is divided by its length alone, so every element has the same bits for any
  * number of threads. */
 #include "product.h"
+#include "cpu.h"
 #include "kernel_support.h"
 #include "moves.h"
 
@@ -19,6 +20,7 @@ enum {
   SQUARE = 32,  /* rows and columns of a that are transposed at once */
   MANY = 512,   /* columns of c from which dense rows of a are copied */
   WIDTH = 1024, /* most columns of b that are copied at once */
+  HUGE_PAGE = 2 << 20,
   FAR = 2048 /* bytes between rows of b from which they are copied: they share lines of a cache */
 };
 
@@ -32,7 +34,7 @@ typedef struct Product {
   bool copy_a, copy_b;
   int64_t packed; /* columns of b for which there is scratch memory */
   char *room;     /* scratch memory, `each` bytes for a thread */
-  int64_t each;
+  int64_t each, total;
   int across, down; /* blocks of c along n and along m */
 } Product;
 
@@ -194,14 +196,19 @@ static bool run_column(Product *g) {
   return true;
 }
 
-/* Allocates the scratch memory of `team` threads; `*room` is the block to free, or NULL where none
- * is needed. */
-static bool open_room(Product *g, int team, char **room) {
+/* Allocates the scratch memory of `team` threads, which close_room frees. Large memory consists of
+ * huge pages: without them, products of large matrices take 4 % longer. */
+static bool open_room(Product *g, int team) {
   g->packed = g->copy_b ? least(rounded(g->n, g->loops->columns), WIDTH) : 0;
   g->each = rounded(g->packed * g->depth * g->size, 64) + (g->copy_a ? g->height * APART : 0);
-  *room = g->each ? malloc((size_t)(team * g->each) + 64) : NULL;
-  if (*room) g->room = *room + 64 - (uintptr_t)*room % 64;
-  return g->each == 0 || *room;
+  g->total = team * g->each;
+  if (g->total > HUGE_PAGE / 4) g->total = rounded(g->total, HUGE_PAGE);
+  g->room = g->total ? lt_cpu_alloc(NULL, 0, (size_t)g->total, NULL) : NULL;
+  return g->total == 0 || g->room;
+}
+
+static void close_room(Product *g) {
+  if (g->total) lt_cpu_free(NULL, 0, g->room, (size_t)g->total, NULL);
 }
 
 /* Chooses what is copied; returns false for an `a` without dense rows or columns. */
@@ -278,9 +285,8 @@ bool lt_product(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, l
   int64_t pieces = omp_in_parallel() ? 1 : LT_MAX_THREADS;
   divide(&g, lt_team(work < 1e15 ? (int64_t)work : (int64_t)1e15, pieces));
   int team = g.across * g.down;
-  char *room;
-  if (!open_room(&g, team, &room)) return false;
+  if (!open_room(&g, team)) return false;
   LT_IN_TEAM(team, team, for (int64_t t = first; t < last; t++) run_part(&g, t));
-  free(room);
+  close_room(&g);
   return true;
 }
