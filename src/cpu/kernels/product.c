@@ -60,6 +60,16 @@ LT_LANES void DV_STORE(double *to, DV v, int64_t n) { memcpy(to, &v, (size_t)n *
  * keep the addresses of unrolled loops in more registers than there are. */
 #define KEEP(x, y) __asm__ volatile("" : "+r"(x), "+r"(y) : : "memory")
 
+/* Adds the product x * y to `sum`. The instruction is written out where there is one: the compiler
+ * would choose forms of it that move sums to other registers, and then to memory. */
+#if defined __FMA__
+#define FV_ADD(sum, x, y) __asm__("vfmadd231ps %2, %1, %0" : "+v"(sum) : "v"(x), "v"(y))
+#define DV_ADD(sum, x, y) __asm__("vfmadd231pd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(y))
+#else
+#define FV_ADD(sum, x, y) ((sum) = FV_MADD(x, y, sum))
+#define DV_ADD(sum, x, y) ((sum) = DV_MADD(x, y, sum))
+#endif
+
 #define TRANSPOSE_8(x, step, to, to_step) (lt_transpose_8(x, 4 * (step), to, 4 * (to_step)), true)
 
 #define T        float
@@ -71,6 +81,7 @@ LT_LANES void DV_STORE(double *to, DV v, int64_t n) { memcpy(to, &v, (size_t)n *
 #define V_STORE  FV_STORE
 #define V_ALL(e) ((float)(e) - (FV){0})
 #define V_MADD   FV_MADD
+#define V_ADD    FV_ADD
 #include "product_body.h"
 #undef T
 #undef F
@@ -81,6 +92,7 @@ LT_LANES void DV_STORE(double *to, DV v, int64_t n) { memcpy(to, &v, (size_t)n *
 #undef V_STORE
 #undef V_ALL
 #undef V_MADD
+#undef V_ADD
 #undef TRANSPOSE_8
 
 /* No squares of doubles are transposed by vectors. */
@@ -95,6 +107,7 @@ LT_LANES void DV_STORE(double *to, DV v, int64_t n) { memcpy(to, &v, (size_t)n *
 #define V_STORE  DV_STORE
 #define V_ALL(e) ((double)(e) - (DV){0})
 #define V_MADD   DV_MADD
+#define V_ADD    DV_ADD
 #include "product_body.h"
 
 extern const lt_ProductLoops LT_FOR_ISA(lt_product_loops)[2];

@@ -12,7 +12,7 @@ LT_LANES void NAME(add_term)(const int rows, const int vectors, const bool part,
   UNROLL for (int j = 0; j < vectors; j++) x[j] = part ? V_PART(b, n) : V_LOAD(b + j * V_N);
   UNROLL for (int i = 0; i < rows; i++) {
     V y = V_ALL(group[i / 3][(i % 3 == 0 ? 0 : i % 3 == 1 ? row : 2 * row) + at]);
-    UNROLL for (int j = 0; j < vectors; j++) sum[i][j] = V_MADD(y, x[j], sum[i][j]);
+    UNROLL for (int j = 0; j < vectors; j++) V_ADD(sum[i][j], y, x[j]);
   }
 }
 
