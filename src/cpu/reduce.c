@@ -15,7 +15,9 @@
 
 #define PIECE   65536 /* elements of a piece of a long fold */
 #define RESULTS 4096  /* largest number of results of a fold that is split into pieces */
-#define SOME    2048  /* numbers in float64 converted together; at least LT_FOLD_WIDTH */
+#define SHORTEST                                                                                   \
+  32              /* elements of the shortest row that is folded where it is in a strided tensor */
+#define SOME 2048 /* numbers in float64 converted together; at least LT_FOLD_WIDTH */
 
 /* ---- loops over elements of any dtype -------------------------------------------------------- */
 
@@ -175,21 +177,37 @@ typedef struct Groups {
   bool in_order;        /* whether that is the order of the result */
 } Groups;
 
-/* Computes the groups of t. Returns false when the elements of t do not fill their memory without
- * holes. */
-static bool groups_of(const lt_Tensor *t, unsigned mask, Groups *g) {
-  int order[LT_MAX_DIMS], n = 0;
+/* Returns whether dim d is outside of dim e in memory: its stride is larger, or the same with fewer
+ * elements. A dim of stride 0 is outside of all others. */
+static bool is_outside(const lt_Tensor *t, int d, int e) {
+  uint64_t a = (uint64_t)t->strides[d] - 1, b = (uint64_t)t->strides[e] - 1;
+  return a != b ? a > b : t->shape[d] < t->shape[e];
+}
+
+/* Writes the dims of t, without those of size 1, in the order of memory. Returns their number. */
+static int order_of_memory(const lt_Tensor *t, int *order) {
+  int n = 0;
   for (int d = 0; d < t->ndim; d++) {
     if (t->shape[d] == 1) continue;
     int at = n++;
-    for (; at > 0 && t->strides[order[at - 1]] < t->strides[d]; at--) order[at] = order[at - 1];
+    for (; at > 0 && is_outside(t, d, order[at - 1]); at--) order[at] = order[at - 1];
     order[at] = d;
   }
+  return n;
+}
+
+/* Returns whether n dims fill their memory without holes. */
+static bool is_dense(const lt_Tensor *t, const int *order, int n) {
   int64_t dense = 1;
   for (int i = n - 1; i >= 0; i--) {
     if (t->strides[order[i]] != dense) return false;
     dense *= t->shape[order[i]];
   }
+  return true;
+}
+
+/* Computes the groups of n dims of t. */
+static void groups_of(const lt_Tensor *t, const int *order, int n, unsigned mask, Groups *g) {
   g->count = g->kept = 0;
   g->in_order = true;
   for (int i = 0; i < n; i++) {
@@ -206,13 +224,13 @@ static bool groups_of(const lt_Tensor *t, unsigned mask, Groups *g) {
       g->folded[g->count++] = folded;
     }
   }
+}
+
+/* Returns whether a group is still to be folded. */
+static bool has_folded(const Groups *g) {
   bool any = false;
   for (int i = 0; i < g->count; i++) any |= g->folded[i];
-  if (!any) { /* folds of one element, which may still change its value */
-    g->size[g->count] = 1;
-    g->folded[g->count++] = true;
-  }
-  return true;
+  return any;
 }
 
 /* Folds the innermost folded group. Returns a new tensor of states, of one dim; the last group is
@@ -237,6 +255,57 @@ static lt_Tensor *fold_group(Folded f, const void *x, Groups *g, lt_Tensor *out)
     g->folded[i] = g->folded[i + 1];
   }
   return to;
+}
+
+/* Rows of n dense elements of a strided tensor. The odometer counts bytes. */
+typedef struct StridedRows {
+  Folded f;
+  const char *x;
+  char *out;
+  int64_t n;
+  lt_Odometer rows;
+} StridedRows;
+
+static void fold_strided(void *context, int64_t from, int64_t to) {
+  const StridedRows *s = context;
+  lt_Odometer o = s->rows;
+  lt_odometer_seek(&o, from);
+  for (int64_t r = from; r < to && !lt_stopped(); r++) {
+    run_rows(s->f, s->x + o.offset[0], 1, s->n, s->out + (size_t)r * lt_dtype_size(s->f.f->to));
+    lt_odometer_step(&o);
+  }
+}
+
+/* Folds the innermost dims of a tensor with holes or overlaps in its memory, if they are folded and
+ * dense rows of a useful length; sets g to the groups of the other dims. Returns a new tensor of
+ * states like fold_group, NULL with *ok true when there are no such rows. */
+static lt_Tensor *fold_strided_rows(Folded f, lt_Tensor *self, unsigned mask, const int *order,
+                                    int dims, Groups *g, lt_Tensor *out, bool *ok) {
+  StridedRows s = {.f = f, .x = lt_tensor_data(self), .n = 1};
+  int64_t outer = 1;
+  while (dims > 0 && mask >> order[dims - 1] & 1 && self->strides[order[dims - 1]] == s.n)
+    s.n *= self->shape[order[--dims]];
+  *ok = true;
+  if (s.n < SHORTEST) return NULL;
+  groups_of(self, order, dims, mask, g);
+  for (int i = 0; i < dims; i++, s.rows.ndim++) {
+    s.rows.shape[i] = self->shape[order[i]];
+    s.rows.strides[0][i] = self->strides[order[i]] * (int64_t)size_of(f);
+    outer *= self->shape[order[i]];
+  }
+  bool last = g->in_order && f.f->to == out->dtype && !has_folded(g);
+  lt_Tensor *to = last ? lt_retain(out) : lt_empty(f.f->to, lt_cpu(), 1, &outer);
+  *ok = to != NULL;
+  if (!to) return NULL;
+  s.out = lt_tensor_data(to);
+  if (s.n <= PIECE) lt_share(outer * s.n, outer, fold_strided, &s);
+  for (int64_t r = 0; s.n > PIECE && r < outer && *ok; r++, lt_odometer_step(&s.rows))
+    *ok = fold_stage(f, s.x + s.rows.offset[0], 1, s.n, 1,
+                     s.out + (size_t)r * lt_dtype_size(f.f->to));
+  *ok = *ok && lt_check_interrupt();
+  if (*ok) return to;
+  lt_release(to);
+  return NULL;
 }
 
 /* Returns a view of `flat`, whose kept dims are in the order of memory, with the geometry of
@@ -294,17 +363,26 @@ static bool loads(lt_Dtype work, lt_Dtype dtype) {
  * order in memory; it may be out itself (retained). NULL with the error set. */
 static lt_Tensor *fold(const lt_Fold *f, lt_Tensor *self, unsigned mask, double a, lt_Tensor *out) {
   Groups g;
-  bool direct = self->dtype == f->from || loads(f->from, self->dtype);
-  lt_Tensor *x = direct && groups_of(self, mask, &g) ? lt_retain(self) : NULL;
-  if (!x) {
-    x = lt_as_contiguous(self, direct ? self->dtype : f->from);
-    if (x) groups_of(x, mask, &g);
+  bool direct = self->dtype == f->from || loads(f->from, self->dtype), ok = true;
+  int order[LT_MAX_DIMS], n = order_of_memory(self, order);
+  bool dense = is_dense(self, order, n);
+  lt_Tensor *flat = direct && !dense ? fold_strided_rows((Folded){f, false, self->dtype}, self,
+                                                         mask, order, n, &g, out, &ok)
+                                     : NULL;
+  lt_Tensor *x = !ok ? NULL
+                 : flat || (direct && dense)
+                     ? lt_retain(self)
+                     : lt_as_contiguous(self, direct ? self->dtype : f->from);
+  if (x && !flat) {
+    if (x != self) n = order_of_memory(x, order);
+    groups_of(x, order, n, mask, &g);
+    if (!has_folded(&g)) { /* folds of one element, which may still change its value */
+      g.size[g.count] = 1;
+      g.folded[g.count++] = true;
+    }
+    flat = fold_group((Folded){f, false, x->dtype}, lt_tensor_data(x), &g, out);
   }
-  lt_Tensor *flat = x ? fold_group((Folded){f, false, x->dtype}, lt_tensor_data(x), &g, out) : NULL;
-  for (bool more = flat != NULL; more;) {
-    more = false;
-    for (int i = 0; i < g.count; i++) more |= g.folded[i];
-    if (!more) break;
+  for (bool more = flat != NULL; more && has_folded(&g);) {
     lt_Tensor *next = fold_group((Folded){f, true, f->to}, lt_tensor_data(flat), &g, out);
     lt_release(flat);
     flat = next;

@@ -186,4 +186,40 @@ describe("large inputs", function()
     assert.is_true((padded[at]:lt(values)):all():item())
     assert.is_true((padded[at + 1]:ge(values)):all():item())
   end)
+
+  it("are counted as smaller ones are", function()
+    lt.manual_seed(6)
+    local data = lt.randint(1, 9, {300000})
+    local counts = lt.bincount(data)
+    for k = 1, 9 do assert.equal(data:eq(k):sum():item(), counts[k]:item()) end
+    local bins = lt.histc(data:float(), 4, 2, 8)
+    assert.same({0, 0, 0, 0}, (bins - lt.tensor{
+      counts[2] + counts[3], counts[4], counts[5] + counts[6], counts[7] + counts[8]}):totable())
+  end)
+end)
+
+describe("reductions of views with holes or overlaps in memory", function()
+  lt.manual_seed(7)
+  local data = lt.randint(-9, 9, {120, 700}):float()
+  local long = lt.randint(-9, 9, {3, 70000}):float()
+  local views = {
+    rows = data:narrow(2, 5, 600), columns = data:t():narrow(1, 5, 600),
+    windows_of_rows = data:unfold(1, 3, 1), windows_of_columns = data:unfold(2, 40, 3),
+    short_windows = data:unfold(2, 3, 1), repeated = data:unsqueeze(2):expand(120, 2, 700),
+    cube = data:view(4, 30, 700):narrow(2, 2, 20):transpose(1, 3), long = long:narrow(2, 1, 69999),
+    long_windows = long:unfold(1, 2, 1), half = data:half():narrow(2, 3, 500),
+    integers = data:int():narrow(2, 3, 500),
+  }
+  for name, view in pairs(views) do
+    it("equal those of a contiguous copy: " .. name, function()
+      local copy = view:contiguous()
+      local dims = {{1}, {view.ndim}, {1, view.ndim}, {1, 2}}
+      assert.equal(copy:sum():item(), view:sum():item())
+      assert.equal(copy:amax():item(), view:amax():item())
+      for _, dim in ipairs(dims) do
+        assert.is_true(lt.equal(copy:sum(dim), view:sum(dim)))
+        assert.is_true(lt.equal(copy:amin(dim, true), view:amin(dim, true)))
+      end
+    end)
+  end
 end)
