@@ -17,11 +17,39 @@ typedef struct Rows {
   int64_t count, lead, step;
 } Rows;
 
+#define COPY_EACH(N)                                                                               \
+  for (int64_t j = 0; j < n; j++) memcpy(to + j * N, from + (at[j] - LT_INDEX_BASE) * r->step, N)
+
+/* Copies n rows that start at `from`; rows of the size of an element without calls. */
+static void copy_selected(const Rows *r, const char *from, char *to, const int64_t *at, int64_t n) {
+  switch (r->bytes) {
+  case 1:
+    COPY_EACH(1);
+    break;
+  case 2:
+    COPY_EACH(2);
+    break;
+  case 4:
+    COPY_EACH(4);
+    break;
+  case 8:
+    COPY_EACH(8);
+    break;
+  default:
+    for (int64_t j = 0; j < n; j++, to += r->bytes)
+      memcpy(to, from + (at[j] - LT_INDEX_BASE) * r->step, r->bytes);
+    break;
+  }
+}
+
+/* Copies rows from..to - 1 of the result. */
 static void copy_rows(void *context, int64_t from, int64_t to) {
   const Rows *r = context;
-  for (int64_t t = from; t < to; t++) {
-    int64_t place = t / r->count * r->lead + (r->at[t % r->count] - LT_INDEX_BASE) * r->step;
-    memcpy(r->to + (size_t)t * r->bytes, r->from + place, r->bytes);
+  for (int64_t t = from, n; t < to; t += n) {
+    int64_t first = t % r->count;
+    n = r->count - first < to - t ? r->count - first : to - t;
+    copy_selected(r, r->from + t / r->count * r->lead, r->to + (size_t)t * r->bytes, r->at + first,
+                  n);
   }
 }
 
@@ -267,10 +295,29 @@ static bool blocks_are_dense(const lt_Tensor *t, int last) {
   return true;
 }
 
+/* _index by one tensor along the first dim of x, whose other dims are dense. */
+static bool index_first(lt_Call *c, const lt_Tensor *x) {
+  lt_Tensor *out = c->out[0];
+  lt_Tensor *index = lt_index_open(c->arg[1].tensors[0], x->shape[0], true, "index");
+  if (index && out->numel > 0) {
+    int64_t size = (int64_t)lt_dtype_size(x->dtype), n = index->numel;
+    Rows r = {.from = lt_tensor_data(x),
+              .to = lt_tensor_data(out),
+              .at = lt_tensor_data(index),
+              .bytes = (size_t)(out->numel / n * size),
+              .count = n,
+              .step = x->strides[0] * size};
+    lt_share(4 * out->numel, n, copy_rows, &r);
+  }
+  lt_release(index);
+  return index != NULL;
+}
+
 bool lt_cpu__index(lt_Call *c) {
   lt_Tensor *self = lt_in(c, 0), *out = c->out[0];
   const int64_t *dims = c->arg[2].ints;
   bool dense = blocks_are_dense(self, (int)dims[c->arg[1].count - 1]);
+  if (dense && c->arg[1].count == 1 && dims[0] == 0) return index_first(c, self);
   lt_Tensor *x = dense ? lt_retain(self) : lt_as_contiguous(self, self->dtype);
   lt_IndexBlocks p;
   bool ok = x && lt_index_blocks_open(&p, x, &c->arg[1], dims);
