@@ -217,14 +217,42 @@ typedef struct RowSums {
   const int64_t *at;
   char *out;
   const char *from;
+  int64_t step; /* between rows of `from`, in rows: 1, or 0 where all are the same */
   lt_Scalar scale;
 } RowSums;
+
+#define ADD_EACH(T, sum)                                                                           \
+  do {                                                                                             \
+    T *to = (T *)(void *)s->out + i * s->to.n - LT_INDEX_BASE, *t;                                 \
+    const T *from = (const T *)(const void *)s->from + i * s->count * s->step;                     \
+    for (int64_t j = 0; j < s->count && !lt_stopped();)                                            \
+      for (int64_t end = s->count - j < LT_CHUNK ? s->count : j + LT_CHUNK; j < end; j++) {        \
+        T f = from[j * s->step];                                                                   \
+        t = to + s->at[j];                                                                         \
+        *t = sum;                                                                                  \
+      }                                                                                            \
+  } while (0)
+
+/* Adds the values of block i, which has rows of one element. */
+static void add_elements(const RowSums *s, int64_t i) {
+  if (s->work == LT_float32) {
+    float scale = (float)lt_scalar_to_double(s->scale);
+    ADD_EACH(float, *t + scale * f);
+  } else if (s->work == LT_float64) {
+    double scale = lt_scalar_to_double(s->scale);
+    ADD_EACH(double, *t + scale * f);
+  } else {
+    uint64_t scale = (uint64_t)lt_scalar_to_int(s->scale);
+    ADD_EACH(int64_t, (int64_t)((uint64_t)*t + scale * (uint64_t)f));
+  }
+}
 
 /* Adds columns first .. last - 1 of all rows of the blocks first_block .. last_block - 1. */
 static void add_rows(const RowSums *s, int64_t first_block, int64_t last_block, int64_t first,
                      int64_t last) {
   int64_t size = (int64_t)lt_dtype_size(s->work), inner = s->to.inner;
-  for (int64_t i = first_block; i < last_block; i++)
+  for (int64_t i = first_block; i < last_block && inner == 1; i++) add_elements(s, i);
+  for (int64_t i = first_block; i < last_block && inner > 1; i++)
     for (int64_t j = 0; j < s->count && !lt_stopped_at(j); j++) {
       int64_t row = i * s->to.n + s->at[j] - LT_INDEX_BASE;
       add_run(s->work, s->out + (row * inner + first) * size,
@@ -232,8 +260,37 @@ static void add_rows(const RowSums *s, int64_t first_block, int64_t last_block, 
     }
 }
 
+/* Adds the pieces first .. last - 1 of s, of `size` indices each, to tables of their own. */
+static void add_pieces(const RowSums *s, int64_t size, int64_t *tables, int64_t first,
+                       int64_t last) {
+  for (int64_t p = first; p < last; p++) {
+    RowSums piece = *s;
+    piece.at += p * size;
+    piece.from += p * size * s->step * (int64_t)sizeof(int64_t);
+    piece.count = s->count - p * size < size ? s->count - p * size : size;
+    piece.out = (char *)(tables + p * s->to.n);
+    add_elements(&piece, 0);
+  }
+}
+
+/* Adds integers, whose order does not matter, to a few elements on several threads. Returns false
+ * where that does not pay, or memory is out. */
+static bool add_in_pieces(const RowSums *s) {
+  int64_t n = s->to.n, *out = (int64_t *)(void *)s->out;
+  if (s->work != LT_int64 || s->to.outer != 1 || s->to.inner != 1) return false;
+  int team = lt_team(s->count, s->count / (4 * n));
+  int64_t *tables = team > 1 ? calloc((size_t)(team * n), sizeof *tables) : NULL;
+  if (!tables) return false;
+  LT_IN_TEAM(team, team, add_pieces(s, (s->count + team - 1) / team, tables, first, last));
+  for (int64_t i = 0; i < team * n; i++)
+    out[i % n] = (int64_t)((uint64_t)out[i % n] + (uint64_t)tables[i]);
+  free(tables);
+  return true;
+}
+
 /* Adds all rows. Threads share blocks, or columns, as no two may add to one element. */
 static void add_all_rows(const RowSums *s, int64_t numel) {
+  if (add_in_pieces(s)) return;
   int team = lt_team(numel, s->to.outer);
   if (team == 1 && s->to.inner >= 32) {
     LT_IN_TEAM(lt_team(numel, s->to.inner / 16), s->to.inner,
@@ -250,16 +307,19 @@ bool lt_cpu_index_add(lt_Call *c) {
   lt_Lines l = lt_lines(out->ndim, out->shape, dim);
   lt_Dtype work = lt_work_dtype(out->dtype);
   lt_Tensor *index = lt_index_open(lt_in(c, 2), l.n, false, "index");
-  lt_Tensor *from = index ? lt_as_contiguous(lt_in(c, 3), work) : NULL,
-            *to = from ? lt_update_open(out, work) : NULL;
+  lt_Tensor *source = lt_in(c, 3), *from = NULL;
+  bool same = source->ndim == 1 && source->strides[0] == 0 && source->dtype == work;
+  if (index) from = same ? lt_retain(source) : lt_as_contiguous(source, work);
+  lt_Tensor *to = from ? lt_update_open(out, work) : NULL;
   if (to && from->numel > 0) {
-    RowSums s = {work,
-                 l,
-                 index->numel,
-                 lt_tensor_data(index),
-                 lt_tensor_data(to),
-                 lt_tensor_data(from),
-                 c->arg[4].scalar};
+    RowSums s = {.work = work,
+                 .to = l,
+                 .count = index->numel,
+                 .at = lt_tensor_data(index),
+                 .out = lt_tensor_data(to),
+                 .from = lt_tensor_data(from),
+                 .step = same ? 0 : 1,
+                 .scale = c->arg[4].scalar};
     add_all_rows(&s, from->numel);
   }
   lt_release(index);
