@@ -4,31 +4,39 @@ local lt = require "lutra"
 local args = require "lutra.internal.args"
 local tensors = require "lutra.internal.tensors"
 
+-- Returns how often each of 1 .. n is in `index`, a vector of int64.
+local function counts_of(index, n)
+  return index:new_zeros(n):index_add_(1, index, index:new_ones(1):expand(index:numel()))
+end
+
 lt._define{
   signature = "lt.bincount(Index self, Tensor? weights = nil, int(>=0) minlength = 0)",
   doc = "The number of elements of value k (from 1), or the sum of their weights, at index k.",
   example = "lt.bincount(lt.tensor{1, 3, 3, 4})",
   method = true,
   fn = function(x, weights, minlength)
-    args.check(x.ndim == 1, "bincount: expected a vector for argument 'self', got %s", x.shape)
-    args.check(not x:is_floating_point() and x.dtype ~= "bool",
-      'bincount: expected an integer dtype for argument \'self\', got "%s"', x.dtype)
-    args.check(not weights or weights.shape == x.shape,
-      "bincount: expected the shape %s for argument 'weights', got %s", x.shape,
-      weights and weights.shape)
-    local wide = x.is_mps and "float32" or "float64"
-    local dtype = not weights and "int64" or weights.dtype == "float32" and "float32" or wide
-    x = x:long()
+    if x.ndim ~= 1 then
+      args.fail("bincount: expected a vector for argument 'self', got %s", x.shape)
+    end
+    local dtype = x.dtype
+    args.check(not x:is_floating_point() and dtype ~= "bool",
+      'bincount: expected an integer dtype for argument \'self\', got "%s"', dtype)
+    if weights and weights.shape ~= x.shape then
+      args.fail("bincount: expected the shape %s for argument 'weights', got %s", x.shape,
+        weights.shape)
+    end
+    if dtype ~= "int64" then x = x:long() end
     local n = minlength
     if x:numel() > 0 then
       local low, high = x:amin():item(), x:amax():item()
       args.check(low >= 1, "bincount: expected values from 1 on for argument 'self', got %d", low)
       n = math.max(n, high)
     end
-    local counts = lt.zeros{n, dtype = dtype, device = x.device}
-    if x:numel() == 0 then return counts end
-    weights = weights and weights:detach():to(dtype) or lt.ones_like(x)
-    return counts:index_add(1, x, weights)
+    if not weights then return counts_of(x, n) end
+    local wide = x.is_mps and "float32" or "float64"
+    dtype = weights.dtype == "float32" and "float32" or wide
+    return lt.zeros{n, dtype = dtype, device = x.device}
+      :index_add_(1, x, weights:detach():to(dtype))
   end,
 }
 
@@ -58,12 +66,11 @@ lt._define{
     local flat = x:detach():reshape(-1)
     local same = min == max and flat:numel() > 0
     local low, high = outer_edges("histc", flat, not same and min or nil, max, 1)
-    local inside = flat:ge(low):logical_and(flat:le(high))
-    local at = ((flat - low) * bins / (high - low)):clamp(0, bins - 1)
-    at = lt.where(inside, at, 0):long() + 1
-    local wide = x.dtype == "float64" and "float64" or "float32"
-    return lt.zeros{bins, dtype = wide, device = x.device}:index_add(1, at, inside:to(wide))
-      :to(x.dtype)
+    local at = (flat - low):mul_(bins):div_(high - low):clamp_(0, bins - 1)
+    if not same then -- elements outside are counted in one more bin, the first
+      at = lt.where(flat:ge(low):logical_and(flat:le(high)), at, -1)
+    end
+    return counts_of(at:long():add_(2), bins + 1):narrow(1, 2, bins):to(x.dtype)
   end,
 }
 
