@@ -317,24 +317,65 @@ static void FN(col2im)(const lt_Windows *w, const T *y, T *x, int64_t from, int6
   }
 }
 
+/* Computes an element, or `inner` of them, as a sum of n elements, each times a weight. */
+static inline void FN(weigh)(const T *source, int64_t inner, int64_t n, const int64_t *place,
+                             const T *weight, T *restrict target) {
+  if (n == 0) {
+    memset(target, 0, (size_t)inner * sizeof(T));
+    return;
+  }
+  const T *v = source + place[0] * inner, f = weight[0];
+  if (n == 1) {
+    for (int64_t i = 0; i < inner; i++) target[i] = f * v[i];
+  } else {
+    const T *u = source + place[1] * inner, g = weight[1];
+    for (int64_t i = 0; i < inner; i++) target[i] = f * v[i] + g * u[i];
+  }
+  for (int64_t k = 2; k < n; k++) {
+    const T *u = source + place[k] * inner, g = weight[k];
+    for (int64_t i = 0; i < inner; i++) target[i] += g * u[i];
+  }
+}
+
+/* Computes the first elements of a line, up to one that is not a sum of `width` = 1 or 2 elements.
+ * Returns their number. */
+static inline int64_t FN(weigh_narrow)(const T *source, const lt_ResampleTable *t, int64_t out,
+                                       T *restrict target) {
+  const int64_t *place = t->place;
+  const T *weight = t->weight;
+  int64_t n = 0;
+  while (n < out && t->count[n] == t->width) n++;
+  if (t->width == 1)
+    for (int64_t o = 0; o < n; o++) target[o] = weight[o] * source[place[o]];
+  else
+    for (int64_t o = 0; o < n; o++)
+      target[o] =
+          weight[2 * o] * source[place[2 * o]] + weight[2 * o + 1] * source[place[2 * o + 1]];
+  return n;
+}
+
+/* Returns whether a line of the result has each element of the input twice. */
+static inline bool FN(doubles)(const lt_Resample *p, const lt_ResampleTable *t) {
+  bool ok = t->width == 1 && p->out == 2 * p->in;
+  for (int64_t o = 0; ok && o < p->out; o++) ok = t->count[o] == 1 && t->place[o] == o / 2;
+  return ok;
+}
+
 static void FN(resample)(const lt_Resample *p, const lt_ResampleTable *t, const T *x, T *y,
                          int64_t from, int64_t to) {
-  int64_t inner = p->inner;
+  int64_t inner = p->inner, width = t->width;
+  if (inner == 1 && FN(doubles)(p, t)) {
+    for (int64_t i = from * p->in; i < to * p->in; i++) y[2 * i] = y[2 * i + 1] = x[i];
+    return;
+  }
   for (int64_t line = from; line < to; line++) {
     const T *source = x + line * p->in * inner;
     T *target = y + line * p->out * inner;
-    for (int64_t o = 0; o < p->out; o++, target += inner) {
-      const T *weight = (const T *)t->weight + o * t->width;
-      const int64_t *place = t->place + o * t->width;
-      if (t->count[o] == 0) memset(target, 0, (size_t)inner * sizeof(T));
-      for (int64_t k = 0; k < t->count[o]; k++) {
-        const T *v = source + place[k] * inner, f = weight[k];
-        if (k == 0)
-          for (int64_t i = 0; i < inner; i++) target[i] = f * v[i];
-        else
-          for (int64_t i = 0; i < inner; i++) target[i] += f * v[i];
-      }
-    }
+    int64_t o = 0;
+    if (inner == 1 && (width == 1 || width == 2)) o = FN(weigh_narrow)(source, t, p->out, target);
+    for (; o < p->out; o++) FN(weigh)
+    (source, inner, t->count[o], t->place + o * width, (const T *)t->weight + o * width,
+     target + o * inner);
   }
 }
 
