@@ -29,8 +29,11 @@ lt._define{
   fn = function(a, b, dim, eps)
     local dtype = lt.result_type(a, b)
     if not dtype:find "float" and not dtype:find "complex" then dtype = lt.get_default_dtype() end
-    local sizes = (a:detach():to(dtype) + b:detach():to(dtype)).shape
-    a, b = a:to(dtype):expand(sizes), b:to(dtype):expand(sizes)
+    a, b = a:to(dtype), b:to(dtype)
+    if a.shape ~= b.shape then
+      local sizes = (a:detach() + b:detach()).shape
+      a, b = a:expand(sizes), b:expand(sizes)
+    end
     return ((a / length(a, dim, eps)) * (b / length(b, dim, eps))):sum(dim)
   end,
 }
