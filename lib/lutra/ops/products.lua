@@ -288,6 +288,7 @@ lt._define{
 
 -- Returns t^exponent for sums t >= 0, with gradient 0 where t is 0.
 local function root(t, exponent)
+  if exponent == 0.5 and not t.requires_grad then return t:sqrt() end
   local zero = t:eq(0)
   local safe = t:masked_fill(zero, 1)
   local result = exponent == 0.5 and safe:sqrt() or safe:pow(exponent)
@@ -299,7 +300,9 @@ local function distance_by_mm(x, y)
   local x2, y2 = x:square():sum{-1, keepdim = true}, y:square():sum{-1, keepdim = true}
   local left = lt.cat({x * -2, x2, lt.ones_like(x2)}, -1)
   local right = lt.cat({y, lt.ones_like(y2), y2}, -1)
-  return root(left:matmul(right:transpose(-2, -1)):clamp{min = 0}, 0.5)
+  local squares = left:matmul(right:transpose(-2, -1))
+  if not squares.requires_grad then return squares:clamp_{min = 0}:sqrt_() end
+  return root(squares:clamp{min = 0}, 0.5)
 end
 
 -- Returns the p-norms of differences, along the last dim.
