@@ -261,10 +261,11 @@ static lt_Tensor *repeated_indices(lt_Tensor *counts, int64_t total) {
   lt_Arg device = LT_ARG(lt_tensor_device(counts));
   lt_Tensor *ends = lt_do(cumsum, LT_ARG(counts), LT_ARG(0), lt_arg_dtype(LT_int64));
   lt_Tensor *marks = lt_do(zeros, LT_INTS(&room, 1), lt_arg_dtype(LT_int64), device);
-  marks = lt_do(index_add, LT_ARG(marks), LT_ARG(0), LT_ARG(lt_do(add, LT_ARG(ends), LT_ARG(1))),
-                LT_ARG(lt_do(ones_like, LT_ARG(ends))));
+  marks = lt_do_in_place(index_add, LT_ARG(marks), LT_ARG(0),
+                         LT_ARG(lt_do(add, LT_ARG(ends), LT_ARG(1))),
+                         LT_ARG(lt_do(ones_like, LT_ARG(ends))));
   lt_Tensor *ended = lt_do(cumsum, LT_ARG(marks), LT_ARG(0));
-  return lt_do(add, LT_ARG(lt_do_slice(ended, 0, 0, total)), LT_ARG(1));
+  return lt_do_in_place(add, LT_ARG(lt_do_slice(ended, 0, 0, total)), LT_ARG(1));
 }
 
 /* Checks a tensor of counts for n elements (-1: any number). */
