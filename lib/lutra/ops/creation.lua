@@ -82,24 +82,31 @@ lt._define{
 
 -- ---- indices of triangles
 
--- Returns {2, n}: for each row r, counts[r] columns from first[r] on; n is the sum of counts.
-local function triangle(rows, counts, first, n, options)
-  local ends = counts:cumsum(1)
-  local row = rows:repeat_interleave(counts, {dim = 1, output_size = n})
-  local column = lt.arange(1, n, options) + (first - 1 - ends + counts):index_select(1, row)
-  return lt.stack{row, column}
+-- Returns {2, n}: for each row, numbered from `low` on, counts[i] columns from first[i] on; n is
+-- the sum of counts, which are at least 1. Both are cumulative sums of the steps between
+-- neighbours. Changes `first`.
+local function triangle(low, counts, first, n, options)
+  local steps = lt.tensor({{0}, {1}}, options):expand(2, n):contiguous()
+  local row, column = steps:select(1, 1), steps:select(1, 2)
+  local starts, rest = counts:cumsum(1):sub_(counts):add_(1), counts:size(1) - 1
+  if rest > 0 then first:narrow(1, 2, rest):sub_((first + counts - 1):narrow(1, 1, rest)) end
+  row:index_fill_(1, starts, 1)
+  if low > 1 then row:narrow(1, 1, 1):fill_(low) end
+  column:index_copy_(1, starts, first)
+  return steps:cumsum(2)
 end
 
 -- Returns the number of elements of a row x col matrix on and below the diagonal.
 local function count_below(row, col, offset)
-  local n = 0
-  for r = 1, row do n = n + math.max(0, math.min(r + offset, col)) end
-  return n
+  local low, high = math.max(1, 1 - offset), math.min(row, col - offset) -- rows before the end
+  local n = high >= low and (low + high + 2 * offset) * (high - low + 1) // 2 or 0
+  return n + math.max(0, row - math.max(high, low - 1)) * col
 end
 
--- Defines tril_indices or triu_indices. `bounds` returns, for a vector of rows, the numbers of the
--- columns in them, the first columns, and the sum of the numbers.
-local function define_triangle(name, which, bounds)
+-- Defines tril_indices or triu_indices. `rows` returns the first and the last row with elements,
+-- and the number of elements; `columns`, for a vector of rows, their numbers of columns, and the
+-- first columns.
+local function define_triangle(name, which, rows, columns)
   lt._define{
     signature = "lt." .. name .. "(int row, int col, int offset = 0, dtype? dtype = nil, "
       .. "device? device = nil) -> Index",
@@ -111,21 +118,26 @@ local function define_triangle(name, which, bounds)
       args.expect(col >= 0, name, "an integer of at least 0", "col", col)
       offset = math.max(-row, math.min(offset, col))
       local options = {dtype = "int64", device = device}
-      local rows = lt.arange(1, row, options)
-      local counts, first, n = bounds(rows, row, col, offset)
-      return triangle(rows, counts, first, n, options):to(dtype or "int64")
+      local low, high, n = rows(row, col, offset)
+      if n == 0 then return lt.zeros(2, 0, {dtype = dtype or "int64", device = device}) end
+      local counts, first = columns(lt.arange(low, high, 1, options), col, offset)
+      return triangle(low, counts, first, n, options):to(dtype or "int64")
     end,
   }
 end
 
-define_triangle("tril_indices", "lower", function(rows, row, col, offset)
+define_triangle("tril_indices", "lower", function(row, col, offset)
+  return math.max(1, 1 - offset), row, count_below(row, col, offset)
+end, function(rows, col, offset)
   local counts = (rows + offset):clamp(0, col)
-  return counts, lt.ones_like(counts), count_below(row, col, offset)
+  return counts, lt.ones_like(counts)
 end)
 
-define_triangle("triu_indices", "upper", function(rows, row, col, offset)
+define_triangle("triu_indices", "upper", function(row, col, offset)
+  return 1, math.min(row, col - offset), row * col - count_below(row, col, offset - 1)
+end, function(rows, col, offset)
   local first = (rows + offset):clamp(1, col + 1)
-  return col + 1 - first, first, row * col - count_below(row, col, offset - 1)
+  return col + 1 - first, first
 end)
 
 -- ---- grids and combinations
