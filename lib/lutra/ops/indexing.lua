@@ -18,8 +18,9 @@ lt._define{
   fn = function(x, index)
     args.check(tensors.is_integral(index) and index.dtype ~= "bool",
       "take: expected an integer dtype for argument 'index', got %q", index.dtype)
-    args.check(x:numel() > 0 or index:numel() == 0,
-      "take: cannot index a tensor of shape %s: it has no elements", x.shape)
+    if x:numel() == 0 and index:numel() > 0 then
+      args.fail("take: cannot index a tensor of shape %s: it has no elements", x.shape)
+    end
     return ops._index(x:reshape(-1), {index}, {0})
   end,
 }
