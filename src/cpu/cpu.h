@@ -38,6 +38,9 @@ size_t lt_cpu_memory_available(void);
 /* The backend's alloc and free (memory.c). alloc returns 64-byte aligned, uninitialized memory, or
  * NULL with the reason; free takes the size that was allocated. */
 void *lt_cpu_alloc(const lt_Backend *self, int index, size_t nbytes, lt_Stream *stream);
+/* The same for the scratch memory of a kernel that can do without it: NULL, without an error, when
+ * memory is out. lt_cpu_free frees it. */
+void *lt_cpu_scratch(size_t nbytes);
 void lt_cpu_free(const lt_Backend *self, int index, void *memory, size_t nbytes, lt_Stream *stream);
 /* The backend's release, info, stats and reset_peak. They count blocks of at least 32 KiB, all in
  * the large pool; smaller ones are malloc's. */

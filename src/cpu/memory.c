@@ -304,31 +304,36 @@ static void *from_system(size_t size, size_t nbytes) {
   return block_new(size, nbytes);
 }
 
-/* Sets the error of an allocation. */
-static void *refuse(const char *why) {
+/* Why an allocation failed. */
+typedef struct Reason {
+  char text[80];
+} Reason;
+
+/* Counts an allocation that failed. */
+static void *refuse(void) {
   pthread_mutex_lock(&cache.lock);
   cache.stats.num_ooms++;
   pthread_mutex_unlock(&cache.lock);
-  return lt_error_set("%s", why);
+  return NULL;
 }
 
 /* The block, if any, that the last allocation of this thread has mapped: the system gives pages of
  * zeros. */
 static _Thread_local const void *mapped;
 
-/* Allocates a block of a class. */
-static void *alloc_cached(size_t nbytes) {
+/* Allocates a block of a class; NULL with the reason when memory is out. */
+static void *alloc_cached(size_t nbytes, Reason *why) {
   void *memory = take_cached(nbytes);
   if (memory) return memory;
   size_t size = block_size(nbytes), available = size >= LARGE ? lt_cpu_memory_available() : 0;
   if (available && nbytes > available) {
-    char why[80];
-    snprintf(why, sizeof why, "the system has %.2f MiB available", (double)available / 1048576.0);
+    snprintf(why->text, sizeof why->text, "the system has %.2f MiB available",
+             (double)available / 1048576.0);
     empty_cache();
-    return refuse(why);
+    return refuse();
   }
   memory = from_system(size, nbytes);
-  if (!memory) return refuse("the system is out of memory");
+  if (!memory) return refuse();
   if (is_mapped(size)) mapped = memory;
   pthread_mutex_lock(&cache.lock);
   count_reserved(1, size);
@@ -337,13 +342,22 @@ static void *alloc_cached(size_t nbytes) {
   return memory;
 }
 
+static void *allocate(size_t nbytes, Reason *why) {
+  mapped = NULL;
+  return nbytes >= CACHED_FROM ? alloc_cached(nbytes, why) : from_system(nbytes, nbytes);
+}
+
 void *lt_cpu_alloc(const lt_Backend *self, int index, size_t nbytes, lt_Stream *stream) {
   (void)self, (void)index, (void)stream;
-  mapped = NULL;
+  Reason why = {"the system is out of memory"};
   if (nbytes > SIZE_MAX / 2) return lt_error_set("the size is larger than the address space");
-  if (nbytes >= CACHED_FROM) return alloc_cached(nbytes);
-  void *memory = from_system(nbytes, nbytes);
-  return memory ? memory : lt_error_set("the system is out of memory");
+  void *memory = allocate(nbytes, &why);
+  return memory ? memory : lt_error_set("%s", why.text);
+}
+
+void *lt_cpu_scratch(size_t nbytes) {
+  Reason ignored;
+  return allocate(nbytes, &ignored);
 }
 
 bool lt_cpu_memory_is_zero(const void *memory, size_t nbytes) {

@@ -203,7 +203,7 @@ static bool open_room(Product *g, int team) {
   g->each = rounded(g->packed * g->depth * g->size, 64) + (g->copy_a ? g->height * APART : 0);
   g->total = team * g->each;
   if (g->total > HUGE_PAGE / 4) g->total = rounded(g->total, HUGE_PAGE);
-  g->room = g->total ? lt_cpu_alloc(NULL, 0, (size_t)g->total, NULL) : NULL;
+  g->room = g->total ? lt_cpu_scratch((size_t)g->total) : NULL;
   return g->total == 0 || g->room;
 }
 
