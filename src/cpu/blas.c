@@ -216,11 +216,11 @@ static bool can_share_work(void) {
   return ok;
 }
 
-/* OpenMP's number of threads before a product was limited to one thread; 0: it was not changed. */
+/* OpenMP's number of threads before a call was limited to one thread; 0: it was not changed. */
 static _Thread_local int threads_before;
 
 /* Sets the library's number of threads. It follows OpenMP's, which is set for each thread
- * separately; when memory is short, that is 1 until lt_gemm_close. */
+ * separately; when memory is short or one thread is asked for, that is 1 until lt_blas_close. */
 static void use_threads(int n) {
   if (lt_worker_generator()) return; /* a worker: the setting is the program's */
   int openmp = omp_get_max_threads();
@@ -249,6 +249,12 @@ int lt_blas_open(int callers, double work) {
   }
   if (shared) use_threads(n);
   return callers;
+}
+
+bool lt_blas_open_alone(double work) {
+  if (lt_blas_open(1, 0) == 0) return false;
+  if (blas.sgemm && work > SMALL) use_threads(1);
+  return true;
 }
 
 void lt_blas_close(int callers) {

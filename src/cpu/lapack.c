@@ -5,6 +5,7 @@
 #include "lapack.h"
 #include "blas.h"
 #include "kernel_support.h"
+#include "moves.h"
 
 #include <pthread.h>
 
@@ -87,11 +88,11 @@ int lt_lapack_work(const lt_Lapack *f, const void *work) {
 
 /* ---- batches --------------------------------------------------------------------------------- */
 
-/* Returns the number of threads that share a batch: more than 1 when its matrices are too small for
- * LAPACK to be parallel itself. */
+/* Returns the number of threads that share a batch of matrices, each of them on one thread. */
 static int batch_team(int64_t count, double work) {
   int threads = lt_num_threads();
-  if (count < threads || count < 2 || work > 4e6 || !lt_blas_nests()) return 1;
+  if (count < 2 || !lt_blas_nests()) return 1;
+  if (count < threads) threads = (int)count;
   double grains = work * (double)count / LT_GRAIN;
   int team = grains < threads ? (int)grains > 1 ? (int)grains : 1 : threads;
   return lt_threads_start(team);
@@ -112,10 +113,15 @@ static void run_some(Batch *b, int64_t first, int64_t last) {
   free(memory);
 }
 
-bool lt_matrices_run(int64_t count, double work, size_t scratch, lt_MatrixFn fn, void *context) {
+bool lt_matrices_run(int64_t count, double work, double alone, size_t scratch, lt_MatrixFn fn,
+                     void *context) {
   if (count == 0) return true;
   Batch b = {.scratch = scratch, .fn = fn, .context = context};
-  int team = lt_blas_open(batch_team(count, work), work);
+  int team = work <= alone ? batch_team(count, work) : 1;
+  if (team == 1 && work <= alone)
+    team = lt_blas_open_alone(work);
+  else
+    team = lt_blas_open(team, work);
   if (team == 0) return false;
   LT_IN_TEAM(team, count, run_some(&b, first, last));
   lt_blas_close(team);
@@ -138,17 +144,25 @@ static char *first_of(const lt_Tensor *t, int64_t at) {
   return (char *)lt_tensor_data(t) + offset * (int64_t)lt_dtype_size(t->dtype);
 }
 
-/* Copies r x c elements; strides in elements. In blocks, as one of the two is read or written
- * across its memory order. */
+/* Copies r x c elements; strides in elements. */
 static void copy_matrix(size_t size, int64_t r, int64_t c, const char *from, int64_t from_row,
                         int64_t from_column, char *to, int64_t to_row, int64_t to_column) {
   enum { BLOCK = 32 };
+  const lt_Mover *mover = lt_mover((int64_t)size);
   int64_t s = (int64_t)size;
-  for (int64_t i0 = 0; i0 < r; i0 += BLOCK)
+  if (from_row == 1 && to_column == 1) {
+    mover->tile(r, c, to, to_row * s, from, from_column * s);
+    return;
+  }
+  if (from_column == 1 && to_row == 1) {
+    mover->tile(c, r, to, to_column * s, from, from_row * s);
+    return;
+  }
+  for (int64_t i0 = 0; i0 < r; i0 += BLOCK) /* one may be read or written across its memory */
     for (int64_t j = 0; j < c; j++) {
       int64_t n = r - i0 < BLOCK ? r - i0 : BLOCK;
-      lt_move(to + (i0 * to_row + j * to_column) * s, to_row * s,
-              from + (i0 * from_row + j * from_column) * s, from_row * s, n, size);
+      mover->move(n, to + (i0 * to_row + j * to_column) * s, to_row * s,
+                  from + (i0 * from_row + j * from_column) * s, from_row * s);
     }
 }
 

@@ -94,11 +94,17 @@ int lt_lapack_work(const lt_Lapack *f, const void *work);
 /* Computes matrix `at` of a batch, with `scratch`, uninitialized memory of its own. */
 typedef void (*lt_MatrixFn)(void *context, int64_t at, char *scratch);
 
-/* Runs fn for each of `count` matrices: one after the other, with all threads in LAPACK, or, when
- * there are many small ones, on one thread each. `work` is the number of multiplications for one
- * matrix, `scratch` the bytes that fn needs. After an interrupt the others are skipped. Returns
- * false with an error when memory is out. */
-bool lt_matrices_run(int64_t count, double work, size_t scratch, lt_MatrixFn fn, void *context);
+/* The multiplications up to which LAPACK is faster on one thread than on several: of functions that
+ * consist of products of matrices, and of those that multiply by vectors half of their time. */
+#define LT_ALONE_MATRICES 2e7
+#define LT_ALONE_VECTORS  5e8
+
+/* Runs fn for each of `count` matrices. `work` is the number of multiplications for one of them. Up
+ * to `alone` each is computed on one thread, several at once; above, one after the other with all
+ * threads in LAPACK. `scratch` is the bytes that fn needs. After an interrupt the others are
+ * skipped. Returns false with an error when memory is out. */
+bool lt_matrices_run(int64_t count, double work, double alone, size_t scratch, lt_MatrixFn fn,
+                     void *context);
 
 /* Returns the number of matrices in t, of `dims` last dimensions (2, or 1 for vectors). */
 int64_t lt_matrices_count(const lt_Tensor *t, int dims);

@@ -97,7 +97,8 @@ bool lt_cpu__linalg_qr(lt_Call *c) {
   size_t scratch = lt_lines_of(bytes_of(q.f, q.ld, most(q.n, q.columns))) +
                    lt_lines_of(bytes_of(q.f, q.k, 1)) + lt_lines_of(bytes_of(q.f, q.lwork, 1)) +
                    bytes_of(q.f, q.rows, q.n);
-  return lt_matrices_run(lt_matrices_count(r, 2), (double)q.m * q.n * q.k * 3, scratch, qr_one, &q);
+  return lt_matrices_run(lt_matrices_count(r, 2), (double)q.m * q.n * q.k * 3, LT_ALONE_VECTORS,
+                         scratch, qr_one, &q);
 }
 
 static void geqrf_one(void *context, int64_t at, char *scratch) {
@@ -116,9 +117,9 @@ bool lt_cpu_geqrf(lt_Call *c) {
   Qr q;
   if (!open_qr(&q, c)) return false;
   query_qr(&q);
-  return lt_matrices_run(lt_matrices_count(c->out[0], 2), (double)q.m * q.n * q.k * 2,
-                         lt_lines_of(bytes_of(q.f, q.ld, q.n)) + bytes_of(q.f, q.lwork, 1),
-                         geqrf_one, &q);
+  return lt_matrices_run(
+      lt_matrices_count(c->out[0], 2), (double)q.m * q.n * q.k * 2, LT_ALONE_VECTORS,
+      lt_lines_of(bytes_of(q.f, q.ld, q.n)) + bytes_of(q.f, q.lwork, 1), geqrf_one, &q);
 }
 
 /* ---- products of reflections ----------------------------------------------------------------- */
@@ -159,8 +160,8 @@ static bool run_reflections(lt_Call *c) {
   }
   size_t scratch = lt_lines_of(bytes_of(q.f, q.ld, q.n)) + lt_lines_of(bytes_of(q.f, q.k, 1)) +
                    bytes_of(q.f, q.lwork, 1);
-  return lt_matrices_run(lt_matrices_count(c->out[0], 2), (double)q.m * q.n * q.k * 2, scratch,
-                         reflections_one, &q);
+  return lt_matrices_run(lt_matrices_count(c->out[0], 2), (double)q.m * q.n * q.k * 2,
+                         LT_ALONE_VECTORS, scratch, reflections_one, &q);
 }
 
 /* _linalg_householder_product (self, tau) */
@@ -211,8 +212,8 @@ static bool run_apply(lt_Call *c) {
   }
   size_t scratch = lt_lines_of(bytes_of(p.f, p.lda, a->shape[a->ndim - 1])) +
                    lt_lines_of(bytes_of(p.f, p.ldc, p.n)) + bytes_of(p.f, p.lwork, 1);
-  return lt_matrices_run(lt_matrices_count(to, 2), (double)p.m * p.n * p.k * 2, scratch, apply_one,
-                         &p);
+  return lt_matrices_run(lt_matrices_count(to, 2), (double)p.m * p.n * p.k * 2, LT_ALONE_MATRICES,
+                         scratch, apply_one, &p);
 }
 
 /* _ormqr (self, tau, other, left, transpose) */
@@ -326,6 +327,6 @@ bool lt_cpu__linalg_lstsq(lt_Call *c) {
                    lt_lines_of(bytes_of(p.f, p.ldb, p.nrhs)) +
                    lt_lines_of(p.f->real_size * (size_t)k) + lt_lines_of(p.lrwork) +
                    lt_lines_of(sizeof(int) * p.liwork) + bytes_of(p.f, p.lwork, 1);
-  return lt_matrices_run(lt_matrices_count(a, 2), (double)p.m * p.n * k * 2, scratch, lstsq_one,
-                         &p);
+  return lt_matrices_run(lt_matrices_count(a, 2), (double)p.m * p.n * k * 2, LT_ALONE_VECTORS,
+                         scratch, lstsq_one, &p);
 }

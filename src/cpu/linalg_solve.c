@@ -73,8 +73,8 @@ bool lt_cpu__linalg_cholesky(lt_Call *c) {
   if (!open_job(&j, c)) return false;
   j.flag[0] = c->arg[1].b;
   double n = j.n;
-  if (!lt_matrices_run(lt_matrices_count(lt_in(c, 0), 2), n * n * n / 3, bytes_of(&j, j.ld, j.n),
-                       cholesky_one, &j))
+  if (!lt_matrices_run(lt_matrices_count(lt_in(c, 0), 2), n * n * n / 3, LT_ALONE_MATRICES,
+                       bytes_of(&j, j.ld, j.n), cholesky_one, &j))
     return false;
   return !c->arg[2].b || check_info(&j, 1, LT_NOT_DEFINITE);
 }
@@ -105,8 +105,8 @@ static double lu_work(const Job *j) { return (double)j->m * j->n * least(j->m, j
 bool lt_cpu__linalg_lu_factor(lt_Call *c) {
   Job j;
   if (!open_job(&j, c)) return false;
-  if (!lt_matrices_run(lt_matrices_count(lt_in(c, 0), 2), lu_work(&j), bytes_of(&j, j.ld, j.n),
-                       lu_one, &j))
+  if (!lt_matrices_run(lt_matrices_count(lt_in(c, 0), 2), lu_work(&j), LT_ALONE_MATRICES,
+                       bytes_of(&j, j.ld, j.n), lu_one, &j))
     return false;
   return !c->arg[1].b || check_info(&j, 2, LT_SINGULAR_FACTORS);
 }
@@ -163,8 +163,8 @@ bool lt_cpu__linalg_inv(lt_Call *c) {
   j.lwork = j.n ? lt_lapack_work(j.f, answer) : 1;
   size_t scratch = lt_lines_of(bytes_of(&j, j.ld, j.n)) + lt_lines_of(sizeof(int) * (size_t)j.ld) +
                    bytes_of(&j, j.lwork, 1);
-  if (!lt_matrices_run(lt_matrices_count(lt_in(c, 0), 2), 3 * lu_work(&j), scratch, inverse_one,
-                       &j))
+  if (!lt_matrices_run(lt_matrices_count(lt_in(c, 0), 2), 3 * lu_work(&j), LT_ALONE_MATRICES,
+                       scratch, inverse_one, &j))
     return false;
   return !c->arg[1].b || check_info(&j, 1, LT_SINGULAR_INVERSE);
 }
@@ -200,8 +200,8 @@ bool lt_cpu__linalg_solve(lt_Call *c) {
   size_t scratch = lt_lines_of(bytes_of(&j, j.ld, j.n)) + lt_lines_of(sizeof(int) * (size_t)j.ld) +
                    bytes_of(&j, j.ldb, j.nrhs);
   double n = j.n;
-  if (!lt_matrices_run(lt_matrices_count(lt_in(c, 0), 2), lu_work(&j) + n * n * j.nrhs, scratch,
-                       solve_one, &j))
+  if (!lt_matrices_run(lt_matrices_count(lt_in(c, 0), 2), lu_work(&j) + n * n * j.nrhs,
+                       LT_ALONE_MATRICES, scratch, solve_one, &j))
     return false;
   return !c->arg[3].b || check_info(&j, 1, LT_SINGULAR_SYSTEM);
 }
@@ -229,7 +229,7 @@ bool lt_cpu__linalg_solve_triangular(lt_Call *c) {
   for (int i = 0; i < 3; i++) j.flag[i] = c->arg[2 + i].b;
   int64_t rest = j.nrhs > 1 ? j.nrhs : 1;
   double n = j.n;
-  return lt_matrices_run(lt_matrices_count(lt_in(c, 0), 2), n * n * j.nrhs / 2,
+  return lt_matrices_run(lt_matrices_count(lt_in(c, 0), 2), n * n * j.nrhs / 2, LT_ALONE_MATRICES,
                          lt_lines_of(bytes_of(&j, j.ld, j.n)) + bytes_of(&j, j.ld, rest),
                          triangular_one, &j);
 }
@@ -299,7 +299,7 @@ static void det_one(void *context, int64_t at, char *scratch) {
 bool lt_cpu__linalg_det(lt_Call *c) {
   Job j;
   if (!open_job(&j, c)) return false;
-  return lt_matrices_run(lt_matrices_count(lt_in(c, 0), 2), lu_work(&j),
+  return lt_matrices_run(lt_matrices_count(lt_in(c, 0), 2), lu_work(&j), LT_ALONE_MATRICES,
                          lt_lines_of(bytes_of(&j, j.ld, j.n)) + sizeof(int) * (size_t)j.ld, det_one,
                          &j);
 }
@@ -333,7 +333,7 @@ bool lt_cpu__linalg_ldl_factor(lt_Call *c) {
                                           1);
   j.lwork = j.n ? lt_lapack_work(j.f, answer) : 1;
   double n = j.n;
-  if (!lt_matrices_run(lt_matrices_count(lt_in(c, 0), 2), n * n * n / 3,
+  if (!lt_matrices_run(lt_matrices_count(lt_in(c, 0), 2), n * n * n / 3, LT_ALONE_MATRICES,
                        lt_lines_of(bytes_of(&j, j.ld, j.n)) + bytes_of(&j, j.lwork, 1), ldl_one,
                        &j))
     return false;
@@ -382,7 +382,7 @@ bool lt_cpu__linalg_ldl_solve(lt_Call *c) {
   c->arg[1].tensor = pivots;
   double n = j.n;
   bool ok = check_pivots(pivots, j.n) &&
-            lt_matrices_run(lt_matrices_count(lt_in(c, 0), 2), n * n * j.nrhs,
+            lt_matrices_run(lt_matrices_count(lt_in(c, 0), 2), n * n * j.nrhs, LT_ALONE_MATRICES,
                             lt_lines_of(bytes_of(&j, j.ld, j.n)) + bytes_of(&j, j.ldb, j.nrhs),
                             ldl_solve_one, &j);
   c->arg[1].tensor = given;

@@ -143,8 +143,8 @@ bool lt_cpu__linalg_svd(lt_Call *c) {
       lt_lines_of(bytes_of(p.f, p.ld, p.n)) + lt_lines_of(bytes_of(p.f, p.ld, p.ucols)) +
       lt_lines_of(bytes_of(p.f, most(p.vrows, 1), p.n)) + lt_lines_of(reals(p.f, p.rwork)) +
       lt_lines_of(sizeof(int) * (size_t)p.liwork) + bytes_of(p.f, p.lwork, 1);
-  return lt_matrices_run(lt_matrices_count(lt_in(c, 0), 2), (double)p.m * p.n * p.k * 8, scratch,
-                         svd_one, &p) &&
+  return lt_matrices_run(lt_matrices_count(lt_in(c, 0), 2), (double)p.m * p.n * p.k * 8,
+                         LT_ALONE_VECTORS, scratch, svd_one, &p) &&
          check_all(&p, "singular values");
 }
 
@@ -193,7 +193,8 @@ bool lt_cpu__linalg_eigh(lt_Call *c) {
   size_t scratch = lt_lines_of(bytes_of(p.f, p.ld, p.n)) + lt_lines_of(reals(p.f, p.lrwork)) +
                    lt_lines_of(sizeof(int) * (size_t)p.liwork) + bytes_of(p.f, p.lwork, 1);
   double n = p.n;
-  return lt_matrices_run(lt_matrices_count(lt_in(c, 0), 2), n * n * n * 4, scratch, eigh_one, &p) &&
+  return lt_matrices_run(lt_matrices_count(lt_in(c, 0), 2), n * n * n * 4, LT_ALONE_VECTORS,
+                         scratch, eigh_one, &p) &&
          check_all(&p, "eigenvalues");
 }
 
@@ -331,6 +332,7 @@ bool lt_cpu__linalg_eig(lt_Call *c) {
   size_t scratch = 4 * lt_lines_of(bytes_of(p.f, p.ld, p.n)) + 4 * lt_lines_of(reals(p.f, p.n)) +
                    bytes_of(p.f, p.lwork, 1);
   double n = p.n;
-  return lt_matrices_run(lt_matrices_count(lt_in(c, 0), 2), n * n * n * 10, scratch, eig_one, &p) &&
+  return lt_matrices_run(lt_matrices_count(lt_in(c, 0), 2), n * n * n * 10, LT_ALONE_VECTORS,
+                         scratch, eig_one, &p) &&
          check_all(&p, "eigenvalues");
 }
