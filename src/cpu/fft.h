@@ -35,6 +35,7 @@ typedef struct lt_FftLines {
  * radices without own code, cos and sin of 2 pi j / radix for j < radix.
  * gather: y[k][b] = x[k * step + b * lane] for k < n, b < lanes.
  * scatter: y[k * step + b * lane] = scale * x[k][b].
+ * gather_pairs, scatter_pairs: the same of two neighbors, x[k * step + b * lane] and the next one.
  * multiply: row k of y is row k of x times w[k]; x and y may be the same.
  * twist: multiplies x[k][b] by exp(-2 pi i k (first + b) / n), which is high[j >> bits] times
  * low[j & mask] for j = k (first + b).
@@ -47,6 +48,10 @@ typedef struct lt_FftLines {
   void (*gather_##F)(const T *x, int64_t step, int64_t lane, int64_t n, int64_t lanes, T *y);      \
   void (*scatter_##F)(const T *x, T scale, int64_t n, int64_t lanes, T *y, int64_t step,           \
                       int64_t lane);                                                               \
+  void (*gather_pairs_##F)(const T *x, int64_t step, int64_t lane, int64_t n, int64_t lanes,       \
+                           T *yr, T *yi);                                                          \
+  void (*scatter_pairs_##F)(const T *xr, const T *xi, T scale, int64_t n, int64_t lanes, T *y,     \
+                            int64_t step, int64_t lane);                                           \
   void (*multiply_##F)(int64_t n, int64_t lanes, const T *xr, const T *xi, const T *w, T *yr,      \
                        T *yi);                                                                     \
   void (*twist_##F)(int64_t rows, int64_t lanes, int64_t first, int bits, const double *high,      \
@@ -81,6 +86,11 @@ int64_t lt_fft_lanes(const lt_FftPlan *plan);
 bool lt_fft_is_parallel(const lt_FftPlan *plan);
 /* Returns the number of floats or doubles that a block needs. */
 size_t lt_fft_scratch(const lt_FftPlan *plan, int64_t lanes);
+/* Returns memory for a block, aligned to cache lines: vectors that cross two of them take twice as
+ * long. NULL when out of memory; the caller frees it. */
+static inline void *lt_fft_memory(size_t bytes) {
+  return aligned_alloc(64, (bytes + 63) / 64 * 64);
+}
 /* Returns the factors of a real plan, w[k] = exp(-2 pi i k / n) for k <= n / 2. */
 const void *lt_fft_real_factors(const lt_FftPlan *plan);
 

@@ -24,6 +24,10 @@ static void NAME(read_block)(const Transform *t, const T *x, int64_t step, int64
   int64_t size = t->of.n * lanes, h = t->of.n / 2;
   T *re = block, *im = block + size;
   if (t->of.kind == LT_FFT_R2C && t->halved) { /* even numbers are real parts, odd ones imaginary */
+    if (step == 1) {
+      loops->NAME(gather_pairs)(x, 2, lane, h, lanes, block, block + h * lanes);
+      return;
+    }
     loops->NAME(gather)(x, 2 * step, lane, h, lanes, block);
     loops->NAME(gather)(x + step, 2 * step, lane, h, lanes, block + h * lanes);
   } else if (t->of.kind == LT_FFT_R2C) {
@@ -31,14 +35,12 @@ static void NAME(read_block)(const Transform *t, const T *x, int64_t step, int64
     memset(im, 0, sizeof(T) * (size_t)size);
   } else if (t->of.kind == LT_FFT_C2R && t->halved) {
     T *own = outside + (h + 1) * lanes;
-    loops->NAME(gather)(x, 2 * step, 2 * lane, h + 1, lanes, outside);
-    loops->NAME(gather)(x + 1, 2 * step, 2 * lane, h + 1, lanes, own);
+    loops->NAME(gather_pairs)(x, 2 * step, 2 * lane, h + 1, lanes, outside, own);
     loops->NAME(tangle)(h, lanes, outside, own, lt_fft_real_factors(t->plan), block + h * lanes,
                         block); /* backward: parts are exchanged */
   } else {
     if (t->of.inverse) re = block + size, im = block;
-    loops->NAME(gather)(x, 2 * step, 2 * lane, t->of.from_n, lanes, re);
-    loops->NAME(gather)(x + 1, 2 * step, 2 * lane, t->of.from_n, lanes, im);
+    loops->NAME(gather_pairs)(x, 2 * step, 2 * lane, t->of.from_n, lanes, re, im);
     if (t->of.kind == LT_FFT_C2R) NAME(complete)(t->of.n, lanes, re, im);
   }
 }
@@ -49,6 +51,10 @@ static void NAME(write_block)(const Transform *t, T *z, T *y, int64_t step, int6
   const lt_FftLoops *loops = lt_fft_loops();
   int64_t size = t->of.n * lanes, h = t->of.n / 2;
   T scale = (T)t->of.scale, *re = z, *im = z + size;
+  if (t->of.kind == LT_FFT_C2R && t->halved && step == 1) {
+    loops->NAME(scatter_pairs)(z + h * lanes, z, scale, h, lanes, y, 2, lane);
+    return;
+  }
   if (t->of.kind == LT_FFT_C2R && t->halved) {
     loops->NAME(scatter)(z + h * lanes, scale, h, lanes, y, 2 * step, lane);
     loops->NAME(scatter)(z, scale, h, lanes, y + step, 2 * step, lane);
@@ -64,8 +70,7 @@ static void NAME(write_block)(const Transform *t, T *z, T *y, int64_t step, int6
   } else if (t->of.inverse) {
     re = z + size, im = z;
   }
-  loops->NAME(scatter)(re, scale, t->of.to_n, lanes, y, 2 * step, 2 * lane);
-  loops->NAME(scatter)(im, scale, t->of.to_n, lanes, y + 1, 2 * step, 2 * lane);
+  loops->NAME(scatter_pairs)(re, im, scale, t->of.to_n, lanes, y, 2 * step, 2 * lane);
 }
 
 /* Runs blocks first .. last - 1. With per_outer > 0 a block has adjacent lines of one outer index,
@@ -75,7 +80,7 @@ static void NAME(run_blocks)(Transform *t, int64_t per_outer, int64_t first, int
           out = t->of.kind == LT_FFT_C2R ? 1 : 2;
   size_t inside = lt_fft_scratch(t->plan, most);
   size_t beside = t->halved ? 2 * (size_t)(t->of.n / 2 + 1) * (size_t)most : 0;
-  T *block = malloc(sizeof(T) * (inside + beside)), *outside = block + inside;
+  T *block = lt_fft_memory(sizeof(T) * (inside + beside)), *outside = block + inside;
   if (!block) atomic_store(&t->failed, true);
   for (int64_t i = first; block && i < last && !lt_stopped(); i++) {
     int64_t outer = per_outer ? i / per_outer : i * most;

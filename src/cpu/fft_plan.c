@@ -73,6 +73,7 @@ static void *factors(lt_FftPlan *p, int64_t count, bool wide) {
  * a prime factor above LT_FFT_RADIX. */
 static int factorize(int64_t n, int *radix) {
   int count = 0;
+  for (; n % 8 == 0 && n != 16; n /= 8) radix[count++] = 8;
   for (; n % 4 == 0; n /= 4) radix[count++] = 4;
   for (int r = 2; r <= LT_FFT_RADIX; r++)
     for (; n % r == 0; n /= r) radix[count++] = r;

@@ -61,7 +61,7 @@ static void NAME(run_step)(NAME(Step) * s, int64_t first, int64_t last) {
   const lt_FftLoops *loops = lt_fft_loops();
   int64_t n = s->plan->n, most = lt_fft_lanes(s->plan), size = s->whole->n;
   int64_t step = s->second ? 1 : s->count, lane = s->second ? n : 1;
-  T *block = malloc(sizeof(T) * lt_fft_scratch(s->plan, most));
+  T *block = lt_fft_memory(sizeof(T) * lt_fft_scratch(s->plan, most));
   if (!block) atomic_store(&s->failed, true);
   for (int64_t i = first * most, end = last * most < s->count ? last * most : s->count;
        block && i < end && !lt_stopped(); i += most) {

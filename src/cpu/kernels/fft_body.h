@@ -106,6 +106,50 @@ static void NAME(pass5)(int64_t m, int64_t run, const T *xr, const T *xi, T *yr,
   }
 }
 
+static void NAME(pass8)(int64_t m, int64_t run, const T *xr, const T *xi, T *yr, T *yi,
+                        const T *w) {
+  const T root = (T)0.70710678118654752440;
+  for (int64_t p = 0; p < m; p++, w += 14) {
+    GROUP_ROWS(8)
+#define SUM_AND_DIFFERENCE(j)                                                                      \
+  T s##j##r = ar[j * far + i] + ar[(j + 4) * far + i];                                             \
+  T s##j##i = ai[j * far + i] + ai[(j + 4) * far + i];                                             \
+  T d##j##r = ar[j * far + i] - ar[(j + 4) * far + i];                                             \
+  T d##j##i = ai[j * far + i] - ai[(j + 4) * far + i];
+#define PUT(k, re, im)                                                                             \
+  {                                                                                                \
+    T zr = re, zi = im;                                                                            \
+    br[k * run + i] = w[2 * k - 2] * zr - w[2 * k - 1] * zi;                                       \
+    bi[k * run + i] = w[2 * k - 2] * zi + w[2 * k - 1] * zr;                                       \
+  }
+#pragma omp simd
+    for (int64_t i = 0; i < run; i++) {
+      SUM_AND_DIFFERENCE(0)
+      SUM_AND_DIFFERENCE(1)
+      SUM_AND_DIFFERENCE(2)
+      SUM_AND_DIFFERENCE(3)
+      T er = s0r + s2r, ei = s0i + s2i, fr = s0r - s2r, fi = s0i - s2i;
+      T gr = s1r + s3r, gi = s1i + s3i, hr = s1r - s3r, hi = s1i - s3i;
+      br[i] = er + gr;
+      bi[i] = ei + gi;
+      PUT(2, fr + hi, fi - hr)
+      PUT(4, er - gr, ei - gi)
+      PUT(6, fr - hi, fi + hr)
+      /* The differences times the powers of exp(-i pi / 4). */
+      T ur = root * (d1r + d1i), ui = root * (d1i - d1r);
+      T vr = root * (d3i - d3r), vi = -root * (d3r + d3i);
+      T kr = d0r + d2i, ki = d0i - d2r, lr = d0r - d2i, li = d0i + d2r;
+      T qr = ur + vr, qi = ui + vi, tr = ur - vr, ti = ui - vi;
+      PUT(1, kr + qr, ki + qi)
+      PUT(3, lr + ti, li - tr)
+      PUT(5, kr - qr, ki - qi)
+      PUT(7, lr - ti, li + tr)
+    }
+#undef SUM_AND_DIFFERENCE
+#undef PUT
+  }
+}
+
 /* Computes up to CHUNK columns of a group of an odd radix r: from the sums and differences of the
  * rows j and r - j, the rows k and r - k of the result. */
 static void NAME(odd_columns)(int r, int64_t far, int64_t run, int64_t width, const T *ar,
@@ -171,6 +215,9 @@ static void NAME(pass)(int radix, int64_t m, int64_t run, const T *xr, const T *
   case 5:
     NAME(pass5)(m, run, xr, xi, yr, yi, w);
     break;
+  case 8:
+    NAME(pass8)(m, run, xr, xi, yr, yi, w);
+    break;
   default:
     NAME(pass_odd)(radix, m, run, xr, xi, yr, yi, w);
   }
@@ -220,6 +267,63 @@ static void NAME(scatter)(const T *x, T scale, int64_t n, int64_t lanes, T *y, i
       for (int64_t k = first; k < last; k++) y[b * lane + k * step] = scale * x[k * lanes + b];
   }
 }
+
+/* Copies the pairs of lines whose numbers k are not in squares: from_k on, and all of the lanes from
+ * from_b on. */
+#define EACH_REST(copy)                                                                            \
+  for (int64_t first = 0; first < n; first += TILE) {                                              \
+    int64_t last = first + TILE < n ? first + TILE : n;                                            \
+    for (int64_t b = 0; b < lanes; b++)                                                            \
+      for (int64_t k = b >= from_b || first >= from_k ? first                                      \
+                       : last < from_k                ? last                                       \
+                                                      : from_k;                                                   \
+           k < last; k++) {                                                                        \
+        copy                                                                                       \
+      }                                                                                            \
+  }
+
+static void NAME(gather_pairs)(const T *x, int64_t step, int64_t lane, int64_t n, int64_t lanes,
+                               T *yr, T *yi) {
+  if (lane == 2) {
+    for (int64_t k = 0; k < n; k++) {
+      const T *restrict from = x + k * step;
+      T *restrict re = yr + k * lanes, *restrict im = yi + k * lanes;
+      for (int64_t b = 0; b < lanes; b++) re[b] = from[2 * b], im[b] = from[2 * b + 1];
+    }
+    return;
+  }
+  int64_t from_b = 0, from_k = 0;
+#if SQUARES
+  if (step == 2) {
+    separate_squares(x, lane, n, lanes, yr, yi);
+    from_b = lanes & ~7, from_k = n & ~7;
+  }
+#endif
+  EACH_REST(yr[k * lanes + b] = x[b * lane + k * step];
+            yi[k * lanes + b] = x[b * lane + k * step + 1];)
+}
+
+static void NAME(scatter_pairs)(const T *xr, const T *xi, T scale, int64_t n, int64_t lanes, T *y,
+                                int64_t step, int64_t lane) {
+  if (lane == 2) {
+    for (int64_t k = 0; k < n; k++) {
+      const T *restrict re = xr + k * lanes, *restrict im = xi + k * lanes;
+      T *restrict to = y + k * step;
+      for (int64_t b = 0; b < lanes; b++) to[2 * b] = scale * re[b], to[2 * b + 1] = scale * im[b];
+    }
+    return;
+  }
+  int64_t from_b = 0, from_k = 0;
+#if SQUARES
+  if (step == 2) {
+    combine_squares(xr, xi, scale, n, lanes, y, lane);
+    from_b = lanes & ~7, from_k = n & ~7;
+  }
+#endif
+  EACH_REST(y[b * lane + k * step] = scale * xr[k * lanes + b];
+            y[b * lane + k * step + 1] = scale * xi[k * lanes + b];)
+}
+#undef EACH_REST
 #undef TILE
 
 /* ---- products with factors ------------------------------------------------------------------- */
@@ -260,6 +364,7 @@ static void NAME(untangle)(int64_t h, int64_t lanes, const T *zr, const T *zi, c
     const T *ar = zr + k % h * lanes, *ai = zi + k % h * lanes;
     const T *br = zr + (h - k) % h * lanes, *bi = zi + (h - k) % h * lanes;
     const T wr = w[2 * k], wi = w[2 * k + 1];
+#pragma omp simd
     for (int64_t b = 0; b < lanes; b++) {
       T er = half * (ar[b] + br[b]), ei = half * (ai[b] - bi[b]);
       T tr = half * (ai[b] + bi[b]), ti = half * (br[b] - ar[b]);
@@ -275,6 +380,7 @@ static void NAME(tangle)(int64_t h, int64_t lanes, const T *xr, const T *xi, con
     const T *ar = xr + k * lanes, *ai = xi + k * lanes;
     const T *br = xr + (h - k) * lanes, *bi = xi + (h - k) * lanes;
     const T wr = w[2 * k], wi = -w[2 * k + 1], keep = k != 0;
+#pragma omp simd
     for (int64_t b = 0; b < lanes; b++) {
       T p = keep != 0 ? ai[b] : 0, q = keep != 0 ? bi[b] : 0;
       T er = ar[b] + br[b], ei = p - q, dr = ar[b] - br[b], di = p + q;

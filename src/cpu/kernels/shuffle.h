@@ -31,14 +31,9 @@ LT_LANES void lt_transpose_4(LT_F4 v[4]) {
 typedef float LT_F8 __attribute__((vector_size(32)));
 typedef int32_t LT_I8 __attribute__((vector_size(32)));
 
-/* Copies the transpose of 8 x 8 elements; rows are `step` and `to_step` bytes apart. Unless the
- * loops are unrolled, GCC keeps the rows in memory. */
-LT_LANES void lt_transpose_8(const void *from, int64_t step, void *out, int64_t to_step) {
-  const char *x = from;
-  char *to = out;
-  LT_F8 r[8], s[8];
-#pragma GCC unroll 8
-  for (int i = 0; i < 8; i++) memcpy(&r[i], x + i * step, sizeof r[i]);
+/* Sets s[0..7] to the transpose of the vectors r[0..7], which it changes. Unless the loops are
+ * unrolled, GCC keeps the vectors in memory. */
+LT_LANES void lt_transposed_8(LT_F8 r[8], LT_F8 s[8]) {
 #pragma GCC unroll 8
   for (int i = 0; i < 8; i += 2) {
     s[i] = LT_SHUFFLE(LT_I8, r[i], r[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
@@ -55,6 +50,16 @@ LT_LANES void lt_transpose_8(const void *from, int64_t step, void *out, int64_t 
     s[i] = LT_SHUFFLE(LT_I8, r[i], r[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
     s[i + 4] = LT_SHUFFLE(LT_I8, r[i], r[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
   }
+}
+
+/* Copies the transpose of 8 x 8 elements; rows are `step` and `to_step` bytes apart. */
+LT_LANES void lt_transpose_8(const void *from, int64_t step, void *out, int64_t to_step) {
+  const char *x = from;
+  char *to = out;
+  LT_F8 r[8], s[8];
+#pragma GCC unroll 8
+  for (int i = 0; i < 8; i++) memcpy(&r[i], x + i * step, sizeof r[i]);
+  lt_transposed_8(r, s);
 #pragma GCC unroll 8
   for (int i = 0; i < 8; i++) memcpy(to + i * to_step, &s[i], sizeof s[i]);
 }
