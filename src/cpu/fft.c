@@ -9,7 +9,8 @@
 typedef struct Transform {
   lt_FftLines of;
   const lt_FftPlan *plan;
-  bool halved; /* a REAL plan: n is even */
+  bool halved;   /* a REAL plan: n is even */
+  int64_t lanes; /* lines of a block */
   atomic_bool failed;
 } Transform;
 
@@ -27,10 +28,13 @@ typedef struct Transform {
 
 /* Runs t, of float or double, on all lines. Returns false with the error set. */
 static bool run_lines(Transform *t) {
-  int64_t lanes = lt_fft_lanes(t->plan), count = t->of.outer * t->of.inner;
-  int64_t per_outer = t->of.inner == 1 ? 0 : (t->of.inner + lanes - 1) / lanes;
-  int64_t blocks = per_outer ? t->of.outer * per_outer : (t->of.outer + lanes - 1) / lanes;
-  int team = lt_fft_is_parallel(t->plan) ? 1 : lt_team(8 * count * t->of.n, blocks);
+  int64_t count = t->of.outer * t->of.inner, inner = t->of.inner, outer = t->of.outer;
+  int team = lt_fft_is_parallel(t->plan) ? 1 : lt_team(8 * count * t->of.n, count);
+  t->lanes = lt_fft_lanes(t->plan);
+  while (team > 1 && t->lanes > 1 && t->lanes * team > count) t->lanes /= 2; /* work for all */
+  int64_t per_outer = inner == 1 ? 0 : (inner + t->lanes - 1) / t->lanes;
+  int64_t blocks = per_outer ? outer * per_outer : (outer + t->lanes - 1) / t->lanes;
+  if (team > blocks) team = (int)blocks;
   if (t->of.wide)
     LT_IN_TEAM(team, blocks, run_blocks_f64(t, per_outer, first, last));
   else

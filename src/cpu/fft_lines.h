@@ -76,7 +76,7 @@ static void NAME(write_block)(const Transform *t, T *z, T *y, int64_t step, int6
 /* Runs blocks first .. last - 1. With per_outer > 0 a block has adjacent lines of one outer index,
  * of which each has per_outer blocks; otherwise lines of different outer indices. */
 static void NAME(run_blocks)(Transform *t, int64_t per_outer, int64_t first, int64_t last) {
-  int64_t most = lt_fft_lanes(t->plan), in = t->of.kind == LT_FFT_R2C ? 1 : 2,
+  int64_t most = t->lanes, in = t->of.kind == LT_FFT_R2C ? 1 : 2,
           out = t->of.kind == LT_FFT_C2R ? 1 : 2;
   size_t inside = lt_fft_scratch(t->plan, most);
   size_t beside = t->halved ? 2 * (size_t)(t->of.n / 2 + 1) * (size_t)most : 0;

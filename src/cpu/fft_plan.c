@@ -15,10 +15,10 @@
 #include <math.h>
 #include <pthread.h>
 
-enum { LARGE = 1 << 14 };  /* sizes from here on are split */
-enum { BLOCK = 1 << 15 };  /* numbers of a block: real and imaginary parts, before and after */
-enum { MAX_LANES = 16 };   /* lines of a block at most */
-enum { MAX_FACTORS = 64 }; /* of a 64-bit integer */
+enum { LARGE = 1 << 14 }; /* sizes from here on are split */
+enum { BLOCK = 1 << 15 }; /* numbers of a block: real and imaginary parts, before and after */
+enum { MIN_LANES = 8, MAX_LANES = 16 }; /* lines of a block, where there are so many */
+enum { MAX_FACTORS = 64 };              /* of a 64-bit integer */
 
 typedef enum Form { PASSES, CHIRP, SPLIT, REAL } Form;
 
@@ -271,7 +271,7 @@ int64_t lt_fft_lanes(const lt_FftPlan *p) {
   if (lt_fft_is_parallel(p)) return 1;
   if (p->form != PASSES) return lt_fft_lanes(p->first);
   int64_t lanes = BLOCK / (4 * p->n);
-  return lanes < 1 ? 1 : lanes > MAX_LANES ? MAX_LANES : lanes;
+  return lanes < MIN_LANES ? MIN_LANES : lanes > MAX_LANES ? MAX_LANES : lanes;
 }
 
 size_t lt_fft_scratch(const lt_FftPlan *p, int64_t lanes) {

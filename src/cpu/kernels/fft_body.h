@@ -361,8 +361,8 @@ static void NAME(untangle)(int64_t h, int64_t lanes, const T *zr, const T *zi, c
                            T *yi) {
   const T half = (T)0.5;
   for (int64_t k = 0; k <= h; k++) {
-    const T *ar = zr + k % h * lanes, *ai = zi + k % h * lanes;
-    const T *br = zr + (h - k) % h * lanes, *bi = zi + (h - k) % h * lanes;
+    const int64_t a = k == h ? 0 : k * lanes, z = k == 0 ? 0 : (h - k) * lanes; /* modulo h */
+    const T *ar = zr + a, *ai = zi + a, *br = zr + z, *bi = zi + z;
     const T wr = w[2 * k], wi = w[2 * k + 1];
 #pragma omp simd
     for (int64_t b = 0; b < lanes; b++) {

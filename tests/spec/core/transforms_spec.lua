@@ -70,6 +70,23 @@ describe("a transform", function()
     near(lt.fft.rfft(x[777]), lt.fft.rfft(x)[777], 0)
   end)
 
+  it("of a line has the same bits alone and among others", function()
+    for _, n in ipairs {5, 8, 29, 132, 1000} do
+      for _, dtype in ipairs {"float32", "float64"} do
+        local x = complex_randn(dtype, 43, n)
+        local r = x.real:contiguous()
+        local y, half, back = lt.fft.fft(x), lt.fft.rfft(r), lt.fft.irfft(x)
+        local what = ("%d %s"):format(n, dtype)
+        for line = 1, 43 do
+          near(lt.fft.fft(x[line]), y[line], 0, what)
+          near(lt.fft.rfft(r[line]), half[line], 0, what .. " real")
+          near(lt.fft.irfft(x[line]), back[line], 0, what .. " real inverse")
+        end
+        near(y, lt.fft.fft(x:t():contiguous(), {dim = 1}):t(), 0, what .. " columns")
+      end
+    end
+  end)
+
   it("does not depend on the number of threads", function()
     local x, threads = complex_randn("float32", 64, 1000), lt.get_num_threads()
     local y, z = lt.fft.fft(x), lt.fft.fft(x:reshape(-1))
