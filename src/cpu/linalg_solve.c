@@ -163,7 +163,7 @@ bool lt_cpu__linalg_inv(lt_Call *c) {
   j.lwork = j.n ? lt_lapack_work(j.f, answer) : 1;
   size_t scratch = lt_lines_of(bytes_of(&j, j.ld, j.n)) + lt_lines_of(sizeof(int) * (size_t)j.ld) +
                    bytes_of(&j, j.lwork, 1);
-  if (!lt_matrices_run(lt_matrices_count(lt_in(c, 0), 2), 3 * lu_work(&j), LT_ALONE_MATRICES,
+  if (!lt_matrices_run(lt_matrices_count(lt_in(c, 0), 2), 3 * lu_work(&j), LT_ALONE_MATRICES / 2,
                        scratch, inverse_one, &j))
     return false;
   return !c->arg[1].b || check_info(&j, 1, LT_SINGULAR_INVERSE);
