@@ -268,16 +268,13 @@ static void NAME(scatter)(const T *x, T scale, int64_t n, int64_t lanes, T *y, i
   }
 }
 
-/* Copies the pairs of lines whose numbers k are not in squares: from_k on, and all of the lanes from
- * from_b on. */
+/* Copies the pairs that are not in squares: k from from_k on, and all of the lanes from from_b
+ * on. */
 #define EACH_REST(copy)                                                                            \
   for (int64_t first = 0; first < n; first += TILE) {                                              \
-    int64_t last = first + TILE < n ? first + TILE : n;                                            \
+    int64_t last = first + TILE < n ? first + TILE : n, rest = from_k > first ? from_k : first;    \
     for (int64_t b = 0; b < lanes; b++)                                                            \
-      for (int64_t k = b >= from_b || first >= from_k ? first                                      \
-                       : last < from_k                ? last                                       \
-                                                      : from_k;                                                   \
-           k < last; k++) {                                                                        \
+      for (int64_t k = b < from_b ? rest : first; k < last; k++) {                                 \
         copy                                                                                       \
       }                                                                                            \
   }
