@@ -493,12 +493,22 @@ static bool loads_directly(lt_Dtype to, lt_Dtype from) {
   return narrow && lt_dtype_compute(to) == to && !lt_dtype_is_complex(to);
 }
 
+/* Returns the dtype that a loop is computed in: that of the op, but float32 where all tensors are
+ * of float32 or narrower floats, and a wide op has a loop of it. */
+static lt_Dtype compute_dtype(const lt_Loop *l) {
+  lt_Dtype compute = lt_dtype_compute(l->compute);
+  if (!lt_op_is_wide(l->op) || !lt_cpu_isa()->vectors[LT_float32]->op[l->op]) return compute;
+  for (int k = 0; k <= l->inputs; k++)
+    if (!l->operand[k].host && lt_dtype_compute(l->operand[k].dtype) != LT_float32) return compute;
+  return LT_float32;
+}
+
 bool lt_cpu_elementwise(const lt_Loop *loop) {
   if (loop->layout == LT_LAYOUT_EMPTY) return true;
   if (loop->op == LT_OP_fill) return lt_cpu_fill(loop);
   if (loop->op != LT_OP_copy) {
     bool test = lt_op_is_test(loop->op);
-    lt_Dtype compute = lt_dtype_compute(loop->compute), d = narrow_dtype(loop, compute, test);
+    lt_Dtype compute = compute_dtype(loop), d = narrow_dtype(loop, compute, test);
     return d == compute ? run_loop(loop, d, test) : run_narrow(loop, d, test);
   }
   lt_Dtype to = loop->operand[0].dtype, from = loop->operand[1].dtype;

@@ -2,6 +2,7 @@
  * vector code: one loop for every instruction set. */
 #include "vector.h"
 
+#include "mathx.h"
 #define LT_SPECIAL static __attribute__((unused))
 #include "special.h"
 
@@ -15,6 +16,7 @@
 #define LOOP_FI(...)
 #define LOOP_FC(...)
 #define LOOP_FIC(...)
+#define LOOP_WF LOOP_W
 #define LOOP_W(name, inputs, text)                                                                 \
   void lt_special_loop_##name(int64_t n, void *out, const void *x_, const void *y_,                \
                               const void *z_, const lt_Numbers *numbers);                          \

@@ -63,8 +63,10 @@
 #define TEXT_FC(...)
 #define TEXT_FIC(...)
 #define TEXT_W(name, inputs, rule, ftext, itext) LT_TEXT(name, inputs, RESULT_##rule, ftext)
+#define TEXT_WF                                  TEXT_W
 #elif defined LT_IS_FLOAT
 #define TEXT_W(...)
+#define TEXT_WF(...)
 #define TEXT_F(name, inputs, rule, ftext, itext)  LT_TEXT(name, inputs, RESULT_##rule, ftext)
 #define TEXT_FI(name, inputs, rule, ftext, itext) LT_TEXT(name, inputs, RESULT_##rule, ftext)
 #define TEXT_I(name, inputs, rule, ftext, itext)
@@ -72,6 +74,7 @@
 #define TEXT_FIC TEXT_FI
 #elif defined LT_IS_COMPLEX
 #define TEXT_W(...)
+#define TEXT_WF(...)
 #define TEXT_F(...)
 #define TEXT_FI(...)
 #define TEXT_I(...)
@@ -79,6 +82,7 @@
 #define TEXT_FIC                                  TEXT_FC
 #else
 #define TEXT_W(...)
+#define TEXT_WF(...)
 #define TEXT_F(name, inputs, rule, ftext, itext)
 #define TEXT_FI(name, inputs, rule, ftext, itext) LT_TEXT(name, inputs, RESULT_##rule, itext)
 #define TEXT_I(name, inputs, rule, ftext, itext)  LT_TEXT(name, inputs, RESULT_##rule, itext)

@@ -60,13 +60,10 @@
 #define SCALED_BY(a, y) ((a) * (y))
 #define CONJ(x)         (x)
 #define IS_REAL(x)      1
-/* log(e^x + e^y) and log2(2^x + 2^y): the larger one plus a small term. Equal infinities are the
- * result themselves. */
-#define LOGADDEXP(x, y) LOG_SUM_(x, y, M(log1p)(M(exp)(-M(fabs)((x) - (y)))))
+/* log(e^x + e^y) and log2(2^x + 2^y): the larger one plus a small term. */
+#define LOGADDEXP(x, y) lt_larger_plus(x, y, LOG1P_EXP(-M(fabs)((x) - (y))))
 #define LOGADDEXP2(x, y)                                                                           \
-  LOG_SUM_(x, y, M(log1p)(M(exp2)(-M(fabs)((x) - (y)))) * (T)1.44269504088896340736)
-#define LOG_SUM_(x, y, term)                                                                       \
-  ((x) == (y) && (x) - (x) != 0 ? (x) : ((x) > (y) || (x) != (x) ? (x) : (y)) + (term))
+  lt_larger_plus(x, y, M(log1p)(M(exp2)(-M(fabs)((x) - (y)))) * (T)1.44269504088896340736)
 #define SGN(x) ((T)(((x) > 0) - ((x) < 0)))
 #define FINITE_OR(x, nan, above, below)                                                            \
   ((x) != (x) ? (nan) : (x) == (T)INFINITY ? (above) : (x) == -(T)INFINITY ? (below) : (x))
@@ -102,8 +99,20 @@
 #define GELU_ERF_BACKWARD(x, y)  FORMULA(gelu_erf_backward)(x, y)
 #define GELU_TANH(x)             FORMULA(gelu_tanh)(x)
 #define GELU_TANH_BACKWARD(x, y) FORMULA(gelu_tanh_backward)(x, y)
+#define LOG1P_EXP(x)             FORMULA(log1p_exp)(x) /* x <= 0 */
 #define SOFTPLUS(x, a, b)        FORMULA(softplus)(x, a, b)
 #define ELU(x, a)                FORMULA(elu)(x, a)
+
+/* Those of rows of type WF, which are in special.h. */
+#define MISH(x)                FORMULA(mish)(x)
+#define SELU(x)                FORMULA(selu)(x)
+#define CELU(x, a)             FORMULA(celu)(x, a)
+#define ERFINV(x)              FORMULA(erfinv)(x)
+#define LOGIT(x, a)            FORMULA(logit)(x, a)
+#define SINC(x)                FORMULA(sinc)(x)
+#define BESSEL_I0(x)           FORMULA(i0)(x)
+#define XLOGY(x, y)            FORMULA(xlogy)(x, y)
+#define NEXTAFTER(x, y, limit) FORMULA(nextafter)(x, y, limit)
 
 #endif
 
@@ -134,6 +143,12 @@ LT_MATHX_FLOAT T lt_pow(T x, T y) {
 
 LT_MATHX_FLOAT T lt_lerp(T x, T y, T z) {
   return M(fabs)(z) < (T)0.5 ? x + z * (y - x) : y - (y - x) * (1 - z);
+}
+
+/* The larger one plus a term; of equal infinities, these. */
+LT_MATHX_FLOAT T lt_larger_plus(T x, T y, T term) {
+  T sum = ((x > y) | (x != x) ? x : y) + term;
+  return (x == y) & (x - x != 0) ? x : sum;
 }
 
 LT_MATHX_FLOAT T lt_argument(T x) { return x != x ? x : x < 0 ? (T)3.14159265358979323846 : (T)0; }
@@ -173,6 +188,8 @@ LT_MATHX_FLOAT T lt_silu_backward(T grad, T y) {
   T s = 1 / (1 + M(exp)(-y));
   return grad * (s * (1 + y * (1 - s)));
 }
+
+LT_MATHX_FLOAT T lt_log1p_exp(T x) { return M(log1p)(M(exp)(x)); }
 
 LT_MATHX_FLOAT T lt_softplus(T x, T beta, T threshold) {
   T soft = M(log1p)(M(exp)(x * beta)) / beta;

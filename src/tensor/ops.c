@@ -39,7 +39,16 @@ enum {
   WIDEST = LT_AUTOCAST_WIDEST,
   AS_IS = LT_AUTOCAST_AS_IS
 };
-enum { HAS_F = 1, HAS_I = 2, HAS_FI = 3, HAS_C = 4, HAS_FC = 5, HAS_FIC = 7, HAS_W = 9 };
+enum {
+  HAS_F = 1,
+  HAS_I = 2,
+  HAS_FI = 3,
+  HAS_C = 4,
+  HAS_FC = 5,
+  HAS_FIC = 7,
+  HAS_W = 9,
+  HAS_WF = 25
+};
 
 /* Expands to the two members that are set by a row's column of variants and traits. */
 #define FLAGS(flags) (flags) & LT_VARIANTS, (flags) & ~LT_VARIANTS
@@ -57,7 +66,7 @@ const lt_OpInfo lt_ops[LT_OP_COUNT] = {
    (HAS_##types & HAS_F) != 0,                                                                     \
    (HAS_##types & HAS_I) != 0,                                                                     \
    (HAS_##types & HAS_C) != 0,                                                                     \
-   HAS_##types == HAS_W},
+   (HAS_##types & HAS_W) == HAS_W},
 #define LT_REDUCE(name, rule, form, gradient, variants, signature, doc)                            \
   {#name, LT_KIND_REDUCE, LT_RULE_##rule, 0,    FLAGS(variants), lt_infer_reduce, signature, doc,  \
    false, false,          false,          false},

@@ -56,6 +56,9 @@ LT_SPECIAL double lt_selu(double x) {
          (x > 0 ? x : 1.6732632423543772848170429916717 * expm1(x));
 }
 
+/* x, or alpha (e^(x / alpha) - 1) where x is negative. */
+LT_SPECIAL double lt_celu(double x, double alpha) { return x > 0 ? x : alpha * expm1(x / alpha); }
+
 /* sin(pi x) / (pi x), of the remainder of x, in which the sine has its full accuracy. */
 LT_SPECIAL double lt_sinc(double x) {
   if (x == 0) return 1;

@@ -177,6 +177,7 @@ static const struct {
 #define TEXT_FC(...)  {__VA_ARGS__},
 #define TEXT_FIC(...) {__VA_ARGS__},
 #define TEXT_W(...)   /* not in mathx.h */
+#define TEXT_WF(...)
 #define LT_ELEMENTWISE(name, inputs, rule, types, floats, integers, ...)                           \
   TEXT_##types(#name, #rule, #floats, #integers)
 #include "ops.def"

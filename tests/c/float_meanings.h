@@ -31,6 +31,11 @@ static Real gelu_tanh_slope(Real y) {
   return sigmoid(v) + y * rise * sigmoid(v) * sigmoid(-v);
 }
 static Real gelu_erf_slope(Real y) { return normal_below(y) + y * normal_density(y); }
+/* sin(pi x) / (pi x), with sin(pi x) = sin(pi (1 - x)), and exactly 0 at integers. */
+static Real sinc(Real x) {
+  Real r = remainderl(x, 2), t = r > 0.5L ? 1 - r : r < -0.5L ? -1 - r : r;
+  return x == 0 ? 1 : sinl(acosl(-1) * t) / (acosl(-1) * x);
+}
 static Real floor_modulo(Real x, Real y) {
   Real r = fmodl(x, y);
   return r != 0 && (r < 0) != (y < 0) ? r + y : r;
@@ -108,6 +113,7 @@ static int float_reference(lt_OpId op, Real x, Real y, Real z, Real a, Real b, R
     IS(_round_decimals, EXACT,
        narrow ? (Real)(rintf((float)x * (float)a / (float)b) * (float)b / (float)a)
               : (Real)(rint((double)x * (double)a / (double)b) * (double)b / (double)a))
+    IS(_sinc, FAIR, sinc(x))
     IS(nextafter, EXACT, lt_nextafter((double)x, (double)y, (double)limit))
     IS(isnan, EXACT, isnan(x))
     IS(isinf, EXACT, isinf(x) != 0)

@@ -22,6 +22,7 @@
 #define TEXT_FI(name, text) TEXT_F(name, text)
 #define TEXT_W(name, text)  TEXT_F(name, text)
 #define TEXT_I(name, text)
+#define TEXT_WF                                                TEXT_W
 #define TEXT_FC                                                TEXT_F
 #define TEXT_FIC                                               TEXT_FI
 #define LT_ELEMENTWISE(name, inputs, rule, types, floats, ...) TEXT_##types(name, floats)
@@ -32,6 +33,7 @@
 #define ENTRY_FI(name) [LT_OP_##name] = text_##name,
 #define ENTRY_W(name)  [LT_OP_##name] = text_##name,
 #define ENTRY_I(name)
+#define ENTRY_WF                                       ENTRY_W
 #define ENTRY_FC                                       ENTRY_F
 #define ENTRY_FIC                                      ENTRY_FI
 #define LT_ELEMENTWISE(name, inputs, rule, types, ...) ENTRY_##types(name)

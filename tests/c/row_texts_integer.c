@@ -19,6 +19,7 @@
 #define TEXT_FI(name, text) TEXT_I(name, text)
 #define TEXT_F(name, text)
 #define TEXT_W(name, text)
+#define TEXT_WF  TEXT_W
 #define TEXT_FC  TEXT_F
 #define TEXT_FIC TEXT_FI
 #define LT_ELEMENTWISE(name, inputs, rule, types, floats, integers, ...)                           \
@@ -28,6 +29,7 @@
 
 #define ENTRY_F(name)
 #define ENTRY_W(name)
+#define ENTRY_WF                                       ENTRY_W
 #define ENTRY_FI(name)                                 [LT_OP_##name] = text_##name,
 #define ENTRY_I(name)                                  [LT_OP_##name] = text_##name,
 #define ENTRY_FC                                       ENTRY_F

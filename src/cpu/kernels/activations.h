@@ -166,6 +166,9 @@ LT_MATHS float lt_logsigmoidf(float x, bool near) {
   return a <= 80 ? y : x < 0 ? x : lt_vanishing(-1, -(double)a);
 }
 
+/* Returns log(1 + e^x), x <= 0. */
+LT_MATHS float lt_log1p_expf(float x) { return lt_log1pf(lt_exp_belowf(x), true); }
+
 LT_MATHS float lt_softplusf(float x, float beta, float threshold) {
   double v = (double)x * (double)beta, a = fabs(v);
   a = a > 700 ? 700.0 : a;

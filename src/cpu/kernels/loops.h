@@ -305,9 +305,18 @@ static void repeat_y(lt_VectorFn loop, size_t size, int64_t n, char *out, const 
   void lt_special_loop_##name(int64_t, void *, const void *, const void *, const void *,           \
                               const lt_Numbers *);
 #define ENTRY_W(name) [LT_OP_##name] = lt_special_loop_##name,
+#define EMIT_WF       EMIT_W
+#define ENTRY_WF      ENTRY_W
 #else
 #define EMIT_W(...)
 #define ENTRY_W(name)
+#ifdef LT_IS_FLOAT32
+#define EMIT_WF  EMIT_F
+#define ENTRY_WF ENTRY_F
+#else
+#define EMIT_WF(...)
+#define ENTRY_WF(name)
+#endif
 #endif
 
 #ifdef LT_IS_FLOAT

@@ -93,6 +93,7 @@ LT_SIMD float tanhf(float);
 #endif
 
 #include "activations.h"
+#include "special_float32.h"
 #include "division.h"
 
 /* The functions of these files. LT_NEAR is a constant at the place where an expression is
@@ -130,8 +131,18 @@ LT_SIMD float tanhf(float);
 #define lt_m_gelu_erf_backwardf(grad, x)  lt_gelu_erf_backwardf(grad, x, LT_NEAR)
 #define lt_m_gelu_tanhf(x)                lt_gelu_tanhf(x, LT_NEAR)
 #define lt_m_gelu_tanh_backwardf(grad, x) lt_gelu_tanh_backwardf(grad, x, LT_NEAR)
+#define lt_m_log1p_expf(x)                lt_log1p_expf(x)
 #define lt_m_softplusf(x, beta, bound)    lt_softplusf(x, beta, bound)
 #define lt_m_eluf(x, alpha)               lt_eluf(x, alpha, LT_NEAR)
+#define lt_m_mishf(x)                     lt_mishf(x)
+#define lt_m_seluf(x)                     lt_seluf(x)
+#define lt_m_celuf(x, alpha)              lt_celuf(x, alpha)
+#define lt_m_erfinvf(x)                   lt_erfinvf(x)
+#define lt_m_logitf(x, eps)               lt_logitf(x, eps)
+#define lt_m_sincf(x)                     lt_sincf(x)
+#define lt_m_i0f(x)                       lt_i0f(x)
+#define lt_m_xlogyf(x, y)                 lt_xlogyf(x, y)
+#define lt_m_nextafterf(x, y, limit)      lt_nextafterf(x, y, limit)
 #define lt_m_fmodf(x, y)                  lt_fmodf(x, y, LT_NEAR)
 #define lt_m_fmod(x, y)                   lt_fmod(x, y, LT_NEAR)
 
