@@ -63,7 +63,8 @@ lt._define{
     local distance = (x - y):abs()
     if beta > 0 then
       local near = distance:clamp{max = beta}
-      distance = near * (distance - near * 0.5) / beta
+      distance = near * distance:sub(near, {alpha = 0.5})
+      if beta ~= 1 then distance = distance / beta end
     end
     return reduced(distance, size_average, reduce, reduction)
   end,
