@@ -9,8 +9,8 @@ from pairs import main, row
 
 
 def rows(group, setup, python_setup, calls):
-    """Rows with one set-up. A call is a text for both languages, where T. is the namespace of
-    tensors, or a pair of texts."""
+    """Rows with one set-up. A call is source code that is valid in both languages, where T. is
+    the namespace of tensors, or a pair of Lua and Python."""
     for call in calls:
         lua, python = (call, call) if isinstance(call, str) else call
         row("%s: %s" % (group, python.replace("T.", "")), lua.replace("T.", "lt."),

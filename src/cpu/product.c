@@ -196,8 +196,8 @@ static bool run_column(Product *g) {
   return true;
 }
 
-/* Allocates the scratch memory of `team` threads, which close_room frees. Large memory is aligned to
- * huge pages: without them, products of large matrices take 4 % longer. */
+/* Allocates the scratch memory of `team` threads, which close_room frees. Large memory is aligned
+ * to huge pages: without them, products of large matrices take 4 % longer. */
 static bool open_room(Product *g, int team) {
   g->packed = g->copy_b ? least(rounded(g->n, g->loops->columns), WIDTH) : 0;
   g->each = rounded(g->packed * g->depth * g->size, 64) + (g->copy_a ? g->height * APART : 0);

@@ -301,7 +301,7 @@ local function distance_by_mm(x, y)
   local left = lt.cat({x * -2, x2, lt.ones_like(x2)}, -1)
   local right = lt.cat({y, lt.ones_like(y2), y2}, -1)
   local squares = left:matmul(right:transpose(-2, -1))
-  if not squares.requires_grad then return squares:clamp_{min = 0}:sqrt_() end
+  if not squares.requires_grad then return squares:clamp_(0):sqrt_() end
   return root(squares:clamp{min = 0}, 0.5)
 end
 
