@@ -13,11 +13,10 @@
 
 #include <math.h>
 
-#define PIECE   65536 /* elements of a piece of a long fold */
-#define RESULTS 4096  /* largest number of results of a fold that is split into pieces */
-#define SHORTEST                                                                                   \
-  32              /* elements of the shortest row that is folded where it is in a strided tensor */
-#define SOME 2048 /* numbers in float64 converted together; at least LT_FOLD_WIDTH */
+#define PIECE    65536 /* elements of a piece of a long fold */
+#define RESULTS  4096  /* largest number of results of a fold that is split into pieces */
+#define SHORTEST 32    /* least elements of a row of a strided tensor that is not copied */
+#define SOME     2048  /* numbers in float64 converted together; at least LT_FOLD_WIDTH */
 
 /* ---- loops over elements of any dtype -------------------------------------------------------- */
 
