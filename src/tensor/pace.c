@@ -4,7 +4,7 @@
 enum {
   MOST_PATIENCE = 16, /* windows */
   GAP_WINDOW = 32,    /* steps after which the gap may change */
-  LEAST_STEPS = 8,    /* steps after which it may become wider */
+  LEAST_STEPS = 8,    /* those where what they left is clear */
   MOST_GAP = 32,      /* boxes */
   BATCH_WINDOW = 8,   /* steps after which the batch may change */
 };
@@ -29,12 +29,14 @@ void lt_gap_widen(lt_Gap *g) {
   g->wait = g->patience;
 }
 
-/* The gap becomes wider after a window in which more than a sixteenth of all growth was left, and
- * as soon as more than an eighth is left; otherwise a smaller gap is tried from time to time. */
+/* The gap becomes wider after a window in which more than a sixteenth of all growth was left;
+ * otherwise a smaller gap is tried from time to time. The window ends early when more than an
+ * eighth is left, or less than a 32nd: a gap that is too wide wastes as much. */
 void lt_gap_count(lt_Gap *g, int64_t weight, int64_t grown) {
   int64_t left = weight - g->begin;
   g->grown += grown;
-  if (++g->steps < GAP_WINDOW && (g->steps < LEAST_STEPS || 8 * left <= g->grown)) return;
+  bool clear = 8 * left > g->grown || 32 * left <= g->grown;
+  if (++g->steps < GAP_WINDOW && !(clear && g->steps >= LEAST_STEPS)) return;
   if (16 * left > g->grown) {
     lt_gap_widen(g);
   } else {
