@@ -2,16 +2,15 @@
 #include "pace.h"
 
 enum {
-  MOST_PATIENCE = 16, /* windows */
-  GAP_WINDOW = 32,    /* steps after which the gap may change */
-  LEAST_STEPS = 8,    /* those where what they left is clear */
-  MOST_GAP = 32,      /* boxes */
-  BATCH_WINDOW = 8,   /* steps after which the batch may change */
+  GAP_PATIENCE = 64,   /* most windows between two tries of a gap */
+  BATCH_PATIENCE = 16, /* and of a batch */
+  GAP_WINDOW = 32,     /* steps after which the gap may change */
+  LEAST_STEPS = 8,     /* those where what they left is clear */
+  MOST_GAP = 32,       /* boxes */
+  BATCH_WINDOW = 8,    /* steps after which the batch may change */
 };
 
-static int doubled(int patience) {
-  return 2 * patience < MOST_PATIENCE ? 2 * patience : MOST_PATIENCE;
-}
+static int doubled(int patience, int most) { return 2 * patience < most ? 2 * patience : most; }
 
 void lt_gap_init(lt_Gap *g) { *g = (lt_Gap){.boxes = 1, .patience = 1}; }
 
@@ -24,7 +23,7 @@ void lt_gap_begin(lt_Gap *g, int64_t weight) {
 /* When the smaller gap was a try, the next one is put off. */
 void lt_gap_widen(lt_Gap *g) {
   if (g->boxes < MOST_GAP) g->boxes *= 2;
-  if (g->trying) g->patience = doubled(g->patience);
+  if (g->trying) g->patience = doubled(g->patience, GAP_PATIENCE);
   g->trying = false;
   g->wait = g->patience;
 }
@@ -59,7 +58,7 @@ static void end_try(lt_Batch *b, double cost) {
   double larger = b->up ? cost : b->former, smaller = b->up ? b->former : cost;
   bool kept = (4 * larger < 3 * smaller) == b->up;
   b->trying = false;
-  b->wait = b->patience = kept ? 1 : doubled(b->patience);
+  b->wait = b->patience = kept ? 1 : doubled(b->patience, BATCH_PATIENCE);
   if (kept) return;
   b->size = b->up ? b->size / 2 : 2 * b->size;
   b->up = !b->up;
