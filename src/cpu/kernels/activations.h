@@ -42,8 +42,13 @@ LT_MATHS double lt_reciprocal(double x) {
   return y * MADDD(-x, y, 2.0);
 }
 
-/* Returns e^x, |x| <= 700: 2^-28.3 */
-LT_MATHS double lt_exp_wide(double x) {
+/* e^x = power (1 + r + q r^2) */
+typedef struct lt_ExpWide {
+  double r, q, power;
+} lt_ExpWide;
+
+/* Returns the parts of e^x, |x| <= 700: 2^-28.3 */
+LT_MATHS lt_ExpWide lt_exp_wide_parts(double x) {
   double shifted = MADDD(x, 1.4426950408889634, 0x1.8p52), n = shifted - 0x1.8p52;
   double r = MADDD(n, -0.69314718055994531, x);
   double q = 0.0013816177154013683;
@@ -51,8 +56,13 @@ LT_MATHS double lt_exp_wide(double x) {
   q = MADDD(q, r, 0.041668370766734769);
   q = MADDD(q, r, 0.16666520256479231);
   q = MADDD(q, r, 0.49999993478180937);
-  double y = MADDD(MADDD(q, r, 1.0), r, 1.0);
-  return y * lt_double((lt_bits64(shifted) << 52) + 0x3ff0000000000000u);
+  return (lt_ExpWide){r, q, lt_double((lt_bits64(shifted) << 52) + 0x3ff0000000000000u)};
+}
+
+/* Returns e^x, |x| <= 700. */
+LT_MATHS double lt_exp_wide(double x) {
+  lt_ExpWide e = lt_exp_wide_parts(x);
+  return MADDD(MADDD(e.q, e.r, 1.0), e.r, 1.0) * e.power;
 }
 
 /* Returns log(1 + e), 0 <= e <= 1: 2^-27.5 */

@@ -12,17 +12,10 @@
 LT_MATHS double lt_not_over(double x, double most) { return x > most ? most : x; }
 LT_MATHS double lt_not_under(double x, double least) { return x < least ? least : x; }
 
-/* Returns e^x - 1, |x| <= 700, as lt_exp_wide. */
+/* Returns e^x - 1, |x| <= 700. */
 LT_MATHS double lt_expm1_wide(double x) {
-  double shifted = MADDD(x, 1.4426950408889634, 0x1.8p52), n = shifted - 0x1.8p52;
-  double r = MADDD(n, -0.69314718055994531, x);
-  double q = 0.0013816177154013683;
-  q = MADDD(q, r, 0.0083687625153800165);
-  q = MADDD(q, r, 0.041668370766734769);
-  q = MADDD(q, r, 0.16666520256479231);
-  q = MADDD(q, r, 0.49999993478180937);
-  double power = lt_double((lt_bits64(shifted) << 52) + 0x3ff0000000000000u);
-  return MADDD(power, MADDD(q * r, r, r), power - 1);
+  lt_ExpWide e = lt_exp_wide_parts(x);
+  return MADDD(e.power, MADDD(e.q * e.r, e.r, e.r), e.power - 1);
 }
 
 /* Returns log(x) of a positive normal number, with lt_log1p_tail's error in float. */
