@@ -73,32 +73,26 @@ static void it_returns_when_the_work_changes(void) {
   }
 }
 
-/* Results of 1 MiB: each third op leaves one that became old. */
-static void growth_that_is_left_widens_the_gap(void) {
+/* Returns after how many steps the gap becomes wider, of results of 1 MiB of which one in `every`
+ * is left, first at step `first` (from 0). */
+static int steps_until_wider(int every, int first) {
   lt_Gap g;
   lt_gap_init(&g);
   CHECK_INT(g.boxes, 1);
   int64_t weight = 0;
   int steps = 0;
   lt_gap_begin(&g, weight);
-  for (; g.boxes == 1 && steps < 32; steps++)
-    lt_gap_count(&g, weight += steps % 3 == 0 ? MiB : 0, MiB);
+  for (; g.boxes == 1 && steps < 64; steps++)
+    lt_gap_count(&g, weight += steps % every == first ? MiB : 0, MiB);
   CHECK_INT(g.boxes, 2);
-  CHECK_INT(steps, 8); /* not the whole window of 32 MiB */
+  return steps;
 }
 
-/* One result of 12 is left, from the eighth on: less than an eighth, more than a sixteenth. */
-static void little_growth_widens_it_later(void) {
-  lt_Gap g;
-  lt_gap_init(&g);
-  int64_t weight = 0;
-  int steps = 0;
-  lt_gap_begin(&g, weight);
-  for (; g.boxes == 1 && steps < 64; steps++)
-    lt_gap_count(&g, weight += steps % 12 == 7 ? MiB : 0, MiB);
-  CHECK_INT(g.boxes, 2);
-  CHECK_INT(steps, 32);
-}
+/* A third is left: not the whole window of 32 steps. */
+static void growth_that_is_left_widens_the_gap(void) { CHECK_INT(steps_until_wider(3, 0), 8); }
+
+/* A twelfth is left: less than an eighth, more than a sixteenth. */
+static void little_growth_widens_it_later(void) { CHECK_INT(steps_until_wider(12, 7), 32); }
 
 /* Without growth the gap becomes the smallest again. */
 static void it_narrows_when_nothing_is_left(void) {
