@@ -9,7 +9,7 @@
 typedef struct Work {
   const void *args, *in, *second;
   void *out, *index;
-  const int64_t *columns;
+  const lt_PoolTable *windows;
   const lt_ResampleTable *table;
 } Work;
 
@@ -41,10 +41,10 @@ RANGES(max_values, max_values_f32(w->args, w->in, w->out, from, to),
        max_values_f64(w->args, w->in, w->out, from, to))
 RANGES(max_pool_backward, max_pool_backward_f32(w->args, w->in, w->second, w->out, from, to),
        max_pool_backward_f64(w->args, w->in, w->second, w->out, from, to))
-RANGES(avg_pool, avg_pool_f32(w->args, w->columns, w->in, w->out, from, to),
-       avg_pool_f64(w->args, w->columns, w->in, w->out, from, to))
-RANGES(avg_pool_backward, avg_pool_backward_f32(w->args, w->columns, w->in, w->out, from, to),
-       avg_pool_backward_f64(w->args, w->columns, w->in, w->out, from, to))
+RANGES(avg_pool, avg_pool_f32(w->args, w->windows, w->in, w->out, from, to),
+       avg_pool_f64(w->args, w->windows, w->in, w->out, from, to))
+RANGES(avg_pool_backward, avg_pool_backward_f32(w->args, w->windows, w->in, w->out, from, to),
+       avg_pool_backward_f64(w->args, w->windows, w->in, w->out, from, to))
 
 bool lt_cpu_each__max_pool(const lt_EachRun *run, void *const *out);
 bool lt_cpu_each__max_pool(const lt_EachRun *run, void *const *out) {
@@ -73,39 +73,59 @@ bool lt_cpu_each__max_pool_backward(const lt_EachRun *run, void *const *out) {
                max_pool_backward_range_f64);
 }
 
-/* Returns the number of elements of each window in the last dim (malloc'ed); NULL when memory is
- * out. */
-static int64_t *columns_of(const lt_Windows *p) {
-  int64_t *columns = malloc(sizeof *columns * (size_t)(p->out[2] > 0 ? p->out[2] : 1));
-  for (int64_t o = 0; columns && o < p->out[2]; o++) {
-    int64_t first = lt_window_first(p, 2, o), end = lt_window_end(p, 2, o),
-            last = p->in[2] + (p->count_padding != 0 ? p->padding[2] : 0);
-    if (p->count_padding == 0 && first < 0) first = 0;
-    columns[o] = (end < last ? end : last) - first;
+/* Fills the spans of the windows in dim d. */
+static void fill_spans(const lt_Windows *p, int d, lt_PoolSpan *spans) {
+  for (int64_t o = 0; o < p->out[d]; o++) {
+    int64_t first = lt_window_first(p, d, o), end = lt_window_end(p, d, o), size = p->in[d];
+    int64_t low = first > 0 ? first : 0, high = end < size ? end : size;
+    int64_t padded = end < size + p->padding[d] ? end : size + p->padding[d];
+    spans[o] = (lt_PoolSpan){low, high, p->count_padding != 0 ? padded - first : high - low};
   }
-  return columns;
+}
+
+/* Fills a table, and returns its memory (malloc'ed); NULL when memory is out. */
+static void *fill_table(const lt_Windows *p, lt_PoolTable *t) {
+  int64_t all = p->out[0] + p->out[1] + p->out[2];
+  lt_PoolSpan *spans =
+      malloc(sizeof *spans * (size_t)(all + 1) + sizeof(int32_t) * (size_t)p->out[2]);
+  if (!spans) return NULL;
+  lt_PoolSpan *end = spans;
+  for (int d = 0; d < 3; d++) {
+    fill_spans(p, d, end);
+    t->dim[d] = end;
+    end += p->out[d];
+  }
+  int32_t *columns = (void *)end;
+  for (int64_t o = 0; o < p->out[2]; o++) columns[o] = (int32_t)t->dim[2][o].count;
+  t->columns = columns;
+  return spans;
+}
+
+/* Returns whether an average pool's positions and counts fit into 32 bits. */
+static bool is_narrow(const lt_Windows *p) {
+  return product(p->in) < INT32_MAX && product(p->window) < INT32_MAX;
 }
 
 bool lt_cpu_each__avg_pool(const lt_EachRun *run, void *const *out);
 bool lt_cpu_each__avg_pool(const lt_EachRun *run, void *const *out) {
   const lt_Windows *p = (const void *)run->args.bytes;
-  if (p->window[2] == 0 || product(p->window) >= INT32_MAX) return false;
-  int64_t *columns = columns_of(p);
-  Work w = {.args = p, .in = lt_tensor_data(run->in[0]), .out = out[0], .columns = columns};
-  bool done = columns && share(run, run->n / p->out[2], &w, avg_pool_range_f32, avg_pool_range_f64);
-  free(columns);
+  lt_PoolTable table;
+  void *memory = is_narrow(p) ? fill_table(p, &table) : NULL;
+  Work w = {.args = p, .in = lt_tensor_data(run->in[0]), .out = out[0], .windows = &table};
+  bool done = memory && share(run, run->n / p->out[2], &w, avg_pool_range_f32, avg_pool_range_f64);
+  free(memory);
   return done;
 }
 
 bool lt_cpu_each__avg_pool_backward(const lt_EachRun *run, void *const *out);
 bool lt_cpu_each__avg_pool_backward(const lt_EachRun *run, void *const *out) {
   const lt_Windows *p = (const void *)run->args.bytes;
-  if (product(p->in) >= INT32_MAX || product(p->window) >= INT32_MAX) return false;
-  int64_t *columns = columns_of(p);
-  Work w = {.args = p, .in = lt_tensor_data(run->in[0]), .out = out[0], .columns = columns};
-  bool done = columns && share(run, run->n / product(p->in), &w, avg_pool_backward_range_f32,
-                               avg_pool_backward_range_f64);
-  free(columns);
+  lt_PoolTable table;
+  void *memory = is_narrow(p) ? fill_table(p, &table) : NULL;
+  Work w = {.args = p, .in = lt_tensor_data(run->in[0]), .out = out[0], .windows = &table};
+  bool done = memory && share(run, run->n / product(p->in), &w, avg_pool_backward_range_f32,
+                              avg_pool_backward_range_f64);
+  free(memory);
   return done;
 }
 

@@ -6,6 +6,18 @@
 
 #include "each/args.h"
 
+/* A window of an average pool in one dim. */
+typedef struct lt_PoolSpan {
+  int64_t first, end; /* the part that is inside of the input */
+  int64_t count;      /* the number of elements by which the sum is divided */
+} lt_PoolSpan;
+
+/* The windows of an average pool: those of each dim, and the counts in the last dim again. */
+typedef struct lt_PoolTable {
+  const lt_PoolSpan *dim[3];
+  const int32_t *columns;
+} lt_PoolTable;
+
 /* The weights of a resampling, for each element of the result: `count` of them, of which those of
  * element o begin at o * width, for the elements at place[o * width + k] of a line. */
 typedef struct lt_ResampleTable {
@@ -15,18 +27,17 @@ typedef struct lt_ResampleTable {
 } lt_ResampleTable;
 
 /* The loops of one type. A row of max_pool, max_values and avg_pool is all windows with the same
- * coordinates but the last; kernels of avg_pool are not adaptive, and `columns` is the number of
- * elements of each window in the last dim. */
+ * coordinates but the last. */
 #define LT_PLANES(T, F)                                                                            \
   /* Maxima, and their indices, of rows from..to. */                                               \
   void (*max_pool_##F)(const lt_Windows *w, const T *x, T *y, int64_t *index, int64_t from,        \
                        int64_t to);                                                                \
   void (*max_values_##F)(const lt_Windows *w, const T *x, T *y, int64_t from, int64_t to);         \
   /* Averages of rows from..to. */                                                                 \
-  void (*avg_pool_##F)(const lt_Windows *w, const int64_t *columns, const T *x, T *y,              \
-                       int64_t from, int64_t to);                                                  \
+  void (*avg_pool_##F)(const lt_Windows *w, const lt_PoolTable *t, const T *x, T *y, int64_t from, \
+                       int64_t to);                                                                \
   /* The gradient of planes from..to. */                                                           \
-  void (*avg_pool_backward_##F)(const lt_Windows *w, const int64_t *columns, const T *g, T *dx,    \
+  void (*avg_pool_backward_##F)(const lt_Windows *w, const lt_PoolTable *t, const T *g, T *dx,     \
                                 int64_t from, int64_t to);                                         \
   void (*max_pool_backward_##F)(const lt_Windows *w, const T *g, const int64_t *index, T *dx,      \
                                 int64_t from, int64_t to);                                         \

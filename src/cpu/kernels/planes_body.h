@@ -7,9 +7,28 @@
 static inline void FN(inside)(const lt_Windows *w, int64_t offset, int64_t first, int64_t last,
                               int64_t *low, int64_t *high) {
   int64_t s = w->stride[2], end = w->in[2] - 1 - offset;
-  int64_t from = offset >= 0 ? 0 : (-offset + s - 1) / s, to = end < 0 ? 0 : end / s + 1;
-  *low = from > first ? from : first;
-  *high = to < last ? to : last;
+  *low = offset + first * s >= 0 ? first : (-offset + s - 1) / s;
+  *high = (last - 1) * s <= end ? last : end < 0 ? 0 : end / s + 1;
+}
+
+/* A row of windows: all with the same coordinates but the last. */
+typedef struct FN(Row) {
+  int64_t z, y;   /* these coordinates */
+  int64_t source; /* the first element of its plane of the input */
+} FN(Row);
+static inline FN(Row) FN(row_at)(const lt_Windows *w, int64_t row) {
+  int64_t plane = w->in[0] * w->in[1] * w->in[2];
+  return (FN(Row)){.z = row / w->out[1] % w->out[0],
+                   .y = row % w->out[1],
+                   .source = row / w->out[1] / w->out[0] * plane};
+}
+/* Goes to the next row, without the divisions. */
+static inline void FN(next_row)(const lt_Windows *w, FN(Row) * r) {
+  if (++r->y < w->out[1]) return;
+  r->y = 0;
+  if (++r->z < w->out[0]) return;
+  r->z = 0;
+  r->source += w->in[0] * w->in[1] * w->in[2];
 }
 
 /* Updates maxima and their indices by a row of elements, `s` apart. */
@@ -105,10 +124,10 @@ static void FN(max_chunk)(const lt_Windows *w, const T *x, T *y, int64_t *index,
 
 static void FN(max_pool)(const lt_Windows *w, const T *x, T *y, int64_t *index, int64_t from,
                          int64_t to) {
-  int64_t plane = w->in[0] * w->in[1] * w->in[2];
-  for (int64_t row = from; row < to; row++) {
-    FN(Span) r = FN(span)(w, 1, row % w->out[1]), z = FN(span)(w, 0, row / w->out[1] % w->out[0]);
-    const T *source = x + row / w->out[1] / w->out[0] * plane;
+  FN(Row) at = FN(row_at)(w, from);
+  for (int64_t row = from; row < to; row++, FN(next_row)(w, &at)) {
+    FN(Span) r = FN(span)(w, 1, at.y), z = FN(span)(w, 0, at.z);
+    const T *source = x + at.source;
     T *target = y + row * w->out[2];
     int64_t *indices = index + row * w->out[2];
     if (w->window[2] == 0) {
@@ -129,52 +148,96 @@ static inline __attribute__((always_inline)) void FN(keep_larger)(const T *x, in
   }
 }
 #define KEEP_LARGER(s, x, n, best) FN(keep_larger)(x, s, n, best)
-
-static void FN(max_values)(const lt_Windows *w, const T *x, T *y, int64_t from, int64_t to) {
-  int64_t plane = w->in[0] * w->in[1] * w->in[2], s = w->stride[2], low, high;
-  for (int64_t row = from; row < to; row++) {
-    FN(Span) r = FN(span)(w, 1, row % w->out[1]), z = FN(span)(w, 0, row / w->out[1] % w->out[0]);
-    const T *source = x + row / w->out[1] / w->out[0] * plane;
-    T *target = y + row * w->out[2];
-    for (int64_t i = 0; i < w->out[2]; i++) target[i] = (T)-INFINITY;
-    for (int64_t k = z.first; k < z.end; k += z.step)
-      for (int64_t j = r.first; j < r.end; j += r.step)
-        for (int64_t a = 0; a < w->window[2]; a++) {
-          int64_t offset = a * w->dilation[2] - w->padding[2];
-          FN(inside)(w, offset, 0, w->out[2], &low, &high);
-          if (low >= high) continue;
-          const T *line = source + (k * w->in[1] + j) * w->in[2] + low * s + offset;
-          BY_STEP(KEEP_LARGER, s, line, high - low, target + low);
-        }
-  }
-}
-
-/* Returns the number of elements of the windows of a row, in the dims before the last; 0: the sums
- * are divided by w->divisor. */
-static inline int64_t FN(rows_of)(const lt_Windows *w, int64_t z, int64_t y) {
-  if (w->divisor != 0) return 0;
-  int64_t n = 1;
-  for (int d = 0; d < 2; d++) {
-    int64_t o = d == 0 ? z : y, first = lt_window_first(w, d, o), end = lt_window_end(w, d, o),
-            last = w->in[d] + (w->count_padding != 0 ? w->padding[d] : 0);
-    if (w->count_padding == 0 && first < 0) first = 0;
-    n *= (end < last ? end : last) - first;
-  }
-  return n;
-}
-/* Divides the sums of windows. */
-static inline void FN(divide)(const lt_Windows *w, const int64_t *columns, int64_t rows,
-                              const T *sum, T *y, int64_t n) {
-  if (rows == 0) {
-    for (int64_t i = 0; i < n; i++) y[i] = sum[i] / (T)w->divisor;
-  } else {
-    for (int64_t i = 0; i < n; i++) y[i] = sum[i] / (T)(int32_t)(rows * columns[i]);
+/* Updates maxima by pairs of neighbours. */
+static inline void FN(keep_largest)(const T *x, int64_t n, T *best) {
+  for (int64_t i = 0; i < n; i++) {
+    T u = x[2 * i], v = x[2 * i + 1], b = best[i];
+    b = u > b || u != u ? u : b;
+    best[i] = v > b || v != v ? v : b;
   }
 }
 
 /* Returns whether all elements of all windows of a row are inside of the input. */
 static inline bool FN(all_inside)(const lt_Windows *w) {
-  return w->padding[2] == 0 && (w->out[2] - 1) * w->stride[2] + w->window[2] <= w->in[2];
+  return w->padding[2] == 0 && w->dilation[2] == 1 &&
+         (w->out[2] - 1) * w->stride[2] + w->window[2] <= w->in[2];
+}
+/* Returns whether the windows of a row are pairs of neighbours, one after the other. */
+static inline bool FN(are_pairs)(const lt_Windows *w) {
+  return w->window[2] == 2 && w->stride[2] == 2 && FN(all_inside)(w);
+}
+
+/* Maxima of squares of two by two elements, of two rows. */
+static inline void FN(max_squares)(const T *x, const T *x2, int64_t n, T *best) {
+  for (int64_t i = 0; i < n; i++) {
+    T b = x[2 * i], u = x[2 * i + 1], v = x2[2 * i], t = x2[2 * i + 1];
+    b = u > b || u != u ? u : b;
+    b = v > b || v != v ? v : b;
+    best[i] = t > b || t != t ? t : b;
+  }
+}
+/* Sums of squares of two by two elements. */
+static inline void FN(sum_squares)(const T *x, const T *x2, int64_t n, T *sum) {
+  for (int64_t i = 0; i < n; i++)
+    sum[i] = (T)0 + x[2 * i] + x[2 * i + 1] + x2[2 * i] + x2[2 * i + 1]; /* 0 + -0 = 0 */
+}
+
+static void FN(max_values)(const lt_Windows *w, const T *x, T *y, int64_t from, int64_t to) {
+  int64_t s = w->stride[2], low, high;
+  bool pairs = FN(are_pairs)(w);
+  FN(Row) at = FN(row_at)(w, from);
+  for (int64_t row = from; row < to; row++, FN(next_row)(w, &at)) {
+    FN(Span) r = FN(span)(w, 1, at.y), z = FN(span)(w, 0, at.z);
+    T *target = y + row * w->out[2];
+    if (pairs && z.end - z.first == 1 && r.end - r.first == 2) {
+      const T *input = x + at.source + (z.first * w->in[1] + r.first) * w->in[2];
+      FN(max_squares)(input, input + w->in[2], w->out[2], target);
+      continue;
+    }
+    for (int64_t i = 0; i < w->out[2]; i++) target[i] = (T)-INFINITY;
+    for (int64_t k = z.first; k < z.end; k += z.step)
+      for (int64_t j = r.first; j < r.end; j += r.step) {
+        const T *input = x + at.source + (k * w->in[1] + j) * w->in[2];
+        if (pairs) FN(keep_largest)(input, w->out[2], target);
+        for (int64_t a = 0; a < w->window[2] && !pairs; a++) {
+          int64_t offset = a * w->dilation[2] - w->padding[2];
+          FN(inside)(w, offset, 0, w->out[2], &low, &high);
+          if (low >= high) continue;
+          BY_STEP(KEEP_LARGER, s, input + low * s + offset, high - low, target + low);
+        }
+      }
+  }
+}
+
+/* Divides the sums of the windows of a row by their numbers of elements; `rows`: the number in the
+ * dims before the last. */
+static inline void FN(divide)(const lt_Windows *w, const int32_t *columns, int64_t rows,
+                              const T *sum, T *y, int64_t n) {
+  if (w->divisor != 0) {
+    for (int64_t i = 0; i < n; i++) y[i] = sum[i] / (T)w->divisor;
+  } else {
+    for (int64_t i = 0; i < n; i++) y[i] = sum[i] / (T)((int32_t)rows * columns[i]);
+  }
+}
+
+/* Adds pairs of neighbours to sums. */
+static inline void FN(add_pairs)(const T *x, int64_t n, T *sum) {
+  for (int64_t i = 0; i < n; i++) sum[i] = sum[i] + x[2 * i] + x[2 * i + 1];
+}
+/* Adds the elements of spans to sums. Most spans are short. */
+static inline void FN(add_spans)(const T *x, const lt_PoolSpan *spans, int64_t n, T *sum) {
+  for (int64_t i = 0; i < n; i++) {
+    const T *v = x + spans[i].first;
+    int64_t count = spans[i].end - spans[i].first;
+    T total = sum[i];
+    if (count == 2)
+      total = total + v[0] + v[1];
+    else if (count == 3)
+      total = total + v[0] + v[1] + v[2];
+    else
+      for (int64_t c = 0; c < count; c++) total += v[c];
+    sum[i] = total;
+  }
 }
 /* Adds the `size` elements of each of n windows of a row, `s` apart, to the sums. */
 static inline void FN(add_windows)(const T *x, int64_t s, int64_t size, int64_t n, T *sum) {
@@ -185,45 +248,63 @@ static inline void FN(add_windows)(const T *x, int64_t s, int64_t size, int64_t 
   }
 }
 
-static void FN(avg_pool)(const lt_Windows *w, const int64_t *columns, const T *x, T *y,
-                         int64_t from, int64_t to) {
-  int64_t plane = w->in[0] * w->in[1] * w->in[2], s = w->stride[2];
+/* Adds a row of the input to the sums of n windows of a row, from window x0 on. */
+static inline void FN(add_input)(const lt_Windows *w, const T *input, int64_t x0, int64_t n,
+                                 T *sum) {
+  int64_t s = w->stride[2], low, high;
+  for (int64_t a = 0; a < w->window[2]; a++) {
+    int64_t offset = a - w->padding[2];
+    FN(inside)(w, offset, x0, x0 + n, &low, &high);
+    if (low >= high) continue;
+    BY_STEP(ADD_ROW, s, input + low * s + offset, high - low, sum + (low - x0));
+  }
+}
+
+static void FN(avg_pool)(const lt_Windows *w, const lt_PoolTable *t, const T *x, T *y, int64_t from,
+                         int64_t to) {
+  int64_t s = w->stride[2];
+  bool adaptive = w->window[2] == 0, pairs = FN(are_pairs)(w);
   bool by_window = s > 2 && FN(all_inside)(w); /* larger steps are slow in vectors */
-  for (int64_t row = from; row < to; row++) {
-    int64_t oy = row % w->out[1], oz = row / w->out[1] % w->out[0];
-    FN(Span) r = FN(span)(w, 1, oy), z = FN(span)(w, 0, oz);
-    const T *source = x + row / w->out[1] / w->out[0] * plane;
+  FN(Row) at = FN(row_at)(w, from);
+  for (int64_t row = from; row < to; row++, FN(next_row)(w, &at)) {
+    lt_PoolSpan z = t->dim[0][at.z], r = t->dim[1][at.y];
     for (int64_t x0 = 0; x0 < w->out[2]; x0 += CHUNK) {
-      int64_t n = w->out[2] - x0 < CHUNK ? w->out[2] - x0 : CHUNK, low, high;
+      int64_t n = w->out[2] - x0 < CHUNK ? w->out[2] - x0 : CHUNK;
       T sum[CHUNK];
+      if (pairs && z.end - z.first == 1 && r.end - r.first == 2) {
+        const T *input = x + at.source + (z.first * w->in[1] + r.first) * w->in[2] + 2 * x0;
+        FN(sum_squares)(input, input + w->in[2], n, sum);
+        FN(divide)(w, t->columns + x0, z.count * r.count, sum, y + row * w->out[2] + x0, n);
+        continue;
+      }
       for (int64_t i = 0; i < n; i++) sum[i] = 0;
       for (int64_t k = z.first; k < z.end; k++)
         for (int64_t j = r.first; j < r.end; j++) {
-          const T *input = source + (k * w->in[1] + j) * w->in[2];
-          if (by_window) FN(add_windows)(input + x0 * s, s, w->window[2], n, sum);
-          for (int64_t a = 0; a < w->window[2] && !by_window; a++) {
-            int64_t offset = a - w->padding[2];
-            FN(inside)(w, offset, x0, x0 + n, &low, &high);
-            if (low >= high) continue;
-            const T *line = input + low * s + offset;
-            BY_STEP(ADD_ROW, s, line, high - low, sum + (low - x0));
-          }
+          const T *input = x + at.source + (k * w->in[1] + j) * w->in[2];
+          if (adaptive)
+            FN(add_spans)(input, t->dim[2] + x0, n, sum);
+          else if (pairs)
+            FN(add_pairs)(input + 2 * x0, n, sum);
+          else if (by_window)
+            FN(add_windows)(input + x0 * s, s, w->window[2], n, sum);
+          else
+            FN(add_input)(w, input, x0, n, sum);
         }
-      FN(divide)(w, columns + x0, FN(rows_of)(w, oz, oy), sum, y + row * w->out[2] + x0, n);
+      FN(divide)(w, t->columns + x0, z.count * r.count, sum, y + row * w->out[2] + x0, n);
     }
   }
 }
 
 /* Adds the gradients `g` of n windows of a row, from window x0 on, to a row of the input. */
-static inline void FN(spread)(const lt_Windows *w, T *line, const T *g, int64_t x0, int64_t n) {
+static inline void FN(spread)(const lt_Windows *w, const lt_PoolTable *t, T *line, const T *g,
+                              int64_t x0, int64_t n) {
   int64_t s = w->stride[2], low, high;
   if (w->window[2] == 0) {
     for (int64_t i = 0; i < n; i++)
-      for (int64_t c = lt_window_first(w, 2, x0 + i), e = lt_window_end(w, 2, x0 + i); c < e; c++)
-        line[c] += g[i];
+      for (int64_t c = t->dim[2][x0 + i].first; c < t->dim[2][x0 + i].end; c++) line[c] += g[i];
     return;
   }
-  if (s == 2 && w->window[2] == 2 && w->padding[2] == 0 && (x0 + n) * 2 <= w->in[2]) {
+  if (FN(are_pairs)(w)) {
     line += 2 * x0;
     for (int64_t i = 0; i < n; i++) {
       line[2 * i] += g[i];
@@ -239,20 +320,20 @@ static inline void FN(spread)(const lt_Windows *w, T *line, const T *g, int64_t 
   }
 }
 
-static void FN(avg_pool_backward)(const lt_Windows *w, const int64_t *columns, const T *g, T *dx,
+static void FN(avg_pool_backward)(const lt_Windows *w, const lt_PoolTable *t, const T *g, T *dx,
                                   int64_t from, int64_t to) {
   int64_t plane = w->in[0] * w->in[1] * w->in[2], rows = w->out[0] * w->out[1];
   memset(dx + from * plane, 0, (size_t)((to - from) * plane) * sizeof(T));
-  for (int64_t row = from * rows; row < to * rows; row++) {
-    int64_t oy = row % w->out[1], oz = row / w->out[1] % w->out[0];
-    FN(Span) r = FN(span)(w, 1, oy), z = FN(span)(w, 0, oz);
-    T *target = dx + row / rows * plane, part[CHUNK];
+  FN(Row) at = {.source = from * plane};
+  for (int64_t row = from * rows; row < to * rows; row++, FN(next_row)(w, &at)) {
+    lt_PoolSpan z = t->dim[0][at.z], r = t->dim[1][at.y];
+    T *target = dx + at.source, part[CHUNK];
     for (int64_t x0 = 0; x0 < w->out[2]; x0 += CHUNK) {
       int64_t n = w->out[2] - x0 < CHUNK ? w->out[2] - x0 : CHUNK;
-      FN(divide)(w, columns + x0, FN(rows_of)(w, oz, oy), g + row * w->out[2] + x0, part, n);
+      FN(divide)(w, t->columns + x0, z.count * r.count, g + row * w->out[2] + x0, part, n);
       for (int64_t k = z.first; k < z.end; k++)
         for (int64_t j = r.first; j < r.end; j++)
-          FN(spread)(w, target + (k * w->in[1] + j) * w->in[2], part, x0, n);
+          FN(spread)(w, t, target + (k * w->in[1] + j) * w->in[2], part, x0, n);
     }
   }
 }

@@ -69,6 +69,74 @@ describe("pools", function()
     end
   end)
 
+  -- The windows of a row of n elements: {first, last} of each, those of pairs and adaptive ones.
+  local function spans_of(n, out)
+    local spans = {}
+    for o = 0, (out or n // 2) - 1 do
+      spans[o + 1] = out and {o * n // out + 1, -(-(o + 1) * n // out)} or {2 * o + 1, 2 * o + 2}
+    end
+    return spans
+  end
+
+  -- Calls f with the elements of each window, in order; returns what f returns, as {rows, columns}.
+  local function by_windows(rows, down, across, f)
+    local out = {}
+    for i, v in ipairs(down) do
+      out[i] = {}
+      for j, h in ipairs(across) do
+        local elements = {}
+        for a = v[1], v[2] do
+          for b = h[1], h[2] do elements[#elements + 1] = rows[a][b] end
+        end
+        out[i][j] = f(elements)
+      end
+    end
+    return out
+  end
+
+  local function mean_of(elements)
+    local sum = 0.0
+    for _, v in ipairs(elements) do sum = sum + v end
+    return sum / #elements
+  end
+
+  local function max_of(elements) return math.max(table.unpack(elements)) end
+
+  it("of squares, and adaptive ones, combine the elements in their order", function()
+    for width = 2, 40 do
+      for _, height in ipairs{2, 3, 5} do
+        local image = lt.randn{2, 3, height, width, dtype = "float64"}
+        local pairs_down, pairs_across = spans_of(height), spans_of(width)
+        local out = {(height + 1) // 2, (2 * width + 2) // 3}
+        local means, maxima = F.avg_pool2d(image, 2), F.max_pool2d(image, 2)
+        local adaptive = F.adaptive_avg_pool2d(image, out)
+        for n = 1, 2 do
+          for c = 1, 3 do
+            local rows = image[{n, c}]:totable()
+            assert.same(by_windows(rows, pairs_down, pairs_across, mean_of),
+              means[{n, c}]:totable())
+            assert.same(by_windows(rows, pairs_down, pairs_across, max_of),
+              maxima[{n, c}]:totable())
+            assert.same(by_windows(rows, spans_of(height, out[1]), spans_of(width, out[2]),
+              mean_of), adaptive[{n, c}]:totable())
+          end
+        end
+      end
+    end
+  end)
+
+  it("of squares keep NaN, and the mean of -0 is 0", function()
+    for at = 1, 4 do
+      for _, width in ipairs{2, 34} do
+        local image = lt.ones(1, 2, width)
+        image[{1, (at + 1) // 2, width - at % 2}] = 0 / 0
+        local y = F.max_pool2d(image, 2)
+        assert.is_true(y[{1, 1, -1}]:item() ~= y[{1, 1, -1}]:item())
+      end
+    end
+    assert.are.equal(math.huge, 1 / F.avg_pool2d(-lt.zeros(1, 2, 2), 2):item())
+  end)
+
   it("invert by max_unpool", function()
     local y, i = F.max_pool2d(x, 2, {return_indices = true})
     assert.are.equal(tostring(y), tostring(F.max_pool2d(F.max_unpool2d(y, i, 2), 2)))
