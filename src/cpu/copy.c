@@ -122,16 +122,25 @@ typedef struct Tiling {
 static void tile_pieces(const lt_Loop *l, int64_t size, const Tiling *t, const Pieces *p,
                         int64_t first, int64_t last) {
   const lt_Operand *to = &l->operand[0], *from = &l->operand[1];
+  const lt_Mover *mover = lt_mover(size);
   int64_t rows = l->shape[t->other], columns = l->shape[l->ndim - 1], at[LT_MAX_DIMS];
   int64_t to_stride = to->strides[t->other], from_stride = from->strides[l->ndim - 1];
+  int64_t r = first / t->across % t->down * t->height, c = first % t->across * t->width;
+  lt_position_at(p->ndim, p->shape, first / (t->across * t->down), at);
   for (int64_t i = first; i < last && !lt_stopped(); i++) {
-    int64_t a, b, r = i / t->across % t->down * t->height, c = i % t->across * t->width;
-    lt_position_at(p->ndim, p->shape, i / (t->across * t->down), at);
+    int64_t a, b;
     piece_offsets(p, at, &a, &b);
-    lt_mover(size)->tile(rows - r < t->height ? rows - r : t->height,
-                         columns - c < t->width ? columns - c : t->width,
-                         to->data + a + r * to_stride + c * size, to_stride,
-                         from->data + b + r * size + c * from_stride, from_stride);
+    mover->tile(rows - r < t->height ? rows - r : t->height,
+                columns - c < t->width ? columns - c : t->width,
+                to->data + a + r * to_stride + c * size, to_stride,
+                from->data + b + r * size + c * from_stride, from_stride);
+    c += t->width;
+    if (c < columns) continue;
+    c = 0;
+    r += t->height;
+    if (r < rows) continue;
+    r = 0;
+    lt_position_advance(p->ndim, p->shape, at, 1);
   }
 }
 

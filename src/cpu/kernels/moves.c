@@ -71,6 +71,12 @@ typedef struct bytes16 {
                           const char *from, int64_t from_stride) {                                 \
     const int64_t size = (int64_t)sizeof(type);                                                    \
     int64_t done = 0;                                                                              \
+    if (to_stride == columns * size && columns >= 2 && columns <= 4) {                             \
+      const char *in[4];                                                                           \
+      for (int64_t j = 0; j < columns; j++) in[j] = from + j * from_stride;                        \
+      weave_##type((int)columns, rows, to, in);                                                    \
+      return;                                                                                      \
+    }                                                                                              \
     if (size == 4)                                                                                 \
       for (; done + 8 <= rows; done += 8) {                                                        \
         char *out = to + done * to_stride;                                                         \

@@ -174,3 +174,42 @@ describe("numbers generated from an index", function()
     end
   end)
 end)
+
+describe("copies of permuted tensors", function()
+  it("keep every element in its place, of few columns, too", function()
+    for _, dtype in ipairs(DTYPES) do
+      for columns = 1, 5 do
+        for _, rows in ipairs{1, 2, 7, 8, 33, 70} do
+          local x = matrix(columns, rows, dtype)
+          local values = numbers(x)
+          assert.same(built(values, rows, columns, function(i, j) return j, i end),
+            numbers(x:t():contiguous()))
+        end
+      end
+    end
+  end)
+
+  it("keep their place in every tile of several dims", function()
+    for _, sizes in ipairs{{3, 2, 2, 5, 7}, {2, 3, 3, 4, 9}, {1, 40, 2, 2, 33}} do
+      local n = 1
+      for _, size in ipairs(sizes) do n = n * size end
+      local x = lt.arange(n, {device = device}):reshape(sizes):permute(1, 4, 2, 5, 3)
+      local values, place = x:contiguous():flatten():totable(), 0
+      local wrong = 0
+      for a = 0, sizes[1] - 1 do
+        for b = 0, sizes[4] - 1 do
+          for c = 0, sizes[2] - 1 do
+            for d = 0, sizes[5] - 1 do
+              for e = 0, sizes[3] - 1 do
+                local at = (((a * sizes[2] + c) * sizes[3] + e) * sizes[4] + b) * sizes[5] + d
+                place = place + 1
+                if values[place] ~= at + 1 then wrong = wrong + 1 end
+              end
+            end
+          end
+        end
+      end
+      assert.equal(0, wrong)
+    end
+  end)
+end)
