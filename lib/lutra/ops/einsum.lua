@@ -49,7 +49,8 @@ end
 local PARSED = 64 -- equations that are kept
 local parsed, parsed_count = {}, 0
 
--- Returns what parse returns, in lists that later calls share.
+-- Returns what parse returns, in lists that later calls share, and a table for what else is known
+-- of the equation.
 local function parse_once(equation)
   local found = parsed[equation]
   if not found then
@@ -57,7 +58,7 @@ local function parse_once(equation)
     if parsed_count == PARSED then parsed, parsed_count = {}, 0 end
     parsed[equation], parsed_count = found, parsed_count + 1
   end
-  return found[1], found[2]
+  return found[1], found[2], found
 end
 
 -- Returns a list of numbers and "..." as labels; number 1 is A, 27 is a.
@@ -79,7 +80,8 @@ local function labels_of_list(list)
 end
 
 -- Reads the call's arguments: an equation and operands, or operands that are each followed by the
--- list of their labels. Returns the operands, their labels, and those of the result or nil.
+-- list of their labels. Returns the operands, their labels, those of the result or nil, and the
+-- table of the equation if there is one.
 local function read(...)
   local given = {}
   for i = 1, select("#", ...) do given[#given + 1] = (select(i, ...)) end
@@ -92,8 +94,8 @@ local function read(...)
         tensors[#tensors + 1] = given[i]
       end
     end
-    local operands, result = parse_once(given[1])
-    return tensors, operands, result
+    local operands, result, equation = parse_once(given[1])
+    return tensors, operands, result, equation
   end
   local tensors, operands, result = {}, {}, nil
   for i = 1, #given, 2 do
@@ -409,11 +411,106 @@ local function run(tree, operands, uses, sizes)
   return product
 end
 
+-- ---- one matrix product
+
+-- Returns the dims of the values of a list, by value; nil if one occurs twice or is an ellipsis.
+local function places_of(labels)
+  local at = {}
+  for d, label in ipairs(labels) do
+    if at[label] or label == "..." then return nil end
+    at[label] = d
+  end
+  return at
+end
+
+-- Returns how two operands are contracted by one matrix product: `a` and `b` are their dims in the
+-- order batch, rows, summed, and batch, summed, columns, with these numbers of each; `result` are
+-- the dims of the product in the order of the result. Returns false for an equation that needs more
+-- or less than that.
+local function product_plan(lists, stated)
+  local at_a, at_b = places_of(lists[1]), places_of(lists[2])
+  local labels = {}
+  for _, label in ipairs(stated or implicit_result(lists)) do
+    if stated or label ~= "..." then labels[#labels + 1] = label end
+  end
+  local at = places_of(labels)
+  if not at_a or not at_b or not at then return false end
+  local batch, rows, summed, columns = {}, {}, {}, {}
+  for _, label in ipairs(lists[1]) do
+    local list = at_b[label] and (at[label] and batch or summed) or at[label] and rows
+    if not list then return false end -- summed in one operand
+    list[#list + 1] = label
+  end
+  for _, label in ipairs(lists[2]) do
+    if not at_a[label] then
+      if not at[label] then return false end
+      columns[#columns + 1] = label
+    end
+  end
+  local product = joined(batch, rows, columns)
+  if #summed == 0 or #product ~= #labels then return false end
+  local plan = {a = {}, b = {}, result = {}, batch = #batch, rows = #rows, summed = #summed,
+    columns = #columns}
+  for i, label in ipairs(joined(batch, rows, summed)) do plan.a[i] = at_a[label] end
+  for i, label in ipairs(joined(batch, summed, columns)) do plan.b[i] = at_b[label] end
+  local place = places_of(product)
+  for i, label in ipairs(labels) do plan.result[i] = place[label] end
+  return plan
+end
+
+-- Returns x with its dims in this order.
+local function ordered(x, dims)
+  for i = 1, #dims do
+    if dims[i] ~= i then return x:permute(dims) end
+  end
+  return x
+end
+
+-- Returns the product of `count` sizes from `first` on, in the order of `dims`, which are appended
+-- to `shape`.
+local function sizes_at(sizes, dims, first, count, shape)
+  local n = 1
+  for i = first, first + count - 1 do
+    local size = sizes[dims[i]]
+    n, shape[#shape + 1] = n * size, size
+  end
+  return n
+end
+
+-- Returns the contraction of two tensors by a plan; nil where dims are broadcast or do not match.
+local function run_product(plan, a, b)
+  local of_a, of_b, shape, inner = a.shape, b.shape, {}, {}
+  local in_a, in_b, batch = plan.a, plan.b, plan.batch
+  if #of_a ~= #in_a or #of_b ~= #in_b then return nil end
+  for i = 1, batch do
+    if of_a[in_a[i]] ~= of_b[in_b[i]] then return nil end
+  end
+  for i = 1, plan.summed do
+    if of_a[in_a[batch + plan.rows + i]] ~= of_b[in_b[batch + i]] then return nil end
+  end
+  local count = sizes_at(of_a, in_a, 1, batch, shape)
+  local n = sizes_at(of_a, in_a, batch + 1, plan.rows, shape)
+  local k = sizes_at(of_a, in_a, batch + plan.rows + 1, plan.summed, inner)
+  local m = sizes_at(of_b, in_b, batch + plan.summed + 1, plan.columns, shape)
+  local product
+  if batch == 0 then
+    product = ordered(a, in_a):reshape(n, k):mm(ordered(b, in_b):reshape(k, m))
+  else
+    product = ordered(a, in_a):reshape(count, n, k):bmm(ordered(b, in_b):reshape(count, k, m))
+  end
+  return ordered(product:reshape(shape), plan.result)
+end
+
 local function einsum(...)
-  local tensors, lists, stated = read(...)
+  local tensors, lists, stated, equation = read(...)
   if #tensors ~= #lists or #tensors == 0 then
     fail("expected %d operand%s by the equation, got %d", #lists, #lists == 1 and "" or "s",
       #tensors)
+  end
+  if equation and #tensors == 2 and lt.is_tensor(tensors[1]) and lt.is_tensor(tensors[2]) then
+    if equation.plan == nil then equation.plan = product_plan(lists, stated) end
+    local product = equation.plan and run_product(equation.plan, tensors[1], tensors[2])
+    if product then return product end
   end
   local operands = {}
   for i, x in ipairs(tensors) do
