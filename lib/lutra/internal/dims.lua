@@ -7,9 +7,12 @@ local dims = {}
 --- Returns `dim` as a number from 1 on; raises an error of the function `title` when it is out of
 -- range. A tensor without dims counts as having one.
 function dims.one(title, x, dim)
-  local count = math.max(x.ndim, 1)
-  args.check(dim >= -count and dim <= count and dim ~= 0,
-    "%s: cannot use dim %d: it is out of range, the tensor has %d dimensions", title, dim, x.ndim)
+  local ndim = x.ndim
+  local count = ndim > 0 and ndim or 1
+  if dim < -count or dim > count or dim == 0 then
+    args.fail("%s: cannot use dim %d: it is out of range, the tensor has %d dimensions", title, dim,
+      ndim)
+  end
   return dim < 0 and dim + count + 1 or dim
 end
 

@@ -16,8 +16,9 @@ function tensors.is_half(dtype) return dtype == "float16" or dtype == "bfloat16"
 
 --- Raises an error of the function `title` unless t, its argument `name`, has a float dtype.
 function tensors.check_float(title, name, t)
-  args.check(t:is_floating_point(), "%s: expected a float dtype for argument '%s', got \"%s\"",
-    title, name, t.dtype)
+  if not t:is_floating_point() then
+    args.fail("%s: expected a float dtype for argument '%s', got \"%s\"", title, name, t.dtype)
+  end
 end
 
 local CONVERSIONS = {float64 = "double", float32 = "float", float16 = "half"}
@@ -52,8 +53,9 @@ end
 
 --- Raises an error of the function `title` unless t, its argument `name`, is real.
 function tensors.check_real(title, name, t)
-  args.check(not t:is_complex(), "%s: expected a real tensor for argument '%s', got \"%s\"", title,
-    name, t.dtype)
+  if t:is_complex() then
+    args.fail("%s: expected a real tensor for argument '%s', got \"%s\"", title, name, t.dtype)
+  end
 end
 
 local function is_integral(t) return not t:is_floating_point() and not t:is_complex() end

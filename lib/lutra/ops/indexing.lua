@@ -16,8 +16,10 @@ lt._define{
   method = true,
   example = "lt.tensor{{1, 2}, {3, 4}}:take(lt.tensor{1, 4})",
   fn = function(x, index)
-    args.check(tensors.is_integral(index) and index.dtype ~= "bool",
-      "take: expected an integer dtype for argument 'index', got %q", index.dtype)
+    local dtype = index.dtype
+    if dtype ~= "int64" and (dtype == "bool" or not tensors.is_integral(index)) then
+      args.fail("take: expected an integer dtype for argument 'index', got %q", dtype)
+    end
     if x:numel() == 0 and index:numel() > 0 then
       args.fail("take: cannot index a tensor of shape %s: it has no elements", x.shape)
     end

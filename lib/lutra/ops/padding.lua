@@ -26,29 +26,32 @@ local function cut(title, x, pad)
 end
 
 local function constant(title, x, pad, value)
-  args.check(#pad % 2 == 0 and #pad <= 2 * x.ndim,
-    "%s: expected two numbers for each dim to pad, at most %d, for argument 'pad', got %d numbers",
-    title, 2 * x.ndim, #pad)
-  local inner, rest = cut(title, x, pad)
-  local shape, padded = {}, false
-  for d = 1, x.ndim do shape[d] = inner:size(d) end
-  for i = 1, #rest, 2 do
-    local dim = x.ndim - (i - 1) // 2
-    shape[dim] = shape[dim] + rest[i] + rest[i + 1]
-    padded = padded or rest[i] > 0 or rest[i + 1] > 0
+  local ndim, negative, padded = x.ndim, false, false
+  if #pad % 2 ~= 0 or #pad > 2 * ndim then
+    args.fail("%s: expected two numbers for each dim to pad, at most %d, for argument 'pad', got "
+      .. "%d numbers", title, 2 * ndim, #pad)
   end
-  if not padded then return inner:clone() end
-  local out = lt.full(shape, value, {dtype = x.dtype, device = x.device})
+  for i = 1, #pad do negative = negative or pad[i] < 0 end
+  if negative then x, pad = cut(title, x, pad) end
+  local shape, sizes = {}, x.shape
+  for d = 1, ndim do shape[d] = sizes[d] end
+  for i = 1, #pad, 2 do
+    local dim = ndim - (i - 1) // 2
+    shape[dim] = shape[dim] + pad[i] + pad[i + 1]
+    padded = padded or pad[i] > 0 or pad[i + 1] > 0
+  end
+  if not padded then return x:clone() end
+  local out = x:new_full(shape, value)
   local place = out
-  for i = 1, #rest, 2 do
-    local dim = x.ndim - (i - 1) // 2
-    local n = inner:size(dim)
-    if n < shape[dim] and n > 0 then place = place:narrow(dim, rest[i] + 1, n) end
+  for i = 1, #pad, 2 do
+    local dim = ndim - (i - 1) // 2
+    local n = sizes[dim]
+    if n < shape[dim] and n > 0 then place = place:narrow(dim, pad[i] + 1, n) end
   end
-  if inner:numel() > 0 then
-    place:copy_(inner)
-  elseif inner.requires_grad then
-    out = out + inner:sum()
+  if x:numel() > 0 then
+    place:copy_(x)
+  elseif x.requires_grad then
+    out = out + x:sum()
   end
   return out
 end

@@ -12,24 +12,34 @@ local pooling = {}
 
 local DIMS = {"1d", "2d", "3d"}
 
+local function repeated(k, value)
+  if k == 2 then return {value, value} end
+  local list = {}
+  for d = 1, k do list[d] = value end
+  return list
+end
+
 --- Returns a list of k numbers from a number, a list of one, or a list of k; nil and {} are
 -- `otherwise`. The messages call the argument `name` of the function `title`.
 function pooling.list(title, k, value, name, otherwise)
-  if otherwise and (value == nil or #value == 0) then return otherwise end
-  args.check(#value == 1 or #value == k, "%s: expected %s for argument '%s', got %d numbers",
-    title, k == 1 and "1 number" or ("1 or %d numbers"):format(k), name, #value)
-  if #value == k then return value end
-  local list = {}
-  for d = 1, k do list[d] = value[1] end
-  return list
+  local n = value and #value or 0
+  if otherwise and n == 0 then return otherwise end
+  if n == k then return value end
+  if n ~= 1 then
+    args.fail("%s: expected %s for argument '%s', got %d numbers", title,
+      k == 1 and "1 number" or ("1 or %d numbers"):format(k), name, n)
+  end
+  return repeated(k, value[1])
 end
 local list_of = pooling.list
 
 --- Checks that each number of the list is at least `least`.
 function pooling.at_least(title, values, least, name)
-  for _, v in ipairs(values) do
-    args.check(v >= least, "%s: expected numbers of at least %d for argument '%s', got %d", title,
-      least, name, v)
+  for i = 1, #values do
+    if values[i] < least then
+      args.fail("%s: expected numbers of at least %d for argument '%s', got %d", title, least, name,
+        values[i])
+    end
   end
 end
 local at_least = pooling.at_least
@@ -51,16 +61,10 @@ end
 -- The sizes of the last k dims.
 local function sizes_of(x, k)
   local sizes = {}
-  for d = 1, k do sizes[d] = x:size(x.ndim - k + d) end
+  for d = 1, k do sizes[d] = x:size(d - k - 1) end
   return sizes
 end
 pooling.sizes_of = sizes_of
-
-local function repeated(k, value)
-  local list = {}
-  for d = 1, k do list[d] = value end
-  return list
-end
 
 -- The number of windows in a dim.
 local function count(size, kernel, stride, padding, dilation, ceil)
@@ -71,16 +75,20 @@ local function count(size, kernel, stride, padding, dilation, ceil)
   return n
 end
 
+-- Lists of one, two and three numbers, which nothing changes.
+local ZEROS, ONES = {{0}, {0, 0}, {0, 0, 0}}, {{1}, {1, 1}, {1, 1, 1}}
+
 -- Checks the windows of a pool, and returns the sizes of its result, and each argument as a list of
 -- k numbers.
 local function windows(title, k, x, kernel, stride, padding, dilation, ceil)
   pooling.check_input(title, k, x)
-  args.check(#kernel > 0, "%s: expected a size for argument 'kernel_size', got an empty list",
-    title)
+  if #kernel == 0 then
+    args.fail("%s: expected a size for argument 'kernel_size', got an empty list", title)
+  end
   kernel = list_of(title, k, kernel, "kernel_size")
   stride = list_of(title, k, stride, "stride", kernel)
-  padding = list_of(title, k, padding, "padding", repeated(k, 0))
-  dilation = list_of(title, k, dilation, "dilation", repeated(k, 1))
+  padding = list_of(title, k, padding, "padding", ZEROS[k])
+  dilation = list_of(title, k, dilation, "dilation", ONES[k])
   at_least(title, kernel, 1, "kernel_size")
   at_least(title, stride, 1, "stride")
   at_least(title, padding, 0, "padding")
@@ -88,22 +96,28 @@ local function windows(title, k, x, kernel, stride, padding, dilation, ceil)
   local sizes = sizes_of(x, k)
   for d = 1, k do
     local reach = (kernel[d] - 1) * dilation[d] + 1
-    args.check(padding[d] <= reach // 2,
-      "%s: expected at most half of the kernel's size for argument 'padding', got %d for a kernel "
-      .. "of size %d", title, padding[d], reach)
+    if padding[d] > reach // 2 then
+      args.fail("%s: expected at most half of the kernel's size for argument 'padding', got %d for "
+        .. "a kernel of size %d", title, padding[d], reach)
+    end
     local n = count(sizes[d], kernel[d], stride[d], padding[d], dilation[d], ceil)
-    args.check(n >= 1,
-      "%s: cannot place a window of size %d: dim %d of the input has %d elements, %d with padding",
-      title, reach, x.ndim - k + d, sizes[d], sizes[d] + 2 * padding[d])
+    if n < 1 then
+      args.fail("%s: cannot place a window of size %d: dim %d of the input has %d elements, %d "
+        .. "with padding", title, reach, x.ndim - k + d, sizes[d], sizes[d] + 2 * padding[d])
+    end
     sizes[d] = n
   end
   return sizes, kernel, stride, padding, dilation
 end
 
 local function check_real(title, x)
-  args.check(x.dtype ~= "bool" and not x:is_complex(),
-    "%s: expected a real dtype other than bool for argument 'input', got %s", title, x.dtype)
+  local dtype = x.dtype
+  if dtype == "bool" or dtype:sub(1, 7) == "complex" then
+    args.fail("%s: expected a real dtype other than bool for argument 'input', got %s", title,
+      dtype)
+  end
 end
+
 -- ---- maxima
 
 local WINDOW = "ints kernel_size, ints? stride = nil, ints padding = 0, "
@@ -167,8 +181,9 @@ for k, name in ipairs{"avg_pool1d", "avg_pool2d", "avg_pool3d"} do
     example = ("F.%s(%s, 2)"):format(name, EXAMPLES[k]),
     fn = function(x, kernel, stride, padding, ceil, include, divisor)
       check_real(name, x)
-      args.check(divisor ~= 0, "%s: expected a number other than 0 for argument "
-        .. "'divisor_override', got 0", name)
+      if divisor == 0 then
+        args.fail("%s: expected a number other than 0 for argument 'divisor_override', got 0", name)
+      end
       local sizes, kernels, strides, paddings = windows(name, k, x, kernel, stride, padding, nil,
         ceil)
       return ops._avg_pool(x, sizes, kernels, strides, paddings, include, divisor or 0)
@@ -203,15 +218,18 @@ end
 -- Returns the sizes of an adaptive pool's result: nil and false keep the input's.
 local function adaptive_sizes(title, k, x, wanted)
   local sizes = sizes_of(x, k)
-  args.check(math.type(wanted) == "integer" or type(wanted) == "table",
-    "%s: expected an integer or a list for argument 'output_size', got %s", title,
-    args.show(wanted))
+  if math.type(wanted) ~= "integer" and type(wanted) ~= "table" then
+    args.fail("%s: expected an integer or a list for argument 'output_size', got %s", title,
+      args.show(wanted))
+  end
   for d = 1, k do
     local size = wanted
     if type(wanted) == "table" then size = wanted[d] end
     if size then
-      args.check(math.type(size) == "integer" and size >= 0,
-        "%s: expected sizes from 0 on for argument 'output_size', got %s", title, args.show(size))
+      if math.type(size) ~= "integer" or size < 0 then
+        args.fail("%s: expected sizes from 0 on for argument 'output_size', got %s", title,
+          args.show(size))
+      end
       sizes[d] = size
     end
   end
@@ -239,12 +257,12 @@ for k, name in ipairs{"adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_av
     fn = function(x, size)
       tensors.check_float(name, "input", x)
       pooling.check_input(name, k, x)
-      local sizes, none, whole = adaptive_sizes(name, k, x, size), repeated(k, 0), true
+      local sizes, none, whole = adaptive_sizes(name, k, x, size), ZEROS[k], true
       for d = 1, k do whole = whole and sizes[d] == 1 end
       if whole then return x:mean(ALL[k], true) end
       local kernels = equal_windows(k, x, sizes)
       if kernels then return ops._avg_pool(x, sizes, kernels, kernels, none, false, 0) end
-      return ops._avg_pool(x, sizes, none, repeated(k, 1), none, false, 0)
+      return ops._avg_pool(x, sizes, none, ONES[k], none, false, 0)
     end,
   }
 end
@@ -252,7 +270,7 @@ end
 local function adaptive_max_pool(title, k, x, size)
   tensors.check_float(title, "input", x)
   pooling.check_input(title, k, x)
-  local none, one = repeated(k, 0), repeated(k, 1)
+  local none, one = ZEROS[k], ONES[k]
   return ops._max_pool(x, adaptive_sizes(title, k, x, size), none, one, none, one)
 end
 

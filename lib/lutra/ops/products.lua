@@ -159,11 +159,27 @@ lt._define{
 
 -- ---- tensordot and what it computes
 
--- Returns the product of the sizes of x at `dims`.
-local function count(x, dims)
+-- Returns the product of these sizes at `dims`.
+local function count(sizes, dims)
   local n = 1
-  for _, d in ipairs(dims) do n = n * x:size(d) end
+  for _, d in ipairs(dims) do n = n * sizes[d] end
   return n
+end
+
+-- Returns the dims from 1 on that a pair of dims of a and b stands for; checks them.
+local function pair_of_dims(title, a, b, of_a, of_b)
+  local p, q = math.tointeger(of_a), math.tointeger(of_b)
+  if not p or not q then
+    args.fail("%s: expected dims (integers), got %s and %s", title, args.show(of_a),
+      args.show(of_b))
+  end
+  local ndim_a, ndim_b = a.ndim, b.ndim
+  if p < 0 then p = p + ndim_a + 1 end
+  if q < 0 then q = q + ndim_b + 1 end
+  if p < 1 or p > ndim_a or q < 1 or q > ndim_b then
+    args.fail("%s: expected dims of %s and %s, got %d and %d", title, a.shape, b.shape, of_a, of_b)
+  end
+  return p, q
 end
 
 -- Returns the contraction of dims `along_a` of a with `along_b` of b, lists of equal length. A size
@@ -173,33 +189,27 @@ local function contract(title, a, b, along_a, along_b)
     "%s: expected as many dims of 'self' as of 'other', got %d and %d", title, #along_a, #along_b)
   local taken_a, taken_b = {}, {}
   for i = 1, #along_a do
-    local p, q = math.tointeger(along_a[i]), math.tointeger(along_b[i])
-    args.check(p and q, "%s: expected dims (integers), got %s and %s", title,
-      args.show(along_a[i]), args.show(along_b[i]))
-    if p < 0 then p = p + a.ndim + 1 end
-    if q < 0 then q = q + b.ndim + 1 end
-    args.check(p >= 1 and p <= a.ndim and q >= 1 and q <= b.ndim,
-      "%s: expected dims of %s and %s, got %d and %d", title, a.shape, b.shape,
-      along_a[i], along_b[i])
+    local p, q = pair_of_dims(title, a, b, along_a[i], along_b[i])
     args.check(not taken_a[p] and not taken_b[q], "%s: expected each dim once, got %d and %d twice",
       title, along_a[i], along_b[i])
     taken_a[p], taken_b[q] = true, true
     local m, n = a:size(p), b:size(q)
-    args.check(m == n or m == 1 or n == 1,
-      "%s: cannot contract dim %d of %s with dim %d of %s: the sizes %d and %d differ", title, p,
-      a.shape, q, b.shape, m, n)
+    if m ~= n and m ~= 1 and n ~= 1 then
+      args.fail("%s: cannot contract dim %d of %s with dim %d of %s: the sizes %d and %d differ",
+        title, p, a.shape, q, b.shape, m, n)
+    end
     if m ~= n and m == 1 then b = b:sum{q, keepdim = true, dtype = b.dtype} end
     if m ~= n and n == 1 then a = a:sum{p, keepdim = true, dtype = a.dtype} end
     along_a[i], along_b[i] = p, q
   end
-  local rows, columns, shape = {}, {}, {}
-  for d = 1, a.ndim do
-    if not taken_a[d] then rows[#rows + 1], shape[#shape + 1] = d, a:size(d) end
+  local of_a, of_b, rows, columns, shape = a.shape, b.shape, {}, {}, {}
+  for d = 1, #of_a do
+    if not taken_a[d] then rows[#rows + 1], shape[#shape + 1] = d, of_a[d] end
   end
-  for d = 1, b.ndim do
-    if not taken_b[d] then columns[#columns + 1], shape[#shape + 1] = d, b:size(d) end
+  for d = 1, #of_b do
+    if not taken_b[d] then columns[#columns + 1], shape[#shape + 1] = d, of_b[d] end
   end
-  local n, k, m = count(a, rows), count(a, along_a), count(b, columns)
+  local n, k, m = count(of_a, rows), count(of_a, along_a), count(of_b, columns)
   local left, right = table.move(rows, 1, #rows, 1, {}), table.move(along_b, 1, #along_b, 1, {})
   table.move(along_a, 1, #along_a, #left + 1, left)
   table.move(columns, 1, #columns, #right + 1, right)

@@ -213,13 +213,16 @@ lt._define{
 
 -- ---- channels and pixels
 
--- Returns x {..., C, H, W} with these last dims, after its last three were split into the sizes of
--- `split` and permuted by `order`.
-local function rearranged(x, split, order, last)
-  local n, sizes, dims, result = x.ndim - 3, {}, {}, {}
-  for d = 1, n do sizes[d], dims[d], result[d] = x:size(d), d, x:size(d) end
-  for i, d in ipairs(order) do sizes[n + i], dims[n + i] = split[i], n + d end
-  table.move(last, 1, 3, n + 1, result)
+-- The orders of {c, r, r, h, w} and of {c, h, r, w, r}.
+local SHUFFLED, UNSHUFFLED = {1, 4, 2, 5, 3}, {1, 3, 5, 2, 4}
+
+-- Returns x of this shape {..., C, H, W} with these last dims, after its last three were split into
+-- the sizes of `split` and permuted by `order`.
+local function rearranged(x, shape, split, order, last)
+  local n, sizes, dims, result = #shape - 3, {}, {}, {}
+  for d = 1, n do sizes[d], dims[d], result[d] = shape[d], d, shape[d] end
+  for i = 1, 5 do sizes[n + i], dims[n + i] = split[i], n + order[i] end
+  for i = 1, 3 do result[n + i] = last[i] end
   return x:reshape(sizes):permute(dims):reshape(result)
 end
 
@@ -229,13 +232,17 @@ lt._define{
   also = {"F"},
   example = "lt.pixel_shuffle(lt.arange(4.):reshape(1, 4, 1, 1), 2)",
   fn = function(x, r)
-    args.check(r >= 1, "pixel_shuffle: expected a number above 0 for argument 'upscale_factor', "
-      .. "got %d", r)
-    args.check(x.ndim >= 3 and x:size(-3) % (r * r) == 0,
-      "pixel_shuffle: expected {..., channels, H, W} with a multiple of %d channels for argument "
-      .. "'self', got %s", r * r, x.shape)
-    local c, h, w = x:size(-3) // (r * r), x:size(-2), x:size(-1)
-    return rearranged(x, {c, r, r, h, w}, {1, 4, 2, 5, 3}, {c, h * r, w * r})
+    if r < 1 then
+      args.fail("pixel_shuffle: expected a number above 0 for argument 'upscale_factor', got %d", r)
+    end
+    local shape = x.shape
+    local n = #shape
+    if n < 3 or shape[n - 2] % (r * r) ~= 0 then
+      args.fail("pixel_shuffle: expected {..., channels, H, W} with a multiple of %d channels for "
+        .. "argument 'self', got %s", r * r, shape)
+    end
+    local c, h, w = shape[n - 2] // (r * r), shape[n - 1], shape[n]
+    return rearranged(x, shape, {c, r, r, h, w}, SHUFFLED, {c, h * r, w * r})
   end,
 }
 
@@ -246,13 +253,18 @@ lt._define{
   also = {"F"},
   example = "lt.pixel_unshuffle(lt.arange(4.):reshape(1, 1, 2, 2), 2)",
   fn = function(x, r)
-    args.check(r >= 1, "pixel_unshuffle: expected a number above 0 for argument "
-      .. "'downscale_factor', got %d", r)
-    args.check(x.ndim >= 3 and x:size(-2) % r == 0 and x:size(-1) % r == 0,
-      "pixel_unshuffle: expected {..., C, H, W} with multiples of %d pixels for argument 'self', "
-      .. "got %s", r, x.shape)
-    local c, h, w = x:size(-3), x:size(-2) // r, x:size(-1) // r
-    return rearranged(x, {c, h, r, w, r}, {1, 3, 5, 2, 4}, {c * r * r, h, w})
+    if r < 1 then
+      args.fail("pixel_unshuffle: expected a number above 0 for argument 'downscale_factor', got "
+        .. "%d", r)
+    end
+    local shape = x.shape
+    local n = #shape
+    if n < 3 or shape[n - 1] % r ~= 0 or shape[n] % r ~= 0 then
+      args.fail("pixel_unshuffle: expected {..., C, H, W} with multiples of %d pixels for argument "
+        .. "'self', got %s", r, shape)
+    end
+    local c, h, w = shape[n - 2], shape[n - 1] // r, shape[n] // r
+    return rearranged(x, shape, {c, h, r, w, r}, UNSHUFFLED, {c * r * r, h, w})
   end,
 }
 

@@ -150,6 +150,7 @@ local function comparable(sequence, values)
     end
     values = lt.full({}, values, {dtype = sequence.dtype, device = sequence.device})
   end
+  if sequence.dtype == values.dtype then return sequence, values end
   local dtype = lt.promote_types(sequence.dtype, values.dtype)
   return sequence:to(dtype), values:to(dtype)
 end
@@ -189,8 +190,9 @@ lt._define{
     .. "the sorted boundaries, which belongs to it; with `right` to the bucket after it.",
   example = 'lt.bucketize(lt.tensor{5, 20, 35}, lt.tensor{10, 20, 30})',
   fn = function(values, boundaries, as_int32, right)
-    args.check(boundaries.ndim == 1,
-      "bucketize: expected a vector for argument 'boundaries', got %s", boundaries.shape)
+    if boundaries.ndim ~= 1 then
+      args.fail("bucketize: expected a vector for argument 'boundaries', got %s", boundaries.shape)
+    end
     tensors.check_real("bucketize", "boundaries", boundaries)
     if lt.is_tensor(values) then tensors.check_real("bucketize", "self", values) end
     return search(boundaries, values, as_int32, right)

@@ -282,8 +282,9 @@ lt._define{
 local function steps(x, dim)
   local n = x:size(dim)
   if n == 0 then return x:clone() end
-  local later, earlier = dims.range(x, dim, 2, n), dims.range(x, dim, 1, n - 1)
-  return x.dtype == "bool" and later:logical_xor(earlier) or later - earlier
+  local later, earlier = x:narrow(dim, 2, n - 1), x:narrow(dim, 1, n - 1)
+  if x.dtype == "bool" then return later:logical_xor(earlier) end
+  return later - earlier
 end
 
 lt._define{
@@ -293,19 +294,21 @@ lt._define{
   example = "lt.diff(lt.tensor{1, 4, 9, 16})",
   method = true,
   fn = function(x, n, dim, prepend, append)
-    args.check(x.ndim > 0, "diff: expected a tensor of at least 1 dim for argument 'self', got %s",
-      x.shape)
+    if x.ndim == 0 then
+      args.fail("diff: expected a tensor of at least 1 dim for argument 'self', got %s", x.shape)
+    end
     dim = dims.one("diff", x, dim)
     if n == 0 then return x:clone() end
-    local parts = {x}
-    if prepend then table.insert(parts, 1, prepend) end
-    if append then parts[#parts + 1] = append end
-    for _, t in ipairs(parts) do
-      args.check(t.ndim == x.ndim,
-        "diff: expected tensors of %d dims for arguments 'prepend' and 'append', got %s", x.ndim,
-        t.shape)
+    local result = x
+    if prepend or append then
+      local parts = {prepend or x, prepend and x or append, prepend and append}
+      for _, t in ipairs(parts) do
+        args.check(t.ndim == x.ndim,
+          "diff: expected tensors of %d dims for arguments 'prepend' and 'append', got %s", x.ndim,
+          t.shape)
+      end
+      result = lt.cat(parts, dim)
     end
-    local result = #parts > 1 and lt.cat(parts, dim) or x
     for _ = 1, math.min(n, result:size(dim)) do result = steps(result, dim) end
     return result
   end,
