@@ -202,6 +202,68 @@ describe("the error of", function()
 end)
 
 describe("einsum", function()
+  -- The sum of products over all values of the labels, by a loop: a list in row-major order.
+  local function by_loop(left, right, result, sizes, a, b)
+    local labels, out = {}, {}
+    for label in pairs(sizes) do labels[#labels + 1] = label end
+    local at = {}
+    local function element(x, of)
+      local index = {}
+      for c in of:gmatch "." do index[#index + 1] = math.min(at[c], x:size(#index + 1)) end
+      return #index > 0 and x[index]:item() or x:item()
+    end
+    local function visit(k)
+      if k > #labels then
+        local place = 0
+        for c in result:gmatch "." do place = place * sizes[c] + at[c] - 1 end
+        out[place + 1] = (out[place + 1] or 0) + element(a, left) * element(b, right)
+        return
+      end
+      for i = 1, sizes[labels[k]] do
+        at[labels[k]] = i
+        visit(k + 1)
+      end
+    end
+    visit(1)
+    return out
+  end
+
+  it("of two tensors is the sum of products for any order of labels", function()
+    local sizes = {i = 2, j = 3, k = 4, l = 5}
+    for _, case in ipairs{{"ij", "jk", "ik"}, {"ji", "kj", "ki"}, {"ij", "ij", "i"},
+      {"ij", "ij", "j"}, {"ijk", "ikl", "ijl"}, {"kij", "lki", "lji"}, {"ij", "ji", ""},
+      {"i", "i", ""}, {"ij", "j", "i"}, {"j", "ij", "i"}, {"ijk", "jk", "i"}, {"ij", "kl", "ljki"},
+      {"ijkl", "jl", "ki"}, {"ij", "jk", "k"}, {"ij", "j", "ij"}, {"ikj", "jkl", "lik"},
+      {"ij", "jk", nil}, {"kj", "ji", nil}} do
+      local function tensor(labels, from)
+        local shape = {}
+        for c in labels:gmatch "." do shape[#shape + 1] = sizes[c] end
+        local n = 1
+        for _, size in ipairs(shape) do n = n * size end
+        return (lt.arange(n, {dtype = "float64"}) + from):remainder(7):sub(3):reshape(shape)
+      end
+      local left, right, result = case[1], case[2], case[3]
+      local a, b = tensor(left, 0), tensor(right, 4)
+      local used = {}
+      for c in (left .. right):gmatch "." do used[c] = sizes[c] end
+      local want = by_loop(left, right, result or "ik", used, a, b)
+      local equation = left .. "," .. right .. (result and "->" .. result or "")
+      for _ = 1, 2 do -- the second call uses what is known of the equation
+        assert.same(want, lt.einsum(equation, a, b):flatten():totable(), equation)
+      end
+    end
+  end)
+
+  it("broadcasts a size of 1 where the same equation was used without", function()
+    local a, b = lt.arange(6.):reshape(2, 3), lt.arange(12.):reshape(3, 4)
+    lt.einsum("ij,jk->ik", a, b)
+    assert.same(by_loop("ij", "jk", "ik", {i = 2, j = 3, k = 4}, a, b:narrow(1, 1, 1)),
+      lt.einsum("ij,jk->ik", a, b:narrow(1, 1, 1)):flatten():totable())
+    assert.is_false(pcall(lt.einsum, "ij,jk->ik", a, lt.ones(4, 3)))
+    assert.is_false(pcall(lt.einsum, "ij,jk->ik", a, lt.ones(3)))
+    assert.equal("{2, 4}", tostring(lt.einsum("ij,jk->ik", lt.ones(2, 0), lt.ones(0, 4)).shape))
+  end)
+
   it("contracts many operands in an order that needs little memory", function()
     local a = lt.randn(40, 40, {dtype = "float64"})
     local want = a:mm(a):mm(a):mm(a):mm(a:select(2, 1):unsqueeze(2)):squeeze(2)
