@@ -114,16 +114,18 @@ static uint64_t wide_key(lt_Dtype work, const void *x, int64_t i, uint64_t flip)
   return key ^ flip;
 }
 
-/* Computes the keys of n elements of the working dtype, `stride` elements apart: uint32_t for
- * float32, which has half as many digits to sort by, else uint64_t. Descending order complements
- * them. */
-static void make_keys(lt_Dtype work, const void *x, int64_t n, int64_t stride, bool descending,
-                      void *keys) {
+void lt_order_keys(lt_Dtype work, const void *x, int64_t n, int64_t stride, bool descending,
+                   void *keys) {
   const lt_OrderKernels *loops = lt_order();
   uint64_t flip = descending ? UINT64_MAX : 0;
   for (int64_t i = 0, end; (end = lt_next_chunk(i, n)) > i;)
-    if (work == LT_float32 && stride == 1) {
-      loops->keys_f32((const float *)x + i, end - i, (uint32_t)flip, (uint32_t *)keys + i);
+    if (stride == 1) {
+      if (work == LT_float32)
+        loops->keys_f32((const float *)x + i, end - i, (uint32_t)flip, (uint32_t *)keys + i);
+      else if (work == LT_float64)
+        loops->keys_f64((const double *)x + i, end - i, flip, (uint64_t *)keys + i);
+      else
+        loops->keys_i64((const int64_t *)x + i, end - i, flip, (uint64_t *)keys + i);
       i = end;
     } else if (work == LT_float32) {
       for (; i < end; i++)
@@ -200,8 +202,8 @@ static void order_lines(const Order *o, lt_Keyed *items, int64_t first, int64_t 
   for (int64_t t = first; t < last && !lt_stopped(); t++) {
     int64_t i = t / inner, j = t % inner, start = i * n * inner + j, target = i * k * inner + j;
     const char *from = o->from + (size_t)start * o->size;
-    make_keys(o->work, o->keys + (size_t)start * lt_dtype_size(o->work), n, inner, o->descending,
-              keys);
+    lt_order_keys(o->work, o->keys + (size_t)start * lt_dtype_size(o->work), n, inner,
+                  o->descending, keys);
     if (few) {
       narrow ? first_u32(keys, n, k, items) : first_u64(keys, n, k, items);
     } else {

@@ -15,5 +15,10 @@ void lt_keyed_sort(lt_Keyed *items, lt_Keyed *scratch, int64_t n);
 /* Moves the first k items of the sorted order to the front of `items`, sorted; equal keys by
  * `at`. */
 void lt_keyed_first(lt_Keyed *items, lt_Keyed *scratch, int64_t n, int64_t k);
+/* Computes the keys of n elements of the working dtype, `stride` elements apart: uint32_t for
+ * float32, which has half as many digits to sort by, else uint64_t. NaN is the largest, -0 equals
+ * 0. Descending order complements them. */
+void lt_order_keys(lt_Dtype work, const void *x, int64_t n, int64_t stride, bool descending,
+                   void *keys);
 
 #endif

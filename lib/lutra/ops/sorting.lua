@@ -6,6 +6,8 @@ local args = require "lutra.internal.args"
 local dims = require "lutra.internal.dims"
 local tensors = require "lutra.internal.tensors"
 
+local ops = lt._ops
+
 -- ---- elements by rank
 
 -- Returns the indices of the elements in order along a dim: of all, or of the first k where these
@@ -16,6 +18,8 @@ local function order_of(line, dim, k)
   end
   return select(2, line:sort{dim = dim, stable = true})
 end
+
+local FEW = 32 -- ranks up to which the smallest of many elements are found faster than by selection
 
 -- Returns the values and indices of the elements with rank `k` (a number, or a tensor with one rank
 -- for each line) along a dim.
@@ -40,6 +44,7 @@ lt._define{
     args.check(k >= 1 and k <= n,
       "kthvalue: expected a rank from 1 to %d, the size of dim %d, for argument 'k', got %d", n,
       dim, k)
+    if x.is_cpu and (k > FEW or k > n // 8) then return ops._kthvalue(x, dim, keepdim, k) end
     return of_rank(x, dim, k, keepdim)
   end,
 }
@@ -77,14 +82,21 @@ end
 
 -- Returns the median of all elements. Equal elements share the gradient.
 local function median_of_all(title, x, skip)
-  local flat = x:reshape(-1)
+  local on_cpu, rank = x.is_cpu, skip and -1 or 0
+  local flat = x.ndim == 1 and x or x:reshape(-1)
   if flat:numel() == 0 then
     args.check(x:is_floating_point(), "%s: cannot reduce %s: it has no elements", title, x.shape)
     return x:new_full({}, lt.nan)
   end
+  if on_cpu and not x.requires_grad then return (ops._kthvalue(flat, 1, false, rank)) end
   local numbers = flat:detach()
-  local value = skip and of_rank(numbers, 1, median_rank(numbers, 1, skip), false)
-    or median_of_line(numbers)
+  local value
+  if on_cpu then
+    value = ops._kthvalue(numbers, 1, false, rank)
+  else
+    value = skip and of_rank(numbers, 1, median_rank(numbers, 1, skip), false)
+      or median_of_line(numbers)
+  end
   if not (x.requires_grad and lt.is_grad_enabled()) then return value end
   local equal = lt.where(value:isnan(), flat:isnan(), flat:eq(value))
   return lt.where(equal, flat, 0):sum() / equal:sum()
@@ -95,6 +107,7 @@ local function median(title, skip, x, dim, keepdim)
   dim = dims.one(title, x, dim)
   args.check(dims.size(x, dim) > 0, "%s: cannot reduce dim %d of %s: its size is 0", title, dim,
     x.shape)
+  if x.is_cpu then return ops._kthvalue(x, dim, keepdim, skip and -1 or 0) end
   return of_rank(x, dim, median_rank(x, dim, skip), keepdim)
 end
 
@@ -157,7 +170,7 @@ end
 
 local function search(sequence, values, as_int32, right)
   local s, v = comparable(sequence, values)
-  local at = lt._ops._searchsorted(s:detach(), v:detach(), right)
+  local at = ops._searchsorted(s:detach(), v:detach(), right)
   return as_int32 and at:int() or at
 end
 

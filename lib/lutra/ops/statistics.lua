@@ -145,6 +145,28 @@ local function between(line, order, at, interpolation)
   return lt.lerp(low, high, weight)
 end
 
+-- Returns the q-quantile of each line, for one number q, by selection, without sorting. The rank is
+-- computed in the dtype of the line, as in `quantile`.
+local function selected(line, q, interpolation)
+  local n = line:size(-1)
+  local function rounded(v)
+    return line.dtype == "float32" and ("f"):unpack(("f"):pack(v)) or v
+  end
+  local at = rounded(rounded(q) * rounded(n - 1))
+  local function of_rank(rank)
+    return (lt._ops._kthvalue(line, -1, true, math.tointeger(rank) + 1, true))
+  end
+  local below = math.floor(at)
+  if interpolation == "higher" then below = math.ceil(at) end
+  if interpolation == "nearest" then below = lt.tensor(at, {dtype = "float64"}):round():item() end
+  local low = of_rank(below)
+  if interpolation ~= "linear" and interpolation ~= "midpoint" then return low end
+  local above = math.ceil(at)
+  local high = above == below and low or of_rank(above)
+  local weight = interpolation == "midpoint" and 0.5 or at - below
+  return lt.lerp(low, high, lt.full({1}, weight, {dtype = line.dtype}))
+end
+
 -- Returns q as a vector of the dtype of x, and whether it was a vector.
 local function levels(title, x, q)
   if not lt.is_tensor(q) then
@@ -169,16 +191,21 @@ local function quantile(title, skip, x, q, dim, keepdim, interpolation)
     dim = dims.one(title, x, dim)
     if x.ndim > 0 then line = x:movedim(dim, -1) end
   end
-  local n = line:size(-1)
-  local numbers = n - line:detach():isnan():sum{dim = -1, keepdim = true}
-  local _, order = line:detach():sort{dim = -1, stable = true}
-  local at
-  if skip then
-    at = (q_line * (numbers - 1):to(x.dtype)):clamp{min = 0}
+  local result
+  if x.is_cpu and not skip and not lt.is_tensor(q) then
+    result = selected(line, q, interpolation)
   else
-    at = lt.where(numbers:lt(n), n - 1, q_line * (n - 1))
+    local n = line:size(-1)
+    local numbers = n - line:detach():isnan():sum{dim = -1, keepdim = true}
+    local _, order = line:detach():sort{dim = -1, stable = true}
+    local at
+    if skip then
+      at = (q_line * (numbers - 1):to(x.dtype)):clamp{min = 0}
+    else
+      at = lt.where(numbers:lt(n), n - 1, q_line * (n - 1))
+    end
+    result = between(line, order, at, interpolation)
   end
-  local result = between(line, order, at, interpolation)
   if keepdim and dim == nil then
     local ones = {}
     for d = 1, x.ndim do ones[d] = 1 end

@@ -24,6 +24,35 @@
         part[j] = keys[i + j] < part[j] ? keys[i + j] : part[j];                                   \
     for (int64_t j = 0; i + j < n; j++) part[j] = keys[i + j] < part[j] ? keys[i + j] : part[j];   \
     memcpy(least, part, sizeof part);                                                              \
+  }                                                                                                \
+  static void span_##F(const T *keys, int64_t n, T *low, T *high) {                                \
+    T least = *low, most = *high;                                                                  \
+    _Pragma("omp simd reduction(min : least) reduction(max : most)")                               \
+    for (int64_t i = 0; i < n; i++) {                                                              \
+      least = keys[i] < least ? keys[i] : least;                                                   \
+      most = keys[i] > most ? keys[i] : most;                                                      \
+    }                                                                                              \
+    *low = least;                                                                                  \
+    *high = most;                                                                                  \
+  }                                                                                                \
+  static void tally_##F(const T *keys, int64_t n, T low, int shift, int64_t *counts) {             \
+    for (int64_t i = 0; i < n; i++) counts[(T)(keys[i] - low) >> shift]++;                         \
+  }                                                                                                \
+  static int64_t within_##F(const T *keys, int64_t n, T low, T high, T *to) {                      \
+    int64_t count = 0;                                                                             \
+    T width = high - low;                                                                          \
+    for (int64_t i = 0; i < n; i++) {                                                              \
+      T key = keys[i];                                                                             \
+      to[count] = key;                                                                             \
+      count += (T)(key - low) <= width;                                                            \
+    }                                                                                              \
+    return count;                                                                                  \
+  }                                                                                                \
+  static int64_t equal_##F(const T *keys, int64_t n, T key) {                                      \
+    T count = 0;                                                                                   \
+    _Pragma("omp simd reduction(+ : count)")                                                       \
+    for (int64_t i = 0; i < n; i++) count += keys[i] == key;                                       \
+    return (int64_t)count;                                                                         \
   }
 LOOPS(uint32_t, u32)
 LOOPS(uint64_t, u64)
@@ -39,11 +68,26 @@ static void keys_f32(const float *x, int64_t n, uint32_t flip, uint32_t *keys) {
   }
 }
 
+static void keys_f64(const double *x, int64_t n, uint64_t flip, uint64_t *keys) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; i++) {
+    double f = x[i] + 0.0;
+    uint64_t u;
+    memcpy(&u, &f, sizeof u);
+    uint64_t key = u >> 63 ? ~u : u | (uint64_t)1 << 63;
+    keys[i] = (f == f ? key : UINT64_MAX) ^ flip;
+  }
+}
+
+static void keys_i64(const int64_t *x, int64_t n, uint64_t flip, uint64_t *keys) {
+  for (int64_t i = 0; i < n; i++) keys[i] = (uint64_t)x[i] ^ (uint64_t)1 << 63 ^ flip;
+}
+
+#define TABLE(F)                                                                                   \
+  .below_##F = below_##F, .least_##F = least_##F, .span_##F = span_##F, .tally_##F = tally_##F,    \
+  .within_##F = within_##F, .equal_##F = equal_##F
+
 extern const lt_OrderKernels LT_FOR_ISA(lt_order_kernels);
 const lt_OrderKernels LT_FOR_ISA(lt_order_kernels) = {
-    .below_u32 = below_u32,
-    .least_u32 = least_u32,
-    .below_u64 = below_u64,
-    .least_u64 = least_u64,
-    .keys_f32 = keys_f32,
+    TABLE(u32), TABLE(u64), .keys_f32 = keys_f32, .keys_f64 = keys_f64, .keys_i64 = keys_i64,
 };

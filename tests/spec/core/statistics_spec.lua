@@ -223,3 +223,55 @@ describe("reductions of views with holes or overlaps in memory", function()
     end)
   end
 end)
+
+describe("selection by rank", function()
+  -- Compares kthvalue and the medians along a dim with the stable sort.
+  local function check(x, dim)
+    local n, nan = x:size(dim), x:ne(x)
+    local sorted, order = x:sort{dim = dim, stable = true}
+    local function same(k, value, index)
+      local text = ("rank %d along dim %d of %s %s"):format(k, dim, x.dtype, x.shape)
+      assert.is_true(lt.equal(index, order:narrow(dim, k, 1)), text)
+      assert.is_true(lt.equal(value:nan_to_num(9), sorted:narrow(dim, k, 1):nan_to_num(9)), text)
+    end
+    for _, k in ipairs{1, n // 3 + 1, n // 2 + 1, n} do same(k, x:kthvalue(k, dim, true)) end
+    if not nan:any():item() then
+      same((n + 1) // 2, x:median(dim, true))
+      same((n + 1) // 2, x:nanmedian(dim, true))
+    elseif x.ndim == 1 then
+      local numbers = n - nan:sum():item()
+      same(numbers + 1, x:median(dim, true))
+      same(math.max(1, (numbers + 1) // 2), x:nanmedian(dim, true))
+    end
+  end
+
+  local function each_shape(make)
+    for _, shape in ipairs{{1}, {33}, {1000}, {20000}, {3, 4}, {50, 60}, {7, 300, 5}, {200, 1, 40}} do
+      local x = make(shape)
+      for d = 1, #shape do check(x, d) end
+      if #shape == 2 then check(x:t(), 1) end
+    end
+  end
+
+  for _, dtype in ipairs{"float32", "float64", "float16", "bfloat16"} do
+    it("finds the elements that sort finds: " .. dtype, function()
+      each_shape(function(shape) return lt.randn(shape):to(dtype) end)
+      each_shape(function(shape) return (2 * lt.randn(shape)):round():to(dtype) end)
+      each_shape(function(shape)
+        local x = lt.randn(shape)
+        return lt.where(x:gt(0.5), lt.nan, lt.where(x:lt(-1), -0.0, x)):to(dtype)
+      end)
+      each_shape(function(shape) return lt.full(shape, lt.nan, {dtype = dtype}) end)
+    end)
+  end
+
+  for _, dtype in ipairs{"int64", "int32", "int16", "int8", "uint8", "bool"} do
+    it("finds the elements that sort finds: " .. dtype, function()
+      each_shape(function(shape) return lt.randint(0, 1, shape):to(dtype) end)
+      each_shape(function(shape) return lt.randint(-100, 100, shape):to(dtype) end)
+      if dtype == "int64" then
+        each_shape(function(shape) return lt.randint(-100, 100, shape) * (1 << 56) end)
+      end
+    end)
+  end
+end)

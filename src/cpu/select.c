@@ -1,0 +1,177 @@
+/* select.c: the element of a rank of each line. Its key is found without sorting: the range of the
+ * keys is split into buckets, and the keys of the bucket that contains the rank are split again. */
+#include "kernel_support.h"
+#include "order.h"
+#include "sort.h"
+
+#define FEW        32 /* keys that are sorted */
+#define BITS       8  /* of the number of a bucket */
+#define LARGE      (1 << 14)
+#define LARGE_BITS 11 /* of that among at least LARGE keys */
+#define BLOCK      1024
+
+/* Returns the number of bits of x, at least 1. */
+static int bits_of(uint64_t x) { return 64 - __builtin_clzll(x | 1); }
+
+/* Returns the key of rank *k (from 0) among n keys, and sets *k to its rank among the keys that are
+ * equal to it. `some` is scratch memory for n keys. After an interrupt the result is undefined. */
+#define SELECT(T, F)                                                                               \
+  static T sorted_##F(const T *keys, int64_t n, int64_t *k) {                                      \
+    T a[FEW];                                                                                      \
+    for (int64_t i = 0; i < n; i++) {                                                              \
+      T e = keys[i];                                                                               \
+      int64_t j = i;                                                                               \
+      for (; j > 0 && a[j - 1] > e; j--) a[j] = a[j - 1];                                          \
+      a[j] = e;                                                                                    \
+    }                                                                                              \
+    T key = a[*k];                                                                                 \
+    int64_t first = *k;                                                                            \
+    while (first > 0 && a[first - 1] == key) first--;                                              \
+    *k -= first;                                                                                   \
+    return key;                                                                                    \
+  }                                                                                                \
+  static T select_##F(const T *keys, int64_t n, int64_t *k, T *some) {                             \
+    const lt_OrderKernels *loops = lt_order();                                                     \
+    while (n > FEW) {                                                                              \
+      T low = (T) ~(T)0, high = 0;                                                                 \
+      for (int64_t i = 0, end; (end = lt_next_chunk(i, n)) > i; i = end)                           \
+        loops->span_##F(keys + i, end - i, &low, &high);                                           \
+      if (low >= high) return low;                                                                 \
+      int most = n < LARGE ? BITS : LARGE_BITS, bits = bits_of(high - low);                        \
+      int shift = bits > most ? bits - most : 0;                                                   \
+      int64_t counts[1 << LARGE_BITS], bucket = 0, count = 0;                                      \
+      memset(counts, 0, sizeof(int64_t) << (bits - shift));                                        \
+      for (int64_t i = 0, end; (end = lt_next_chunk(i, n)) > i; i = end)                           \
+        loops->tally_##F(keys + i, end - i, low, shift, counts);                                   \
+      if (lt_stopped()) return 0; /* the counts are incomplete */                                  \
+      for (; *k >= counts[bucket]; bucket++) *k -= counts[bucket];                                 \
+      low += (T)((T)bucket << shift);                                                              \
+      if (shift == 0) return low;                                                                  \
+      T width = (T)(((T)1 << shift) - 1);                                                          \
+      if (high - low > width) high = low + width;                                                  \
+      for (int64_t i = 0, end; (end = lt_next_chunk(i, n)) > i; i = end)                           \
+        count += loops->within_##F(keys + i, end - i, low, high, some + count);                    \
+      if (lt_stopped()) return 0;                                                                  \
+      keys = some;                                                                                 \
+      n = count;                                                                                   \
+    }                                                                                              \
+    return sorted_##F(keys, n, k);                                                                 \
+  }                                                                                                \
+  /* Returns the index of the key that equals `key` after k others; n if there is none. */         \
+  static int64_t place_##F(const T *keys, int64_t n, T key, int64_t k) {                           \
+    int64_t i = 0;                                                                                 \
+    for (; n - i > BLOCK; i += BLOCK) {                                                            \
+      int64_t count = lt_order()->equal_##F(keys + i, BLOCK, key);                                 \
+      if (k < count || lt_stopped()) break;                                                        \
+      k -= count;                                                                                  \
+    }                                                                                              \
+    while (i < n && (keys[i] != key || k-- > 0)) i++;                                              \
+    return i;                                                                                      \
+  }                                                                                                \
+  static int64_t count_##F(const T *keys, int64_t n, T key) {                                      \
+    int64_t count = 0;                                                                             \
+    for (int64_t i = 0, end; (end = lt_next_chunk(i, n)) > i; i = end)                             \
+      count += lt_order()->equal_##F(keys + i, end - i, key);                                      \
+    return count;                                                                                  \
+  }
+SELECT(uint32_t, u32)
+SELECT(uint64_t, u64)
+
+/* Lines of n elements of which one is selected. The elements of `from` are copied as bytes; `keys`
+ * has them in the working dtype. Both are contiguous, line after line. */
+typedef struct Selection {
+  const char *from, *keys;
+  lt_Dtype work;
+  size_t size;
+  int64_t n, rank; /* see _kthvalue in ops.def */
+  bool or_nan;
+  char *values;
+  int64_t *positions;
+} Selection;
+
+/* Returns the rank to select, from 0, in a line with so many NaN. */
+static int64_t rank_in(const Selection *s, int64_t nans) {
+  int64_t numbers = s->n - nans;
+  if (s->rank > 0) return (s->or_nan && nans > 0 ? s->n : s->rank) - 1;
+  if (s->rank == 0 && nans > 0) return numbers; /* the first NaN */
+  return numbers > 0 ? (numbers - 1) / 2 : 0;
+}
+
+/* Selects an element of the lines first .. last - 1. `keys` is scratch memory for 2 n keys. */
+static void select_lines(const Selection *s, void *keys, int64_t first, int64_t last) {
+  int64_t n = s->n, at, nans = 0;
+  bool narrow = s->work == LT_float32, count = (s->rank <= 0 || s->or_nan) && s->work != LT_int64;
+  for (int64_t t = first; t < last && !lt_stopped(); t++) {
+    lt_order_keys(s->work, s->keys + (size_t)(t * n) * lt_dtype_size(s->work), n, 1, false, keys);
+    if (narrow) {
+      uint32_t *k = keys;
+      if (count) nans = count_u32(k, n, UINT32_MAX);
+      int64_t rank = rank_in(s, nans);
+      uint32_t key = select_u32(k, n, &rank, k + n);
+      at = place_u32(k, n, key, rank);
+    } else {
+      uint64_t *k = keys;
+      if (count) nans = count_u64(k, n, UINT64_MAX);
+      int64_t rank = rank_in(s, nans);
+      uint64_t key = select_u64(k, n, &rank, k + n);
+      at = place_u64(k, n, key, rank);
+    }
+    if (at == n) return; /* interrupted */
+    lt_move_one(s->values + (size_t)t * s->size, s->from + (size_t)(t * n + at) * s->size, s->size);
+    s->positions[t] = at + LT_INDEX_BASE;
+  }
+}
+
+/* Selects in all lines, with scratch memory for each thread. */
+static bool select_all(const Selection *s, int64_t lines) {
+  int team = lt_team(16 * lines * s->n, lines);
+  size_t size = 2 * (size_t)s->n * (s->work == LT_float32 ? sizeof(uint32_t) : sizeof(uint64_t));
+  char *keys = malloc((size_t)team * size);
+  if (!keys) return lt_fail_memory();
+  LT_IN_TEAM(
+      team, team,
+      select_lines(s, keys + size * (size_t)first, lines * first / team, lines * last / team));
+  free(keys);
+  return true;
+}
+
+/* Returns t with dim as the last one, contiguous. */
+static lt_Tensor *lines_along(lt_Tensor *t, int dim) {
+  int64_t shape[LT_MAX_DIMS], strides[LT_MAX_DIMS];
+  int last = t->ndim - 1;
+  if (dim >= last) return lt_as_contiguous(t, t->dtype);
+  memcpy(shape, t->shape, sizeof shape);
+  memcpy(strides, t->strides, sizeof strides);
+  for (int d = dim; d < last; d++) {
+    shape[d] = t->shape[d + 1];
+    strides[d] = t->strides[d + 1];
+  }
+  shape[last] = t->shape[dim];
+  strides[last] = t->strides[dim];
+  lt_Tensor *moved = lt_geometry(t, 0, t->ndim, shape, strides),
+            *dense = lt_as_contiguous(moved, t->dtype);
+  lt_release(moved);
+  return dense;
+}
+
+/* _kthvalue (self, dim, keepdim, rank, or_nan) */
+bool lt_cpu__kthvalue(lt_Call *c) {
+  lt_Tensor *self = lt_in(c, 0);
+  int dim = lt_arg_dim(c, 1, self);
+  if (dim < 0) return false;
+  int64_t lines = c->out[0]->numel;
+  if (lines == 0) return true;
+  lt_Tensor *dense = lines_along(self, dim),
+            *x = lt_as_contiguous(dense, lt_work_dtype(self->dtype));
+  bool ok = x != NULL;
+  if (ok) {
+    Selection s = {
+        lt_tensor_data(dense),    lt_tensor_data(x), x->dtype,    lt_dtype_size(self->dtype),
+        self->numel / lines,      c->arg[3].i,       c->arg[4].b, lt_tensor_data(c->out[0]),
+        lt_tensor_data(c->out[1])};
+    ok = select_all(&s, lines);
+  }
+  lt_release(dense);
+  lt_release(x);
+  return ok;
+}
