@@ -1,9 +1,11 @@
-/* order.h: the inner loops of topk and of selection by rank, compiled once for each instruction set
+/* order.h: the inner loops of topk, selection by rank and search, compiled once for each instruction
+ * set
  * (src/cpu/kernels/order.c): they find the few keys among many that can belong to the result. Keys
  * are unsigned integers whose order is the order of the numbers. */
 #ifndef LT_CPU_ORDER_H
 #define LT_CPU_ORDER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define LT_ORDER_LANES 64
@@ -24,9 +26,18 @@
   /* Returns the number of keys that equal `key`. */                                                 \
   int64_t (*equal_##F)(const T *keys, int64_t n, T key);
 
+/* Writes the indices (from LT_INDEX_BASE on) at which `count` values keep n sorted elements sorted,
+ * as binary_search.h finds them. */
+#define LT_SEARCH(T, F)                                                                            \
+  void (*search_##F)(const T *row, int64_t n, const T *values, int64_t count, bool right,          \
+                     int64_t *out);
+
 typedef struct lt_OrderKernels {
   LT_ORDER(uint32_t, u32)
   LT_ORDER(uint64_t, u64)
+  LT_SEARCH(float, f32)
+  LT_SEARCH(double, f64)
+  LT_SEARCH(int64_t, i64)
   /* Computes the keys of n floats, exclusive-or `flip`: NaN is the largest, -0 equals 0. */
   void (*keys_f32)(const float *x, int64_t n, uint32_t flip, uint32_t *keys);
   /* Do the same for doubles and for int64. */

@@ -1,6 +1,6 @@
 /* search.c: binary search for many values in sorted rows. */
-#include "binary_search.h"
 #include "kernel_support.h"
+#include "order.h"
 
 /* Values are numbered across rows; each row of `n` sorted elements has `each` values. */
 typedef struct Search {
@@ -11,19 +11,18 @@ typedef struct Search {
   bool right;
 } Search;
 
+/* Searches values from .. to - 1, row by row. */
 #define SEARCH(T, NAME)                                                                            \
   static void search_##NAME(void *context, int64_t from, int64_t to) {                             \
     const Search *s = context;                                                                     \
-    for (int64_t i = from; i < to && !lt_stopped_at(i); i++) {                                     \
-      const T *row = (const T *)s->sorted + (s->one_row ? 0 : i / s->each * s->n);                 \
-      T value = ((const T *)s->values)[i];                                                         \
-      int64_t low = 0;                                                                             \
-      LT_BINARY_SEARCH(int64_t, low, s->n, ELEMENT, value, s->right)                               \
-      s->out[i] = low + LT_INDEX_BASE;                                                             \
+    for (int64_t i = from, end; i < to && !lt_stopped(); i = end) {                                \
+      int64_t line = s->one_row ? 0 : i / s->each;                                                 \
+      end = s->one_row || (line + 1) * s->each > to ? to : (line + 1) * s->each;                   \
+      if (end - i > LT_CHUNK) end = i + LT_CHUNK;                                                  \
+      lt_order()->search_##NAME((const T *)s->sorted + line * s->n, s->n,                          \
+                                (const T *)s->values + i, end - i, s->right, s->out + i);          \
     }                                                                                              \
   }
-
-#define ELEMENT(i) row[i]
 SEARCH(float, f32)
 SEARCH(double, f64)
 SEARCH(int64_t, i64)

@@ -134,8 +134,23 @@ function core._methods.where(...)
 end
 core._signatures[core._methods.where] = ":" .. where_arguments
 
--- Returns whether each element equals one of a vector, of which it compares 64 at a time.
+-- Returns whether each element equals one of a sorted vector without NaN, by binary search.
+local function is_among_sorted(elements, tests)
+  local at = lt.searchsorted(tests, elements):clamp_(1, tests:numel())
+  return tests:take(at):eq(elements)
+end
+
+local COMPARISONS = 100000 -- from which on sorting and searching are faster
+
+-- Returns whether each element equals one of a vector: of many it searches, of few it compares 64 at
+-- a time.
 local function is_among(elements, tests)
+  if elements.is_cpu and tests:numel() > 16
+      and elements:numel() * tests:numel() > COMPARISONS and not elements:is_complex() then
+    elements, tests = elements:detach(), tests:detach()
+    tests = tests:is_floating_point() and tests[tests:eq(tests)] or tests -- NaN equals nothing
+    if tests:numel() > 0 then return is_among_sorted(elements, tests:unique()) end
+  end
   local wide, found = elements:unsqueeze(-1)
   for _, some in ipairs(tests:split(64)) do
     local equal = wide:eq(some):any(-1)

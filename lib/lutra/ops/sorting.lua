@@ -169,8 +169,10 @@ local function comparable(sequence, values)
 end
 
 local function search(sequence, values, as_int32, right)
-  local s, v = comparable(sequence, values)
-  local at = ops._searchsorted(s:detach(), v:detach(), right)
+  if not lt.is_tensor(values) or values.dtype ~= sequence.dtype then
+    sequence, values = comparable(sequence, values)
+  end
+  local at = ops._searchsorted(sequence, values, right)
   return as_int32 and at:int() or at
 end
 
@@ -183,10 +185,14 @@ lt._define{
   fn = function(sequence, values, as_int32, right, side, sorter)
     args.check(side ~= "left" or not right,
       "searchsorted: expected 'right' for argument 'side' where right is true, got 'left'")
-    args.check(sequence.ndim > 0, "searchsorted: expected a tensor of at least 1 dim for argument "
-      .. "'sorted_sequence', got %s", sequence.shape)
-    args.check(lt.is_tensor(values) or sequence.ndim == 1, "searchsorted: expected a vector for "
-      .. "argument 'sorted_sequence' where argument 'self' is a number, got %s", sequence.shape)
+    local ndim = sequence.ndim
+    if ndim == 0 then
+      args.fail("searchsorted: expected a tensor of at least 1 dim for argument 'sorted_sequence', "
+        .. "got %s", sequence.shape)
+    elseif ndim > 1 and not lt.is_tensor(values) then
+      args.fail("searchsorted: expected a vector for argument 'sorted_sequence' where argument "
+        .. "'self' is a number, got %s", sequence.shape)
+    end
     if sorter then
       args.check(sorter.shape == sequence.shape, "searchsorted: expected the shape %s for argument "
         .. "'sorter', got %s", sequence.shape, sorter.shape)

@@ -83,11 +83,65 @@ static void keys_i64(const int64_t *x, int64_t n, uint64_t flip, uint64_t *keys)
   for (int64_t i = 0; i < n; i++) keys[i] = (uint64_t)x[i] ^ (uint64_t)1 << 63 ^ flip;
 }
 
+/* Elements up to which indices of a row fit in 32 bits, so that more of them fit in a vector. */
+#define SHORT    ((int64_t)1 << 30)
+#define TOGETHER 32 /* values that are searched together */
+
+/* Searches as binary_search.h does, with the same comparisons, but without branches that depend on
+ * the data: `left` elements from `low` on are not decided yet. */
+#define SEARCH_SOME(T, NAME, Int, FAIL)                                                            \
+  static inline void NAME(const T *row, Int n, const T *values, int64_t *out) {                    \
+    Int low[TOGETHER], left[TOGETHER];                                                             \
+    for (int j = 0; j < TOGETHER; j++) low[j] = 0, left[j] = n;                                    \
+    for (Int most = n; most > 0; most /= 2) {                                                      \
+      _Pragma("omp simd")                                                                          \
+      for (int j = 0; j < TOGETHER; j++) {                                                         \
+        Int half = left[j] >> 1, at = low[j] + half;                                               \
+        T x = row[at - (at == n)], value = values[j];                                              \
+        bool before = !(FAIL) & (left[j] > 0);                                                     \
+        low[j] = before ? at + 1 : low[j];                                                         \
+        left[j] = before ? left[j] - half - 1 : half;                                              \
+      }                                                                                            \
+    }                                                                                              \
+    for (int j = 0; j < TOGETHER; j++) out[j] = (int64_t)low[j] + LT_INDEX_BASE;                   \
+  }
+#define SEARCH(T, F)                                                                               \
+  SEARCH_SOME(T, left_##F, int32_t, x >= value)                                                    \
+  SEARCH_SOME(T, right_##F, int32_t, x > value)                                                    \
+  SEARCH_SOME(T, left_of_many_##F, int64_t, x >= value)                                            \
+  SEARCH_SOME(T, right_of_many_##F, int64_t, x > value)                                            \
+  static void some_##F(const T *row, int64_t n, const T *values, bool right, int64_t *out) {       \
+    if (n > SHORT)                                                                                 \
+      right ? right_of_many_##F(row, n, values, out) : left_of_many_##F(row, n, values, out);      \
+    else                                                                                           \
+      right ? right_##F(row, (int32_t)n, values, out) : left_##F(row, (int32_t)n, values, out);    \
+  }                                                                                                \
+  static void search_##F(const T *row, int64_t n, const T *values, int64_t count, bool right,      \
+                         int64_t *out) {                                                           \
+    int64_t i = 0, found[TOGETHER];                                                                \
+    T last[TOGETHER] = {0};                                                                        \
+    for (; i + TOGETHER <= count; i += TOGETHER) some_##F(row, n, values + i, right, out + i);     \
+    if (i == count) return;                                                                        \
+    memcpy(last, values + i, (size_t)(count - i) * sizeof(T));                                     \
+    some_##F(row, n, last, right, found);                                                          \
+    memcpy(out + i, found, (size_t)(count - i) * sizeof(int64_t));                                 \
+  }
+SEARCH(float, f32)
+SEARCH(double, f64)
+SEARCH(int64_t, i64)
+
 #define TABLE(F)                                                                                   \
   .below_##F = below_##F, .least_##F = least_##F, .span_##F = span_##F, .tally_##F = tally_##F,    \
   .within_##F = within_##F, .equal_##F = equal_##F
 
 extern const lt_OrderKernels LT_FOR_ISA(lt_order_kernels);
 const lt_OrderKernels LT_FOR_ISA(lt_order_kernels) = {
-    TABLE(u32), TABLE(u64), .keys_f32 = keys_f32, .keys_f64 = keys_f64, .keys_i64 = keys_i64,
+    TABLE(u32),
+    TABLE(u64),
+    .search_f32 = search_f32,
+    .search_f64 = search_f64,
+    .search_i64 = search_i64,
+    .keys_f32 = keys_f32,
+    .keys_f64 = keys_f64,
+    .keys_i64 = keys_i64,
 };

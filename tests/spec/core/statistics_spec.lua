@@ -275,3 +275,52 @@ describe("selection by rank", function()
     end)
   end
 end)
+
+describe("isin", function()
+  it("agrees with comparisons, for many elements", function()
+    local function check(elements, tests)
+      local same = elements:unsqueeze(-1):eq(tests):any(-1)
+      assert.is_true(lt.equal(lt.isin(elements, tests), same))
+      assert.is_true(lt.equal(lt.isin(elements:t(), tests), same:t()))
+    end
+    for _, dtype in ipairs{"float32", "float64", "float16", "int64", "uint8", "bool"} do
+      for _, n in ipairs{17, 100, 1000} do
+        check(lt.randint(0, 250, {70, 50}):to(dtype), lt.randint(0, 250, {n}):to(dtype))
+      end
+    end
+    local x = lt.randn(70, 50)
+    x[1][2], x[2][1], x[3][3] = lt.nan, lt.inf, -0.0
+    check(x, lt.cat{x:select(2, 1), lt.zeros(20), lt.full({30}, lt.nan)})
+    check(x, lt.full({100}, lt.nan))
+  end)
+end)
+
+describe("searchsorted", function()
+  it("agrees with a search of each value", function()
+    local function place(sequence, n, value, right)
+      local low, high = 0, n
+      while low < high do
+        local middle = (low + high) // 2
+        local at = sequence[middle + 1]
+        local before = not (at >= value)
+        if right then before = not (at > value) end
+        if before then low = middle + 1 else high = middle end
+      end
+      return low + 1
+    end
+    for _, dtype in ipairs{"float32", "float64", "int64", "int8"} do
+      for _, n in ipairs{0, 1, 2, 7, 100, 1000} do
+        for _, m in ipairs{0, 1, 31, 32, 33, 200} do
+          local row = lt.randint(-5, 5, {n}):to(dtype):sort()
+          local values = lt.randint(-6, 6, {m}):to(dtype)
+          if row:is_floating_point() and m > 8 and n > 8 then values[3], row[n] = lt.nan, lt.nan end
+          for _, right in ipairs{false, true} do
+            local found = lt.searchsorted(row, values, false, right):tolist()
+            local sequence, wanted = row:tolist(), values:tolist()
+            for j = 1, m do assert.equal(place(sequence, n, wanted[j], right), found[j]) end
+          end
+        end
+      end
+    end
+  end)
+end)
