@@ -419,10 +419,21 @@ static bool fold_into(const lt_Fold *f, lt_Tensor *self, unsigned mask, double a
   return ok;
 }
 
+/* Folds bytes of which only matters whether they are 0. */
+static bool fold_truth(const lt_Fold *f, lt_Tensor *self, unsigned mask, lt_Tensor *out) {
+  lt_Tensor *truth = lt_empty(LT_bool, lt_cpu(), out->ndim, out->shape);
+  bool ok = truth && fold_into(f, self, mask, 0, truth) && lt_copy_into(out, truth, false);
+  lt_release(truth);
+  return ok;
+}
+
 /* Folds self, whose elements already have the dtype of the reduction. */
 static bool fold_by(lt_ReductionId id, lt_Tensor *self, unsigned mask, double a, lt_Tensor *out) {
   bool as_bool = lt_reductions[id].of_truth;
   lt_Tensor *made = NULL;
+  const lt_Fold *narrow = lt_narrow_fold(id, self->dtype);
+  if (narrow)
+    return as_bool ? fold_truth(narrow, self, mask, out) : fold_into(narrow, self, mask, a, out);
   if (as_bool && self->dtype != LT_bool && !(self = made = lt_as_contiguous(self, LT_bool)))
     return false;
   bool bytes = self->dtype == LT_bool && (as_bool || lt_work_dtype(out->dtype) == LT_int64);

@@ -83,7 +83,8 @@ bool lt_reduce_to_best(const lt_ReductionCall *r, lt_Tensor *self, lt_Tensor *co
   lt_Tensor *positions = out[nout - 1], *values = nout == 2 ? out[0] : NULL;
   if (positions->numel == 0) return true;
   lt_Lines l;
-  lt_Dtype work = lt_work_dtype(r->dtype);
+  bool integer = lt_dtype_category(r->dtype) == LT_INTEGER; /* these have loops of their own */
+  lt_Dtype work = integer ? r->dtype : lt_work_dtype(r->dtype);
   lt_Tensor *x = as_lines(self, r->mask, work, &l);
   lt_Tensor *v = x && values ? lt_output_open(values, work) : NULL;
   bool ok = x && (v || !values);

@@ -45,6 +45,15 @@ static bool is(lt_IsaLevel level) { return lt_cpu_isa()->level == level; }
 #define BY_ISA(table) ((void)is, table##_base)
 #endif
 
+/* Returns the state of a narrow integer's dtype, or LT_STATE_COUNT. */
+static lt_State narrow_state(lt_Dtype dtype) {
+  return dtype == LT_int32   ? LT_STATE_I32
+         : dtype == LT_int16 ? LT_STATE_I16
+         : dtype == LT_int8  ? LT_STATE_I8
+         : dtype == LT_uint8 ? LT_STATE_UINT8
+                             : LT_STATE_COUNT;
+}
+
 static lt_State state_of(lt_ReductionId id, lt_Dtype work) {
   lt_FormKind kind = lt_reductions[id].kind;
   if (work == LT_float64) return LT_STATE_F64;
@@ -59,12 +68,20 @@ const lt_Fold *lt_fold(lt_ReductionId id, lt_Dtype work, bool bytes) {
   return &BY_ISA(lt_folds)[state][id];
 }
 
+const lt_Fold *lt_narrow_fold(lt_ReductionId id, lt_Dtype dtype) {
+  lt_State state = narrow_state(dtype);
+  if (state == LT_STATE_COUNT) return NULL;
+  const lt_Fold *f = &BY_ISA(lt_folds)[state][id];
+  return f->elements.rows ? f : NULL;
+}
+
 const lt_Centered *lt_centered(lt_ReductionId id, lt_Dtype work) {
   return &BY_ISA(lt_centereds)[state_of(id, work)][id];
 }
 
 const lt_Best *lt_best(lt_ReductionId id, lt_Dtype work) {
-  return &BY_ISA(lt_bests)[state_of(id, work)][id];
+  lt_State narrow = narrow_state(work);
+  return &BY_ISA(lt_bests)[narrow < LT_STATE_COUNT ? narrow : state_of(id, work)][id];
 }
 
 const lt_RowKernels *lt_rows(void) { return BY_ISA(&lt_row_kernels); }

@@ -148,6 +148,42 @@
 #define ENTRY_BEST        BEST_ENTRY
 #include "states_body.h"
 
+#define S                 I32
+#define FROM              int32_t
+#define T                 int32_t
+#define ROW_CENTERED      NOTHING
+#define ROW_CENTERED_WIDE NOTHING
+#define ROW_BEST          BEST_LOOPS
+#define ENTRY_BEST        BEST_ENTRY
+#include "states_body.h"
+
+#define S                 I16
+#define FROM              int16_t
+#define T                 int16_t
+#define ROW_CENTERED      NOTHING
+#define ROW_CENTERED_WIDE NOTHING
+#define ROW_BEST          BEST_LOOPS
+#define ENTRY_BEST        BEST_ENTRY
+#include "states_body.h"
+
+#define S                 I8
+#define FROM              int8_t
+#define T                 int8_t
+#define ROW_CENTERED      NOTHING
+#define ROW_CENTERED_WIDE NOTHING
+#define ROW_BEST          BEST_LOOPS
+#define ENTRY_BEST        BEST_ENTRY
+#include "states_body.h"
+
+#define S                 UINT8
+#define FROM              uint8_t
+#define T                 uint8_t
+#define ROW_CENTERED      NOTHING
+#define ROW_CENTERED_WIDE NOTHING
+#define ROW_BEST          BEST_LOOPS
+#define ENTRY_BEST        BEST_ENTRY
+#include "states_body.h"
+
 extern const lt_Centered *const LT_FOR_ISA(lt_centereds)[LT_STATE_COUNT];
 const lt_Centered *const LT_FOR_ISA(lt_centereds)[LT_STATE_COUNT] = {
     [LT_STATE_F32] = centereds_of_F32,
@@ -156,7 +192,7 @@ const lt_Centered *const LT_FOR_ISA(lt_centereds)[LT_STATE_COUNT] = {
 };
 extern const lt_Best *const LT_FOR_ISA(lt_bests)[LT_STATE_COUNT];
 const lt_Best *const LT_FOR_ISA(lt_bests)[LT_STATE_COUNT] = {
-    [LT_STATE_F32] = bests_of_F32,
-    [LT_STATE_F64] = bests_of_F64,
-    [LT_STATE_I64] = bests_of_I64,
+    [LT_STATE_F32] = bests_of_F32,     [LT_STATE_F64] = bests_of_F64, [LT_STATE_I64] = bests_of_I64,
+    [LT_STATE_I32] = bests_of_I32,     [LT_STATE_I16] = bests_of_I16, [LT_STATE_I8] = bests_of_I8,
+    [LT_STATE_UINT8] = bests_of_UINT8,
 };
