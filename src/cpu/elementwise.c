@@ -350,10 +350,10 @@ static lt_VectorFn power_of(const lt_Loop *l, const Port *y, lt_Dtype compute) {
   return lt_cpu_power(compute, exponent);
 }
 
-/* Returns whether a clamp's bounds are floats that are the same for all elements. Then the loop of
- * _hardtanh, which has them as scalar arguments, computes the same. */
+/* Returns whether a clamp's bounds are the same for all elements. Then the loop of _hardtanh, which
+ * has them as scalar arguments, computes the same. */
 static bool clamps_to_numbers(const Plan *p, lt_Dtype compute) {
-  if (p->loop->op != LT_OP__clamp || !lt_dtype_is_float(compute)) return false;
+  if (p->loop->op != LT_OP__clamp || compute == LT_bool) return false;
   for (int k = 2; k <= 3; k++)
     if (!p->port[k].direct || p->port[k].place != CONSTANT) return false;
   return true;
@@ -472,17 +472,19 @@ static lt_Dtype narrow_dtype(const lt_Loop *l, lt_Dtype compute, bool test) {
 
 /* Runs a loop in the narrow dtype that narrow_dtype returned. */
 static bool run_narrow(const lt_Loop *loop, lt_Dtype d, bool test) {
-  _Alignas(LT_MAX_ELEMENT) char element[LT_MAX_ELEMENT];
-  int number = 0;
-  for (int k = 1; k <= loop->inputs; k++)
-    if (loop->operand[k].dtype != d) number = k;
-  if (number == 0) return run_loop(loop, d, test);
+  _Alignas(LT_MAX_ELEMENT) char element[3][LT_MAX_ELEMENT];
+  bool numbers = false;
+  for (int k = 1; k <= loop->inputs; k++) numbers |= loop->operand[k].dtype != d;
+  if (!numbers) return run_loop(loop, d, test);
   lt_Loop l = *loop;
-  lt_Operand *o = &l.operand[number];
-  narrow_number(loop, number, d, element);
-  o->data = element;
-  o->dtype = d;
-  if (l.numel == 1) o->strides[0] = (int64_t)lt_dtype_size(d);
+  for (int k = 1; k <= loop->inputs; k++) {
+    lt_Operand *o = &l.operand[k];
+    if (o->dtype == d) continue;
+    narrow_number(loop, k, d, element[k - 1]);
+    o->data = element[k - 1];
+    o->dtype = d;
+    if (l.numel == 1) o->strides[0] = (int64_t)lt_dtype_size(d);
+  }
   return run_loop(&l, d, test);
 }
 
