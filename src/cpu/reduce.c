@@ -350,9 +350,10 @@ static int64_t folded_count(const lt_Tensor *self, unsigned mask) {
   return n;
 }
 
-/* Returns true if elements are converted as they are folded: from a 16-bit float or a smaller
- * integer. */
+/* Returns true if elements are converted as they are folded: to bool, from a 16-bit float or from a
+ * smaller integer. */
 static bool loads(lt_Dtype work, lt_Dtype dtype) {
+  if (work == LT_bool) return !lt_dtype_is_complex(dtype);
   if (work == LT_float32) return dtype == LT_float16 || dtype == LT_bfloat16;
   return work == LT_int64 && !lt_dtype_is_float(dtype) && dtype != LT_bool &&
          !lt_dtype_is_complex(dtype);
@@ -434,9 +435,10 @@ static bool fold_by(lt_ReductionId id, lt_Tensor *self, unsigned mask, double a,
   const lt_Fold *narrow = lt_narrow_fold(id, self->dtype);
   if (narrow)
     return as_bool ? fold_truth(narrow, self, mask, out) : fold_into(narrow, self, mask, a, out);
-  if (as_bool && self->dtype != LT_bool && !(self = made = lt_as_contiguous(self, LT_bool)))
+  if (as_bool && lt_dtype_is_complex(self->dtype) &&
+      !(self = made = lt_as_contiguous(self, LT_bool)))
     return false;
-  bool bytes = self->dtype == LT_bool && (as_bool || lt_work_dtype(out->dtype) == LT_int64);
+  bool bytes = as_bool || (self->dtype == LT_bool && lt_work_dtype(out->dtype) == LT_int64);
   lt_Dtype work = lt_work_dtype(lt_dtype_is_float(self->dtype) ? self->dtype : out->dtype);
   bool ok = fold_into(lt_fold(id, work, bytes), self, mask, a, out);
   if (made) lt_release(made);
