@@ -398,6 +398,8 @@ bool lt_cpu_masked_select(lt_Call *c) {
   return out != NULL;
 }
 
+#define FOUND 256 /* elements whose positions are collected together */
+
 /* Writes the coordinates of all true elements, row by row of the last dim: the other coordinates
  * are constant along a row. */
 static void write_positions(const lt_Tensor *m, int64_t *to) {
@@ -406,12 +408,19 @@ static void write_positions(const lt_Tensor *m, int64_t *to) {
   int64_t n = m->shape[last], at[LT_MAX_DIMS];
   for (int d = 0; d < last; d++) at[d] = LT_INDEX_BASE;
   for (int64_t r = 0; r < m->numel / n; r++, mask_bytes += n) {
-    for (int64_t j = 0; j < n; j++) {
-      if (lt_stopped_at(j)) return;
-      if (!mask_bytes[j]) continue;
-      for (int d = 0; d < last; d++) *to++ = at[d];
-      *to++ = j + LT_INDEX_BASE;
+    for (int64_t j = 0, end; j < n && !lt_stopped_at(j); j = end) {
+      int64_t found[FOUND], count = 0; /* without a branch that depends on the mask */
+      end = n - j < FOUND ? n : j + FOUND;
+      for (int64_t i = j; i < end; i++) {
+        found[count] = i + LT_INDEX_BASE;
+        count += mask_bytes[i];
+      }
+      for (int64_t k = 0; k < count; k++) {
+        for (int d = 0; d < last; d++) *to++ = at[d];
+        *to++ = found[k];
+      }
     }
+    if (lt_stopped()) return;
     for (int d = last - 1; d >= 0; d--) {
       if (++at[d] < m->shape[d] + LT_INDEX_BASE) break;
       at[d] = LT_INDEX_BASE;
