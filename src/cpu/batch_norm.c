@@ -12,6 +12,7 @@ typedef struct Work {
   void *y, *mean, *var, *dw, *db; /* backward: y is the input's gradient */
   double eps;
   int64_t images, channels, n;
+  lt_Dtype dtype;
   bool training;
 } Work;
 
@@ -74,22 +75,16 @@ typedef struct Work {
 
 /* The same for rows {images, channels} of one element per channel: sums of a block of channels are
  * accumulated in double, row by row. */
-#define BLOCK 128
+#define BLOCK LT_CENTERED_WIDTH
 #define NORM_COLUMNS(T, F)                                                                         \
   static void statistics_columns_##F(const Work *k, int64_t first, int64_t count) {                \
-    double sum[BLOCK] = {0};                                                                       \
-    const T *x = (const T *)k->x + first;                                                          \
-    T *mean = (T *)k->mean + first, *var = (T *)k->var + first;                                    \
-    for (int64_t i = 0; i < k->images; i++)                                                        \
-      for (int64_t c = 0; c < count; c++) sum[c] += x[i * k->channels + c];                        \
-    for (int64_t c = 0; c < count; c++) mean[c] = (T)(sum[c] / (double)k->images);                 \
-    memset(sum, 0, sizeof sum);                                                                    \
-    for (int64_t i = 0; i < k->images; i++)                                                        \
-      for (int64_t c = 0; c < count; c++) {                                                        \
-        double off = (double)x[i * k->channels + c] - mean[c];                                     \
-        sum[c] += off * off;                                                                       \
-      }                                                                                            \
-    for (int64_t c = 0; c < count; c++) var[c] = (T)(sum[c] / (double)k->images);                  \
+    double states[3 * BLOCK]; /* the variance's: the number of rows, the mean, the squares */      \
+    lt_centered(LT_REDUCTION__var, k->dtype)                                                       \
+        ->columns((const T *)k->x + first, k->images, k->channels, count, states);                 \
+    for (int64_t c = 0; c < count; c++) {                                                          \
+      ((T *)k->mean)[first + c] = (T)states[3 * c + 1];                                            \
+      ((T *)k->var)[first + c] = (T)(states[3 * c + 2] / (double)k->images);                       \
+    }                                                                                              \
   }                                                                                                \
   static void forward_block_##F(const Work *k, int64_t first, int64_t count) {                     \
     T scale[BLOCK], shift[BLOCK];                                                                  \
@@ -183,6 +178,7 @@ bool lt_cpu__batch_norm(lt_Call *c) {
               .mean = data(c->out[1]),
               .var = data(c->out[2]),
               .eps = c->arg[6].f,
+              .dtype = work,
               .training = training};
     set_sizes(&k, self);
     bool wide = work == LT_float64;
