@@ -241,19 +241,18 @@ static bool reduce_weighted(lt_Call *c, lt_Tensor *each) {
   return lt_result_set(c, lt_do(_true_divide, LT_ARG(lt_do(sum, LT_ARG(each))), LT_ARG(total)));
 }
 
-/* Returns the squares of a temporary tensor: in its memory, which saves time from some thousand
- * elements on, where autograd does not save it. */
-static lt_Tensor *squares(lt_Tensor *t) {
-  if (!t || t->numel < 4096 || t->requires_grad || !lt_dtype_is_float(t->dtype))
-    return lt_do(square, LT_ARG(t));
-  return lt_do_in_place(square, LT_ARG(t));
+/* Returns whether both arguments are real floats, of which one op computes the loss of elements. */
+static bool has_floats(const lt_Call *c) {
+  return lt_dtype_is_float(lt_in(c, 0)->dtype) && lt_dtype_is_float(lt_in(c, 1)->dtype);
 }
 
 bool lt_composite_mse_loss(lt_Call *c) {
-  return reduce_weighted(c, squares(lt_do(sub, c->arg[0], c->arg[1])));
+  if (has_floats(c)) return reduce_weighted(c, lt_do(_squared_difference, c->arg[0], c->arg[1]));
+  return reduce_weighted(c, lt_do(square, LT_ARG(lt_do(sub, c->arg[0], c->arg[1]))));
 }
 
 bool lt_composite_l1_loss(lt_Call *c) {
+  if (has_floats(c)) return reduce_weighted(c, lt_do(_absolute_difference, c->arg[0], c->arg[1]));
   return reduce_weighted(c, lt_do(abs, LT_ARG(lt_do(sub, c->arg[0], c->arg[1]))));
 }
 

@@ -120,6 +120,16 @@ void lt_grad_fmin(lt_Grad *g) {
   choose(g, lt_do(logical_or, LT_ARG(lt_do(le, g->arg[0], g->arg[1])), is_nan(g->arg[1])));
 }
 
+/* The slope of _huber is the difference, limited to the range from -delta to delta. */
+void lt_grad_huber(lt_Grad *g) {
+  double delta = g->arg[2].f;
+  for (int i = 0; i < 2; i++) {
+    if (!needs_grad(g, i)) continue;
+    lt_Tensor *off = lt_do(sub, g->arg[i], g->arg[1 - i]);
+    set_grad(g, i, MUL(DY, lt_do(_clamp, LT_ARG(off), LT_ARG(-delta), LT_ARG(delta))));
+  }
+}
+
 /* Returns the square of an operand as a float, because an integer square could overflow. */
 static lt_Arg squared(const lt_Grad *g, lt_Arg x) {
   if (x.kind == LT_ARG_TENSOR && x.tensor && !lt_dtype_is_float(x.tensor->dtype) && DY)

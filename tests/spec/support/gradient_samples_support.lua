@@ -59,6 +59,7 @@ local samples = {
   sign = one(R, 3), angle = one(R, 3), conj = one(R, 3), real = one(R, 3),
   sgn = one(R, 3), view_as_complex = {function() return R(3, 2) end},
   threshold = {function() return R(3), 0.1, 2.5 end},
+  _huber = {function() return R(3), R(3), 0.2 end, function() return R(2, 3), R(3), 2 end},
   _hardtanh = {function() return R(3), -2, 3 end},
   _round_decimals = {function() return U(3), 100, 1 end},
   _nan_to_num = {function() return R(3), 1, 2, 3 end},
