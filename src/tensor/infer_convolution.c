@@ -155,3 +155,43 @@ bool lt_infer_batch_norm_backward(lt_Call *c) {
   lt_spec(c, 2, wide, 1, &x->shape[1]);
   return true;
 }
+
+/* Checks the number of groups, argument i, of the channels of x. */
+static bool check_groups(const lt_Call *c, int i, const lt_Tensor *x) {
+  int64_t groups = c->arg[i].i;
+  if (groups > 0 && x->shape[1] % groups == 0) return true;
+  return lt_fail("expected a divisor of the %lld channels for argument '%s', got %lld",
+                 (long long)x->shape[1], lt_arg_name(c, i), (long long)groups);
+}
+
+/* _group_norm (input, weight?, bias?, groups, eps): result, and the mean and variance of each group
+ * of each instance, in the dtype in which sums are accumulated. */
+bool lt_infer_group_norm(lt_Call *c) {
+  const lt_Tensor *x = lt_in(c, 0);
+  if (!lt_check_float(c, 0) || !lt_check_ndim(c, 0, 2, LT_MAX_DIMS) || !check_groups(c, 3, x))
+    return false;
+  for (int i = 1; i < 3; i++)
+    if (!check_channels(c, i, x)) return false;
+  lt_Dtype wide = lt_dtype_accumulate(x->dtype);
+  lt_spec_like(c, 0, x);
+  for (int i = 1; i < 3; i++) lt_spec(c, i, wide, 2, (int64_t[]){x->shape[0], c->arg[3].i});
+  return true;
+}
+
+/* _group_norm_backward (grad, input, weight?, mean, var, groups, eps): input, weight, bias */
+bool lt_infer_group_norm_backward(lt_Call *c) {
+  const lt_Tensor *x = lt_in(c, 1);
+  if (!lt_check_float(c, 1) || !lt_check_ndim(c, 1, 2, LT_MAX_DIMS) ||
+      !lt_check_same_shape(c, 0, 1) || !check_groups(c, 5, x) || !check_channels(c, 2, x))
+    return false;
+  for (int i = 3; i < 5; i++)
+    if (lt_in(c, i)->numel != x->shape[0] * c->arg[5].i)
+      return lt_fail("expected %lld numbers for argument '%s', got %s",
+                     (long long)(x->shape[0] * c->arg[5].i), lt_arg_name(c, i),
+                     lt_text(lt_in(c, i)));
+  lt_Dtype wide = lt_dtype_accumulate(x->dtype);
+  lt_spec_like(c, 0, x);
+  lt_spec(c, 1, wide, 1, &x->shape[1]);
+  lt_spec(c, 2, wide, 1, &x->shape[1]);
+  return true;
+}

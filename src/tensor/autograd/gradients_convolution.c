@@ -1,4 +1,5 @@
-/* gradients_convolution.c: gradients of convolutions, which are convolutions, and of batch norm. */
+/* gradients_convolution.c: gradients of convolutions, which are convolutions, of batch norm and of
+ * group norm. */
 #include "gradients.h"
 
 #define DY g->grad
@@ -58,12 +59,13 @@ void lt_grad_convolution_weight(lt_Grad *g) {
 
 /* ---- batch norm ------------------------------------------------------------------------------ */
 
-/* Computes the gradients by one kernel, for a backward without create_graph. */
-static void batch_norm_kernel(lt_Grad *g) {
+/* Computes the gradients by one kernel, for a backward without create_graph. `first`: the arguments
+ * after the tensors. */
+static void norm_kernel(lt_Grad *g, lt_OpId op, int first) {
   lt_Results r;
-  lt_Arg args[] = {LT_ARG(DY),           g->arg[0], g->arg[1], LT_ARG(g->result[1]),
-                   LT_ARG(g->result[2]), g->arg[5], g->arg[6]};
-  if (!lt_call(LT_OP__batch_norm_backward, false, args, 7, &r)) {
+  lt_Arg args[] = {LT_ARG(DY),           g->arg[0],     g->arg[1],        LT_ARG(g->result[1]),
+                   LT_ARG(g->result[2]), g->arg[first], g->arg[first + 1]};
+  if (!lt_call(op, false, args, 7, &r)) {
     g->failed = true;
     return;
   }
@@ -109,5 +111,41 @@ void lt_grad_batch_norm(lt_Grad *g) {
   if (lt_grad_enabled())
     batch_norm_ops(g);
   else
-    batch_norm_kernel(g);
+    norm_kernel(g, LT_OP__batch_norm_backward, 5);
+}
+
+/* ---- group norm ------------------------------------------------------------------------------ */
+
+/* Computes the gradients by ops, of x {N, groups, channels of a group, elements of a channel}, by
+ * the formula of batch_norm_ops. */
+static void group_norm_ops(lt_Grad *g) {
+  const lt_Tensor *input = g->arg[0].tensor;
+  int64_t groups = g->arg[3].i, channels = input->shape[1];
+  int64_t shape[] = {input->shape[0], groups, channels / groups, -1};
+  lt_Arg over = LT_INTS(((int64_t[]){2, 3}), 2), sizes = LT_INTS(shape, 4);
+  lt_Tensor *x = lt_do(reshape, g->arg[0], sizes), *dy = lt_do(reshape, LT_ARG(DY), sizes);
+  lt_Tensor *off = SUB(x, lt_do(mean, LT_ARG(x), over, YES));
+  lt_Tensor *var = lt_do(mean, LT_ARG(UNARY(square, LT_ARG(off))), over, YES);
+  lt_Tensor *rstd = UNARY(rsqrt, ADD(var, g->arg[4].f)), *n = MUL(off, rstd);
+  if (needs_grad(g, 0)) {
+    lt_Tensor *h = dy;
+    if (g->arg[1].kind != LT_ARG_NIL)
+      h = MUL(dy,
+              lt_do(reshape, g->arg[1], LT_INTS(((int64_t[]){groups, channels / groups, 1}), 3)));
+    lt_Tensor *mean_h = lt_do(mean, LT_ARG(h), over, YES),
+              *mean_hn = lt_do(mean, LT_ARG(MUL(h, n)), over, YES);
+    h = MUL(SUB(SUB(h, mean_h), MUL(n, mean_hn)), rstd);
+    set_grad(g, 0, lt_do(reshape, LT_ARG(h), LT_INTS(input->shape, input->ndim)));
+  }
+  if (needs_grad(g, 1))
+    set_grad(g, 1,
+             channel_sums(lt_do(reshape, LT_ARG(MUL(dy, n)), LT_INTS(input->shape, input->ndim))));
+  if (needs_grad(g, 2)) set_grad(g, 2, channel_sums(DY));
+}
+
+void lt_grad_group_norm(lt_Grad *g) {
+  if (lt_grad_enabled())
+    group_norm_ops(g);
+  else
+    norm_kernel(g, LT_OP__group_norm_backward, 3);
 }

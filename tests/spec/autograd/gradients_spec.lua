@@ -58,7 +58,7 @@ end
 local FIRST_ONLY = {
   _max = true, _min = true, sort = true, topk = true, _layer_norm = true, _nll_loss = true,
   _cross_entropy = true,
-  _batch_norm = true, _attention = true,
+  _batch_norm = true, _group_norm = true, _attention = true,
 }
 
 -- Of ops that read one triangle of their input: the input that their gradients assume.

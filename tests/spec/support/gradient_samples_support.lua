@@ -308,6 +308,12 @@ local samples = {
     function() return R(2, 2, 3), P(2), R(2), K(2), KP(2), false, 1e-3 end,
   },
 
+  _group_norm = {
+    function() return R(2, 4, 3), P(4), R(4), 2, 1e-5 end,
+    function() return R(3, 4), nil, R(4), 2, 0.1 end,
+    function() return R(2, 2, 2, 2), P(2), nil, 1, 1e-3 end,
+  },
+
   mm = {function() return R(2, 3), R(3, 4) end, function() return K(2, 3), R(3, 2) end},
   bmm = {function() return R(2, 2, 3), R(2, 3, 2) end},
   addmm = {
