@@ -33,6 +33,12 @@ def along(names):
             for n in names.split() for d in (1, 2)]
 
 
+def with_gradient(calls):
+    """Calls, the sums of their results, and the gradients of these."""
+    pairs = [(call, call) if isinstance(call, str) else call for call in calls]
+    return [("%s:sum():backward()" % lua, "%s.sum().backward()" % python) for lua, python in pairs]
+
+
 POSITIVE = ("local x, y = lt.rand(1000000) + 0.1, lt.rand(1000000) + 0.1",
             "x, y = (torch.rand(1000000) + 0.1 for _ in range(2))")
 VECTORS = ("local x, y = lt.randn(1000000), lt.randn(1000000)",
@@ -118,6 +124,49 @@ rows("1000 x 1024", "local x = lt.randn(1000, 1024)", "x = torch.randn(1000, 102
      functions("T.fft.%s(x)", "fft rfft ifft"))
 rows("16 x 256 x 256", "local x = lt.randn(16, 256, 256)", "x = torch.randn(16, 256, 256)",
      ["T.fft.fft2(x)"])
+rows("16 x 64 x 28 x 28, with gradient",
+     "local x, w = lt.randn(16, 64, 28, 28):requires_grad_(), lt.randn(64, 64, 3, 3)\\n"
+     "local net, bn, gn = nn.Conv2d(64, 64, 1), nn.BatchNorm2d(64), nn.GroupNorm(8, 64)\\n"
+     "local up, each = nn.ConvTranspose2d(64, 16, 4, {stride = 2, padding = 1}), "
+     "nn.Conv2d(64, 64, 3, {groups = 64, padding = 1})",
+     "x, w = torch.randn(16, 64, 28, 28).requires_grad_(), torch.randn(64, 64, 3, 3)\n"
+     "net, bn, gn = nn.Conv2d(64, 64, 1), nn.BatchNorm2d(64), nn.GroupNorm(8, 64)\n"
+     "up = nn.ConvTranspose2d(64, 16, 4, stride=2, padding=1)\n"
+     "each = nn.Conv2d(64, 64, 3, groups=64, padding=1)",
+     with_gradient([
+         ("F.conv2d(x, w, nil, {padding = 1})", "F.conv2d(x, w, None, padding=1)"),
+         ("F.conv2d(x, w, nil, {stride = 2})", "F.conv2d(x, w, None, stride=2)"), "net(x)",
+         "each(x)", "up(x)", "bn(x)", "gn(x)", "F.max_pool2d(x, 2)", "F.max_pool2d(x, 3, 2, 1)",
+         "F.avg_pool2d(x, 2)", "F.adaptive_avg_pool2d(x, 1)"]) + ["gn(x)"])
+rows("1024 x 256, with gradient",
+     "local x, y = lt.randn(1024, 256):requires_grad_(), lt.randn(1024, 256)\\n"
+     "local bn, i = nn.BatchNorm1d(256), lt.randint(1, 1024, {1024})",
+     "x, y = torch.randn(1024, 256).requires_grad_(), torch.randn(1024, 256)\n"
+     "bn, i = nn.BatchNorm1d(256), torch.randint(0, 1024, (1024,))",
+     with_gradient(["bn(x)", "F.mse_loss(x, y)", "F.l1_loss(x, y)", "F.smooth_l1_loss(x, y)",
+                    "F.huber_loss(x, y)", "x[i]", ("(x:max(2))", "x.max(1)[0]"),
+                    ("x:cumsum(2)", "x.cumsum(1)"), ("x:std(2)", "x.std(1)"), "F.elu(x)",
+                    ("x:unfold(1, 3, 1)", "x.unfold(0, 3, 1)")]))
+for name in ("LSTM", "GRU", "RNN"):
+    rows("nn.%s, 32 x 64 x 128, with gradient" % name,
+         "local net, x = nn.%s(128, 128, {batch_first = true}), lt.randn(32, 64, 128)" % name,
+         "net, x = nn.%s(128, 128, batch_first=True), torch.randn(32, 64, 128)" % name,
+         with_gradient([("(net(x))", "net(x)[0]")]))
+for name in ("Adam", "RMSprop", "Adagrad"):
+    rows("optim.%s of 20 x 10^4 parameters" % name, """
+local ps = {}
+for i = 1, 20 do ps[i] = nn.Parameter(lt.randn(10000)); ps[i].grad = lt.randn(10000) end
+local opt = optim.%s(ps, {lr = 1e-6})""".replace("\n", "\\n") % name, """
+ps = [nn.Parameter(torch.randn(10000)) for _ in range(20)]
+for p in ps: p.grad = torch.randn(10000)
+opt = optim.%s(ps, lr=1e-6)""" % name, [("opt:step()", "opt.step()")])
+for dtype in ("uint8", "int32"):
+    rows("10^6 of " + dtype,
+         "local x = lt.randint(1, 100, {1000000}):to('%s')\\nlocal y = x:view(1000, 1000)" % dtype,
+         "x = torch.randint(1, 101, (1000000,)).to(torch.%s)\ny = x.view(1000, 1000)" % dtype,
+         methods("max argmax any count_nonzero") + [
+             ("y:amax(1)", "y.amax(0)"), ("y:max(2)", "y.max(1)"),
+             ("x:clamp(10, 50)", "x.clamp(10, 50)")])
 rows("create", "", "", [
     ("T.randint(0, 99, {1000000})", "T.randint(0, 100, (1000000,))"),
     ("T.normal(0, 1, {1000000})", "T.normal(0., 1., (1000000,))"), "T.eye(1000)",
