@@ -13,7 +13,8 @@
  * OpenBLAS and oneDNN use GNU's OpenMP library. It is loaded here, with the limit of its spinning
  * that it reads only when it is loaded: its default of some milliseconds makes every region take
  * that long where another program uses one of the cores. Nothing is limited when the user has set a
- * policy, or when the process has loaded the library before.
+ * policy, or when the process has loaded the library before. It does not know of regions here, so
+ * within one its number of threads is 1: else libraries would start threads in each call.
  *
  * The build leaves this file out where the compiler is not GCC on Linux (OPENMP_LIBS in
  * tools/build/probe). These are all functions that its code for parallel regions calls; another
@@ -186,6 +187,7 @@ static void end_call(void) {
 
 static void *thread(void *unused) {
   (void)unused;
+  if (gomp.set_num_threads) gomp.set_num_threads(1);
   for (;;) {
     uint64_t state = atomic_load(&team.state);
     if (next_of(state) == count_of(state)) {
@@ -283,12 +285,17 @@ HIDDEN void GOMP_parallel(void (*function)(void *), void *data, unsigned threads
     call.number = number;
     call.count = outer;
     call.inside = true;
-  } else if (count > 1 && !atomic_exchange(&team.occupied, true)) {
+    return;
+  }
+  int before = count > 1 && gomp.get_max_threads ? gomp.get_max_threads() : 1;
+  if (before > 1) gomp.set_num_threads(1);
+  if (count > 1 && !atomic_exchange(&team.occupied, true)) {
     share(function, data, count);
     atomic_store(&team.occupied, false);
   } else {
     for (int i = 0; i < count; i++) make_call(function, data, i, count);
   }
+  if (before > 1) gomp.set_num_threads(before);
 }
 
 /* ---- start ----------------------------------------------------------------------------------- */

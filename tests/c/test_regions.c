@@ -4,6 +4,7 @@
 #include "check.h"
 #include "core.h"
 
+#include <dlfcn.h>
 #include <omp.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -70,6 +71,21 @@ static void slow_calls_are_awaited(void) {
   }
 }
 
+/* Libraries that ask GNU's OpenMP library start no threads in a region. */
+static void libraries_have_one_thread(void) {
+  void *library = dlopen("libgomp.so.1", RTLD_NOW | RTLD_NOLOAD);
+  if (!library) return;
+  int (*threads)(void) = NULL, (*inside)(void) = NULL;
+  *(void **)&threads = dlsym(library, "omp_get_max_threads");
+  *(void **)&inside = dlsym(library, "omp_in_parallel");
+  int before = threads();
+  atomic_int alone = 0;
+#pragma omp parallel num_threads(3)
+  if (threads() == 1 || inside()) atomic_fetch_add(&alone, 1);
+  CHECK_INT(atomic_load(&alone), 3);
+  CHECK_INT(threads(), before);
+}
+
 static void inner_regions_have_one_thread(void) {
   atomic_int inner = 0, numbers = 0;
 #pragma omp parallel num_threads(3)
@@ -108,6 +124,7 @@ int main(void) {
   RUN(regions_follow_a_pause);
   RUN(slow_calls_are_awaited);
   RUN(inner_regions_have_one_thread);
+  RUN(libraries_have_one_thread);
   RUN(threads_of_a_program_have_regions);
   return check_end();
 }
