@@ -14,18 +14,30 @@
 /* What the lines are: complex to complex, real to complex, complex to real. */
 typedef enum lt_FftKind { LT_FFT_C2C, LT_FFT_R2C, LT_FFT_C2R } lt_FftKind;
 
-/* A transform of all lines along a dim of contiguous tensors: `outer` times `inner` of them. x and
- * y may be the same for LT_FFT_C2C. */
+/* A transform of lines along a dim of contiguous tensors, whose numbers are `inner` apart: `outer`
+ * times `rows` groups of `columns` adjacent lines. All lines of a dim have one row of `inner`
+ * columns. x and y may be the same for LT_FFT_C2C. */
 typedef struct lt_FftLines {
   lt_FftKind kind;
   bool wide;    /* double */
   bool inverse; /* with the positive exponent */
+  bool full;    /* R2C with to_n = n and inner = 1: the values after n / 2 are written, too */
   double scale;
-  int64_t n, outer, inner;
-  int64_t from_n, to_n; /* numbers of a line of the input and of the result */
+  int64_t n, outer, inner, rows, columns;
+  int64_t from_n, to_n; /* numbers of a line of the input and of the result, in memory */
   const void *x;
   void *y;
 } lt_FftLines;
+
+/* Returns the index of the first number of a group of lines; a line has `numbers` of them. */
+static inline int64_t lt_fft_start(const lt_FftLines *l, int64_t group, int64_t numbers) {
+  return group / l->rows * numbers * l->inner + group % l->rows * (l->inner / l->rows);
+}
+
+/* Returns how many numbers of a line are written; `full` adds others to them. */
+static inline int64_t lt_fft_results(const lt_FftLines *l) {
+  return l->kind == LT_FFT_R2C ? l->n / 2 + 1 : l->to_n;
+}
 
 /* The inner loops, compiled for each instruction set (kernels/fft.c), for float and double (T). All
  * matrices are row-major; complex factors are pairs (re, im).
@@ -41,7 +53,8 @@ typedef struct lt_FftLines {
  * low[j & mask] for j = k (first + b).
  * untangle: from the transform z of h complex numbers, the first h + 1 values of the transform of
  * the 2 h real numbers that were their parts; w[k] = exp(-pi i k / h).
- * tangle: the inverse of untangle, times 2. The imaginary parts of values 0 and h are ignored. */
+ * tangle: the inverse of untangle, times 2. The imaginary parts of values 0 and h are ignored.
+ * mirror: y[k] is the conjugate of x[n - 1 - k], for k < n. */
 #define LT_FFT_LOOPS(T, F)                                                                         \
   void (*pass_##F)(int radix, int64_t m, int64_t run, const T *xr, const T *xi, T *yr, T *yi,      \
                    const T *w);                                                                    \
@@ -58,14 +71,35 @@ typedef struct lt_FftLines {
                     const double *low, T *xr, T *xi);                                              \
   void (*untangle_##F)(int64_t h, int64_t lanes, const T *zr, const T *zi, const T *w, T *yr,      \
                        T *yi);                                                                     \
-  void (*tangle_##F)(int64_t h, int64_t lanes, const T *xr, const T *xi, const T *w, T *zr, T *zi);
+  void (*tangle_##F)(int64_t h, int64_t lanes, const T *xr, const T *xi, const T *w, T *zr,        \
+                     T *zi);                                                                       \
+  void (*mirror_##F)(int64_t n, const T *x, T *y);
+
+/* The loops for single lines of floats, NULL where vectors are short. Factors w are all real parts
+ * before all imaginary parts.
+ *
+ * first_pass: a pass of radix 4 or 8 of pairs, with a run of LT_FFT_COLUMNS.
+ * rows: the transforms of m rows of LT_FFT_COLUMNS numbers, each times its factor, as columns; m is
+ * a multiple of 16.
+ * untangle: untangle above, times scale, to pairs; h is a multiple of 32. `inverse`: the
+ * conjugates; `full`: all 2 h values.
+ * tangle: tangle above, of pairs. */
+typedef struct lt_FftLineLoops {
+  void (*first_pass)(int radix, int64_t m, const float *x, float *yr, float *yi, const float *w);
+  void (*rows)(int64_t m, const float *x, const float *w, float *y);
+  void (*untangle)(int64_t h, const float *zr, const float *zi, const float *w, float scale,
+                   bool inverse, bool full, float *y);
+  void (*tangle)(int64_t h, const float *x, const float *w, float *zr, float *zi);
+} lt_FftLineLoops;
 
 typedef struct lt_FftLoops {
   LT_FFT_LOOPS(float, f32)
   LT_FFT_LOOPS(double, f64)
+  lt_FftLineLoops line;
 } lt_FftLoops;
 
-#define LT_FFT_RADIX 32 /* the largest prime factor for which there is a pass */
+#define LT_FFT_RADIX   32 /* the largest prime factor for which there is a pass */
+#define LT_FFT_COLUMNS 16 /* columns of a single line (fft_plan.c) */
 
 /* Returns the loops for this CPU. */
 const lt_FftLoops *lt_fft_loops(void);
@@ -93,6 +127,16 @@ static inline void *lt_fft_memory(size_t bytes) {
 }
 /* Returns the factors of a real plan, w[k] = exp(-2 pi i k / n) for k <= n / 2. */
 const void *lt_fft_real_factors(const lt_FftPlan *plan);
+
+/* Returns whether plans for n complex numbers have a transform of single lines. */
+bool lt_fft_is_line_size(int64_t n, bool wide);
+/* Returns whether the plan, or the plan that it is for 2 parts of, has one. */
+bool lt_fft_has_line(const lt_FftPlan *plan);
+/* Returns the factors of a real plan for the loops of single lines. */
+const float *lt_fft_line_factors(const lt_FftPlan *plan);
+/* Transforms a line of pairs x or, if x is NULL, the line at the start of `scratch`; returns the
+ * result, which is in `scratch`. */
+float *lt_fft_run_line(const lt_FftPlan *plan, const float *x, float *scratch);
 
 /* Transforms the block at the start of `scratch`; returns the result, which is in `scratch`, too.
  * NULL with the error set when out of memory. */

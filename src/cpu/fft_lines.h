@@ -31,6 +31,7 @@ static void NAME(read_block)(const Transform *t, const T *x, int64_t step, int64
     loops->NAME(gather)(x, 2 * step, lane, h, lanes, block);
     loops->NAME(gather)(x + step, 2 * step, lane, h, lanes, block + h * lanes);
   } else if (t->of.kind == LT_FFT_R2C) {
+    if (t->of.inverse) re = block + size, im = block;
     loops->NAME(gather)(x, step, lane, t->of.n, lanes, re);
     memset(im, 0, sizeof(T) * (size_t)size);
   } else if (t->of.kind == LT_FFT_C2R && t->halved) {
@@ -67,10 +68,14 @@ static void NAME(write_block)(const Transform *t, T *z, T *y, int64_t step, int6
   if (t->halved) {
     re = outside, im = outside + (h + 1) * lanes;
     loops->NAME(untangle)(h, lanes, z, z + h * lanes, lt_fft_real_factors(t->plan), re, im);
+    for (int64_t i = 0; t->of.inverse && i < (h + 1) * lanes; i++) im[i] = -im[i];
   } else if (t->of.inverse) {
     re = z + size, im = z;
   }
-  loops->NAME(scatter_pairs)(re, im, scale, t->of.to_n, lanes, y, 2 * step, 2 * lane);
+  int64_t results = lt_fft_results(&t->of);
+  loops->NAME(scatter_pairs)(re, im, scale, results, lanes, y, 2 * step, 2 * lane);
+  for (int64_t b = 0; t->of.full && b < lanes; b++, y += 2 * lane)
+    loops->NAME(mirror)(t->of.n - results, y + 2, y + 2 * results);
 }
 
 /* Runs blocks first .. last - 1. With per_outer > 0 a block has adjacent lines of one outer index,
@@ -85,11 +90,11 @@ static void NAME(run_blocks)(Transform *t, int64_t per_outer, int64_t first, int
   for (int64_t i = first; block && i < last && !lt_stopped(); i++) {
     int64_t outer = per_outer ? i / per_outer : i * most;
     int64_t inner = per_outer ? i % per_outer * most : 0;
-    int64_t left = per_outer ? t->of.inner - inner : t->of.outer - outer;
+    int64_t left = per_outer ? t->of.columns - inner : t->of.outer - outer;
     int64_t lanes = left < most ? left : most;
     int64_t from_lane = per_outer ? 1 : t->of.from_n, to_lane = per_outer ? 1 : t->of.to_n;
-    const T *x = (const T *)t->of.x + in * (outer * t->of.from_n * t->of.inner + inner);
-    T *y = (T *)t->of.y + out * (outer * t->of.to_n * t->of.inner + inner);
+    const T *x = (const T *)t->of.x + in * (lt_fft_start(&t->of, outer, t->of.from_n) + inner);
+    T *y = (T *)t->of.y + out * (lt_fft_start(&t->of, outer, t->of.to_n) + inner);
     NAME(read_block)(t, x, t->of.inner, from_lane, lanes, block, outside);
     T *z = NAME(lt_fft_run)(t->plan, lanes, block);
     if (z)

@@ -96,7 +96,7 @@ static size_t in_bytes(const lt_FftLines *l) {
 }
 static size_t out_bytes(const lt_FftLines *l) {
   size_t real = l->wide ? sizeof(double) : sizeof(float);
-  return (size_t)l->to_n * (l->kind == LT_FFT_C2R ? 1 : 2) * real;
+  return (size_t)lt_fft_results(l) * (l->kind == LT_FFT_C2R ? 1 : 2) * real;
 }
 
 static size_t rounded(size_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
@@ -209,9 +209,15 @@ static void copy_lines(int64_t n, int64_t lanes, size_t size, char *to, size_t t
 #undef COPY
 }
 
-/* Multiplies the numbers of a line's result by the scale. */
+/* Multiplies the numbers of a line's result by the scale, and conjugates the transform of real
+ * numbers if it is inverse. */
 static void scale_line(const lt_FftLines *l, void *line) {
-  int64_t n = l->to_n * (l->kind == LT_FFT_C2R ? 1 : 2);
+  int64_t n = lt_fft_results(l) * (l->kind == LT_FFT_C2R ? 1 : 2);
+  for (int64_t i = 1; l->kind == LT_FFT_R2C && l->inverse && i < n; i += 2)
+    if (l->wide)
+      ((double *)line)[i] = -((double *)line)[i];
+    else
+      ((float *)line)[i] = -((float *)line)[i];
   if (l->scale == 1) return;
   if (l->wide) {
     for (int64_t i = 0; i < n; i++) ((double *)line)[i] *= l->scale;
@@ -219,6 +225,15 @@ static void scale_line(const lt_FftLines *l, void *line) {
     float scale = (float)l->scale;
     for (int64_t i = 0; i < n; i++) ((float *)line)[i] *= scale;
   }
+}
+
+/* Adds the values after n / 2 to a line of real numbers. */
+static void complete_line(const lt_FftLines *l, void *line) {
+  int64_t results = lt_fft_results(l);
+  if (l->wide)
+    lt_fft_loops()->mirror_f64(l->n - results, (double *)line + 2, (double *)line + 2 * results);
+  else
+    lt_fft_loops()->mirror_f32(l->n - results, (float *)line + 2, (float *)line + 2 * results);
 }
 
 /* Sets imaginary parts to 0 that a transform to real numbers ignores. */
@@ -251,11 +266,11 @@ static void run_line(const Run *r, void *in, void *out) {
 static void run_block(const Run *r, int64_t block, char *scratch) {
   const lt_FftLines *l = r->of;
   int64_t outer = block / r->columns, inner = block % r->columns * r->lanes;
-  int64_t lanes = l->inner - inner < r->lanes ? l->inner - inner : r->lanes;
+  int64_t lanes = l->columns - inner < r->lanes ? l->columns - inner : r->lanes;
   size_t in_line = rounded(in_bytes(l)), out_line = rounded(out_bytes(l));
   size_t in_step = r->in * (size_t)l->inner, out_step = r->out * (size_t)l->inner;
-  char *x = (char *)l->x + r->in * (size_t)(outer * l->from_n * l->inner + inner);
-  char *y = (char *)l->y + r->out * (size_t)(outer * l->to_n * l->inner + inner);
+  char *x = (char *)l->x + r->in * (size_t)(lt_fft_start(l, outer, l->from_n) + inner);
+  char *y = (char *)l->y + r->out * (size_t)(lt_fft_start(l, outer, l->to_n) + inner);
   char *in = scratch, *out = scratch + in_line * (size_t)r->lanes;
   bool direct_in = l->inner == 1 && x != y && l->kind != LT_FFT_C2R && !r->fftw->alignment_of(x);
   bool direct_out = l->inner == 1 && !r->fftw->alignment_of(y);
@@ -268,11 +283,11 @@ static void run_block(const Run *r, int64_t block, char *scratch) {
   if (direct_out) out = y;
   for (int64_t b = 0; b < lanes; b++)
     run_line(r, in + (size_t)b * in_line, out + (size_t)b * out_line);
-  if (direct_out) return;
-  if (l->inner == 1)
-    memcpy(y, out, out_bytes(l));
-  else
+  if (l->inner > 1)
     copy_lines(l->to_n, lanes, r->out, y, out_step, r->out, out, r->out, out_line);
+  else if (!direct_out)
+    memcpy(y, out, out_bytes(l));
+  if (l->full) complete_line(l, y);
 }
 
 /* Runs blocks first .. last - 1. */
@@ -294,10 +309,13 @@ static bool is_smooth(int64_t n) {
 }
 
 /* Returns true where FFTW is faster than fft.c, by bench/fft.py with 2 threads and AVX-512: its
- * quotients are 1.2 to 7 from 4096 numbers on, 1.1 to 3 for smaller smooth sizes of complex
- * numbers, 0.9 to 2.3 for those of real numbers, and on both sides of 1 otherwise. The number of
- * lines and of threads must not matter, since results would depend on them in their last bits. */
+ * quotients are 0.4 to 1.1 for sizes with transforms of single lines, 1.2 to 7 from 4096 numbers
+ * on, 1.1 to 3 for smaller smooth sizes of complex numbers, 0.9 to 2.3 for those of real numbers,
+ * and on both sides of 1 otherwise. The number of lines and of threads must not matter, since
+ * results would depend on them in their last bits. */
 static bool is_faster(const lt_FftLines *l) {
+  bool halved = l->kind != LT_FFT_C2C && l->n % 2 == 0;
+  if (lt_fft_is_line_size(halved ? l->n / 2 : l->n, l->wide)) return false;
   if (l->n >= 4096) return l->n <= 1 << 20; /* larger ones were not measured */
   if (l->kind == LT_FFT_C2R || !is_smooth(l->n)) return false;
   return l->n >= (l->kind == LT_FFT_C2C ? 64 : 128);
@@ -311,17 +329,17 @@ bool lt_fftw_run(const lt_FftLines *l, bool *done) {
   Plan *plan = acquire(l);
   if (!plan) return true;
   size_t real = l->wide ? sizeof(double) : sizeof(float);
-  int64_t lanes = l->inner == 1 ? 1 : l->inner < LANES ? l->inner : LANES;
+  int64_t lanes = l->columns < LANES ? l->columns : LANES;
   Run r = {.of = l,
            .fftw = library,
            .plan = plan->plan,
            .in = real * (l->kind == LT_FFT_R2C ? 1 : 2),
            .out = real * (l->kind == LT_FFT_C2R ? 1 : 2),
            .lanes = lanes,
-           .columns = (l->inner + lanes - 1) / lanes};
+           .columns = (l->columns + lanes - 1) / lanes};
   atomic_init(&r.failed, false);
-  int64_t blocks = l->outer * r.columns;
-  LT_IN_TEAM(lt_team(8 * l->outer * l->inner * l->n, blocks), blocks, run_blocks(&r, first, last));
+  int64_t groups = l->outer * l->rows, blocks = groups * r.columns;
+  LT_IN_TEAM(lt_team(8 * groups * l->columns * l->n, blocks), blocks, run_blocks(&r, first, last));
   release(plan);
   *done = true;
   return !atomic_load(&r.failed) || lt_fail_memory();

@@ -3,18 +3,23 @@
  * A pass of radix r combines the rows p, p + m, p + 2 m ... to the rows r p, r p + 1 ..., each
  * times a factor: the decimation in frequency of Stockham's transform (Van Loan, Computational
  * Frameworks for the Fast Fourier Transform, 1.7). */
-#define NAME(f) LT_PASTE(f, F)
+#define NAME(f)       LT_PASTE(f, F)
+#define MADD(a, b, c) NAME(fused)(a, b, c)
 
-/* The rows of one group. */
-#define GROUP_ROWS(r)                                                                              \
-  const T *restrict ar = xr + p * run, *restrict ai = xi + p * run;                                \
+/* Sets re and im to the product of z and w. */
+#define PRODUCT(re, im, zr, zi, wr, wi)                                                            \
+  re = MADD(zr, wr, -((zi) * (wi))), im = MADD(zr, wi, (zi) * (wr));
+
+/* The rows of one group; numbers of the input are `size` apart. */
+#define GROUP_ROWS(r, size)                                                                        \
+  const T *ar = xr + (size)*p * run, *ai = xi + (size)*p * run;                                    \
   T *restrict br = yr + r * p * run, *restrict bi = yi + r * p * run;                              \
   const int64_t far = m * run;
 
 static void NAME(pass2)(int64_t m, int64_t run, const T *xr, const T *xi, T *yr, T *yi,
                         const T *w) {
   for (int64_t p = 0; p < m; p++, w += 2) {
-    GROUP_ROWS(2)
+    GROUP_ROWS(2, 1)
     const T wr = w[0], wi = w[1];
 #pragma omp simd
     for (int64_t i = 0; i < run; i++) {
@@ -22,8 +27,7 @@ static void NAME(pass2)(int64_t m, int64_t run, const T *xr, const T *xi, T *yr,
       T dr = pr - qr, di = pi - qi;
       br[i] = pr + qr;
       bi[i] = pi + qi;
-      br[run + i] = wr * dr - wi * di;
-      bi[run + i] = wr * di + wi * dr;
+      PRODUCT(br[run + i], bi[run + i], dr, di, wr, wi)
     }
   }
 }
@@ -32,44 +36,52 @@ static void NAME(pass3)(int64_t m, int64_t run, const T *xr, const T *xi, T *yr,
                         const T *w) {
   const T half = (T)0.5, s = (T)0.86602540378443864676;
   for (int64_t p = 0; p < m; p++, w += 4) {
-    GROUP_ROWS(3)
+    GROUP_ROWS(3, 1)
     const T w1r = w[0], w1i = w[1], w2r = w[2], w2i = w[3];
 #pragma omp simd
     for (int64_t i = 0; i < run; i++) {
       T sr = ar[far + i] + ar[2 * far + i], si = ai[far + i] + ai[2 * far + i];
       T dr = s * (ar[far + i] - ar[2 * far + i]), di = s * (ai[far + i] - ai[2 * far + i]);
-      T mr = ar[i] - half * sr, mi = ai[i] - half * si;
+      T mr = MADD(-half, sr, ar[i]), mi = MADD(-half, si, ai[i]);
       T y1r = mr + di, y1i = mi - dr, y2r = mr - di, y2i = mi + dr;
       br[i] = ar[i] + sr;
       bi[i] = ai[i] + si;
-      br[run + i] = w1r * y1r - w1i * y1i;
-      bi[run + i] = w1r * y1i + w1i * y1r;
-      br[2 * run + i] = w2r * y2r - w2i * y2i;
-      bi[2 * run + i] = w2r * y2i + w2i * y2r;
+      PRODUCT(br[run + i], bi[run + i], y1r, y1i, w1r, w1i)
+      PRODUCT(br[2 * run + i], bi[2 * run + i], y2r, y2i, w2r, w2i)
     }
   }
 }
 
-static void NAME(pass4)(int64_t m, int64_t run, const T *xr, const T *xi, T *yr, T *yi,
-                        const T *w) {
+/* Numbers of a group's rows: the parts of pairs, or of rows of parts. */
+#define AR(i) (pairs ? ar[2 * (i)] : ar[i])
+#define AI(i) (pairs ? ar[2 * (i) + 1] : ai[i])
+
+/* Stores row k of a group's result times its factor; those of the last pass are 1. */
+#define PUT(k, re, im)                                                                             \
+  {                                                                                                \
+    T zr = re, zi = im;                                                                            \
+    if (last)                                                                                      \
+      br[k * run + i] = zr, bi[k * run + i] = zi;                                                  \
+    else                                                                                           \
+      PRODUCT(br[k * run + i], bi[k * run + i], zr, zi, w[2 * k - 2], w[2 * k - 1])                \
+  }
+
+LT_LANES void NAME(pass4)(bool last, bool pairs, int64_t m, int64_t run, const T *xr, const T *xi,
+                          T *yr, T *yi, const T *w) {
   for (int64_t p = 0; p < m; p++, w += 6) {
-    GROUP_ROWS(4)
-    const T w1r = w[0], w1i = w[1], w2r = w[2], w2i = w[3], w3r = w[4], w3i = w[5];
+    GROUP_ROWS(4, pairs ? 2 : 1)
 #pragma omp simd
     for (int64_t i = 0; i < run; i++) {
-      T er = ar[i] + ar[2 * far + i], ei = ai[i] + ai[2 * far + i];
-      T fr = ar[i] - ar[2 * far + i], fi = ai[i] - ai[2 * far + i];
-      T gr = ar[far + i] + ar[3 * far + i], gi = ai[far + i] + ai[3 * far + i];
-      T hr = ar[far + i] - ar[3 * far + i], hi = ai[far + i] - ai[3 * far + i];
+      T er = AR(i) + AR(2 * far + i), ei = AI(i) + AI(2 * far + i);
+      T fr = AR(i) - AR(2 * far + i), fi = AI(i) - AI(2 * far + i);
+      T gr = AR(far + i) + AR(3 * far + i), gi = AI(far + i) + AI(3 * far + i);
+      T hr = AR(far + i) - AR(3 * far + i), hi = AI(far + i) - AI(3 * far + i);
       T y1r = fr + hi, y1i = fi - hr, y2r = er - gr, y2i = ei - gi, y3r = fr - hi, y3i = fi + hr;
       br[i] = er + gr;
       bi[i] = ei + gi;
-      br[run + i] = w1r * y1r - w1i * y1i;
-      bi[run + i] = w1r * y1i + w1i * y1r;
-      br[2 * run + i] = w2r * y2r - w2i * y2i;
-      bi[2 * run + i] = w2r * y2i + w2i * y2r;
-      br[3 * run + i] = w3r * y3r - w3i * y3i;
-      bi[3 * run + i] = w3r * y3i + w3i * y3r;
+      PUT(1, y1r, y1i)
+      PUT(2, y2r, y2i)
+      PUT(3, y3r, y3i)
     }
   }
 }
@@ -79,49 +91,39 @@ static void NAME(pass5)(int64_t m, int64_t run, const T *xr, const T *xi, T *yr,
   const T c1 = (T)0.30901699437494742410, c2 = (T)-0.80901699437494742410;
   const T s1 = (T)0.95105651629515357212, s2 = (T)0.58778525229247312917;
   for (int64_t p = 0; p < m; p++, w += 8) {
-    GROUP_ROWS(5)
+    GROUP_ROWS(5, 1)
 #pragma omp simd
     for (int64_t i = 0; i < run; i++) {
       T pr = ar[far + i] + ar[4 * far + i], pi = ai[far + i] + ai[4 * far + i];
       T qr = ar[far + i] - ar[4 * far + i], qi = ai[far + i] - ai[4 * far + i];
       T ur = ar[2 * far + i] + ar[3 * far + i], ui = ai[2 * far + i] + ai[3 * far + i];
       T vr = ar[2 * far + i] - ar[3 * far + i], vi = ai[2 * far + i] - ai[3 * far + i];
-      T er = ar[i] + c1 * pr + c2 * ur, ei = ai[i] + c1 * pi + c2 * ui;
-      T fr = ar[i] + c2 * pr + c1 * ur, fi = ai[i] + c2 * pi + c1 * ui;
-      T gr = s1 * qr + s2 * vr, gi = s1 * qi + s2 * vi;
-      T hr = s2 * qr - s1 * vr, hi = s2 * qi - s1 * vi;
+      T er = MADD(c2, ur, MADD(c1, pr, ar[i])), ei = MADD(c2, ui, MADD(c1, pi, ai[i]));
+      T fr = MADD(c1, ur, MADD(c2, pr, ar[i])), fi = MADD(c1, ui, MADD(c2, pi, ai[i]));
+      T gr = MADD(s1, qr, s2 * vr), gi = MADD(s1, qi, s2 * vi);
+      T hr = MADD(s2, qr, -(s1 * vr)), hi = MADD(s2, qi, -(s1 * vi));
       T y1r = er + gi, y1i = ei - gr, y4r = er - gi, y4i = ei + gr;
       T y2r = fr + hi, y2i = fi - hr, y3r = fr - hi, y3i = fi + hr;
       br[i] = ar[i] + pr + ur;
       bi[i] = ai[i] + pi + ui;
-      br[run + i] = w[0] * y1r - w[1] * y1i;
-      bi[run + i] = w[0] * y1i + w[1] * y1r;
-      br[2 * run + i] = w[2] * y2r - w[3] * y2i;
-      bi[2 * run + i] = w[2] * y2i + w[3] * y2r;
-      br[3 * run + i] = w[4] * y3r - w[5] * y3i;
-      bi[3 * run + i] = w[4] * y3i + w[5] * y3r;
-      br[4 * run + i] = w[6] * y4r - w[7] * y4i;
-      bi[4 * run + i] = w[6] * y4i + w[7] * y4r;
+      PRODUCT(br[run + i], bi[run + i], y1r, y1i, w[0], w[1])
+      PRODUCT(br[2 * run + i], bi[2 * run + i], y2r, y2i, w[2], w[3])
+      PRODUCT(br[3 * run + i], bi[3 * run + i], y3r, y3i, w[4], w[5])
+      PRODUCT(br[4 * run + i], bi[4 * run + i], y4r, y4i, w[6], w[7])
     }
   }
 }
 
-static void NAME(pass8)(int64_t m, int64_t run, const T *xr, const T *xi, T *yr, T *yi,
-                        const T *w) {
+LT_LANES void NAME(pass8)(bool last, bool pairs, int64_t m, int64_t run, const T *xr, const T *xi,
+                          T *yr, T *yi, const T *w) {
   const T root = (T)0.70710678118654752440;
   for (int64_t p = 0; p < m; p++, w += 14) {
-    GROUP_ROWS(8)
+    GROUP_ROWS(8, pairs ? 2 : 1)
 #define SUM_AND_DIFFERENCE(j)                                                                      \
-  T s##j##r = ar[j * far + i] + ar[(j + 4) * far + i];                                             \
-  T s##j##i = ai[j * far + i] + ai[(j + 4) * far + i];                                             \
-  T d##j##r = ar[j * far + i] - ar[(j + 4) * far + i];                                             \
-  T d##j##i = ai[j * far + i] - ai[(j + 4) * far + i];
-#define PUT(k, re, im)                                                                             \
-  {                                                                                                \
-    T zr = re, zi = im;                                                                            \
-    br[k * run + i] = w[2 * k - 2] * zr - w[2 * k - 1] * zi;                                       \
-    bi[k * run + i] = w[2 * k - 2] * zi + w[2 * k - 1] * zr;                                       \
-  }
+  T s##j##r = AR(j * far + i) + AR((j + 4) * far + i);                                             \
+  T s##j##i = AI(j * far + i) + AI((j + 4) * far + i);                                             \
+  T d##j##r = AR(j * far + i) - AR((j + 4) * far + i);                                             \
+  T d##j##i = AI(j * far + i) - AI((j + 4) * far + i);
 #pragma omp simd
     for (int64_t i = 0; i < run; i++) {
       SUM_AND_DIFFERENCE(0)
@@ -146,7 +148,6 @@ static void NAME(pass8)(int64_t m, int64_t run, const T *xr, const T *xi, T *yr,
       PUT(7, lr - ti, li + tr)
     }
 #undef SUM_AND_DIFFERENCE
-#undef PUT
   }
 }
 
@@ -177,16 +178,16 @@ static void NAME(odd_columns)(int r, int64_t far, int64_t run, int64_t width, co
       const T c = roots[2 * at], s = roots[2 * at + 1];
 #pragma omp simd
       for (int64_t i = 0; i < width; i++) {
-        er[i] += c * sr[j][i], ei[i] += c * si[j][i];
-        gr[i] += s * dr[j][i], gi[i] += s * di[j][i];
+        er[i] = MADD(c, sr[j][i], er[i]), ei[i] = MADD(c, si[j][i], ei[i]);
+        gr[i] = MADD(s, dr[j][i], gr[i]), gi[i] = MADD(s, di[j][i], gi[i]);
       }
     }
     const T *wk = w + 2 * (k - 1), *wl = w + 2 * (r - k - 1);
     T *kr = br + k * run, *ki = bi + k * run, *lr = br + (r - k) * run, *li = bi + (r - k) * run;
     for (int64_t i = 0; i < width; i++) {
       T ur = er[i] + gi[i], ui = ei[i] - gr[i], vr = er[i] - gi[i], vi = ei[i] + gr[i];
-      kr[i] = wk[0] * ur - wk[1] * ui, ki[i] = wk[0] * ui + wk[1] * ur;
-      lr[i] = wl[0] * vr - wl[1] * vi, li[i] = wl[0] * vi + wl[1] * vr;
+      PRODUCT(kr[i], ki[i], ur, ui, wk[0], wk[1])
+      PRODUCT(lr[i], li[i], vr, vi, wl[0], wl[1])
     }
   }
 }
@@ -200,6 +201,25 @@ static void NAME(pass_odd)(int r, int64_t m, int64_t run, const T *xr, const T *
    yr + r * p * run + i, yi + r * p * run + i, w, roots);
 }
 
+/* Calls a pass as the last one, as the first one of 16 lanes or as another one. */
+#define SPECIALIZED(f)                                                                             \
+  if (m == 1)                                                                                      \
+    f(true, false, 1, run, xr, xi, yr, yi, w);                                                     \
+  else if (run == 16)                                                                              \
+    f(false, false, m, 16, xr, xi, yr, yi, w);                                                     \
+  else                                                                                             \
+    f(false, false, m, run, xr, xi, yr, yi, w);
+
+#if SQUARES
+/* The first pass of a single line, which has pairs. */
+static void pass_pairs(int radix, int64_t m, const T *x, T *yr, T *yi, const T *w) {
+  if (radix == 4)
+    NAME(pass4)(false, true, m, LT_FFT_COLUMNS, x, x, yr, yi, w);
+  else
+    NAME(pass8)(false, true, m, LT_FFT_COLUMNS, x, x, yr, yi, w);
+}
+#endif
+
 static void NAME(pass)(int radix, int64_t m, int64_t run, const T *xr, const T *xi, T *yr, T *yi,
                        const T *w) {
   switch (radix) {
@@ -210,13 +230,13 @@ static void NAME(pass)(int radix, int64_t m, int64_t run, const T *xr, const T *
     NAME(pass3)(m, run, xr, xi, yr, yi, w);
     break;
   case 4:
-    NAME(pass4)(m, run, xr, xi, yr, yi, w);
+    SPECIALIZED(NAME(pass4))
     break;
   case 5:
     NAME(pass5)(m, run, xr, xi, yr, yi, w);
     break;
   case 8:
-    NAME(pass8)(m, run, xr, xi, yr, yi, w);
+    SPECIALIZED(NAME(pass8))
     break;
   default:
     NAME(pass_odd)(radix, m, run, xr, xi, yr, yi, w);
@@ -279,8 +299,13 @@ static void NAME(scatter)(const T *x, T scale, int64_t n, int64_t lanes, T *y, i
       }                                                                                            \
   }
 
+/* Short lines are copied one number after the other: after instructions with 64 bytes, others are
+ * slower for some time. */
+#define IS_ONE_LINE (lanes == 1 && step == 2 && n > 128)
+
 static void NAME(gather_pairs)(const T *x, int64_t step, int64_t lane, int64_t n, int64_t lanes,
                                T *yr, T *yi) {
+  if (IS_ONE_LINE) lanes = n, lane = 2, n = 1; /* its numbers are lanes */
   if (lane == 2) {
     for (int64_t k = 0; k < n; k++) {
       const T *restrict from = x + k * step;
@@ -302,6 +327,7 @@ static void NAME(gather_pairs)(const T *x, int64_t step, int64_t lane, int64_t n
 
 static void NAME(scatter_pairs)(const T *xr, const T *xi, T scale, int64_t n, int64_t lanes, T *y,
                                 int64_t step, int64_t lane) {
+  if (IS_ONE_LINE) lanes = n, lane = 2, n = 1;
   if (lane == 2) {
     for (int64_t k = 0; k < n; k++) {
       const T *restrict re = xr + k * lanes, *restrict im = xi + k * lanes;
@@ -321,6 +347,7 @@ static void NAME(scatter_pairs)(const T *xr, const T *xi, T scale, int64_t n, in
             y[b * lane + k * step + 1] = scale * xi[k * lanes + b];)
 }
 #undef EACH_REST
+#undef IS_ONE_LINE
 #undef TILE
 
 /* ---- products with factors ------------------------------------------------------------------- */
@@ -331,7 +358,8 @@ static void NAME(multiply)(int64_t n, int64_t lanes, const T *xr, const T *xi, c
     const T wr = w[2 * k], wi = w[2 * k + 1];
 #pragma omp simd
     for (int64_t i = k * lanes; i < (k + 1) * lanes; i++) {
-      T re = xr[i] * wr - xi[i] * wi, im = xr[i] * wi + xi[i] * wr;
+      T re, im;
+      PRODUCT(re, im, xr[i], xi[i], wr, wi)
       yr[i] = re;
       yi[i] = im;
     }
@@ -346,7 +374,8 @@ static void NAME(twist)(int64_t rows, int64_t lanes, int64_t first, int bits, co
       int64_t j = k * (first + b), i = k * lanes + b;
       const double *h = high + 2 * (j >> bits), *l = low + 2 * (j & mask);
       T wr = (T)(h[0] * l[0] - h[1] * l[1]), wi = (T)(h[0] * l[1] + h[1] * l[0]);
-      T re = xr[i] * wr - xi[i] * wi, im = xr[i] * wi + xi[i] * wr;
+      T re, im;
+      PRODUCT(re, im, xr[i], xi[i], wr, wi)
       xr[i] = re;
       xi[i] = im;
     }
@@ -365,8 +394,8 @@ static void NAME(untangle)(int64_t h, int64_t lanes, const T *zr, const T *zi, c
     for (int64_t b = 0; b < lanes; b++) {
       T er = half * (ar[b] + br[b]), ei = half * (ai[b] - bi[b]);
       T tr = half * (ai[b] + bi[b]), ti = half * (br[b] - ar[b]);
-      yr[k * lanes + b] = er + (wr * tr - wi * ti);
-      yi[k * lanes + b] = ei + (wr * ti + wi * tr);
+      yr[k * lanes + b] = MADD(wr, tr, MADD(-wi, ti, er));
+      yi[k * lanes + b] = MADD(wr, ti, MADD(wi, tr, ei));
     }
   }
 }
@@ -381,11 +410,28 @@ static void NAME(tangle)(int64_t h, int64_t lanes, const T *xr, const T *xi, con
     for (int64_t b = 0; b < lanes; b++) {
       T p = keep != 0 ? ai[b] : 0, q = keep != 0 ? bi[b] : 0;
       T er = ar[b] + br[b], ei = p - q, dr = ar[b] - br[b], di = p + q;
-      T tr = dr * wr - di * wi, ti = dr * wi + di * wr;
-      zr[k * lanes + b] = er - ti;
-      zi[k * lanes + b] = ei + tr;
+      zr[k * lanes + b] = MADD(-dr, wi, MADD(-di, wr, er));
+      zi[k * lanes + b] = MADD(dr, wr, MADD(-di, wi, ei));
     }
   }
 }
+
+static void NAME(mirror)(int64_t n, const T *x, T *y) {
+  int64_t k = 0;
+#if SQUARES
+  for (; k + FV_N / 2 <= n; k += FV_N / 2)
+    store_vector(y + 2 * k, reversed_conjugates(FV_LOAD(x + 2 * (n - k) - FV_N)));
+#endif
+  for (; k < n; k++) {
+    y[2 * k] = x[2 * (n - 1 - k)];
+    y[2 * k + 1] = -x[2 * (n - 1 - k) + 1];
+  }
+}
 #undef NAME
+#undef MADD
+#undef AR
+#undef AI
+#undef PRODUCT
+#undef PUT
+#undef SPECIALIZED
 #undef GROUP_ROWS
