@@ -198,7 +198,7 @@ bool lt_cuda__fft_c2c(lt_Call *c) {
   double factor = c->arg[1].count ? c->arg[3].f : 1;
   if (out->numel == 0) return true;
   if (!mask) return lt_copy_into(out, self, false) && scale(out, factor);
-  lt_Tensor *x = lt_as_contiguous(self, self->dtype);
+  lt_Tensor *x = lt_as_contiguous(self, out->dtype);
   if (!x) return false;
   lt_CudaFftOutcome outcome = transform_all(c, x, out, mask, c->arg[2].b);
   lt_release(x);

@@ -1,11 +1,13 @@
 /* infer_fft.c: discrete Fourier transforms. */
 #include "infer.h"
 
+static bool is_real(lt_Dtype d) { return d == LT_float32 || d == LT_float64; }
+
 /* Checks that argument 0 has a dtype of `complex` or real numbers, of 32 or 64 bits. */
 static bool check_dtype(const lt_Call *c, bool complex) {
   lt_Dtype d = lt_in(c, 0)->dtype;
   if (complex) return lt_check_complex(c, 0);
-  if (d == LT_float32 || d == LT_float64) return true;
+  if (is_real(d)) return true;
   return lt_fail("expected \"float32\" or \"float64\" for argument '%s', got \"%s\"",
                  lt_arg_name(c, 0), lt_dtype_name(d));
 }
@@ -26,10 +28,15 @@ static bool check_length(int64_t n) {
 bool lt_infer_fft_c2c(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
   unsigned mask;
-  if (!check_dtype(c, true) || !lt_dims(&c->arg[1], self->ndim, &mask)) return false;
+  if (!is_real(self->dtype) && !check_dtype(c, true)) return false;
+  if (!lt_dims(&c->arg[1], self->ndim, &mask)) return false;
   for (int d = 0; d < self->ndim && c->arg[1].count; d++)
     if (mask >> d & 1 && !check_length(self->shape[d])) return false;
-  lt_spec_like(c, 0, self);
+  lt_spec(c, 0,
+          self->dtype == LT_float32   ? LT_complex64
+          : self->dtype == LT_float64 ? LT_complex128
+                                      : self->dtype,
+          self->ndim, self->shape);
   return true;
 }
 

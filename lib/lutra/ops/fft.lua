@@ -109,7 +109,7 @@ end
 -- ---- transforms of any dims; those of one and of two dims call them
 
 local function complex_transform(title, x, s, dim, norm, inverse)
-  x = to_complex(title, x)
+  x = to_floating(title, x)
   local dims, sizes = geometry(title, x, s, dim)
   local n
   x, n = fit(x, dims, sizes)

@@ -35,7 +35,7 @@ end
 describe("a transform", function()
   it("is the sum that defines it, for sizes with small and large prime factors", function()
     for _, n in ipairs {1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 16, 18, 25, 27, 29, 31, 32, 37, 49, 60,
-      62, 74, 97, 100, 128, 210, 331, 512, 1009} do
+      62, 74, 97, 100, 128, 210, 256, 331, 512, 768, 1009, 1024} do
       for dtype, tolerance in pairs {float64 = 1e-13, float32 = 2e-6} do
         local x = complex_randn(dtype, 3, n)
         local limit, want = tolerance * math.sqrt(n) * 4, by_definition(x)
@@ -70,6 +70,47 @@ describe("a transform", function()
     near(lt.fft.rfft(x[777]), lt.fft.rfft(x)[777], 0)
   end)
 
+  it("of large lines of single precision is that of double precision", function()
+    for _, n in ipairs {2048, 16384, 3 * 7 * 1024, 65536, 1 << 19} do
+      local x = complex_randn("float32", 2, n)
+      local wide = x:to "complex128"
+      local limit = 5e-6 * math.sqrt(n)
+      near(lt.fft.fft(wide), lt.fft.fft(x):to "complex128", limit, n)
+      near(lt.fft.fft(wide:t(), {dim = 1}), lt.fft.fft(x:t(), {dim = 1}):to "complex128", limit,
+        n .. " columns")
+      near(lt.fft.rfft(wide.real), lt.fft.rfft(x.real):to "complex128", limit, n .. " real")
+      near(lt.fft.irfft(wide, n), lt.fft.irfft(x, n):double(), 1e-6, n .. " to real")
+    end
+  end)
+
+  it("of real numbers is that of complex numbers, for any dims", function()
+    local sizes = {{3, 4, 6}, {2, 5, 7}, {5, 1}, {2, 3, 4, 5}, {2, 512}, {2, 768, 2}, {3, 16, 128}}
+    for _, shape in ipairs(sizes) do
+      for _, dtype in ipairs {"float32", "float64"} do
+        local limit = dtype == "float32" and 1e-4 or 1e-12
+        local x = lt.randn(shape, {dtype = dtype})
+        local y = x:transpose(1, -1):contiguous():transpose(1, -1)
+        local z = lt.complex(x, lt.zeros_like(x))
+        for _, dims in ipairs {{-1}, {1}, {-2, -1}, {-1, -2}, {1, 2}, {1, -1}, false} do
+          if not dims or #dims == 1 or dims[1] % (#shape + 1) ~= dims[2] % (#shape + 1) then
+            for _, name in ipairs {"fftn", "ifftn"} do
+              local f, what = lt.fft[name], ("%s %s"):format(name, dtype)
+              near(f(z, nil, dims or nil), f(x, nil, dims or nil), limit, what)
+              near(f(z, nil, dims or nil, "ortho"), f(y, nil, dims or nil, "ortho"), limit,
+                what .. " strided")
+            end
+          end
+        end
+      end
+    end
+    local x = lt.randn(2, 6, 10):requires_grad_(true)
+    local w = lt.randn(2, 4, 16)
+    local function gradient(v)
+      return lt.autograd.grad((lt.fft.fft2(v, {4, 16}):abs() * w):sum(), x)
+    end
+    near(gradient(x:to "complex64"), gradient(x), 1e-4)
+  end)
+
   it("of a line has the same bits alone and among others", function()
     for _, n in ipairs {5, 8, 29, 132, 1000} do
       for _, dtype in ipairs {"float32", "float64"} do
@@ -85,16 +126,27 @@ describe("a transform", function()
         near(y, lt.fft.fft(x:t():contiguous(), {dim = 1}):t(), 0, what .. " columns")
       end
     end
+    local x = lt.randn(43, 1024)
+    local y, half, back = lt.fft.fft(x), lt.fft.rfft(x), lt.fft.irfft(x)
+    for line = 1, 43 do
+      near(lt.fft.fft(x[line]), y[line], 0)
+      near(lt.fft.rfft(x[line]), half[line], 0)
+      near(lt.fft.irfft(x[line]), back[line], 0)
+    end
   end)
 
   it("does not depend on the number of threads", function()
     local x, threads = complex_randn("float32", 64, 1000), lt.get_num_threads()
-    local y, z = lt.fft.fft(x), lt.fft.fft(x:reshape(-1))
+    local real = lt.randn(64, 1024)
+    local function results()
+      return {lt.fft.fft(x), lt.fft.fft(x:reshape(-1)), lt.fft.fft(real), lt.fft.fft2(real),
+        lt.fft.rfft(real), lt.fft.ifftn(real:reshape(4, 16, 32, 32))}
+    end
+    local several = results()
     lt.set_num_threads(1)
-    local a, b = lt.fft.fft(x), lt.fft.fft(x:reshape(-1))
+    local one = results()
     lt.set_num_threads(threads)
-    near(y, a, 0)
-    near(z, b, 0)
+    for i, y in ipairs(several) do near(y, one[i], 0) end
   end)
 
   it("keeps NaN in its line", function()
