@@ -56,15 +56,14 @@
   MAKE(lt_finite_or(RE(x), RE(nan), RE(above), RE(below)),                                         \
        lt_finite_or(IM(x), RE(nan), RE(above), RE(below)))
 #else
-#define QUOTIENT(x, y)  ((x) / (y))
-#define SCALED_BY(a, y) ((a) * (y))
-#define CONJ(x)         (x)
-#define IS_REAL(x)      1
+#define QUOTIENT(x, y)   ((x) / (y))
+#define SCALED_BY(a, y)  ((a) * (y))
+#define CONJ(x)          (x)
+#define IS_REAL(x)       1
 /* log(e^x + e^y) and log2(2^x + 2^y): the larger one plus a small term. */
-#define LOGADDEXP(x, y) lt_larger_plus(x, y, LOG1P_EXP(-M(fabs)((x) - (y))))
-#define LOGADDEXP2(x, y)                                                                           \
-  lt_larger_plus(x, y, M(log1p)(M(exp2)(-M(fabs)((x) - (y)))) * (T)1.44269504088896340736)
-#define SGN(x) ((T)(((x) > 0) - ((x) < 0)))
+#define LOGADDEXP(x, y)  lt_larger_plus(x, y, LOG1P_EXP(-M(fabs)((x) - (y))))
+#define LOGADDEXP2(x, y) lt_larger_plus(x, y, LOG2_1P_EXP2(-M(fabs)((x) - (y))))
+#define SGN(x)           ((T)(((x) > 0) - ((x) < 0)))
 #define FINITE_OR(x, nan, above, below)                                                            \
   ((x) != (x) ? (nan) : (x) == (T)INFINITY ? (above) : (x) == -(T)INFINITY ? (below) : (x))
 #endif
@@ -99,7 +98,8 @@
 #define GELU_ERF_BACKWARD(x, y)  FORMULA(gelu_erf_backward)(x, y)
 #define GELU_TANH(x)             FORMULA(gelu_tanh)(x)
 #define GELU_TANH_BACKWARD(x, y) FORMULA(gelu_tanh_backward)(x, y)
-#define LOG1P_EXP(x)             FORMULA(log1p_exp)(x) /* x <= 0 */
+#define LOG1P_EXP(x)             FORMULA(log1p_exp)(x)    /* x <= 0 */
+#define LOG2_1P_EXP2(x)          FORMULA(log2_1p_exp2)(x) /* x <= 0 */
 #define SOFTPLUS(x, a, b)        FORMULA(softplus)(x, a, b)
 #define ELU(x, a)                FORMULA(elu)(x, a)
 
@@ -110,8 +110,18 @@
 #define ERFINV(x)              FORMULA(erfinv)(x)
 #define LOGIT(x, a)            FORMULA(logit)(x, a)
 #define SINC(x)                FORMULA(sinc)(x)
+#define LGAMMA(x)              FORMULA(lgamma)(x)
+#define DIGAMMA(x)             FORMULA(digamma)(x)
+#define NDTR(x)                FORMULA(ndtr)(x)
+#define NDTRI(x)               FORMULA(ndtri)(x)
+#define LOG_NDTR(x)            FORMULA(log_ndtr)(x)
+#define ENTR(x)                FORMULA(entr)(x)
 #define BESSEL_I0(x)           FORMULA(i0)(x)
+#define BESSEL_I0E(x)          FORMULA(i0e)(x)
+#define BESSEL_I1(x)           FORMULA(i1)(x)
+#define BESSEL_I1E(x)          FORMULA(i1e)(x)
 #define XLOGY(x, y)            FORMULA(xlogy)(x, y)
+#define XLOG1PY(x, y)          FORMULA(xlog1py)(x, y)
 #define NEXTAFTER(x, y, limit) FORMULA(nextafter)(x, y, limit)
 
 #endif
@@ -190,6 +200,7 @@ LT_MATHX_FLOAT T lt_silu_backward(T grad, T y) {
 }
 
 LT_MATHX_FLOAT T lt_log1p_exp(T x) { return M(log1p)(M(exp)(x)); }
+LT_MATHX_FLOAT T lt_log2_1p_exp2(T x) { return M(log1p)(M(exp2)(x)) * (T)1.44269504088896340736; }
 
 LT_MATHX_FLOAT T lt_softplus(T x, T beta, T threshold) {
   T soft = M(log1p)(M(exp)(x * beta)) / beta;

@@ -286,13 +286,53 @@ static void every_op_is_within_its_bound(void) {
   }
 }
 
+/* A result near a zero is a difference of terms that cancel. */
+static void results_near_zeros_are_accurate(void) {
+  static const struct {
+    lt_OpId op;
+    float zero;
+  } zeros[] = {{LT_OP_lgamma, 1},
+               {LT_OP_lgamma, 2},
+               {LT_OP_lgamma, -2.4570247f},
+               {LT_OP_lgamma, -2.7476826f},
+               {LT_OP_lgamma, -3.1435809f},
+               {LT_OP_lgamma, -3.9552943f},
+               {LT_OP_lgamma, -5.0082182f},
+               {LT_OP_lgamma, -8.0000248f},
+               {LT_OP_digamma, 1.4616321f},
+               {LT_OP_digamma, -0.50408301f},
+               {LT_OP_digamma, -1.5734985f},
+               {LT_OP_digamma, -2.6107209f},
+               {LT_OP_digamma, -9.7026725f},
+               {LT_OP_special_entr, 1}};
+  const lt_Numbers numbers = {.a.float32 = 1};
+  for (size_t k = 0; k < sizeof zeros / sizeof *zeros; k++) {
+    float x[BATCH], y[BATCH];
+    uint32_t bits;
+    memcpy(&bits, &zeros[k].zero, sizeof bits);
+    for (int i = 0; i < BATCH; i++) x[i] = of_bits(bits - BATCH / 2 + (uint32_t)i);
+    lt_cpu_isa()->vectors[LT_float32]->op[zeros[k].op](BATCH, y, x, NULL, NULL, &numbers);
+    for (int i = 0; i < BATCH; i++) {
+      Real expected = zeros[k].op == LT_OP_lgamma ? lgammal((Real)x[i]) : 0;
+      if (zeros[k].op != LT_OP_lgamma)
+        float_reference(zeros[k].op, (Real)x[i], 0, 0, 1, 1, 3.4028235e38f, true, &expected);
+      Real error = error_of(y[i], expected, 0);
+      if (!(error <= BOUND)) {
+        check_report(__FILE__, __LINE__, "%s (%s) of %.9g: %.2Lf units in the last place",
+                     lt_ops[zeros[k].op].name, computes(), (double)x[i], error);
+        break;
+      }
+    }
+  }
+}
+
 /* The sign of a zero is part of the result. */
 static void odd_functions_keep_the_sign_of_zero(void) {
-  static const lt_OpId odd[] = {LT_OP_expm1, LT_OP_log1p, LT_OP_sin,       LT_OP_tan,
-                                LT_OP_asin,  LT_OP_atan,  LT_OP_sinh,      LT_OP_tanh,
-                                LT_OP_asinh, LT_OP_atanh, LT_OP_erf,       LT_OP_silu,
-                                LT_OP_elu,   LT_OP_sqrt,  LT_OP__gelu_erf, LT_OP__gelu_tanh,
-                                LT_OP_mish,  LT_OP_selu,  LT_OP_celu,      LT_OP_erfinv};
+  static const lt_OpId odd[] = {
+      LT_OP_expm1, LT_OP_log1p,  LT_OP_sin,        LT_OP_tan,        LT_OP_asin, LT_OP_atan,
+      LT_OP_sinh,  LT_OP_tanh,   LT_OP_asinh,      LT_OP_atanh,      LT_OP_erf,  LT_OP_silu,
+      LT_OP_elu,   LT_OP_sqrt,   LT_OP__gelu_erf,  LT_OP__gelu_tanh, LT_OP_mish, LT_OP_selu,
+      LT_OP_celu,  LT_OP_erfinv, LT_OP_special_i1, LT_OP_special_i1e};
   const lt_Numbers numbers = {.a.float32 = 1, .b.float32 = 20};
   for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
     float x[3] = {-0.0f, 0, INFINITY}, y[3]; /* alone, and beside a number that is far from it */
@@ -356,6 +396,7 @@ int main(int count, char **given) {
   if (!make_tensors()) return 1;
   RUN(every_op_is_within_its_bound);
   if (test_device().type != LT_DEVICE_cpu) return check_end();
+  RUN(results_near_zeros_are_accurate);
   RUN(odd_functions_keep_the_sign_of_zero);
   RUN(neighbours_do_not_matter);
   if (!getenv("LUTRA_CPU_CAPABILITY")) RUN(other_instruction_sets);

@@ -12,6 +12,12 @@
 LT_MATHS double lt_not_over(double x, double most) { return x > most ? most : x; }
 LT_MATHS double lt_not_under(double x, double least) { return x < least ? least : x; }
 
+/* Returns 1 / sqrt(v) of a number in the range of float. */
+LT_MATHS double lt_rsqrt_wide(double v) {
+  double root = (double)(1 / sqrtf((float)v)); /* with one of Newton's steps */
+  return root * MADDD(-0.5 * v * root, root, 1.5);
+}
+
 /* Returns e^x - 1, |x| <= 700. */
 LT_MATHS double lt_expm1_wide(double x) {
   lt_ExpWide e = lt_exp_wide_parts(x);
@@ -33,6 +39,39 @@ LT_MATHS double lt_log_any_wide(double x) {
   y = x < (double)INFINITY ? y : x;
   y = x > 0 || x != x ? y : (double)NAN;
   return x == 0 ? -(double)INFINITY : y;
+}
+
+/* Returns log(1 + y), y >= -1. */
+LT_MATHS double lt_log1p_any_wide(double y) {
+  double small = y * MADDD(y, MADDD(y, 0.33333333333333331, -0.5), 1.0),
+         log = lt_log_any_wide(1 + y);
+  return fabs(y) < 0x1p-12 ? small : log;
+}
+
+/* Return sin(pi r) / r and cos(pi r) of z = r^2 <= 1/4, to the last digits of double. */
+LT_MATHS double lt_sin_pi_wide(double z) {
+  double p = 7.6947067256791232e-07;
+  p = MADDD(p, z, -2.1903183335281079e-05);
+  p = MADDD(p, z, 0.00046629968791488791);
+  p = MADDD(p, z, -0.0073704304785784224);
+  p = MADDD(p, z, 0.082145886569870735);
+  p = MADDD(p, z, -0.59926452931873675);
+  p = MADDD(p, z, 2.550164039877294);
+  p = MADDD(p, z, -5.1677127800499694);
+  p = MADDD(p, z, 3.1415926535897931);
+  return p;
+}
+LT_MATHS double lt_cos_pi_wide(double z) {
+  double p = 4.1495780270571206e-06;
+  p = MADDD(p, z, -0.00010456656706174584);
+  p = MADDD(p, z, 0.0019295562780374169);
+  p = MADDD(p, z, -0.025806888738177582);
+  p = MADDD(p, z, 0.23533063012967062);
+  p = MADDD(p, z, -1.335262768843456);
+  p = MADDD(p, z, 4.0587121264164976);
+  p = MADDD(p, z, -4.9348022005446772);
+  p = MADDD(p, z, 1);
+  return p;
 }
 
 /* ---- activations ----------------------------------------------------------------------------- */
@@ -65,11 +104,186 @@ LT_MATHS float lt_xlogyf(float x, float y) {
   return y != y ? y : product;
 }
 
+LT_MATHS float lt_xlog1pyf(float x, float y) {
+  float product = (float)((double)x * lt_log1p_any_wide((double)y));
+  product = x == 0 ? 0.0f : product;
+  return y != y ? y : product;
+}
+
+LT_MATHS float lt_entrf(float x) {
+  float y = (float)(-(double)x * lt_log_any_wide((double)x));
+  y = x < 0 ? -INFINITY : y;
+  return x == 0 ? 0.0f : y;
+}
+
+/* Returns log2(1 + 2^x), x <= 0. */
+LT_MATHS float lt_log2_1p_exp2f(float x) {
+  double e = lt_exp_wide(lt_not_under((double)x * 0.69314718055994531, -700));
+  return (float)(lt_log1p_wide(e) * 1.4426950408889634);
+}
+
 LT_MATHS float lt_logitf(float x, float eps) {
   double v = (double)x, least = (double)eps, most = 1 - least;
   double inner = v < least ? least : v > most ? most : v;
   v = least >= 0 ? inner : v;
   return (float)lt_log_any_wide(v / (1 - v));
+}
+
+/* ---- normal distribution --------------------------------------------------------------------- */
+
+LT_MATHS float lt_ndtrf(float x) {
+  double v = (double)x, a = lt_not_over(fabs(v), 19);
+  double tail = 0.5 * lt_exp_wide(-0.5 * a * a) * lt_erfcx_wide(a * 0.70710678118654752);
+  return (float)(v < 0 ? tail : 1 - tail);
+}
+
+/* Uses Phi(x) = e^(-x^2 / 2) / 2 e^(t^2) erfc(t), t = -x / sqrt(2), below 0, and log(1 - Phi(-x))
+ * above. */
+LT_MATHS float lt_log_ndtrf(float x) {
+  double v = (double)x, a = fabs(v), t = a * 0.70710678118654752;
+  double scaled = lt_erfcx_wide(lt_not_over(t, 14)), z = lt_reciprocal(lt_not_under(t, 14));
+  double far = 0.56418958354775628 * z * MADDD(z * z, MADDD(z * z, 0.75, -0.5), 1.0);
+  double below = lt_log_wide(0.5 * (t > 14 ? far : scaled)) - t * t;
+  double q = 0.5 * scaled * lt_exp_wide(lt_not_under(-0.5 * v * v, -700));
+  double above = lt_log1p_any_wide(-q);
+  float y = (float)(v < 0 ? below : above);
+  y = x < -1e20f ? -INFINITY : y;
+  return x != x ? x : y;
+}
+
+/* Uses polynomials for the result over v = 2 p - 1: of w = -log(1 - v^2) up to 5, and of its root
+ * up to 17 and beyond. */
+LT_MATHS float lt_ndtrif(float p) {
+  double v = 2 * (double)p - 1, w = -lt_log_wide(lt_not_under((1 - v) * (double)p * 2, 0x1p-200));
+  double near = 5.1718408986169032e-10; /* 2^-28.5 */
+  near = MADDD(near, w, -2.5301384725782748e-08);
+  near = MADDD(near, w, 4.486750545397255e-07);
+  near = MADDD(near, w, -3.5920281404443163e-06);
+  near = MADDD(near, w, 8.4541451610207082e-06);
+  near = MADDD(near, w, 5.6838604306823447e-05);
+  near = MADDD(near, w, -0.00017201366896836678);
+  near = MADDD(near, w, -0.0033075682625064141);
+  near = MADDD(near, w, 0.016334773401180835);
+  near = MADDD(near, w, 0.32811669972820395);
+  near = MADDD(near, w, 1.2533141405284451);
+  double root = w * lt_rsqrt_wide(w), s = root - 3.3, b = root - 7;
+  double mid = -4.5167259921417759e-05; /* 2^-28.9 */
+  mid = MADDD(mid, s, 9.5946097489288783e-05);
+  mid = MADDD(mid, s, 5.4330103619646063e-05);
+  mid = MADDD(mid, s, -0.00050296408775974376);
+  mid = MADDD(mid, s, 0.0011849203474060025);
+  mid = MADDD(mid, s, -0.0020014842059689407);
+  mid = MADDD(mid, s, 0.0029725569028513292);
+  mid = MADDD(mid, s, -0.004657881184140975);
+  mid = MADDD(mid, s, 0.0068500810675248087);
+  mid = MADDD(mid, s, 1.4223723767307692);
+  mid = MADDD(mid, s, 4.4323737422274876);
+  double far = -7.0560528250716021e-11; /* 2^-29 */
+  far = MADDD(far, b, 5.352483703496703e-10);
+  far = MADDD(far, b, -1.5943806130158598e-09);
+  far = MADDD(far, b, 9.1588658038834191e-09);
+  far = MADDD(far, b, -7.733268498223448e-08);
+  far = MADDD(far, b, 4.6035662774471917e-07);
+  far = MADDD(far, b, -2.2883993033817799e-06);
+  far = MADDD(far, b, 8.526148031446941e-06);
+  far = MADDD(far, b, 8.8865632131054116e-06);
+  far = MADDD(far, b, -0.00072497286256159035);
+  far = MADDD(far, b, 1.4263696069295906);
+  far = MADDD(far, b, 9.7142607478346488);
+  double y = v * (w < 5 ? near : w < 17 ? mid : far);
+  y = (p > 0) & (p < 1) ? y : (double)NAN;
+  y = p == 0 ? -(double)INFINITY : y;
+  return p == 1 ? INFINITY : (float)y;
+}
+
+/* ---- gamma function -------------------------------------------------------------------------- */
+
+/* These are computed to the last digits of double: where terms cancel around their zeros, which lie
+ * between two floats, an error of float would remain. */
+
+/* Subtracts 1 from y if it is 2.5 or more, and multiplies p by the difference. */
+#define LT_GAMMA_STEP                                                                              \
+  p = y < 2.5 ? p : p * (y - 1);                                                                   \
+  y = y < 2.5 ? y : y - 1
+
+/* Returns log |Gamma(x)|. With a = |x|: below 5, Gamma(a) is Gamma(y), y in [1.5, 2.5), times or
+ * divided by a product p; from 5 on by Stirling's series (DLMF 5.11.1). Negative numbers use
+ * reflection (5.5.3); `near`: there are none. */
+LT_MATHS float lt_lgammaf(float x, bool near) {
+  double a = (double)fabsf(x), y = a, p = 1;
+  LT_GAMMA_STEP;
+  LT_GAMMA_STEP;
+  LT_GAMMA_STEP;
+  bool large = a >= 5, low = a < 1.5, lowest = a < 0.5;
+  p = lowest ? a * (a + 1) : low ? a : p;
+  y = lowest ? a + 2 : low ? a + 1 : y;
+  double u = y - 2;
+  double g = 5.1619027339533887e-07; /* lgamma(y) / (u (1 + u)): 2^-53 */
+  g = MADDD(g, u, -1.0890167815086186e-06);
+  g = MADDD(g, u, 1.7565145775771194e-06);
+  g = MADDD(g, u, -3.7391191805311566e-06);
+  g = MADDD(g, u, 8.2344486505139444e-06);
+  g = MADDD(g, u, -1.7687371204559436e-05);
+  g = MADDD(g, u, 3.8167245781748892e-05);
+  g = MADDD(g, u, -8.3091684528592522e-05);
+  g = MADDD(g, u, 0.0001825527635045313);
+  g = MADDD(g, u, -0.00040570765774285318);
+  g = MADDD(g, u, 0.00091537691726695713);
+  g = MADDD(g, u, -0.0021081308235524612);
+  g = MADDD(g, u, 0.0049986411647869582);
+  g = MADDD(g, u, -0.012384192193557617);
+  g = MADDD(g, u, 0.032965000621155351);
+  g = MADDD(g, u, -0.10031730167435295);
+  g = MADDD(g, u, 0.42278433509846713);
+  g *= u * (1 + u);
+  double i = 1 / a, z = i * i, tail = -0.012679531694402047; /* 2^-59 */
+  tail = MADDD(tail, z, 0.0054654979069236991);
+  tail = MADDD(tail, z, -0.0018860979475824426);
+  tail = MADDD(tail, z, 0.00084112729914839095);
+  tail = MADDD(tail, z, -0.00059523091700119382);
+  tail = MADDD(tail, z, 0.00079365074927313672);
+  tail = MADDD(tail, z, -0.0027777777776536493);
+  tail = MADDD(tail, z, 0.083333333333333232);
+  tail = MADDD(tail, i, 0.91893853320467274) - a; /* log(2 pi) / 2 */
+  double log = lt_m_log(large ? a : p);
+  double result = large ? MADDD(a - 0.5, log, tail) : low ? g - log : g + log;
+  if (!near) {
+    bool negative = x < 0;
+    double r = a - rint(a), sine = fabs(r) * lt_sin_pi_wide(r * r);
+    double over = low ? 3.14159265358979312 * p : 3.14159265358979312;
+    double under = large ? sine : low ? sine * a : sine * a * p;
+    double reflected = lt_m_log(negative ? over / under : 1.0);
+    double rest = large ? MADDD(a + 0.5, log, tail) : g;
+    result = negative ? reflected - rest : result;
+  }
+  return fabsf(x) == INFINITY ? INFINITY : (float)result;
+}
+
+/* Returns the derivative of log Gamma(x): of numbers below 10, by the recurrence (5.5.2) to ten
+ * more, whose terms are added in pairs with products u + k (9 - k); then by (5.11.2). `near`: x is
+ * positive; else reflection (5.5.4). */
+LT_MATHS float lt_digammaf(float x, bool near) {
+  double v = (double)x;
+  bool negative = !near && x < 0;
+  v = negative ? 1 - v : v;
+  double u = v * (v + 9), b = u * (u + 8), c = (u + 14) * (u + 18), d = u + 20;
+  double sum = MADDD(MADDD(2 * u + 8, c, (2 * u + 32) * b), d, b * c) * (2 * v + 9) / (b * c * d);
+  bool shifted = v < 10;
+  double t = shifted ? v + 10 : v, i = 1 / t, z = i * i, tail = -1.0 / 12;
+  tail = MADDD(tail, z, 691.0 / 32760);
+  tail = MADDD(tail, z, -1.0 / 132);
+  tail = MADDD(tail, z, 1.0 / 240);
+  tail = MADDD(tail, z, -1.0 / 252);
+  tail = MADDD(tail, z, 1.0 / 120);
+  tail = MADDD(tail, z, -1.0 / 12);
+  double result = lt_m_log(t) + MADDD(tail, z, -0.5 * i) - (shifted ? sum : 0.0);
+  if (!near) {
+    double w = (double)x, r = w - rint(w), square = r * r;
+    double cotangent = 3.14159265358979312 * lt_cos_pi_wide(square) / (r * lt_sin_pi_wide(square));
+    result = negative ? (r == 0 ? (double)NAN : result - cotangent) : result;
+    result = x == 0 ? copysign((double)INFINITY, -(double)x) : result;
+  }
+  return (float)result;
 }
 
 /* ---- other functions ------------------------------------------------------------------------- */
@@ -89,34 +303,77 @@ LT_MATHS float lt_sincf(float x) {
   return x == 0 ? 1.0f : (float)y;
 }
 
-/* Returns the modified Bessel function by polynomials of x^2 / 4 up to 8, and of 8 / x beyond. */
-LT_MATHS float lt_i0f(float x) {
-  double a = (double)fabsf(x), z = lt_not_over(a, 8) * lt_not_over(a, 8) * 0.25;
-  double near = 1.1242048567762011e-15; /* 2^-37 */
-  near = MADDD(near, z, 5.611779463750006e-14);
-  near = MADDD(near, z, 8.0211785465292458e-12);
-  near = MADDD(near, z, 6.0949731554401626e-10);
-  near = MADDD(near, z, 3.941490886044526e-08);
-  near = MADDD(near, z, 1.9287554535838557e-06);
-  near = MADDD(near, z, 6.9445328860113671e-05);
-  near = MADDD(near, z, 0.0017361092644391553);
-  near = MADDD(near, z, 0.027777779933963628);
-  near = MADDD(near, z, 0.24999999878285986);
-  near = MADDD(near, z, 1.0000000002475546);
-  near = MADDD(near, z, 0.99999999999250533);
-  double v = lt_not_under(lt_not_over(a, 100), 8), u = 8 * lt_reciprocal(v);
-  double far = 4.0518316119933243e-06; /* sqrt(x) e^-x i0(x): 2^-33.4 */
-  far = MADDD(far, u, -7.2075420451029069e-06);
-  far = MADDD(far, u, 1.0174233559757459e-05);
-  far = MADDD(far, u, 7.4803653287637171e-06);
-  far = MADDD(far, u, 5.7879543377771278e-05);
-  far = MADDD(far, u, 0.00043820919841044617);
-  far = MADDD(far, u, 0.0062334741794273377);
-  far = MADDD(far, u, 0.3989422805815393);
-  double root = (double)(1 / sqrtf((float)v)); /* with one of Newton's steps: 1 / sqrt(v) */
-  root *= MADDD(-0.5 * v * root, root, 1.5);
-  return (float)(a > 8 ? lt_exp_wide(v) * root * far : near);
+/* The modified Bessel functions of order 0 and 1, by polynomials of z = x^2 / 4 up to 8, and of u =
+ * 8 / x beyond: the functions times sqrt(x) e^-x. */
+LT_MATHS double lt_i0_near(double z) {
+  double p = 1.1242048567762011e-15; /* 2^-37 */
+  p = MADDD(p, z, 5.611779463750006e-14);
+  p = MADDD(p, z, 8.0211785465292458e-12);
+  p = MADDD(p, z, 6.0949731554401626e-10);
+  p = MADDD(p, z, 3.941490886044526e-08);
+  p = MADDD(p, z, 1.9287554535838557e-06);
+  p = MADDD(p, z, 6.9445328860113671e-05);
+  p = MADDD(p, z, 0.0017361092644391553);
+  p = MADDD(p, z, 0.027777779933963628);
+  p = MADDD(p, z, 0.24999999878285986);
+  p = MADDD(p, z, 1.0000000002475546);
+  p = MADDD(p, z, 0.99999999999250533);
+  return p;
 }
+LT_MATHS double lt_i0_far(double u) {
+  double p = 4.0518316119933243e-06; /* 2^-33.4 */
+  p = MADDD(p, u, -7.2075420451029069e-06);
+  p = MADDD(p, u, 1.0174233559757459e-05);
+  p = MADDD(p, u, 7.4803653287637171e-06);
+  p = MADDD(p, u, 5.7879543377771278e-05);
+  p = MADDD(p, u, 0.00043820919841044617);
+  p = MADDD(p, u, 0.0062334741794273377);
+  p = MADDD(p, u, 0.3989422805815393);
+  return p;
+}
+LT_MATHS double lt_i1_near(double z) {
+  double p = 7.20284199769305e-13; /* i1(x) / x: 2^-28.8 */
+  p = MADDD(p, z, 2.3013340320058195e-11);
+  p = MADDD(p, z, 2.6494595190124857e-09);
+  p = MADDD(p, z, 1.3593287150537923e-07);
+  p = MADDD(p, z, 5.7978740481854645e-06);
+  p = MADDD(p, z, 0.00017357406026268735);
+  p = MADDD(p, z, 0.0034722916718925947);
+  p = MADDD(p, z, 0.04166660417853784);
+  p = MADDD(p, z, 0.25000002033919833);
+  p = MADDD(p, z, 0.49999999899918007);
+  return p;
+}
+LT_MATHS double lt_i1_far(double u) {
+  double p = -8.0314265317419768e-06; /* 2^-29.4 */
+  p = MADDD(p, u, 1.0661035926478655e-05);
+  p = MADDD(p, u, -2.5689998049392894e-05);
+  p = MADDD(p, u, -7.5235519978882618e-05);
+  p = MADDD(p, u, -0.00073136134895890033);
+  p = MADDD(p, u, -0.018700354985330937);
+  p = MADDD(p, u, 0.39894227933518567);
+  return p;
+}
+
+/* Returns the function of order 0 or 1, times e^-|x| if `scaled`. */
+LT_MATHS float lt_bessel_i(float x, bool one, bool scaled) {
+  double a = (double)fabsf(x), small = lt_not_over(a, 8), z = small * small * 0.25;
+  double near = one ? small * lt_i1_near(z) : lt_i0_near(z);
+  double v = lt_not_under(lt_not_over(a, scaled ? 3.4028234663852886e38 : 100), 8),
+         root = lt_rsqrt_wide(v);
+  double u = 8 * root * root, far = root * (one ? lt_i1_far(u) : lt_i0_far(u));
+  if (scaled)
+    near *= lt_exp_wide(-small);
+  else
+    far *= lt_exp_wide(v);
+  float y = (float)(a > 8 ? far : near);
+  y = scaled && a == (double)INFINITY ? 0 : y;
+  return one ? lt_signed(y, x) : y;
+}
+LT_MATHS float lt_i0f(float x) { return lt_bessel_i(x, false, false); }
+LT_MATHS float lt_i0ef(float x) { return lt_bessel_i(x, false, true); }
+LT_MATHS float lt_i1f(float x) { return lt_bessel_i(x, true, false); }
+LT_MATHS float lt_i1ef(float x) { return lt_bessel_i(x, true, true); }
 
 /* Uses polynomials of w = -log(1 - x^2), to 5 and beyond. */
 LT_MATHS float lt_erfinvf(float x) {

@@ -1,5 +1,7 @@
 /* gamma.h: the gamma function's relatives, in double; see special.h. */
 
+LT_SPECIAL double lt_lgamma(double x) { return lgamma(x); }
+
 /* The derivative of log Gamma: reflection (5.5.4) and recurrence (5.5.2) to x >= 10, then the
  * asymptotic series (5.11.2). */
 LT_SPECIAL double lt_digamma(double x) {
@@ -7,7 +9,7 @@ LT_SPECIAL double lt_digamma(double x) {
   double shift = 0;
   if (x < 0) {
     if (x == floor(x)) return NAN;
-    double part = x - floor(x); /* exact: the tangent has period 1 in x */
+    double part = x - rint(x); /* exact: the tangent has period 1 in x */
     shift = -LT_PI / tan(LT_PI * part);
     x = 1 - x;
   }
