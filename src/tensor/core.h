@@ -341,11 +341,13 @@ typedef struct lt_Pool {
   void *first; /* each block's first word names the next */
   int count;
 } lt_Pool;
-/* Returns an uninitialized block of `size` bytes, which must be the same in all calls for a kind.
- * NULL when memory is out (the error slot is not set). */
-void *lt_pool_take(lt_PoolKind kind, size_t size);
-/* Returns a block to this thread's pool, or frees it when the pool is full. */
-void lt_pool_give(lt_PoolKind kind, void *block);
+/* The most cached blocks of a kind, about 3 MB of tensors. Debug builds cache none, so that the
+ * sanitizers find every use of freed memory. */
+#ifdef LT_DEBUG
+#define LT_POOL_MOST 0
+#else
+#define LT_POOL_MOST 8192
+#endif
 
 /* ---- operands in use (tensor.c) -------------------------------------------------------------- */
 
@@ -438,8 +440,35 @@ typedef struct lt_Thread {
   lt_Use *use;                  /* operands of the innermost running call */
   int frees_at_exit;            /* tensors that are LT_FREED_AT_EXIT */
 } lt_Thread;
-/* Returns the state of this thread. The address never changes, so the compiler may reuse it. */
-lt_Thread *lt_thread(void) __attribute__((const));
+extern _Thread_local lt_Thread lt_thread_state;
+/* Returns the state of this thread, which is at one address as long as the thread lives. */
+static inline lt_Thread *lt_thread(void) { return &lt_thread_state; }
+
+/* ---- small blocks (pool.c) ------------------------------------------------------------------- */
+
+/* Returns an uninitialized block of `size` bytes, which must be the same in all calls for a kind.
+ * NULL when memory is out (the error slot is not set). */
+static inline void *lt_pool_take(lt_PoolKind kind, size_t size) {
+  lt_Pool *p = &lt_thread()->pool[kind];
+  void *block = p->first;
+  if (!block) return malloc(size);
+  p->first = *(void **)block;
+  p->count--;
+  return block;
+}
+/* Adds a block to this thread's pool, which is empty or full, or frees it. */
+void lt_pool_give_slowly(lt_PoolKind kind, void *block);
+/* Returns a block to this thread's pool, or frees it when the pool is full. */
+static inline void lt_pool_give(lt_PoolKind kind, void *block) {
+  lt_Pool *p = &lt_thread()->pool[kind];
+  if (!p->first || p->count >= LT_POOL_MOST) {
+    lt_pool_give_slowly(kind, block);
+    return;
+  }
+  *(void **)block = p->first;
+  p->first = block;
+  p->count++;
+}
 
 /* Marks operands as in use; `use` must stay valid until lt_use_leave. */
 static inline void lt_use_enter(lt_Thread *th, lt_Use *use, const lt_Arg *args, int nargs) {

@@ -6,9 +6,7 @@
 
 #include <stdarg.h>
 
-static _Thread_local lt_Thread thread_state;
-
-lt_Thread *lt_thread(void) { return &thread_state; }
+_Thread_local lt_Thread lt_thread_state;
 
 /* ---- the slot -------------------------------------------------------------------------------- */
 
@@ -16,7 +14,7 @@ lt_Thread *lt_thread(void) { return &thread_state; }
  * text and kind always change together. The arguments may point into the slot, so the message is
  * formatted in a buffer first. */
 static void write_slot(lt_ErrorKind kind, const char *op, const char *format, va_list args) {
-  char text[sizeof thread_state.error.text];
+  char text[sizeof lt_thread_state.error.text];
   int n = op ? snprintf(text, sizeof text, "%s: ", op) : 0;
   vsnprintf(text + n, sizeof text - (size_t)n, format, args);
   lt_ErrorSlot *slot = &lt_thread()->error;

@@ -7,11 +7,6 @@
 #include <malloc/malloc.h>
 #endif
 
-#ifndef LT_DEBUG
-#define LT_DEBUG 0
-#endif
-#define KEEP (LT_DEBUG ? 0 : 8192) /* cached blocks of a kind: about 3 MB of tensors */
-
 static pthread_key_t at_exit;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -58,18 +53,9 @@ void lt_memory_trim(void) {
   trim();
 }
 
-void *lt_pool_take(lt_PoolKind kind, size_t size) {
+void lt_pool_give_slowly(lt_PoolKind kind, void *block) {
   lt_Pool *p = &lt_thread()->pool[kind];
-  void *block = p->first;
-  if (!block) return malloc(size);
-  p->first = *(void **)block;
-  p->count--;
-  return block;
-}
-
-void lt_pool_give(lt_PoolKind kind, void *block) {
-  lt_Pool *p = &lt_thread()->pool[kind];
-  if (p->count >= KEEP) {
+  if (p->count >= LT_POOL_MOST) {
     free(block);
     return;
   }
