@@ -212,9 +212,16 @@ typedef struct lt_OpAlias {
 
 /* All of them; the name of the last entry is NULL. */
 extern const lt_OpAlias lt_op_aliases[];
+/* The parsed signatures, indexed by lt_OpId; NULL until the first use. */
+extern const lt_Signature *_Atomic lt_op_signatures[];
+/* Parses the signature of an op, unless another thread has, and returns it. */
+const lt_Signature *lt_op_parse(lt_OpId op);
 /* Returns the parsed signature of an op, which is parsed on first use. Never NULL (a test parses
  * every signature). Thread safe. */
-const lt_Signature *lt_op_signature(lt_OpId op);
+static inline const lt_Signature *lt_op_signature(lt_OpId op) {
+  const lt_Signature *g = atomic_load_explicit(&lt_op_signatures[op], memory_order_acquire);
+  return g ? g : lt_op_parse(op);
+}
 /* Parses a signature in ops.def's grammar; false when it has an error. `text` must live as long as
  * the result. */
 bool lt_signature_parse(lt_Signature *g, const char *text);

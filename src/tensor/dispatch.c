@@ -135,6 +135,8 @@ static bool read_args(lt_Call *c, const lt_Arg *args, int nargs) {
       continue;
     }
     copy_arg(&c->arg[i], &args[i]);
+    if (p->type == LT_PARAM_TENSOR && args[i].kind == LT_ARG_TENSOR && !args[i].tensor->freed)
+      continue;
     if (!coerce(c, i, p, p->type) && !coerce_any(c, i, p)) return fail_argument(c, i);
     if (!lt_arg_usable(&c->arg[i], p->name)) return false;
   }
@@ -895,7 +897,8 @@ static bool run_op(lt_OpId op, bool in_place, const lt_Arg *args, int nargs,
   }
   if (r->is_list || r->is_flag) return true;
   r->count = c.nout;
-  for (int i = 0; i < c.nout; i++) r->few[i] = c.out[i];
+  r->few[0] = c.out[0]; /* most ops have one result */
+  for (int i = 1; i < c.nout; i++) r->few[i] = c.out[i];
   return true;
 }
 

@@ -509,18 +509,17 @@ bool lt_signature_parse(lt_Signature *g, const char *text) {
 
 /* Signatures are parsed on first use into static memory, so that no call fails because memory for
  * its signature is out. */
-static lt_Signature signatures[LT_OP_COUNT];
-static atomic_bool parsed[LT_OP_COUNT];
+const lt_Signature *_Atomic lt_op_signatures[LT_OP_COUNT];
 
-const lt_Signature *lt_op_signature(lt_OpId op) {
+const lt_Signature *lt_op_parse(lt_OpId op) {
+  static lt_Signature signatures[LT_OP_COUNT];
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   lt_Signature *g = &signatures[op];
-  if (atomic_load_explicit(&parsed[op], memory_order_acquire)) return g;
   pthread_mutex_lock(&lock);
-  if (!atomic_load(&parsed[op])) {
+  if (!atomic_load(&lt_op_signatures[op])) {
     if (!lt_signature_parse(g, lt_ops[op].signature) || g->count > LT_MAX_ARGS) g->count = -1;
     g->of_op = true;
-    atomic_store_explicit(&parsed[op], true, memory_order_release);
+    atomic_store_explicit(&lt_op_signatures[op], g, memory_order_release);
   }
   pthread_mutex_unlock(&lock);
   return g;

@@ -753,14 +753,107 @@ static void fail_missing(lua_State *L, const lt_LuaArgs *a, int p, bool method) 
                lt_lua_push_expected(L, param), param->name);
 }
 
-void lt_lua_arguments(lua_State *L, lt_LuaArgs *a, const char *name, const lt_Signature *signature,
-                      bool method) {
-  a->state = lt_lua_state(L);
+/* ---- the fast path --------------------------------------------------------------------------- */
+
+/* Stores a dim or index, counted from 1 where `counted`, in *out. Returns false when the value at i
+ * is no integer, or 0 where that is an error. */
+static bool take_int(lua_State *L, int i, bool counted, int64_t *out) {
+  if (!lt_lua_whole(L, i, out) || (counted && *out == 0)) return false;
+  if (counted && *out > 0) --*out;
+  return true;
+}
+
+/* Stores the integers at i and after it as the list of parameter p; returns their number, 0 when
+ * there are none, or too many for `a`. */
+static int take_ints(lua_State *L, lt_LuaArgs *a, int p, int i, int top) {
+  int n = 0, room = (int)(sizeof a->ints / sizeof *a->ints) - a->ints_used;
+  int64_t *ints = a->ints + a->ints_used;
+  bool counted = a->signature->param[p].type == LT_PARAM_DIMS;
+  while (i + n <= top && lua_type(L, i + n) == LUA_TNUMBER) {
+    if (n == room || !take_int(L, i + n, counted, &ints[n])) return 0;
+    n++;
+  }
+  if (n > 1 && !may_spread(a->signature, p)) return 0;
+  a->ints_used += n;
+  a->arg[p].kind = LT_ARG_INTS;
+  a->arg[p].count = n;
+  a->arg[p].ints = ints;
+  return n;
+}
+
+/* Stores the value at i as parameter p and returns how many values it takes, or 0 when it is not
+ * of the parameter's type, or the type is not a frequent one. */
+static int take_value(lua_State *L, lt_LuaArgs *a, int p, int i, int top) {
+  const lt_Param *param = &a->signature->param[p];
+  lt_Arg *out = &a->arg[p];
+  if (param->spreads || param->has_least) return 0;
+  out->count = 0;
+  switch (param->type) {
+  case LT_PARAM_TENSOR:
+  case LT_PARAM_INDEX:
+  case LT_PARAM_OPERAND:
+    out->kind = LT_ARG_TENSOR;
+    out->tensor = tensor_at(L, a, i);
+    if (out->tensor) return 1;
+    if (param->type != LT_PARAM_OPERAND) return 0;
+    /* fallthrough */
+  case LT_PARAM_SCALAR:
+    if (lua_type(L, i) != LUA_TNUMBER) return 0;
+    *out = lt_arg_scalar(lua_isinteger(L, i) ? lt_scalar_int(lua_tointeger(L, i))
+                                             : lt_scalar_float(lua_tonumber(L, i)));
+    return 1;
+  case LT_PARAM_INT:
+  case LT_PARAM_DIM:
+  case LT_PARAM_POSITION:
+    out->kind = LT_ARG_INT;
+    return take_int(L, i, param->type != LT_PARAM_INT, &out->i);
+  case LT_PARAM_FLOAT:
+    if (lua_type(L, i) != LUA_TNUMBER) return 0;
+    *out = lt_arg_float(lua_tonumber(L, i));
+    return 1;
+  case LT_PARAM_BOOL:
+    if (lua_type(L, i) != LUA_TBOOLEAN) return 0;
+    *out = lt_arg_bool(lua_toboolean(L, i));
+    return 1;
+  case LT_PARAM_SIZES:
+  case LT_PARAM_INTS:
+  case LT_PARAM_DIMS:
+    return take_ints(L, a, p, i, top);
+  default:
+    return 0;
+  }
+}
+
+/* Reads the most frequent form of a call: tensors and numbers by position. Returns false, without
+ * an error, for every other form, and for a wrong call. */
+static bool read_plain(lua_State *L, lt_LuaArgs *a, bool method) {
+  const lt_Signature *g = a->signature;
+  int p = 0;
+  for (int i = 1, top = lua_gettop(L); i <= top; p++) {
+    int n = p < g->count ? take_value(L, a, p, i, top) : 0;
+    if (n == 0) return false;
+    a->slot[p] = i;
+    a->span[p] = n;
+    i += n;
+  }
+  a->given = p;
+  for (; p < g->count; p++) {
+    if (!g->param[p].has_default && !g->param[p].optional) return false;
+    a->slot[p] = 0;
+    a->arg[p] = LT_NIL;
+  }
+  return !method || (a->given && a->arg[0].kind == LT_ARG_TENSOR);
+}
+
+void lt_lua_arguments(lua_State *L, lt_Lua *S, lt_LuaArgs *a, const char *name,
+                      const lt_Signature *signature, bool method) {
+  a->state = S;
   a->name = name;
   a->signature = signature;
-  a->given = 0;
   a->out = 0;
   a->ints_used = a->few_used = 0;
+  if (read_plain(L, a, method)) return;
+  a->given = a->ints_used = 0;
   memset(a->slot, 0, sizeof a->slot[0] * (size_t)signature->count);
   bool object = method && signature->param[0].type == LT_PARAM_ANY; /* self is not a tensor */
   if (method && !object && !tensor_at(L, a, 1)) lt_lua_check(L, 1, name, "self");

@@ -121,7 +121,7 @@ static int after_backward(lua_State *L) {
 static int backward(lua_State *L) {
   lt_LuaArgs a;
   int n;
-  lt_lua_arguments(L, &a, "backward", lt_lua_signature(L, method_signature), true);
+  lt_lua_arguments(L, lt_lua_state(L), &a, "backward", lt_lua_signature(L, method_signature), true);
   lt_Tensor **inputs = lt_lua_tensor_list(L, "backward", "inputs", a.slot[4], false, &n);
   lt_Tensor *grad = a.arg[1].kind == LT_ARG_TENSOR ? a.arg[1].tensor : NULL;
   bool create = flag(&a, 3, false);
@@ -139,7 +139,8 @@ static int backward(lua_State *L) {
 static int backward_many(lua_State *L) {
   lt_LuaArgs a;
   int n, ninputs;
-  lt_lua_arguments(L, &a, "backward", lt_lua_signature(L, backward_signature), false);
+  lt_lua_arguments(L, lt_lua_state(L), &a, "backward", lt_lua_signature(L, backward_signature),
+                   false);
   lt_Tensor **tensors = lt_lua_tensor_list(L, "backward", "tensors", a.slot[0], false, &n);
   lt_Tensor **grads = read_grads(L, "backward", "grad_tensors", a.slot[1], n);
   lt_Tensor **inputs = lt_lua_tensor_list(L, "backward", "inputs", a.slot[4], false, &ninputs);
@@ -161,7 +162,7 @@ static int grad(lua_State *L) {
   lt_LuaArgs a;
   int n, ninputs;
   lt_Lua *S = lt_lua_state(L);
-  lt_lua_arguments(L, &a, "grad", lt_lua_signature(L, grad_signature), false);
+  lt_lua_arguments(L, lt_lua_state(L), &a, "grad", lt_lua_signature(L, grad_signature), false);
   lt_Tensor **outputs = lt_lua_tensor_list(L, "grad", "outputs", a.slot[0], false, &n);
   lt_Tensor **inputs = lt_lua_tensor_list(L, "grad", "inputs", a.slot[1], false, &ninputs);
   lt_Tensor **grads = read_grads(L, "grad", "grad_outputs", a.slot[2], n);

@@ -307,8 +307,8 @@ typedef struct lt_LuaArgs {
  * and raises an error for a wrong call. `method`: the first argument is self. Arguments that are
  * not given are LT_NIL in `arg`. Values taken out of tables stay on the stack, above the arguments,
  * and keep alive what `a` refers to. */
-void lt_lua_arguments(lua_State *L, lt_LuaArgs *a, const char *name, const lt_Signature *signature,
-                      bool method);
+void lt_lua_arguments(lua_State *L, lt_Lua *S, lt_LuaArgs *a, const char *name,
+                      const lt_Signature *signature, bool method);
 /* Pushes and returns a description of what a parameter accepts, for messages: "a tensor or a
  * number". */
 const char *lt_lua_push_expected(lua_State *L, const lt_Param *p);

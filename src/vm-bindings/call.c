@@ -157,18 +157,23 @@ lt_Tensor *lt_lua_op1(lua_State *L, const char *name, lt_OpId op, const lt_Arg *
 
 /* ---- functions and methods ------------------------------------------------------------------- */
 
-enum { LT_CODE_METHOD = 1 << 16, LT_CODE_IN_PLACE = 1 << 17 };
+enum { LT_CODE_METHOD = 1, LT_CODE_IN_PLACE = 2 };
 
-/* Calls an op as a function or method. Upvalues: the op with its variant, and its name as the user
- * writes it. */
+/* An op as a function or method: a userdata, so that a call reads one upvalue. */
+typedef struct OpFunction {
+  lt_Lua *state;
+  lt_OpId op;
+  bool method, in_place;
+  char name[]; /* as the user writes it */
+} OpFunction;
+
+/* Calls an op as a function or method. The upvalue is the OpFunction. */
 static int call_op(lua_State *L) {
-  lua_Integer code = lua_tointeger(L, lua_upvalueindex(LT_UP_OWN));
-  lt_OpId op = (lt_OpId)(code & 0xffff);
+  const OpFunction *f = lua_touserdata(L, lua_upvalueindex(LT_UP_OWN));
   lt_LuaArgs a;
-  lt_lua_charge(L, lt_lua_state(L));
-  lt_lua_arguments(L, &a, lua_tostring(L, lua_upvalueindex(LT_UP_OWN + 1)), lt_op_signature(op),
-                   (code & LT_CODE_METHOD) != 0);
-  return lt_lua_call(L, op, (code & LT_CODE_IN_PLACE) != 0, &a);
+  lt_lua_charge(L, f->state);
+  lt_lua_arguments(L, f->state, &a, f->name, lt_op_signature(f->op), f->method);
+  return lt_lua_call(L, f->op, f->in_place, &a);
 }
 
 /* Returns the signature in an upvalue, which is its source text until the first call. */
@@ -185,8 +190,9 @@ static const lt_Signature *signature_at(lua_State *L, int upvalue) {
 static int call_maybe_in_place(lua_State *L) {
   lt_OpId op = (lt_OpId)lua_tointeger(L, lua_upvalueindex(LT_UP_OWN));
   lt_LuaArgs a;
-  lt_lua_charge(L, lt_lua_state(L));
-  lt_lua_arguments(L, &a, lua_tostring(L, lua_upvalueindex(LT_UP_OWN + 1)),
+  lt_Lua *S = lt_lua_state(L);
+  lt_lua_charge(L, S);
+  lt_lua_arguments(L, S, &a, lua_tostring(L, lua_upvalueindex(LT_UP_OWN + 1)),
                    signature_at(L, lua_upvalueindex(LT_UP_OWN + 2)), false);
   int last = a.signature->count - 1;
   bool in_place = a.arg[last].kind == LT_ARG_BOOL && a.arg[last].b;
@@ -215,12 +221,18 @@ static void set_maybe_in_place(lua_State *L, int table, int op, const char *name
   lt_lua_set_signature(L, table, name, own, false);
 }
 
-static void set_op(lua_State *L, int table, int op, lua_Integer variant, const char *name) {
+/* Adds an op to the table under a name; `variant` is LT_CODE_ flags. */
+static void set_op(lua_State *L, int table, int op, unsigned variant, const char *name) {
+  size_t n = strlen(name) + 1;
   lua_pushvalue(L, lua_upvalueindex(LT_UP_STATE));
   lua_pushvalue(L, lua_upvalueindex(LT_UP_META));
-  lua_pushinteger(L, op | variant);
-  lua_pushstring(L, name);
-  lua_pushcclosure(L, call_op, 4);
+  OpFunction *f = lua_newuserdatauv(L, sizeof *f + n, 0);
+  f->state = lt_lua_state(L);
+  f->op = (lt_OpId)op;
+  f->method = (variant & LT_CODE_METHOD) != 0;
+  f->in_place = (variant & LT_CODE_IN_PLACE) != 0;
+  memcpy(f->name, name, n);
+  lua_pushcclosure(L, call_op, 3);
   lua_setfield(L, table, name);
 }
 

@@ -180,7 +180,7 @@ static int make(lua_State *L) {
   lt_LuaArgs a;
   const lt_Signature *g = lt_op_signature(LT_OP_complex);
   lt_lua_charge(L, lt_lua_state(L));
-  lt_lua_arguments(L, &a, "complex", g, false);
+  lt_lua_arguments(L, lt_lua_state(L), &a, "complex", g, false);
   if (a.arg[0].kind != LT_ARG_SCALAR || a.arg[1].kind != LT_ARG_SCALAR)
     return lt_lua_call(L, LT_OP_complex, false, &a);
   for (int i = 0; i < 2; i++)

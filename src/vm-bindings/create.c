@@ -208,7 +208,7 @@ static int make(lua_State *L, lt_LuaArgs *a, int p, lt_Dtype dtype, lt_Device de
 /* tensor(data, dtype, device, requires_grad) -> a tensor with a copy of the data */
 static int create_tensor(lua_State *L) {
   lt_LuaArgs a;
-  lt_lua_arguments(L, &a, "tensor", lt_lua_signature(L, tensor_signature), false);
+  lt_lua_arguments(L, lt_lua_state(L), &a, "tensor", lt_lua_signature(L, tensor_signature), false);
   return make(L, &a, 0, LT_DTYPE_NONE, lt_device_default());
 }
 
@@ -216,7 +216,8 @@ static int create_tensor(lua_State *L) {
  * copy */
 static int create_as_tensor(lua_State *L) {
   lt_LuaArgs a;
-  lt_lua_arguments(L, &a, "as_tensor", lt_lua_signature(L, tensor_signature), false);
+  lt_lua_arguments(L, lt_lua_state(L), &a, "as_tensor", lt_lua_signature(L, tensor_signature),
+                   false);
   lt_Tensor *t = lt_lua_to_tensor(L, a.slot[0]);
   if (!t) return make(L, &a, 0, LT_DTYPE_NONE, lt_device_default());
   push_converted(L, "as_tensor", t, a.arg[1], a.arg[2], true);
@@ -250,7 +251,8 @@ static int64_t buffer_count(lua_State *L, size_t n, int64_t size, int64_t count,
 static int create_frombuffer(lua_State *L) {
   lt_LuaArgs a;
   size_t n;
-  lt_lua_arguments(L, &a, "frombuffer", lt_lua_signature(L, frombuffer_signature), false);
+  lt_lua_arguments(L, lt_lua_state(L), &a, "frombuffer", lt_lua_signature(L, frombuffer_signature),
+                   false);
   if (lua_type(L, a.slot[0]) != LUA_TSTRING)
     lt_lua_error(L, "frombuffer: expected a string for argument 'buffer', got %s",
                  lt_lua_describe(L, a.slot[0]));
@@ -274,7 +276,8 @@ static int create_frombuffer(lua_State *L) {
 /* x:new_tensor(data) -> a tensor with x's dtype and device by default */
 static int create_new_tensor(lua_State *L) {
   lt_LuaArgs a;
-  lt_lua_arguments(L, &a, "new_tensor", lt_lua_signature(L, new_tensor_signature), true);
+  lt_lua_arguments(L, lt_lua_state(L), &a, "new_tensor", lt_lua_signature(L, new_tensor_signature),
+                   true);
   return make(L, &a, 1, a.arg[0].tensor->dtype, lt_tensor_device(a.arg[0].tensor));
 }
 

@@ -146,8 +146,9 @@ static int set_view(lua_State *L) {
 /* Charges the collector for earlier results, then reads the arguments of a method. */
 static void read_arguments(lua_State *L, lt_LuaArgs *a, const char *name,
                            const lt_Signature *signature, bool method) {
-  lt_lua_charge(L, lt_lua_state(L));
-  lt_lua_arguments(L, a, name, signature, method);
+  lt_Lua *S = lt_lua_state(L);
+  lt_lua_charge(L, S);
+  lt_lua_arguments(L, S, a, name, signature, method);
 }
 
 /* ---- view ------------------------------------------------------------------------------------ */

@@ -363,7 +363,8 @@ static int read_count(lua_State *L, const lt_LuaArgs *a, int p, int old, int lea
  * all of them, the other options change its values. */
 static int set_print_options(lua_State *L) {
   lt_LuaArgs a;
-  lt_lua_arguments(L, &a, "set_printoptions", lt_lua_signature(L, options_signature), false);
+  lt_lua_arguments(L, lt_lua_state(L), &a, "set_printoptions",
+                   lt_lua_signature(L, options_signature), false);
   lt_PrintOptions o = lt_lua_state(L)->print;
   if (a.arg[4].kind == LT_ARG_STRING && !set_profile(&o, a.arg[4].string))
     lt_lua_error(L,

@@ -86,7 +86,8 @@ static int generator_new(lua_State *L) {
     lua_pushnil(L);
     lua_insert(L, 1);
   }
-  lt_lua_arguments(L, &a, "Generator", lt_lua_signature(L, generator_signature), false);
+  lt_lua_arguments(L, lt_lua_state(L), &a, "Generator", lt_lua_signature(L, generator_signature),
+                   false);
   uint64_t first = a.arg[0].kind == LT_ARG_INT ? (uint64_t)a.arg[0].i : lt_random_seed() >> 1;
   lt_Generator **g = lua_newuserdatauv(L, sizeof *g, 0);
   *g = NULL;

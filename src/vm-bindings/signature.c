@@ -140,7 +140,7 @@ static int read_call(lua_State *L) {
   bool single = !r->method && lua_gettop(L) == 1 && lt_lua_is_plain(L, 1);
   lt_lua_enter(L, lt_lua_state(L));
   if (r->method && lua_gettop(L) == 0) lua_pushnil(L);
-  lt_lua_arguments(L, &a, name, &r->signature, r->method);
+  lt_lua_arguments(L, lt_lua_state(L), &a, name, &r->signature, r->method);
   push_arguments(L, &a, single);
   return r->signature.count;
 }
@@ -185,7 +185,7 @@ void lt_lua_read(lua_State *L) {
   const lt_Signature *g = find_signature(L, f->signature, true);
   if (lua_gettop(L) == 0 && f->method && g->param[0].type == LT_PARAM_ANY) lua_pushnil(L);
   bool single = !f->method && lua_gettop(L) == 1 && lt_lua_is_plain(L, 1);
-  lt_lua_arguments(L, &a, f->name, g, f->method);
+  lt_lua_arguments(L, lt_lua_state(L), &a, f->name, g, f->method);
   int first = lua_gettop(L) + 1;
   push_arguments(L, &a, single);
   for (int p = 0; p < g->count; p++) lua_copy(L, first + p, p + 1);

@@ -131,7 +131,7 @@ bool lt_autograd_note_view(lt_Call *c) {
   lt_Tensor *view = c->out[0], *self = lt_in(c, 0);
   if (view == self || !lt_op_has_gradient(c->op) || !lt_dtype_has_gradient(view->dtype))
     return true;
-  if (lt_inference_enabled() || self->inference) return true;
+  if (lt_thread()->inference_on || self->inference) return true;
   lt_Tensor *base = lt_view_base(self);
   if (base && !lt_view_refresh(self)) return false;
   if (!base) base = self;
