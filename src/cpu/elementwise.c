@@ -125,16 +125,27 @@ static void run_block(const Plan *p, int64_t position, const int64_t *at, int64_
   if (values != out) transfer(p, &p->port[0], at, n, values, true, false);
 }
 
+/* Fills n bytes of a block with copies of the row of a periodic operand: each copy doubles what is
+ * filled. */
+static void repeat_row(const Plan *p, const Port *port, int64_t n, char *block) {
+  int64_t row = p->loop->shape[p->last], filled = row * port->block_size;
+  const lt_Operand *o = port->operand;
+  p->in->load[o->dtype](row, block, o->data, o->strides[p->last]);
+  for (int64_t piece; filled < n; filled += piece) {
+    piece = n - filled < filled ? n - filled : filled;
+    memcpy(block + filled, block, (size_t)piece);
+  }
+}
+
 /* Fills the blocks of operands that are the same in every block. Blocks of short rows contain whole
  * rows. */
 static void prepare(const Plan *p, int64_t n, Block block[4]) {
-  static const int64_t origin[LT_MAX_DIMS];
   for (int k = 1; k <= p->inputs; k++) {
     const Port *port = &p->port[k];
     if (port->place == CONSTANT)
       p->in->load[port->operand->dtype](n, block[k].bytes, port->operand->data, 0);
     else if (port->place == PERIODIC && !p->rows)
-      transfer(p, port, origin, n, block[k].bytes, false, true);
+      repeat_row(p, port, n * port->block_size, block[k].bytes);
   }
 }
 
