@@ -340,6 +340,7 @@ void lt_hooks_notify(lt_AutogradMeta *meta);
 typedef enum lt_PoolKind {
   LT_POOL_TENSOR,
   LT_POOL_STORAGE,
+  LT_POOL_SMALL_STORAGE,
   LT_POOL_META,
   LT_POOL_NODE,
   LT_POOL_KINDS

@@ -125,6 +125,7 @@ typedef struct TinyStorage {
 enum {
   TINY = sizeof((TinyStorage *)0)->memory,
   SMALL = 4096, /* the memory of small storages of the CPU follows the struct */
+  POOLED = 512, /* small storages of so many bytes come from a pool, too */
   ALIGNMENT = 64
 };
 
@@ -137,6 +138,8 @@ static bool is_small(const lt_Storage *s) {
 static lt_Storage *storage_alloc(bool small, size_t nbytes) {
   if (!small) return malloc(sizeof(lt_Storage));
   if (nbytes <= TINY) return lt_pool_take(LT_POOL_STORAGE, sizeof(TinyStorage));
+  if (nbytes <= POOLED)
+    return lt_pool_take(LT_POOL_SMALL_STORAGE, sizeof(lt_Storage) + ALIGNMENT + POOLED);
   return malloc(sizeof(lt_Storage) + ALIGNMENT + nbytes);
 }
 
@@ -150,10 +153,10 @@ static void *small_memory(lt_Storage *s) {
 
 /* Frees the struct, and the memory of a small storage. */
 static void storage_free(lt_Storage *s) {
-  if (is_small(s) && s->nbytes <= TINY)
-    lt_pool_give(LT_POOL_STORAGE, s);
-  else
+  if (!is_small(s) || s->nbytes > POOLED)
     free(s);
+  else
+    lt_pool_give(s->nbytes <= TINY ? LT_POOL_STORAGE : LT_POOL_SMALL_STORAGE, s);
 }
 
 /* Returns the memory to its backend. */
