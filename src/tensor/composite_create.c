@@ -41,6 +41,8 @@ static lt_Tensor *fresh(const lt_Call *c, lt_Arg size, lt_Dtype otherwise) {
   return lt_do(empty, size, lt_arg_dtype(dtype_option(c, otherwise)), LT_ARG(device_option(c)));
 }
 
+enum { FEW_BYTES = 4096 }; /* zeros up to this size take no loop */
+
 /* Returns true when the memory of a new storage of the CPU is zeros already. */
 static bool is_zero(const lt_Storage *s) {
   return lt_device_backend(LT_DEVICE_cpu)->memory.is_zero(s->data, s->nbytes);
@@ -56,6 +58,10 @@ static lt_Tensor *filled_at_once(lt_Arg size, lt_Dtype dtype, lt_Scalar value) {
   lt_Tensor *t = lt_scope_own(lt_empty(dtype, lt_cpu(), ndim, shape));
   bool zero = value.kind == LT_INTEGER && value.i == 0; /* not -0.0 */
   if (t && zero && is_zero(t->storage)) return t;
+  if (t && zero && t->storage->nbytes <= FEW_BYTES) {
+    if (t->numel) memset(t->storage->data, 0, t->storage->nbytes);
+    return t;
+  }
   return t && lt_loop_run(LT_OP_fill, t, lt_dtype_compute(dtype), 1, (lt_Arg[]){LT_ARG(t)}, value,
                           unused)
              ? t
