@@ -26,6 +26,9 @@ bool lt_composite_flatten(lt_Call *c) {
   int ndim = 0;
   for (int d = 0; d < self->ndim; d++)
     if (d <= first || d > last) shape[ndim++] = d == first ? merged : self->shape[d];
+  int64_t strides[LT_MAX_DIMS];
+  if (lt_is_unobserved(c) && lt_view_strides(self, ndim, shape, strides))
+    return lt_result_set(c, lt_do_view(self, ndim, shape)); /* as reshape does */
   return lt_result_set(c, lt_do_reshape(self, ndim, shape));
 }
 
