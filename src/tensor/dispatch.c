@@ -199,7 +199,7 @@ static bool fail_device_mismatch(const Place *first, const Place *second) {
 /* Checks the device of t, an argument for parameter p, against the ones before it, and updates the
  * deciding argument. Any other tensor overrides a 0-d tensor on the CPU. index: in its list, or
  * -1. */
-static bool place_tensor(const lt_Param *p, Place *place, const lt_Tensor *t, int index) {
+static inline bool place_tensor(const lt_Param *p, Place *place, const lt_Tensor *t, int index) {
   if (is_anywhere(p)) return true;
   if (!place->tensor || (follows(place->tensor) && !follows(t))) {
     place->tensor = t;

@@ -14,7 +14,7 @@ bool lt_op_has_gradient(lt_OpId op) {
 /* ---- whether a call is recorded -------------------------------------------------------------- */
 
 /* Returns true when a tensor of the argument requires grad. */
-static bool any_requires_grad(const lt_Arg *a) {
+static inline bool any_requires_grad(const lt_Arg *a) {
   if (a->kind == LT_ARG_TENSOR) return lt_tensor_needs_grad(a->tensor);
   if (a->kind != LT_ARG_TENSORS) return false;
   for (int k = 0; k < a->count; k++)
