@@ -198,17 +198,19 @@ static void fail_unknown(lua_State *L, const lt_LuaArgs *a, const char *name, bo
 
 /* Assigns the named arguments of the table at t; leaves their values on the stack. */
 static void assign_named(lua_State *L, lt_LuaArgs *a, int t, bool method) {
+  lua_Integer n = (lua_Integer)lua_rawlen(L, t);
   lua_pushnil(L);
   while (lua_next(L, t)) {
     if (lua_type(L, -2) != LUA_TSTRING) {
       if (!lua_isinteger(L, -2))
         lt_lua_error(L, "%s: expected strings as names of arguments, got %s", a->name,
                      lt_lua_describe(L, -2));
-      if (lua_tointeger(L, -2) < 1 || lua_tointeger(L, -2) > (lua_Integer)lua_rawlen(L, t))
+      lua_Integer i = lua_tointeger(L, -2);
+      if (i < 1 || i > n)
         lt_lua_error(
             L,
             "%s: expected a table of arguments without gaps, got an entry at index %lld behind one",
-            a->name, (long long)lua_tointeger(L, -2));
+            a->name, (long long)i);
       lua_pop(L, 1);
       continue;
     }
@@ -243,9 +245,12 @@ static void assign_table(lua_State *L, lt_LuaArgs *a, int p, int t, bool method)
     lua_pop(L, 1);
   }
   if (list) {
-    lua_pushnil(L);
-    bool empty = lua_next(L, t) == 0;
-    if (!empty) lua_pop(L, 2);
+    bool empty = false;
+    if (n == 0) {
+      lua_pushnil(L);
+      empty = lua_next(L, t) == 0;
+      if (!empty) lua_pop(L, 2);
+    }
     if (any && n == 0) { /* the list may be among the names */
       lua_pushstring(L, g->param[p].name);
       any = lua_rawget(L, t) == LUA_TNIL && is(&g->param[p], BIT(DATA));

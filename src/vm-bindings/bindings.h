@@ -61,7 +61,7 @@ typedef struct lt_Modes {
  * a field is at the first free place from its hash on. */
 enum { LT_FIELD_PLACES = 64 };
 typedef struct lt_FieldPlace {
-  const char *name; /* NULL: free */
+  const void *name; /* NULL: free */
   int field;
 } lt_FieldPlace;
 
@@ -87,6 +87,7 @@ typedef struct lt_Lua {
   int cache_ref;   /* weak table: lightuserdata lt_Tensor* -> its box */
   int shape_ref;   /* metatable of shapes */
   int pack_ref;    /* the Lua function that returns {...} */
+  int results_ref; /* userdata that owns the results of a call (call.c) */
   int dtype_ref[LT_DTYPE_COUNT]; /* their names */
   lt_FieldPlace fields[LT_FIELD_PLACES];
   int runner_ref;     /* the function run_job, which runs callbacks (hooks.c) */

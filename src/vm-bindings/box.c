@@ -209,10 +209,10 @@ static const char *const field_names[] = {
 };
 enum { FIELD_COUNT = sizeof field_names / sizeof *field_names };
 
-static unsigned hash_of(const char *name) { return (unsigned)((uintptr_t)name >> 4); }
+static unsigned hash_of(const void *name) { return (unsigned)((uintptr_t)name >> 4); }
 
-/* Returns the field of this name, a string of Lua; -1 when it is none. */
-static int find_field(const lt_Lua *S, const char *name) {
+/* Returns the field whose name is at this address; -1 when there is none. */
+static int find_field(const lt_Lua *S, const void *name) {
   for (unsigned h = hash_of(name);; h++) {
     const lt_FieldPlace *place = &S->fields[h % LT_FIELD_PLACES];
     if (place->name == name) return place->field;
@@ -225,9 +225,10 @@ static int find_field(const lt_Lua *S, const char *name) {
 static void open_fields(lua_State *L, lt_Lua *S) {
   lua_newtable(L);
   for (int i = 0; i < FIELD_COUNT; i++) {
-    unsigned h = hash_of(lua_pushstring(L, field_names[i]));
+    lua_pushstring(L, field_names[i]);
+    unsigned h = hash_of(lua_topointer(L, -1));
     while (S->fields[h % LT_FIELD_PLACES].name) h++;
-    S->fields[h % LT_FIELD_PLACES] = (lt_FieldPlace){lua_tostring(L, -1), i};
+    S->fields[h % LT_FIELD_PLACES] = (lt_FieldPlace){lua_topointer(L, -1), i};
     lua_pushvalue(L, -1);
     luaL_ref(L, LUA_REGISTRYINDEX);
     lua_pushinteger(L, i);
@@ -359,15 +360,16 @@ static int box_get(lua_State *L) {
 /* Implements x[key] and x.name. Methods are also found on a freed tensor: each method refuses it
  * itself, and free() must be callable again. */
 static int box_index(lua_State *L) {
-  if (lua_type(L, 2) != LUA_TSTRING) return box_get(L);
+  const void *key = lua_topointer(L, 2); /* NULL: a number */
+  if (!key) return box_get(L);
   lt_Lua *S = lt_lua_state(L);
-  const char *key = lua_tostring(L, 2);
   int field = find_field(S, key);
   if (field >= 0) {
     const lt_Box *box = lt_lua_box_at(L, S, 1);
     lt_lua_enter(L, S);
     bool usable = box && !lt_lua_is_freed(box);
-    return push_field(L, S, usable ? box->tensor : lt_lua_check(L, 1, key, "self"), field);
+    return push_field(L, S, usable ? box->tensor : lt_lua_check(L, 1, field_names[field], "self"),
+                      field);
   }
   lua_pushvalue(L, 2);
   return lua_rawget(L, lua_upvalueindex(LT_UP_OWN)) != LUA_TNIL ? 1 : box_get(L);

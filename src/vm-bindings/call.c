@@ -13,18 +13,37 @@
 #define RESULTS "lutra.results"
 
 /* Results whose number is not known in advance are owned by a userdata until they are in boxes. */
+typedef struct Guard {
+  lt_Results results;
+  bool taken; /* a call uses it, or has failed */
+} Guard;
+
 static int results_gc(lua_State *L) {
-  lt_Results *r = luaL_checkudata(L, 1, RESULTS);
-  lt_results_release(r);
-  *r = (lt_Results){0};
+  Guard *guard = luaL_checkudata(L, 1, RESULTS);
+  lt_results_release(&guard->results);
+  guard->results = (lt_Results){0};
   return 0;
 }
 
-static lt_Results *push_guard(lua_State *L) {
-  lt_Results *r = lua_newuserdatauv(L, sizeof *r, 0);
-  *r = (lt_Results){0};
+static Guard *new_guard(lua_State *L) {
+  Guard *guard = lua_newuserdatauv(L, sizeof *guard, 0);
+  *guard = (Guard){0};
   luaL_setmetatable(L, RESULTS);
-  return r;
+  return guard;
+}
+
+/* Pushes a guard that no call uses: that of the call before, or a new one. */
+static Guard *push_guard(lua_State *L, const lt_Lua *S) {
+  lua_rawgeti(L, LUA_REGISTRYINDEX, S->results_ref);
+  Guard *guard = lua_touserdata(L, -1);
+  if (guard->taken) {
+    lua_pop(L, 1);
+    guard = new_guard(L);
+    lua_pushvalue(L, -1);
+    lua_rawseti(L, LUA_REGISTRYINDEX, S->results_ref);
+  }
+  guard->taken = true;
+  return guard;
 }
 
 static int push_list(lua_State *L, lt_Results *r) {
@@ -36,6 +55,16 @@ static int push_list(lua_State *L, lt_Results *r) {
     lua_rawseti(L, -2, i + 1);
   }
   return 1;
+}
+
+static int push_each(lua_State *L, lt_Results *r) {
+  luaL_checkstack(L, r->count + 2, NULL);
+  for (int i = 0; i < r->count; i++) {
+    lt_Box *box = lt_lua_box(L);
+    box->tensor = r->few[i];
+    r->few[i] = NULL;
+  }
+  return r->count;
 }
 
 /* Returns the stack index of the argument that is the tensor t, 0 if none is: contiguous, to and
@@ -55,32 +84,18 @@ static int push_flag(lua_State *L, lt_OpId op, const lt_LuaArgs *a) {
   return 1;
 }
 
-/* Runs an op whose results may be a list; pushes them and returns how many. */
+/* Runs an op with any number of results, or a list of them; pushes them and returns how many. */
 static int push_any(lua_State *L, lt_OpId op, bool in_place, const lt_LuaArgs *a) {
-  lt_Results *r = push_guard(L);
-  if (!lt_call(op, in_place, a->arg, a->given, r)) lt_lua_fail(L, a->name);
-  if (r->is_list) return push_list(L, r);
-  luaL_checkstack(L, r->count + 2, NULL);
-  for (int i = 0; i < r->count; i++) {
-    lt_Box *box = lt_lua_box(L);
-    box->tensor = r->few[i];
-    r->few[i] = NULL;
+  Guard *guard = push_guard(L, a->state);
+  lt_Results *r = &guard->results;
+  if (!lt_call(op, in_place, a->arg, a->given, r)) {
+    guard->taken = false;
+    lt_lua_fail(L, a->name);
   }
-  return r->count;
-}
-
-/* Runs an op with two or more results, or fewer of them; pushes them and returns how many. The
- * boxes exist before the op runs. */
-static int push_several(lua_State *L, lt_OpId op, bool in_place, const lt_LuaArgs *a, int most) {
-  lt_Results r;
-  lt_Box *box[LT_MAX_OUT];
-  luaL_checkstack(L, most + 2, NULL);
-  int top = lua_gettop(L);
-  for (int i = 0; i < most; i++) box[i] = lt_lua_new_box(L, a->state);
-  if (!lt_call(op, in_place, a->arg, a->given, &r)) lt_lua_fail(L, a->name);
-  for (int i = 0; i < r.count; i++) box[i]->tensor = r.few[i];
-  lua_settop(L, top + r.count);
-  return r.count;
+  int n = r->is_list ? push_list(L, r) : push_each(L, r);
+  lt_results_release(r);
+  guard->taken = false;
+  return n;
 }
 
 /* Runs an op with one tensor as result and pushes it. The box exists before the op runs. */
@@ -139,10 +154,8 @@ int lt_lua_call(lua_State *L, lt_OpId op, bool in_place, const lt_LuaArgs *a) {
   lt_lua_enter(L, a->state);
   if (a->out) return push_into(L, op, in_place, a);
   if (g->result_is_flag && !in_place) return push_flag(L, op, a);
-  if (g->result_is_list || g->result_is_flag || g->results == 0)
-    return push_any(L, op, in_place, a);
-  return g->results == 1 ? push_one(L, op, in_place, a)
-                         : push_several(L, op, in_place, a, g->results);
+  bool one = g->results == 1 && !g->result_is_list && !g->result_is_flag;
+  return one ? push_one(L, op, in_place, a) : push_any(L, op, in_place, a);
 }
 
 lt_Tensor *lt_lua_op1(lua_State *L, const char *name, lt_OpId op, const lt_Arg *args, int n) {
@@ -414,5 +427,7 @@ void lt_lua_open_operators(lua_State *L, int meta) {
   lt_lua_set_fast(L, operators);
   luaL_newmetatable(L, RESULTS);
   lt_lua_setfuncs(L, results);
+  new_guard(L);
+  lt_lua_state(L)->results_ref = luaL_ref(L, LUA_REGISTRYINDEX);
   lua_pop(L, 2);
 }
