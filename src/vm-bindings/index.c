@@ -218,7 +218,6 @@ bool lt_lua_is_index_text(const char *s) {
 
 /* Adds the entry at i, of any form. */
 static void read_entry(lua_State *L, Key *key, int i) {
-  lt_Tensor *t = lt_lua_to_tensor(L, i);
   switch (lua_type(L, i)) {
   case LUA_TNUMBER: {
     int64_t n = read_whole(L, i, "an index");
@@ -235,6 +234,7 @@ static void read_entry(lua_State *L, Key *key, int i) {
   default:
     break;
   }
+  lt_Tensor *t = lt_lua_to_tensor(L, i);
   if (!t)
     lt_lua_error(L,
                  "index: expected an integer, a range {first, last}, a tensor or a string such as "
@@ -395,7 +395,9 @@ static bool plan_tensor(Plan *p, int dim, int user_dim, lt_Tensor *index, bool a
  * the reason when the key does not fit t. */
 static bool make_plan(Plan *p, lt_Tensor *t, const Key *key) {
   int dims = 0, ellipses = 0, dim = 0, user_dim = 1;
-  *p = (Plan){.view = t};
+  p->view = t; /* by member: clearing the lists takes longer */
+  p->count = 0;
+  p->mask = NULL;
   for (int i = 0; i < key->count; i++) {
     dims += item_dims(&key->item[i]);
     ellipses += key->item[i].kind == ITEM_ELLIPSIS;
@@ -476,14 +478,15 @@ int lt_lua_index_get(lua_State *L, lt_Tensor *t) {
   Key key;
   if (lt_lua_whole(L, 2, &i)) return get_position(L, t, i);
   read_key(L, &key);
-  lt_lua_enter(L, lt_lua_state(L));
-  lt_Box *box = lt_lua_box(L);
+  lt_Lua *S = lt_lua_state(L);
+  lt_lua_enter(L, S);
+  lt_Box *box = lt_lua_new_box(L, S);
   Operands o;
   size_t mark = lt_scope_open();
   box->tensor = lt_scope_close(mark, enter_use(&o, t, &key, NULL) ? get(t, &key) : NULL);
   lt_use_leave(lt_thread(), &o.use);
   if (!box->tensor) fail_index(L);
-  lt_lua_charge(L, lt_lua_state(L));
+  lt_lua_charge(L, S);
   return 1;
 }
 
