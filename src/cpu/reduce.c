@@ -13,10 +13,12 @@
 
 #include <math.h>
 
-#define PIECE    65536 /* elements of a piece of a long fold */
-#define RESULTS  4096  /* largest number of results of a fold that is split into pieces */
-#define SHORTEST 32    /* least elements of a row of a strided tensor that is not copied */
-#define SOME     2048  /* numbers in float64 converted together; at least LT_FOLD_WIDTH */
+#define PIECE     65536    /* elements of a piece of a long fold of columns */
+#define ROW_PIECE 4096     /* likewise of a long row: a thread then reads about what it wrote */
+#define LONG_ROW  LT_GRAIN /* least elements of a row that is split into pieces */
+#define RESULTS   4096     /* largest number of results of a fold that is split into pieces */
+#define SHORTEST  32       /* least elements of a row of a strided tensor that is not copied */
+#define SOME      2048     /* numbers in float64 converted together; at least LT_FOLD_WIDTH */
 
 /* ---- loops over elements of any dtype -------------------------------------------------------- */
 
@@ -143,8 +145,8 @@ static void fold_pieces(Folded folded, const char *x, Pieces p, char *part, int6
 static bool fold_stage(Folded f, const char *x, int64_t outer, int64_t n, int64_t inner,
                        char *out) {
   size_t to = lt_dtype_size(f.f->to);
-  int64_t per = PIECE / inner > 0 ? PIECE / inner : 1; /* elements along n in a piece */
-  if (outer * inner <= RESULTS && n >= 2 * per) {
+  int64_t per = inner == 1 ? ROW_PIECE : PIECE / inner > 0 ? PIECE / inner : 1; /* along n */
+  if (outer * inner <= RESULTS && n >= (inner == 1 ? LONG_ROW : 2 * per)) {
     Pieces p = {n, inner, per, (n + per - 1) / per};
     char *part = malloc((size_t)(outer * p.count * inner) * to);
     if (!part) return lt_fail_memory();
@@ -297,8 +299,8 @@ static lt_Tensor *fold_strided_rows(Folded f, lt_Tensor *self, unsigned mask, co
   *ok = to != NULL;
   if (!to) return NULL;
   s.out = lt_tensor_data(to);
-  if (s.n <= PIECE) lt_share(outer * s.n, outer, fold_strided, &s);
-  for (int64_t r = 0; s.n > PIECE && r < outer && *ok; r++, lt_odometer_step(&s.rows))
+  if (s.n < LONG_ROW) lt_share(outer * s.n, outer, fold_strided, &s);
+  for (int64_t r = 0; s.n >= LONG_ROW && r < outer && *ok; r++, lt_odometer_step(&s.rows))
     *ok = fold_stage(f, s.x + s.rows.offset[0], 1, s.n, 1,
                      s.out + (size_t)r * lt_dtype_size(f.f->to));
   *ok = *ok && lt_check_interrupt();
