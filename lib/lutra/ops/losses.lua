@@ -142,7 +142,8 @@ lt._define{
         "binary_cross_entropy: expected numbers from 0 to 1 for argument 'input'"
         .. "\nhint: F.binary_cross_entropy_with_logits takes the values before a sigmoid")
     end
-    local loss = Entropy(x, t)
+    local recorded = lt.is_grad_enabled() and (x.requires_grad or t.requires_grad)
+    local loss = recorded and Entropy(x, t) or entropy(x, t)
     if weight then loss = loss * weight end
     return reduced(loss, size_average, reduce, reduction)
   end,
