@@ -2,6 +2,7 @@
  * descending order by complement), which are sorted together with their indices: few by insertion,
  * more by radix, digit by digit from the lowest, which is stable; digits that all keys share are
  * skipped. The values are copied by index, so all their bits are kept. */
+#include "cpu.h"
 #include "kernel_support.h"
 #include "order.h"
 #include "sort.h"
@@ -225,11 +226,12 @@ static void order_lines(const Order *o, lt_Keyed *items, int64_t first, int64_t 
 static bool order_all(const Order *o) {
   int64_t lines = o->l.outer * o->l.inner, n = o->l.n;
   int team = lt_team((o->k > n / 8 ? 16 : 1) * lines * n, lines);
-  lt_Keyed *items = malloc((size_t)team * (size_t)n * 2 * sizeof *items);
+  size_t bytes = (size_t)team * (size_t)n * 2 * sizeof(lt_Keyed);
+  lt_Keyed *items = lt_cpu_scratch(bytes);
   if (!items) return lt_fail_memory();
   LT_IN_TEAM(team, team,
              order_lines(o, items + 2 * n * first, lines * first / team, lines * last / team));
-  free(items);
+  lt_cpu_free(NULL, 0, items, bytes, NULL);
   return true;
 }
 
