@@ -1,5 +1,5 @@
-/* group_norm.c: group norm (Wu and He 2018) and its gradients. A group of channels of one instance is
- * computed by one thread. float16 and bfloat16 are computed in float32. */
+/* group_norm.c: group norm (Wu and He 2018) and its gradients. A group of channels of one instance
+ * is computed by one thread. float16 and bfloat16 are computed in float32. */
 #include "kernel_support.h"
 #include "rows.h"
 

@@ -15,7 +15,7 @@
 #define LT_PASTE(a, b)   LT_PASTE_(a, b)
 #define LT_FOR_ISA(name) LT_PASTE(name, LT_ISA)
 
-/* The types of a reduction's elements and state: float or double, an integer, or the byte of a bool.
+/* The types of a reduction's elements and state: float, double, an integer, or the byte of a bool.
  * WIDE: float elements with a double state; COUNT: bool elements with an int64 state. */
 typedef enum lt_State {
   LT_STATE_F32,
