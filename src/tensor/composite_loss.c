@@ -1,4 +1,4 @@
-/* composite_loss.c: losses, layer norm and gelu. */
+/* composite_loss.c: losses, layer norm and activations. */
 #include "infer.h"
 
 /* Reduces the loss of each element by `reduction`: "mean", "sum" or "none". */
@@ -64,6 +64,45 @@ bool lt_composite_layer_norm(lt_Call *c) {
 bool lt_composite_gelu(lt_Call *c) {
   if (!strcmp(c->arg[1].string, "tanh")) return lt_result_set(c, lt_do(_gelu_tanh, c->arg[0]));
   return lt_result_set(c, lt_do(_gelu_erf, c->arg[0]));
+}
+
+/* glu (self, dim) */
+bool lt_composite_glu(lt_Call *c) {
+  lt_Tensor *self = lt_in(c, 0);
+  if (self->ndim == 0)
+    return lt_fail("expected a tensor with dimensions for argument 'self', got shape {}");
+  int dim = lt_dim(c->arg[1].i, self->ndim);
+  if (dim < 0) return false;
+  int64_t half = self->shape[dim] / 2;
+  if (self->shape[dim] % 2)
+    return lt_fail("expected an even size of dim %lld for argument 'self', got %lld",
+                   lt_dim_shown(c->arg[1].i), (long long)self->shape[dim]);
+  lt_Tensor *x = lt_do_slice(self, dim, 0, half), *gate = lt_do_slice(self, dim, half, half);
+  return lt_result_set(c, lt_do(_glu, LT_ARG(x), LT_ARG(gate)));
+}
+
+/* prelu (input, weight): the weight is broadcast along dimension 1. */
+bool lt_composite_prelu(lt_Call *c) {
+  const lt_Tensor *x = lt_in(c, 0);
+  lt_Tensor *weight = lt_in(c, 1);
+  int64_t channels = x->ndim > 1 ? x->shape[1] : 1, shape[LT_MAX_DIMS];
+  if (weight->numel != 1 && x->ndim == 0)
+    return lt_fail(
+        "expected one element for argument 'weight', as input has the shape {}, got %lld",
+        (long long)weight->numel);
+  if (weight->numel != 1 && weight->numel != channels)
+    return lt_fail("expected one weight or %lld weights, one for each index of dim 2, for argument "
+                   "'weight', got shape %s",
+                   (long long)channels, lt_text(weight));
+  if (weight->ndim > 1)
+    return lt_fail("expected at most one dimension for argument 'weight', got shape %s",
+                   lt_text(weight));
+  if (!lt_check_same_dtype(c, 0, 1)) return false;
+  if (x->ndim != weight->ndim) {
+    for (int d = 0; d < x->ndim; d++) shape[d] = d == 1 ? weight->numel : 1;
+    weight = lt_do_view(weight, x->ndim, shape);
+  }
+  return lt_result_set(c, lt_do(_prelu, c->arg[0], LT_ARG(weight)));
 }
 
 /* ---- classes --------------------------------------------------------------------------------- */
@@ -243,11 +282,12 @@ static bool reduce_weighted(lt_Call *c, lt_Tensor *each) {
 
 /* Returns whether both arguments are real floats, of which one op computes the loss of elements. */
 static bool has_floats(const lt_Call *c) {
-  return lt_dtype_is_float(lt_in(c, 0)->dtype) && lt_dtype_is_float(lt_in(c, 1)->dtype);
+  return lt_dtype_category(lt_in(c, 0)->dtype) == LT_FLOATING &&
+         lt_dtype_category(lt_in(c, 1)->dtype) == LT_FLOATING;
 }
 
 bool lt_composite_mse_loss(lt_Call *c) {
-  if (has_floats(c)) return reduce_weighted(c, lt_do(_squared_difference, c->arg[0], c->arg[1]));
+  if (has_floats(c)) return reduce_weighted(c, lt_do(_squared_error, c->arg[0], c->arg[1]));
   return reduce_weighted(c, lt_do(square, LT_ARG(lt_do(sub, c->arg[0], c->arg[1]))));
 }
 

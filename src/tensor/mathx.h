@@ -74,6 +74,9 @@
   ((lo) != (lo) ? (lo) : (hi) != (hi) ? (hi) : CLAMP_TO_(hi, (lo) > (x) ? (lo) : (x)))
 #define CLAMP_TO_(hi, least) ((hi) < (least) ? (hi) : (least))
 
+/* The loss of a distance: distance^2 / 2 up to delta, then a line (Huber 1964). */
+#define HUBER(distance, delta) lt_huber(distance, delta)
+
 /* The forms of reductions. The file that expands a form defines PICK(condition, yes, no), PLUS and
  * TIMES (which wrap for integers), LOWEST and HIGHEST (the smallest and largest value of the type),
  * for single numbers or for whole vectors. If an operand is NaN, the result is NaN. */
@@ -93,6 +96,7 @@
 #define TANH_SLOPE(y)            FORMULA(tanh_slope)(y)
 #define LOGSIGMOID(x)            FORMULA(logsigmoid)(x)
 #define SILU(x)                  FORMULA(silu)(x)
+#define GLU(x, gate)             FORMULA(glu)(x, gate)
 #define SILU_BACKWARD(x, y)      FORMULA(silu_backward)(x, y)
 #define GELU_ERF(x)              FORMULA(gelu_erf)(x)
 #define GELU_ERF_BACKWARD(x, y)  FORMULA(gelu_erf_backward)(x, y)
@@ -161,6 +165,11 @@ LT_MATHX_FLOAT T lt_larger_plus(T x, T y, T term) {
   return (x == y) & (x - x != 0) ? x : sum;
 }
 
+LT_MATHX_FLOAT T lt_huber(T distance, T delta) {
+  T near = distance > delta ? delta : distance;
+  return near * (distance - near * (T)0.5);
+}
+
 LT_MATHX_FLOAT T lt_argument(T x) { return x != x ? x : x < 0 ? (T)3.14159265358979323846 : (T)0; }
 
 #ifdef LT_OWN_FORMULAS
@@ -173,6 +182,8 @@ LT_MATHX_FLOAT T lt_tanh_slope(T y) { return 1 - y * y; }
 LT_MATHX_FLOAT T lt_logsigmoid(T x) { return (x < 0 ? x : (T)0) - M(log1p)(M(exp)(-M(fabs)(x))); }
 
 LT_MATHX_FLOAT T lt_silu(T x) { return x / (1 + M(exp)(-x)); }
+
+LT_MATHX_FLOAT T lt_glu(T x, T gate) { return x / (1 + M(exp)(-gate)); }
 
 LT_MATHX_FLOAT T lt_gelu_erf(T x) {
   return x * (T)0.5 * (1 + M(erf)(x * (T)0.70710678118654752440));

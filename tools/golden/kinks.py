@@ -63,7 +63,9 @@ CASES = [
     ("F.mish(x)", "F.mish(x)", [[-100.0, -1, -0.0, 0.0, 1, 20.5, 100]]),
     ("F.threshold(x, 0.5, 9)", "F.threshold(x, 0.5, 9)", [SIGNED]),
     ("F.prelu(x, y)", "F.prelu(x, y)", [AROUND_ZERO, [0.25]]),
+    ("F.prelu(x, y)", "F.prelu(x, y)", [[[-inf, -1.0], [-0.0, 0.0], [1.0, nan]], [0.25, -0.5]]),
     ("F.glu(x)", "F.glu(x)", [[1.0, -2, 0, 100]]),
+    ("F.glu(x, 0)", "F.glu(x, 1)", [[[1.0, inf, nan], [-100.0, 0.0, 1.0]]]),
     # Special functions at 0 and at the ends of their domains.
     *[(f"torch.special.{op}(x)", f"lt.special.{op}(x)", [[-2.0, -0.0, 0.0, 1e-8, 2.0]])
       for op in ("i0", "i0e", "i1", "i1e", "ndtr", "log_ndtr", "erfcx", "entr")],
@@ -214,6 +216,9 @@ CASES = [
      "lt.binary_cross_entropy_with_logits(x, y, {reduction = 'none'})",
      [[-inf, -800.0, 0, 800, inf, inf, -inf, 0], [0, 1, 0.5, 0, 1, 0, 1, 1]]),
     ("F.huber_loss(x, y, 'none', 0.5)", "lt.F.huber_loss(x, y, 'none', 0.5)",
+     [[-inf, -0.5, 0, 0, 0.5, 2, inf, nan], [0, 0, 0, -0.5, 0, 0, 0, 0]]),
+    ("F.smooth_l1_loss(x, y, reduction='none', beta=0.5)",
+     "lt.F.smooth_l1_loss(x, y, {reduction = 'none', beta = 0.5})",
      [[-inf, -0.5, 0, 0, 0.5, 2, inf, nan], [0, 0, 0, -0.5, 0, 0, 0, 0]]),
     ("F.layer_norm(x, (2,))", "lt.layer_norm(x, {2})", [[[1, 1], [0, 1], [inf, 1]]]),
     ("F.embedding(torch.tensor([1, 1]), x, padding_idx=1)", "lt.embedding(x, lt.tensor{2, 2}, 2)", [[[0, 1], [2, 3]]]),

@@ -2,7 +2,7 @@
 -- own rows (src/tensor/ops.def): PyTorch's lists. Inside such an op autocast is paused.
 
 local by_class = {
-  LOW = {"lt.addbmm", "F.prelu", "linalg.vecdot"},
+  LOW = {"lt.addbmm", "linalg.vecdot"},
   LOW_GPU = {"lt.addmv", "lt.addr"},
   HIGH = {"F.cosine_embedding_loss", "F.hinge_embedding_loss", "F.poisson_nll_loss",
     "F.smooth_l1_loss", "F.huber_loss", "F.margin_ranking_loss", "F.soft_margin_loss",

@@ -2,13 +2,6 @@
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
-local tensors = require "lutra.internal.tensors"
-
--- Runs fn on float32 copies of 16-bit floats, so that a result is rounded once.
-local function widened(x, fn)
-  if not tensors.is_half(x.dtype) then return fn(x) end
-  return fn(x:float()):to{dtype = x.dtype}
-end
 
 lt._define{
   signature = "F.relu6(Tensor self, bool inplace = false)",
@@ -29,51 +22,6 @@ lt._define{
   doc = "x - tanh(x).",
   example = "F.tanhshrink(lt.tensor{-1, 3})",
   fn = function(x) return x - x:tanh() end,
-}
-
-lt._define{
-  signature = "F.glu(Tensor self, dim dim = -1)",
-  doc = "a * sigmoid(b) of the halves a and b of self along dim (Dauphin et al. 2016).",
-  example = "F.glu(lt.tensor{{1, 2, 0, 1}})",
-  fn = function(x, dim)
-    args.check(x.ndim > 0,
-      "glu: expected a tensor with dimensions for argument 'self', got shape {}")
-    args.check(x:size(dim) % 2 == 0,
-      "glu: expected an even size of dim %d for argument 'self', got %d", dim, x:size(dim))
-    return widened(x, function(wide)
-      local halves = wide:chunk(2, dim)
-      return halves[1] * halves[2]:sigmoid()
-    end)
-  end,
-}
-
-lt._define{
-  signature = "F.prelu(Tensor self, Tensor weight)",
-  doc = "x, or weight * x where x is negative: one weight, or one for each index of dim 2 (He et "
-    .. "al. 2015).",
-  example = "F.prelu(lt.tensor{-2., 3}, lt.tensor{0.25})",
-  fn = function(x, weight)
-    if weight:numel() ~= 1 then
-      args.check(x.ndim > 0,
-        "prelu: expected one element for argument 'weight', as self has the shape {}, got %d",
-        weight:numel())
-      local channels = x.ndim > 1 and x:size(2) or 1
-      args.check(weight:numel() == channels,
-        "prelu: expected one weight or %d weights, one for each index of dim 2, for argument "
-        .. "'weight', got shape %s", channels, weight.shape)
-    end
-    args.check(weight.ndim <= 1,
-      "prelu: expected at most one dimension for argument 'weight', got shape %s",
-      weight.shape)
-    tensors.check_parameter_dtype("prelu", "weight", weight, x)
-    if x.ndim ~= 1 or weight.ndim == 0 then
-      local shape = {}
-      for d = 1, x.ndim do shape[d] = d == 2 and weight:numel() or 1 end
-      if x.ndim == 1 then shape[1] = 1 end
-      weight = weight:reshape(shape)
-    end
-    return lt.where(x:gt(0), x, weight * x)
-  end,
 }
 
 lt._define{

@@ -53,14 +53,6 @@ define_difference("mse_loss",
 define_difference("l1_loss",
   "Mean absolute error: the mean of |input - target|, with weights of input's shape.")
 
--- d^2 / 2 for differences |d| up to delta, delta (|d| - delta / 2) beyond.
-local function huber(x, y, delta)
-  if x:is_floating_point() and y:is_floating_point() then return lt._ops._huber(x, y, delta) end
-  local distance = (x - y):abs()
-  local near = distance:clamp{max = delta}
-  return near * (distance - near * 0.5)
-end
-
 lt._define{
   signature = "F.smooth_l1_loss(Tensor input, Tensor target, " .. LEGACY
     .. ", float(>=0) beta = 1)",
@@ -68,13 +60,7 @@ lt._define{
   example = "F.smooth_l1_loss(lt.tensor{1., 2.}, lt.tensor{1.5, 4.})",
   fn = function(x, y, size_average, reduce, reduction, beta)
     check_shapes("smooth_l1_loss", x, y)
-    local loss
-    if beta > 0 then
-      loss = huber(x, y, beta)
-      if beta ~= 1 then loss = loss / beta end
-    else
-      loss = (x - y):abs()
-    end
+    local loss = beta > 0 and lt._ops._huber(x, y, beta, beta) or (x - y):abs()
     return reduced(loss, size_average, reduce, reduction)
   end,
 }
@@ -87,7 +73,7 @@ lt._define{
   fn = function(x, y, reduction, delta, weight)
     check_shapes("huber_loss", x, y)
     args.expect(delta > 0, "huber_loss", "a number above 0", "delta", delta)
-    local loss = huber(x, y, delta)
+    local loss = lt._ops._huber(x, y, delta, 1)
     if weight then
       args.check(weight.shape == x.shape, "huber_loss: expected shape %s, input's, for argument "
         .. "'weight', got %s", x.shape, weight.shape)

@@ -114,6 +114,15 @@ LT_MATHS float lt_siluf(float x, bool near) {
   return x < -80 ? lt_vanishing((double)x, (double)x) : y;
 }
 
+/* Returns x sigmoid(gate). */
+LT_MATHS float lt_gluf(float x, float gate, bool near) {
+  lt_Sum s = lt_one_plus(lt_exp_split(-gate));
+  float q = 1 / s.sum, y = x * MADD(q, s.over * q, q);
+  if (near) return y;
+  y = gate > 80 ? x : y;
+  return gate < -80 ? lt_vanishing((double)x, (double)gate) : y;
+}
+
 /* Returns grad s (1 + x (1 - s)), s = sigmoid(x). */
 LT_MATHS float lt_silu_backwardf(float grad, float x, bool near) {
   lt_Exp e = lt_exp_split(-x);
@@ -332,7 +341,7 @@ LT_MATHS lt_Range lt_near_range(const char *op) {
   const uint32_t magnitude = ~LT_SIGN_BIT;
   if (ANY_OF("exp", "expm1", "elu", ""))
     return (lt_Range){magnitude, 0, 0x42ae0000u}; /* |x| <= 87 */
-  if (ANY_OF("sigmoid", "silu", "_silu_backward", "logsigmoid"))
+  if (ANY_OF("sigmoid", "silu", "_silu_backward", "logsigmoid") || ANY_OF("_glu", "", "", ""))
     return (lt_Range){magnitude, 0, 0x42a00000u}; /* 80 */
   if (ANY_OF("_gelu_erf", "", "", "")) return (lt_Range){magnitude, 0, LT_GELU_NEAR};
   if (ANY_OF("erfc", "", "", "")) return (lt_Range){magnitude, 0, 0x40900000u}; /* 4.5 */

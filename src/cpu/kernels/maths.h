@@ -126,6 +126,7 @@ LT_SIMD float tanhf(float);
 #define lt_m_tanh_slopef(y)               FUSED(-(y), y, 1.0f)
 #define lt_m_logsigmoidf(x)               lt_logsigmoidf(x, LT_NEAR)
 #define lt_m_siluf(x)                     lt_siluf(x, LT_NEAR)
+#define lt_m_gluf(x, gate)                lt_gluf(x, gate, LT_NEAR)
 #define lt_m_silu_backwardf(grad, x)      lt_silu_backwardf(grad, x, LT_NEAR)
 #define lt_m_gelu_erff(x)                 lt_gelu_erff(x, LT_NEAR)
 #define lt_m_gelu_erf_backwardf(grad, x)  lt_gelu_erf_backwardf(grad, x, LT_NEAR)

@@ -24,18 +24,20 @@ _Static_assert(LT_MAX_ARGS + LT_MAX_OUT < sizeof(lt_Keep) * CHAR_BIT,
 /* The values that an operand uses: none if it is a number. */
 #define USED(a) _Generic((a), lt_Keep : (a), default : (lt_Keep)0)
 
-#define BINARY(op, a, b)     (USED(a) | USED(b))
-#define TERNARY(op, a, b, c) (USED(a) | USED(b) | USED(c))
-#define UNARY(op, a)         USED(a)
-#define ADD(a, b)            BINARY(, a, b)
-#define SUB(a, b)            BINARY(, a, b)
-#define MUL(a, b)            BINARY(, a, b)
-#define DIV(a, b)            BINARY(, a, b)
-#define POWER(a, b)          BINARY(, a, b)
-#define SCALED(a, n)         USED(a)
-#define BACK(t)              USED(t)
-#define FILL(a, m, v)        TERNARY(, a, m, v)
-#define WHERE(c, a, b)       TERNARY(, c, a, b)
+#define BINARY(op, a, b)           (USED(a) | USED(b))
+#define TERNARY(op, a, b, c)       (USED(a) | USED(b) | USED(c))
+#define QUATERNARY(op, a, b, c, d) (TERNARY(op, a, b, c) | USED(d))
+#define QUINARY(op, a, b, c, d, e) (TERNARY(op, a, b, c) | BINARY(op, d, e))
+#define UNARY(op, a)               USED(a)
+#define ADD(a, b)                  BINARY(, a, b)
+#define SUB(a, b)                  BINARY(, a, b)
+#define MUL(a, b)                  BINARY(, a, b)
+#define DIV(a, b)                  BINARY(, a, b)
+#define POWER(a, b)                BINARY(, a, b)
+#define SCALED(a, n)               USED(a)
+#define BACK(t)                    USED(t)
+#define FILL(a, m, v)              TERNARY(, a, m, v)
+#define WHERE(c, a, b)             TERNARY(, c, a, b)
 
 #define LT_GRADIENT(op, text, ...) void lt_grad_of_##op(lt_Grad *g);
 #include "../ops.def"

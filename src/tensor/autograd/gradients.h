@@ -71,10 +71,12 @@ static inline const lt_Input *input(const lt_Grad *g, int i) {
 #define BACK(t) lt_grad_back(g, t)
 /* The complex conjugate; t itself when it is real. */
 #define CONJUGATE(t) lt_grad_conjugate(t)
-/* An op of one, two or three arguments. */
-#define UNARY(op, a)         lt_do(op, LT_ARG(a))
-#define BINARY(op, a, b)     lt_do(op, LT_ARG(a), LT_ARG(b))
-#define TERNARY(op, a, b, c) lt_do(op, LT_ARG(a), LT_ARG(b), LT_ARG(c))
+/* An op of one to five arguments. */
+#define UNARY(op, a)               lt_do(op, LT_ARG(a))
+#define BINARY(op, a, b)           lt_do(op, LT_ARG(a), LT_ARG(b))
+#define TERNARY(op, a, b, c)       lt_do(op, LT_ARG(a), LT_ARG(b), LT_ARG(c))
+#define QUATERNARY(op, a, b, c, d) lt_do(op, LT_ARG(a), LT_ARG(b), LT_ARG(c), LT_ARG(d))
+#define QUINARY(op, a, b, c, d, e) lt_do(op, LT_ARG(a), LT_ARG(b), LT_ARG(c), LT_ARG(d), LT_ARG(e))
 
 /* All of these return tensors that the open scope owns, NULL on failure. */
 

@@ -120,16 +120,6 @@ void lt_grad_fmin(lt_Grad *g) {
   choose(g, lt_do(logical_or, LT_ARG(lt_do(le, g->arg[0], g->arg[1])), is_nan(g->arg[1])));
 }
 
-/* The slope of _huber is the difference, limited to the range from -delta to delta. */
-void lt_grad_huber(lt_Grad *g) {
-  double delta = g->arg[2].f;
-  for (int i = 0; i < 2; i++) {
-    if (!needs_grad(g, i)) continue;
-    lt_Tensor *off = lt_do(sub, g->arg[i], g->arg[1 - i]);
-    set_grad(g, i, MUL(DY, lt_do(_clamp, LT_ARG(off), LT_ARG(-delta), LT_ARG(delta))));
-  }
-}
-
 /* Returns the square of an operand as a float, because an integer square could overflow. */
 static lt_Arg squared(const lt_Grad *g, lt_Arg x) {
   if (x.kind == LT_ARG_TENSOR && x.tensor && !lt_dtype_is_float(x.tensor->dtype) && DY)
@@ -213,4 +203,16 @@ void lt_grad_lerp(lt_Grad *g) {
     if (w.scalar.kind == LT_COMPLEX) rest.kind = LT_COMPLEX, rest.im = -w.scalar.im;
     set_grad(g, 0, MUL(DY, lt_arg_scalar(rest)));
   }
+}
+
+/* _huber_backward (grad, self, target, delta, divisor) is grad * clamp(self - target) / divisor. */
+void lt_grad_huber_backward(lt_Grad *g) {
+  lt_Arg grad = g->arg[0], x = g->arg[1], y = g->arg[2];
+  if (needs_grad(g, 0))
+    set_grad(g, 0, lt_do(_huber_backward, LT_ARG(DY), x, y, g->arg[3], g->arg[4]));
+  if (!needs_grad(g, 1) && !needs_grad(g, 2)) return;
+  lt_Tensor *beyond = lt_do(gt, LT_ARG(UNARY(abs, SUB(x, y))), g->arg[3]);
+  lt_Tensor *slope = FILL(DIV(MUL(DY, grad), g->arg[4]), beyond, 0.0);
+  if (needs_grad(g, 1)) set_grad(g, 1, slope);
+  if (needs_grad(g, 2)) set_grad(g, 2, UNARY(neg, slope));
 }

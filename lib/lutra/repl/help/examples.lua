@@ -33,6 +33,8 @@ local written = {
   bitwise_not = "lt.bitwise_not(lt.tensor{0, 1, 255})",
   logical_not = "lt.logical_not(lt.tensor{0, 1, 2})",
   leaky_relu = "lt.leaky_relu(lt.tensor{-1.0, 0, 2}, 0.1)",
+  glu = "F.glu(lt.tensor{{1., 2, 0, 1}})",
+  prelu = "F.prelu(lt.tensor{-2., 3}, lt.tensor{0.25})",
   threshold = "lt.threshold(lt.tensor{-1.0, 0, 2}, 0.5, 9)",
   div = 'lt.div(lt.tensor{7, -7}, 2, {rounding_mode = "floor"})',
   floor_divide = "lt.floor_divide(lt.tensor{7, -7}, 2)",
