@@ -87,8 +87,9 @@ lt._define{
   method = true,
   example = "lt.positive(lt.tensor{-1, 2})",
   fn = function(x)
-    args.check(x.dtype ~= "bool",
-      'positive: expected a number dtype for argument \'self\', got "bool"')
+    if x.dtype == "bool" then
+      args.fail 'positive: expected a number dtype for argument \'self\', got "bool"'
+    end
     return x
   end,
 }

@@ -124,7 +124,8 @@ lt._define{
     tensors.check_float("binary_cross_entropy", "input", x)
     same_shape("binary_cross_entropy", x, t)
     if not x.is_meta then
-      args.check(x:numel() == 0 or x:detach():ge(0):logical_and(x:detach():le(1)):all():item(),
+      local least, largest = table.unpack(x:numel() > 0 and {x:detach():aminmax()} or {})
+      args.check(x:numel() == 0 or least:item() >= 0 and largest:item() <= 1,
         "binary_cross_entropy: expected numbers from 0 to 1 for argument 'input'"
         .. "\nhint: F.binary_cross_entropy_with_logits takes the values before a sigmoid")
     end

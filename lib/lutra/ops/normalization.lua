@@ -15,8 +15,9 @@ lt._define{
 }
 
 -- The norm of x along dim, at least eps; its gradient is that of the norm, also below eps.
-local function length(x, dim, eps)
-  local norm = x:norm{dim = dim, keepdim = true}
+local function length(x, dim, eps, keepdim)
+  local norm = lt._ops._norm(x, dim, keepdim)
+  if not norm.requires_grad then return norm:clamp(eps) end
   local value = norm:detach()
   return norm + (value:clamp{min = eps} - value)
 end
@@ -27,14 +28,17 @@ lt._define{
   also = {"F"},
   example = "lt.cosine_similarity(lt.tensor{{1., 0.}}, lt.tensor{{1., 1.}})",
   fn = function(a, b, dim, eps)
-    local dtype = lt.result_type(a, b)
-    if not dtype:find "float" and not dtype:find "complex" then dtype = lt.get_default_dtype() end
-    a, b = a:to(dtype), b:to(dtype)
+    if a.dtype ~= b.dtype or not a:is_floating_point() then
+      local dtype = lt.result_type(a, b)
+      if not dtype:find "float" and not dtype:find "complex" then dtype = lt.get_default_dtype() end
+      a, b = a:to(dtype), b:to(dtype)
+    end
     if a.shape ~= b.shape then
       local sizes = (a:detach() + b:detach()).shape
       a, b = a:expand(sizes), b:expand(sizes)
     end
-    return ((a / length(a, dim, eps)) * (b / length(b, dim, eps))):sum(dim)
+    local unit = a / length(a, dim, eps, true)
+    return (unit * b):sum(dim) / length(b, dim, eps, false)
   end,
 }
 
@@ -46,6 +50,9 @@ local function by_channel(t, ndim)
 end
 
 local function affine(x, weight, bias)
+  if weight and bias and weight.dtype == x.dtype and bias.dtype == x.dtype then
+    return lt.addcmul(by_channel(bias, x.ndim), x, by_channel(weight, x.ndim))
+  end
   if weight then x = x * by_channel(weight, x.ndim) end
   if bias then x = x + by_channel(bias, x.ndim) end
   return x
