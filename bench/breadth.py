@@ -39,6 +39,14 @@ def with_gradient(calls):
     return [("%s:sum():backward()" % lua, "%s.sum().backward()" % python) for lua, python in pairs]
 
 
+def gradients(calls):
+    """Calls of functions of x, and their gradients for x; r is the gradient of the result."""
+    pairs = [(call, call) if isinstance(call, str) else call for call in calls]
+    return [("T.autograd.grad(%s, {x}, %s)" % (lua, "nil" if "loss" in lua else "r"),
+             "T.autograd.grad(%s, x, %s)" % (python, None if "loss" in python else "r"))
+            for lua, python in pairs]
+
+
 POSITIVE = ("local x, y = lt.rand(1000000) + 0.1, lt.rand(1000000) + 0.1",
             "x, y = (torch.rand(1000000) + 0.1 for _ in range(2))")
 VECTORS = ("local x, y = lt.randn(1000000), lt.randn(1000000)",
@@ -47,6 +55,10 @@ MATRICES = ("local x, y = lt.randn(1000, 1000), lt.randn(1000, 1000)\\n"
             "local i = lt.randint(1, 1000, {1000})",
             "x, y = torch.randn(1000, 1000), torch.randn(1000, 1000)\n"
             "i = torch.randint(0, 1000, (1000,))")
+VARIABLES = ("local x, y = lt.randn(1000, 1000):requires_grad_(), lt.randn(1000, 1000)\\n"
+             "local r, w = lt.ones(1000, 1000), lt.randn(1000)",
+             "x, y = torch.randn(1000, 1000).requires_grad_(), torch.randn(1000, 1000)\n"
+             "r, w = torch.ones(1000, 1000), torch.randn(1000)")
 IMAGES = ("local x, w, b = lt.randn(8, 32, 56, 56), lt.randn(32, 32, 3, 3), lt.randn(32)",
           "x, w, b = torch.randn(8, 32, 56, 56), torch.randn(32, 32, 3, 3), torch.randn(32)")
 LINALG = ("local a, b = lt.randn(200, 200), lt.randn(200, 10)\\n"
@@ -99,6 +111,15 @@ rows("1000 x 1000", *MATRICES, [
     ("F.rms_norm(x, {1000})", "F.rms_norm(x, (1000,))"), ("F.prelu(x, y[1])", "F.prelu(x, y[0])"),
     ("T.multinomial(x:abs(), 10)", "T.multinomial(x.abs(), 10)"), "T.tensordot(x, y, 1)",
     "T.addmm(x, x, y)", ("T.quantile(x, 0.5, 1)", "T.quantile(x, 0.5, 0)")])
+rows("1000 x 1000", *MATRICES, [
+    "F.huber_loss(x, y)", "F.soft_margin_loss(x, y)",
+    "F.binary_cross_entropy_with_logits(x, y)", ("F.prelu(x, y[1][1])", "F.prelu(x, y[0][0])"),
+    ("F.kl_div(x, y, {log_target = true})", "F.kl_div(x, y, log_target=True)")])
+rows("1000 x 1000", *VARIABLES, gradients(
+    functions("F.%s(x)", "hardtanh hardswish hardsigmoid softshrink hardshrink leaky_relu elu "
+              "normalize") +
+    functions("F.%s_loss(x, y)", "mse l1 smooth_l1 huber") +
+    ["F.prelu(x, w)", "F.dropout(x)", ("F.rms_norm(x, {1000})", "F.rms_norm(x, (1000,))")]))
 rows("8 x 32 x 56 x 56", *IMAGES, [
     "F.max_pool2d(x, 2)", "F.avg_pool2d(x, 2)", "F.adaptive_avg_pool2d(x, 1)",
     ("F.adaptive_avg_pool2d(x, {7, 7})", "F.adaptive_avg_pool2d(x, (7, 7))"),
@@ -170,7 +191,7 @@ for dtype in ("uint8", "int32"):
 rows("create", "", "", [
     ("T.randint(0, 99, {1000000})", "T.randint(0, 100, (1000000,))"),
     ("T.normal(0, 1, {1000000})", "T.normal(0., 1., (1000000,))"), "T.eye(1000)",
-    ("T.full({1000000}, 2)", "T.full((1000000,), 2.)"), "T.tril_indices(1000, 1000)",
+    ("T.full({1000000}, 2.)", "T.full((1000000,), 2.)"), "T.tril_indices(1000, 1000)",
     "T.logspace(0, 1, 100000)"])
 
 if __name__ == "__main__":
