@@ -36,7 +36,7 @@ static const struct Exception {
     {LT_OP_logaddexp2, 3, TERMS},
     {LT_OP_hardswish, 2.5, PLAIN},
     {LT_OP_hardsigmoid, 2, PLAIN},
-    {LT_OP__glu, 2, PLAIN},
+    {LT_OP__glu, 2.5, PLAIN},
     {LT_OP__hardswish_backward, 2.5, PLAIN},
     {LT_OP__squared_error, 2, PLAIN},
     {LT_OP__squared_error_backward, 2, TERMS},

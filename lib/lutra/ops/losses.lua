@@ -53,6 +53,13 @@ define_difference("mse_loss",
 define_difference("l1_loss",
   "Mean absolute error: the mean of |input - target|, with weights of input's shape.")
 
+-- Huber's loss by element, divided by `divisor`, of the function `title`.
+local function huber(title, x, y, delta, divisor)
+  if x:is_complex() or not y:is_floating_point() then tensors.check_float(title, "input", x) end
+  if y:is_complex() then tensors.check_float(title, "target", y) end
+  return lt._ops._huber(x, y, delta, divisor)
+end
+
 lt._define{
   signature = "F.smooth_l1_loss(Tensor input, Tensor target, " .. LEGACY
     .. ", float(>=0) beta = 1)",
@@ -60,7 +67,7 @@ lt._define{
   example = "F.smooth_l1_loss(lt.tensor{1., 2.}, lt.tensor{1.5, 4.})",
   fn = function(x, y, size_average, reduce, reduction, beta)
     check_shapes("smooth_l1_loss", x, y)
-    local loss = beta > 0 and lt._ops._huber(x, y, beta, beta) or (x - y):abs()
+    local loss = beta > 0 and huber("smooth_l1_loss", x, y, beta, beta) or (x - y):abs()
     return reduced(loss, size_average, reduce, reduction)
   end,
 }
@@ -73,7 +80,7 @@ lt._define{
   fn = function(x, y, reduction, delta, weight)
     check_shapes("huber_loss", x, y)
     args.expect(delta > 0, "huber_loss", "a number above 0", "delta", delta)
-    local loss = lt._ops._huber(x, y, delta, 1)
+    local loss = huber("huber_loss", x, y, delta, 1)
     if weight then
       args.check(weight.shape == x.shape, "huber_loss: expected shape %s, input's, for argument "
         .. "'weight', got %s", x.shape, weight.shape)
