@@ -305,6 +305,29 @@ static void draw_without_replacement(const double *w, int64_t n, int64_t k, lt_P
   for (int64_t j = 0; j < k; j++) out[j] = items[j].at + LT_INDEX_BASE;
 }
 
+/* Draws of k elements from each row of n weights. Threads share rows, whose results depend on the
+ * row's number only. */
+typedef struct Draws {
+  const double *w;
+  int64_t n, k;
+  bool replacement;
+  lt_Philox p;
+  int64_t *out;
+} Draws;
+
+/* Draws from the rows first .. last - 1. `scratch` is scratch memory for 2 n items. */
+static void draw_rows(const Draws *d, lt_Keyed *scratch, int64_t first, int64_t last) {
+  int64_t n = d->n, k = d->k;
+  for (int64_t r = first; r < last && !lt_stopped(); r++) {
+    const double *w = d->w + r * n;
+    int64_t *out = d->out + r * k;
+    if (d->replacement)
+      draw_with_replacement(w, n, k, d->p, r * k, (double *)(void *)scratch, out);
+    else
+      draw_without_replacement(w, n, k, d->p, r * n, scratch, out);
+  }
+}
+
 /* Checks all weights before anything is drawn. */
 bool lt_cpu_multinomial(lt_Call *c) {
   lt_Tensor *self = lt_in(c, 0);
@@ -315,17 +338,14 @@ bool lt_cpu_multinomial(lt_Call *c) {
   const double *w = lt_tensor_data(weights);
   bool ok = true;
   for (int64_t r = 0; ok && r < rows; r++) ok = check_weights(w + r * n, n, r, replacement ? 1 : k);
-  lt_Keyed *scratch = ok ? malloc((size_t)n * 2 * sizeof *scratch) : NULL;
+  int team = ok ? lt_team((replacement ? 8 : 64) * rows * n, rows) : 1;
+  lt_Keyed *scratch = ok ? malloc((size_t)(team * n) * 2 * sizeof *scratch) : NULL;
   if (ok && !scratch) ok = lt_fail_memory();
   if (ok) {
     lt_Philox p = reserve(c, 3, rows * (replacement ? k : n), true);
-    int64_t *out = lt_tensor_data(c->out[0]);
-    for (int64_t r = 0; r < rows && !lt_stopped(); r++) {
-      if (replacement)
-        draw_with_replacement(w + r * n, n, k, p, r * k, (double *)(void *)scratch, out + r * k);
-      else
-        draw_without_replacement(w + r * n, n, k, p, r * n, scratch, out + r * k);
-    }
+    Draws d = {w, n, k, replacement, p, lt_tensor_data(c->out[0])};
+    LT_IN_TEAM(team, team,
+               draw_rows(&d, scratch + 2 * n * first, rows * first / team, rows * last / team));
   }
   free(scratch);
   lt_release(weights);
