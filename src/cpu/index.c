@@ -1,8 +1,9 @@
 /* index.c: reading by index tensors and masks: index_select, gather, _index, masked_select,
- * nonzero, embedding. Elements are copied as bytes, for any dtype. Every index is checked before
+ * nonzero, bincount, embedding. Elements are copied as bytes, for any dtype. Every index is checked before
  * anything is written. */
-#include "kernel_support.h"
 #include "index.h"
+#include "kernel_support.h"
+#include "order.h"
 #include "rows.h"
 
 /* ---- one index for a dimension --------------------------------------------------------------- */
@@ -400,18 +401,21 @@ bool lt_cpu_masked_select(lt_Call *c) {
 
 #define FOUND 256 /* elements whose positions are collected together */
 
-/* Writes the coordinates of all true elements, row by row of the last dim: the other coordinates
- * are constant along a row. */
-static void write_positions(const lt_Tensor *m, int64_t *to) {
-  const uint8_t *mask_bytes = lt_tensor_data(m);
+/* Writes the coordinates of the true elements in the rows first .. end - 1 of the last dim: the
+ * other coordinates are constant along a row. */
+static void write_positions(const lt_Tensor *m, int64_t first, int64_t end, int64_t *to) {
   int last = m->ndim - 1;
-  int64_t n = m->shape[last], at[LT_MAX_DIMS];
-  for (int d = 0; d < last; d++) at[d] = LT_INDEX_BASE;
-  for (int64_t r = 0; r < m->numel / n; r++, mask_bytes += n) {
-    for (int64_t j = 0, end; j < n && !lt_stopped_at(j); j = end) {
+  int64_t n = m->shape[last], at[LT_MAX_DIMS], rest = first;
+  const uint8_t *mask_bytes = (const uint8_t *)lt_tensor_data(m) + first * n;
+  for (int d = last - 1; d >= 0; d--) {
+    at[d] = rest % m->shape[d] + LT_INDEX_BASE;
+    rest /= m->shape[d];
+  }
+  for (int64_t r = first; r < end; r++, mask_bytes += n) {
+    for (int64_t j = 0, stop; j < n && !lt_stopped_at(j); j = stop) {
       int64_t found[FOUND], count = 0; /* without a branch that depends on the mask */
-      end = n - j < FOUND ? n : j + FOUND;
-      for (int64_t i = j; i < end; i++) {
+      stop = n - j < FOUND ? n : j + FOUND;
+      for (int64_t i = j; i < stop; i++) {
         found[count] = i + LT_INDEX_BASE;
         count += mask_bytes[i];
       }
@@ -428,14 +432,67 @@ static void write_positions(const lt_Tensor *m, int64_t *to) {
   }
 }
 
+/* Writes the coordinates of all true elements. Each thread counts those before its rows. */
+static void write_all_positions(const lt_Tensor *m, int64_t *to) {
+  int64_t n = m->shape[m->ndim - 1], rows = m->numel / n;
+  const uint8_t *mask_bytes = lt_tensor_data(m);
+  LT_IN_TEAM(lt_team(4 * m->numel, rows), rows,
+             write_positions(m, first, last, to + m->ndim * count_true(mask_bytes, first * n)));
+}
+
 bool lt_cpu_nonzero(lt_Call *c) {
   lt_Tensor *self = lt_in(c, 0), *m = lt_as_contiguous(self, LT_bool), *out = NULL;
   if (m) {
     int64_t shape[2] = {count_true(lt_tensor_data(m), m->numel), self->ndim};
     out = lt_empty(LT_int64, lt_cpu(), 2, shape);
-    if (out && out->numel > 0) write_positions(m, lt_tensor_data(out));
+    if (out && out->numel > 0) write_all_positions(m, lt_tensor_data(out));
   }
   lt_release(m);
+  c->out[0] = out;
+  c->nout = out ? 1 : 0;
+  return out != NULL;
+}
+
+/* ---- counts ---------------------------------------------------------------------------------- */
+
+/* Adds the number of each value of at to counts, which has one element for each from 1 on. */
+static void count_values(const int64_t *at, int64_t n, int64_t *counts) {
+  for (int64_t i = 0, end; (end = lt_next_chunk(i, n)) > i;)
+    for (; i < end; i++) counts[at[i] - LT_INDEX_BASE]++;
+}
+
+/* Counts in pieces, one for each thread, in tables of their own, where there are few values.
+ * Returns false where that does not pay, or memory is out. */
+static bool count_in_pieces(const int64_t *at, int64_t n, int64_t *counts, int64_t size) {
+  int team = lt_team(n, n / (4 * size + 1));
+  int64_t *tables = team > 1 ? calloc((size_t)(team * size), sizeof *tables) : NULL;
+  if (!tables) return false;
+  LT_IN_TEAM(team, team,
+             count_values(at + n * first / team, n * last / team - n * first / team,
+                          tables + first * size));
+  for (int64_t i = 0; i < team * size; i++) counts[i % size] += tables[i];
+  free(tables);
+  return true;
+}
+
+/* _bincount (self, minlength) */
+bool lt_cpu__bincount(lt_Call *c) {
+  lt_Tensor *x = lt_as_contiguous(lt_in(c, 0), LT_int64), *out = NULL;
+  if (!x) return false;
+  const int64_t *at = lt_tensor_data(x);
+  int64_t low = LT_INDEX_BASE, high = c->arg[1].i, n = x->numel;
+  for (int64_t i = 0, end; (end = lt_next_chunk(i, n)) > i; i = end)
+    lt_order()->span_i64(at + i, end - i, &low, &high);
+  if (lt_stopped()) {
+    lt_fail("interrupted");
+  } else if (low < LT_INDEX_BASE) {
+    lt_fail("expected values from 1 on for argument 'self', got %lld", (long long)low);
+  } else if ((out = lt_empty(LT_int64, lt_cpu(), 1, &high))) {
+    int64_t *counts = lt_tensor_data(out);
+    memset(counts, 0, (size_t)high * sizeof *counts);
+    if (!count_in_pieces(at, n, counts, high)) count_values(at, n, counts);
+  }
+  lt_release(x);
   c->out[0] = out;
   c->nout = out ? 1 : 0;
   return out != NULL;

@@ -40,7 +40,9 @@ typedef struct lt_OrderKernels {
   LT_SEARCH(int64_t, i64)
   /* Computes the keys of n floats, exclusive-or `flip`: NaN is the largest, -0 equals 0. */
   void (*keys_f32)(const float *x, int64_t n, uint32_t flip, uint32_t *keys);
-  /* Do the same for doubles and for int64. */
+  /* Lowers *low and raises *high to the smallest and the largest of n numbers. */
+  void (*span_i64)(const int64_t *x, int64_t n, int64_t *low, int64_t *high);
+  /* Do the same as keys_f32 for doubles and for int64. */
   void (*keys_f64)(const double *x, int64_t n, uint64_t flip, uint64_t *keys);
   void (*keys_i64)(const int64_t *x, int64_t n, uint64_t flip, uint64_t *keys);
 } lt_OrderKernels;

@@ -1,4 +1,4 @@
-/* select.c: the element of a rank of each line. Its key is found without sorting: the range of the
+/* select.c: the element of a rank of each line, and the most frequent one. The key of a rank is found without sorting: the range of the
  * keys is split into buckets, and the keys of the bucket that contains the rank are split again. */
 #include "kernel_support.h"
 #include "order.h"
@@ -122,6 +122,50 @@ static void select_lines(const Selection *s, void *keys, int64_t first, int64_t 
   }
 }
 
+/* Returns the index of the last element of the longest run of equal keys, the first of several. Each
+ * NaN, whose key is UINT64_MAX if there are `floats`, is a run of its own. */
+static int64_t last_of_longest(const lt_Keyed *sorted, int64_t n, bool floats) {
+  int64_t best = 0, most = 0, start = 0;
+  for (int64_t i = 1; i < n; i++) {
+    if (sorted[i].key != sorted[i - 1].key || (floats && sorted[i].key == UINT64_MAX)) start = i;
+    if (i - start <= most) continue;
+    most = i - start;
+    best = i;
+  }
+  return sorted[best].at;
+}
+
+/* Finds the mode of the lines first .. last - 1. `items` is scratch memory for 2 n items. */
+static void mode_lines(const Selection *s, lt_Keyed *items, int64_t first, int64_t last) {
+  int64_t n = s->n;
+  bool narrow = s->work == LT_float32;
+  void *keys = items + n;
+  for (int64_t t = first; t < last && !lt_stopped(); t++) {
+    lt_order_keys(s->work, s->keys + (size_t)(t * n) * lt_dtype_size(s->work), n, 1, false, keys);
+    for (int64_t i = 0; i < n; i++) {
+      uint32_t key = narrow ? ((uint32_t *)keys)[i] : 0;
+      uint64_t wide = key == UINT32_MAX ? UINT64_MAX : key;
+      items[i] = (lt_Keyed){narrow ? wide : ((uint64_t *)keys)[i], i};
+    }
+    lt_keyed_sort(items, items + n, n);
+    if (lt_stopped()) return; /* the indices are undefined */
+    int64_t at = last_of_longest(items, n, s->work != LT_int64);
+    lt_move_one(s->values + (size_t)t * s->size, s->from + (size_t)(t * n + at) * s->size, s->size);
+    s->positions[t] = at + LT_INDEX_BASE;
+  }
+}
+
+/* Finds the mode of all lines, with scratch memory for each thread. */
+static bool mode_all(const Selection *s, int64_t lines) {
+  int team = lt_team(16 * lines * s->n, lines);
+  lt_Keyed *items = malloc((size_t)team * (size_t)s->n * 2 * sizeof *items);
+  if (!items) return lt_fail_memory();
+  LT_IN_TEAM(team, team,
+             mode_lines(s, items + 2 * s->n * first, lines * first / team, lines * last / team));
+  free(items);
+  return true;
+}
+
 /* Selects in all lines, with scratch memory for each thread. */
 static bool select_all(const Selection *s, int64_t lines) {
   int team = lt_team(16 * lines * s->n, lines);
@@ -154,8 +198,9 @@ static lt_Tensor *lines_along(lt_Tensor *t, int dim) {
   return dense;
 }
 
-/* _kthvalue (self, dim, keepdim, rank, or_nan) */
-bool lt_cpu__kthvalue(lt_Call *c) {
+/* Runs `all` on the lines of self along dim. */
+static bool along_lines(lt_Call *c, int64_t rank, bool or_nan,
+                        bool (*all)(const Selection *s, int64_t lines)) {
   lt_Tensor *self = lt_in(c, 0);
   int dim = lt_arg_dim(c, 1, self);
   if (dim < 0) return false;
@@ -165,13 +210,24 @@ bool lt_cpu__kthvalue(lt_Call *c) {
             *x = lt_as_contiguous(dense, lt_work_dtype(self->dtype));
   bool ok = x != NULL;
   if (ok) {
-    Selection s = {
-        lt_tensor_data(dense),    lt_tensor_data(x), x->dtype,    lt_dtype_size(self->dtype),
-        self->numel / lines,      c->arg[3].i,       c->arg[4].b, lt_tensor_data(c->out[0]),
-        lt_tensor_data(c->out[1])};
-    ok = select_all(&s, lines);
+    Selection s = {lt_tensor_data(dense),
+                   lt_tensor_data(x),
+                   x->dtype,
+                   lt_dtype_size(self->dtype),
+                   self->numel / lines,
+                   rank,
+                   or_nan,
+                   lt_tensor_data(c->out[0]),
+                   lt_tensor_data(c->out[1])};
+    ok = all(&s, lines);
   }
   lt_release(dense);
   lt_release(x);
   return ok;
 }
+
+/* _kthvalue (self, dim, keepdim, rank, or_nan) */
+bool lt_cpu__kthvalue(lt_Call *c) { return along_lines(c, c->arg[3].i, c->arg[4].b, select_all); }
+
+/* _mode (self, dim, keepdim) */
+bool lt_cpu__mode(lt_Call *c) { return along_lines(c, 1, false, mode_all); }

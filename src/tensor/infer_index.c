@@ -212,8 +212,9 @@ bool lt_infer_masked_select(lt_Call *c) {
   return shape_is_data(c, self->dtype);
 }
 
-/* nonzero (self) */
+/* nonzero (self), _bincount (self, minlength) */
 bool lt_infer_nonzero(lt_Call *c) { return shape_is_data(c, LT_int64); }
+bool lt_infer_bincount(lt_Call *c) { return shape_is_data(c, LT_int64); }
 
 /* masked_scatter (self, mask, source): self and mask are broadcast */
 bool lt_infer_masked_scatter(lt_Call *c) {

@@ -160,19 +160,26 @@ bool lt_infer_topk(lt_Call *c) {
   return true;
 }
 
-/* _kthvalue (self, dim, keepdim, rank, or_nan) */
-bool lt_infer_kthvalue(lt_Call *c) {
+/* _mode (self, dim, keepdim) */
+bool lt_infer_mode(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
   int dim = lt_dim(c->arg[1].i, self->ndim);
   if (dim < 0 || !check_not_empty(c, 1u << dim)) return false;
-  int64_t n = lt_size_at(self, dim), shape[LT_MAX_DIMS];
-  if (c->arg[3].i > n)
-    return lt_fail("expected a rank of at most %lld, the size of dim %d of %s, got %lld",
-                   (long long)n, dim + 1, lt_text(self), (long long)c->arg[3].i);
+  int64_t shape[LT_MAX_DIMS];
   int ndim = reduced_shape(self, 1u << dim, c->arg[2].b, shape);
   lt_spec(c, 0, self->dtype, ndim, shape);
   lt_spec(c, 1, LT_int64, ndim, shape);
   return true;
+}
+
+/* _kthvalue (self, dim, keepdim, rank, or_nan) */
+bool lt_infer_kthvalue(lt_Call *c) {
+  const lt_Tensor *self = lt_in(c, 0);
+  if (!lt_infer_mode(c)) return false;
+  int dim = lt_dim(c->arg[1].i, self->ndim);
+  if (c->arg[3].i <= lt_size_at(self, dim)) return true;
+  return lt_fail("expected a rank of at most %lld, the size of dim %d of %s, got %lld",
+                 (long long)lt_size_at(self, dim), dim + 1, lt_text(self), (long long)c->arg[3].i);
 }
 
 /* softmax, log_softmax (self, dim, dtype?) */

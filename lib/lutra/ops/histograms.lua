@@ -25,6 +25,7 @@ lt._define{
       args.fail("bincount: expected the shape %s for argument 'weights', got %s", x.shape,
         weights.shape)
     end
+    if not weights and x.is_cpu then return lt._ops._bincount(x, minlength) end
     if dtype ~= "int64" then x = x:long() end
     local n = minlength
     if x:numel() > 0 then

@@ -137,6 +137,7 @@ lt._define{
   method = true,
   fn = function(x, dim, keepdim)
     dim = dims.one("mode", x, dim)
+    if x.is_cpu and dims.size(x, dim) > 0 then return ops._mode(x, dim, keepdim) end
     local line = x.ndim == 0 and x:reshape(1) or x
     local n = line:size(dim)
     args.check(n > 0, "mode: cannot reduce dim %d of %s: its size is 0", dim, x.shape)

@@ -130,6 +130,17 @@ SEARCH(float, f32)
 SEARCH(double, f64)
 SEARCH(int64_t, i64)
 
+static void span_i64(const int64_t *x, int64_t n, int64_t *low, int64_t *high) {
+  int64_t least = *low, most = *high;
+#pragma omp simd reduction(min : least) reduction(max : most)
+  for (int64_t i = 0; i < n; i++) {
+    least = x[i] < least ? x[i] : least;
+    most = x[i] > most ? x[i] : most;
+  }
+  *low = least;
+  *high = most;
+}
+
 #define TABLE(F)                                                                                   \
   .below_##F = below_##F, .least_##F = least_##F, .span_##F = span_##F, .tally_##F = tally_##F,    \
   .within_##F = within_##F, .equal_##F = equal_##F
@@ -141,6 +152,7 @@ const lt_OrderKernels LT_FOR_ISA(lt_order_kernels) = {
     .search_f32 = search_f32,
     .search_f64 = search_f64,
     .search_i64 = search_i64,
+    .span_i64 = span_i64,
     .keys_f32 = keys_f32,
     .keys_f64 = keys_f64,
     .keys_i64 = keys_i64,

@@ -324,3 +324,57 @@ describe("searchsorted", function()
     end
   end)
 end)
+
+describe("counts", function()
+  it("agree with comparisons: mode", function()
+    for _, dtype in ipairs{"float32", "float64", "int64", "uint8"} do
+      local x = lt.randint(0, 20, {30, 70}):to(dtype)
+      for d = 1, 2 do
+        local values, at = x:mode(d)
+        local lines = d == 1 and x:t() or x
+        for i = 1, lines:size(1) do
+          local line, best, most = lines[i]:tolist(), nil, 0
+          local counts, last = {}, {}
+          for j, v in ipairs(line) do counts[v], last[v] = (counts[v] or 0) + 1, j end
+          for v = 0, 20 do
+            if (counts[v] or 0) > most then best, most = v, counts[v] end
+          end
+          assert.equal(best, values[i]:item())
+          assert.equal(last[best], at[i]:item())
+        end
+      end
+    end
+    local value, at = lt.tensor{lt.nan, 2, lt.nan, 3, 3, lt.nan}:mode()
+    assert.same({3, 5}, {value:item(), at:item()})
+    value, at = lt.full({100}, lt.nan):mode()
+    assert.is_true(value:isnan():item())
+    assert.equal(1, at:item())
+  end)
+
+  it("agree with sums of weights: bincount", function()
+    for _, dtype in ipairs{"int64", "int32", "uint8"} do
+      for _, n in ipairs{0, 1, 100, 300000} do
+        local x = lt.randint(1, 200, {n}):to(dtype)
+        for _, least in ipairs{0, 5, 300} do
+          local counts = x:bincount(nil, least)
+          assert.equal("int64", counts.dtype)
+          assert.is_true(lt.equal(counts:double(), x:bincount(lt.ones(n), least):double()))
+        end
+      end
+    end
+  end)
+
+  it("are the same on one thread: nonzero and multinomial", function()
+    local x, w = lt.rand(300, 40, 30):gt(0.6), lt.rand(100, 200)
+    local function results()
+      lt.manual_seed(7)
+      return {x:nonzero(), w:multinomial(10), w:multinomial(10, true)}
+    end
+    local threads, all = lt.get_num_threads(), results()
+    lt.set_num_threads(1)
+    local one = results()
+    lt.set_num_threads(threads)
+    for i = 1, 3 do assert.is_true(lt.equal(all[i], one[i])) end
+    assert.is_true(x[{all[1]:select(2, 1), all[1]:select(2, 2), all[1]:select(2, 3)}]:all():item())
+  end)
+end)
