@@ -124,9 +124,11 @@ lt._define{
   example = "lt.aminmax(lt.tensor{3, 1, 2})",
   method = true,
   fn = function(x, dim, keepdim)
-    for _, d in ipairs(dims.list("aminmax", x, dim)) do
-      args.check(dims.size(x, d) > 0, "aminmax: cannot reduce dim %d of %s: its size is 0", d,
-        x.shape)
+    if dim ~= nil or x:numel() == 0 then
+      for _, d in ipairs(dims.list("aminmax", x, dim)) do
+        args.check(dims.size(x, d) > 0, "aminmax: cannot reduce dim %d of %s: its size is 0", d,
+          x.shape)
+      end
     end
     return x:amin(dim, keepdim), x:amax(dim, keepdim)
   end,
