@@ -1,6 +1,6 @@
 /* index.c: reading by index tensors and masks: index_select, gather, _index, masked_select,
- * nonzero, bincount, embedding. Elements are copied as bytes, for any dtype. Every index is checked before
- * anything is written. */
+ * nonzero, embedding; and _bincount. Elements are copied as bytes, for any dtype. Every index is
+ * checked before anything is written. */
 #include "index.h"
 #include "kernel_support.h"
 #include "order.h"

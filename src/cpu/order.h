@@ -1,7 +1,6 @@
-/* order.h: the inner loops of topk, selection by rank and search, compiled once for each instruction
- * set
- * (src/cpu/kernels/order.c): they find the few keys among many that can belong to the result. Keys
- * are unsigned integers whose order is the order of the numbers. */
+/* order.h: the inner loops of topk, selection by rank and search, compiled once for each
+ * instruction set (src/cpu/kernels/order.c): they find the few keys among many that can belong to
+ * the result. Keys are unsigned integers whose order is the order of the numbers. */
 #ifndef LT_CPU_ORDER_H
 #define LT_CPU_ORDER_H
 
@@ -11,19 +10,19 @@
 #define LT_ORDER_LANES 64
 
 /* Loops for keys of type T. */
-#define LT_ORDER(T, F)                                                                               \
-  /* Returns the first of n keys that is below `limit`; n if there is none. */                       \
-  int64_t (*below_##F)(const T *keys, int64_t n, T limit);                                           \
-  /* Sets least[j] to the smallest of the keys j, j + LT_ORDER_LANES ... (n >= LT_ORDER_LANES). */   \
-  void (*least_##F)(const T *keys, int64_t n, T *least);                                             \
-  /* Lowers *low and raises *high to the smallest and the largest of n keys. */                      \
-  void (*span_##F)(const T *keys, int64_t n, T *low, T *high);                                       \
-  /* Adds to counts[b] the number of keys with (key - low) >> shift = b. */                          \
-  void (*tally_##F)(const T *keys, int64_t n, T low, int shift, int64_t *counts);                    \
-  /* Copies the keys from `low` to `high` next to one another, and returns their number. `to` has  \
-   * room for n keys; it may be `keys`, or begin before it. */ \
-  int64_t (*within_##F)(const T *keys, int64_t n, T low, T high, T *to);                             \
-  /* Returns the number of keys that equal `key`. */                                                 \
+#define LT_ORDER(T, F)                                                                             \
+  /* Returns the first of n keys that is below `limit`; n if there is none. */                     \
+  int64_t (*below_##F)(const T *keys, int64_t n, T limit);                                         \
+  /* Sets least[j] to the smallest of the keys j, j + LT_ORDER_LANES ... (n >= LT_ORDER_LANES). */ \
+  void (*least_##F)(const T *keys, int64_t n, T *least);                                           \
+  /* Lowers *low and raises *high to the smallest and the largest of n keys. */                    \
+  void (*span_##F)(const T *keys, int64_t n, T *low, T *high);                                     \
+  /* Adds to counts[b] the number of keys with (key - low) >> shift = b. */                        \
+  void (*tally_##F)(const T *keys, int64_t n, T low, int shift, int64_t *counts);                  \
+  /* Copies the keys from `low` to `high` next to one another, and returns their number. */        \
+  /* `to` has room for n keys; it may be `keys`, or begin before it. */                            \
+  int64_t (*within_##F)(const T *keys, int64_t n, T low, T high, T *to);                           \
+  /* Returns the number of keys that equal `key`. */                                               \
   int64_t (*equal_##F)(const T *keys, int64_t n, T key);
 
 /* Writes the indices (from LT_INDEX_BASE on) at which `count` values keep n sorted elements sorted,

@@ -1,5 +1,6 @@
-/* select.c: the element of a rank of each line, and the most frequent one. The key of a rank is found without sorting: the range of the
- * keys is split into buckets, and the keys of the bucket that contains the rank are split again. */
+/* select.c: the element of a rank of each line, and the most frequent one. The key of a rank is
+ * found without sorting: the range of the keys is split into buckets, and the keys of the bucket
+ * that contains the rank are split again. */
 #include "kernel_support.h"
 #include "order.h"
 #include "sort.h"
@@ -122,8 +123,8 @@ static void select_lines(const Selection *s, void *keys, int64_t first, int64_t 
   }
 }
 
-/* Returns the index of the last element of the longest run of equal keys, the first of several. Each
- * NaN, whose key is UINT64_MAX if there are `floats`, is a run of its own. */
+/* Returns the index of the last element of the longest run of equal keys, the first of several.
+ * Each NaN, whose key is UINT64_MAX if there are `floats`, is a run of its own. */
 static int64_t last_of_longest(const lt_Keyed *sorted, int64_t n, bool floats) {
   int64_t best = 0, most = 0, start = 0;
   for (int64_t i = 1; i < n; i++) {

@@ -143,8 +143,8 @@ end
 
 local COMPARISONS = 100000 -- from which on sorting and searching are faster
 
--- Returns whether each element equals one of a vector: of many it searches, of few it compares 64 at
--- a time.
+-- Returns whether each element equals one of a vector: of many it searches, of few it compares 64
+-- at a time.
 local function is_among(elements, tests)
   if elements.is_cpu and tests:numel() > 16
       and elements:numel() * tests:numel() > COMPARISONS and not elements:is_complex() then

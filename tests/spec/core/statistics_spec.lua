@@ -246,7 +246,8 @@ describe("selection by rank", function()
   end
 
   local function each_shape(make)
-    for _, shape in ipairs{{1}, {33}, {1000}, {20000}, {3, 4}, {50, 60}, {7, 300, 5}, {200, 1, 40}} do
+    local shapes = {{1}, {33}, {1000}, {20000}, {3, 4}, {50, 60}, {7, 300, 5}, {200, 1, 40}}
+    for _, shape in ipairs(shapes) do
       local x = make(shape)
       for d = 1, #shape do check(x, d) end
       if #shape == 2 then check(x:t(), 1) end
