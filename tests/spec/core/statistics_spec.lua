@@ -226,31 +226,31 @@ end)
 
 describe("selection by rank", function()
   -- Compares kthvalue and the medians along a dim with the stable sort.
-  local function check(x, dim)
-    local n, nan = x:size(dim), x:ne(x)
-    local sorted, order = x:sort{dim = dim, stable = true}
+  local function check(data, dim)
+    local n, nan = data:size(dim), data:ne(data)
+    local sorted, order = data:sort{dim = dim, stable = true}
     local function same(k, value, index)
-      local text = ("rank %d along dim %d of %s %s"):format(k, dim, x.dtype, x.shape)
+      local text = ("rank %d along dim %d of %s %s"):format(k, dim, data.dtype, data.shape)
       assert.is_true(lt.equal(index, order:narrow(dim, k, 1)), text)
       assert.is_true(lt.equal(value:nan_to_num(9), sorted:narrow(dim, k, 1):nan_to_num(9)), text)
     end
-    for _, k in ipairs{1, n // 3 + 1, n // 2 + 1, n} do same(k, x:kthvalue(k, dim, true)) end
+    for _, k in ipairs{1, n // 3 + 1, n // 2 + 1, n} do same(k, data:kthvalue(k, dim, true)) end
     if not nan:any():item() then
-      same((n + 1) // 2, x:median(dim, true))
-      same((n + 1) // 2, x:nanmedian(dim, true))
-    elseif x.ndim == 1 then
+      same((n + 1) // 2, data:median(dim, true))
+      same((n + 1) // 2, data:nanmedian(dim, true))
+    elseif data.ndim == 1 then
       local numbers = n - nan:sum():item()
-      same(numbers + 1, x:median(dim, true))
-      same(math.max(1, (numbers + 1) // 2), x:nanmedian(dim, true))
+      same(numbers + 1, data:median(dim, true))
+      same(math.max(1, (numbers + 1) // 2), data:nanmedian(dim, true))
     end
   end
 
   local function each_shape(make)
     local shapes = {{1}, {33}, {1000}, {20000}, {3, 4}, {50, 60}, {7, 300, 5}, {200, 1, 40}}
     for _, shape in ipairs(shapes) do
-      local x = make(shape)
-      for d = 1, #shape do check(x, d) end
-      if #shape == 2 then check(x:t(), 1) end
+      local data = make(shape)
+      for d = 1, #shape do check(data, d) end
+      if #shape == 2 then check(data:t(), 1) end
     end
   end
 
@@ -259,8 +259,8 @@ describe("selection by rank", function()
       each_shape(function(shape) return lt.randn(shape):to(dtype) end)
       each_shape(function(shape) return (2 * lt.randn(shape)):round():to(dtype) end)
       each_shape(function(shape)
-        local x = lt.randn(shape)
-        return lt.where(x:gt(0.5), lt.nan, lt.where(x:lt(-1), -0.0, x)):to(dtype)
+        local data = lt.randn(shape)
+        return lt.where(data:gt(0.5), lt.nan, lt.where(data:lt(-1), -0.0, data)):to(dtype)
       end)
       each_shape(function(shape) return lt.full(shape, lt.nan, {dtype = dtype}) end)
     end)
@@ -289,10 +289,10 @@ describe("isin", function()
         check(lt.randint(0, 250, {70, 50}):to(dtype), lt.randint(0, 250, {n}):to(dtype))
       end
     end
-    local x = lt.randn(70, 50)
-    x[1][2], x[2][1], x[3][3] = lt.nan, lt.inf, -0.0
-    check(x, lt.cat{x:select(2, 1), lt.zeros(20), lt.full({30}, lt.nan)})
-    check(x, lt.full({100}, lt.nan))
+    local data = lt.randn(70, 50)
+    data[1][2], data[2][1], data[3][3] = lt.nan, lt.inf, -0.0
+    check(data, lt.cat{data:select(2, 1), lt.zeros(20), lt.full({30}, lt.nan)})
+    check(data, lt.full({100}, lt.nan))
   end)
 end)
 
@@ -303,9 +303,9 @@ describe("searchsorted", function()
       while low < high do
         local middle = (low + high) // 2
         local at = sequence[middle + 1]
-        local before = not (at >= value)
-        if right then before = not (at > value) end
-        if before then low = middle + 1 else high = middle end
+        local stops = at >= value -- false for NaN
+        if right then stops = at > value end
+        if stops then high = middle else low = middle + 1 end
       end
       return low + 1
     end
@@ -329,10 +329,10 @@ end)
 describe("counts", function()
   it("agree with comparisons: mode", function()
     for _, dtype in ipairs{"float32", "float64", "int64", "uint8"} do
-      local x = lt.randint(0, 20, {30, 70}):to(dtype)
+      local data = lt.randint(0, 20, {30, 70}):to(dtype)
       for d = 1, 2 do
-        local values, at = x:mode(d)
-        local lines = d == 1 and x:t() or x
+        local values, at = data:mode(d)
+        local lines = d == 1 and data:t() or data
         for i = 1, lines:size(1) do
           local line, best, most = lines[i]:tolist(), nil, 0
           local counts, last = {}, {}
@@ -355,27 +355,28 @@ describe("counts", function()
   it("agree with sums of weights: bincount", function()
     for _, dtype in ipairs{"int64", "int32", "uint8"} do
       for _, n in ipairs{0, 1, 100, 300000} do
-        local x = lt.randint(1, 200, {n}):to(dtype)
+        local data = lt.randint(1, 200, {n}):to(dtype)
         for _, least in ipairs{0, 5, 300} do
-          local counts = x:bincount(nil, least)
+          local counts = data:bincount(nil, least)
           assert.equal("int64", counts.dtype)
-          assert.is_true(lt.equal(counts:double(), x:bincount(lt.ones(n), least):double()))
+          assert.is_true(lt.equal(counts:double(), data:bincount(lt.ones(n), least):double()))
         end
       end
     end
   end)
 
   it("are the same on one thread: nonzero and multinomial", function()
-    local x, w = lt.rand(300, 40, 30):gt(0.6), lt.rand(100, 200)
+    local data, w = lt.rand(300, 40, 30):gt(0.6), lt.rand(100, 200)
     local function results()
       lt.manual_seed(7)
-      return {x:nonzero(), w:multinomial(10), w:multinomial(10, true)}
+      return {data:nonzero(), w:multinomial(10), w:multinomial(10, true)}
     end
     local threads, all = lt.get_num_threads(), results()
     lt.set_num_threads(1)
     local one = results()
     lt.set_num_threads(threads)
     for i = 1, 3 do assert.is_true(lt.equal(all[i], one[i])) end
-    assert.is_true(x[{all[1]:select(2, 1), all[1]:select(2, 2), all[1]:select(2, 3)}]:all():item())
+    local at = all[1]
+    assert.is_true(data[{at:select(2, 1), at:select(2, 2), at:select(2, 3)}]:all():item())
   end)
 end)
