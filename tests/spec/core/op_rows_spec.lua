@@ -53,7 +53,7 @@ describe("the record of an op", function()
       for at = 1, op.kind == "elementwise" and f and math.min(inputs, 2) or 0 do
         local linear = is_linear(function(x)
           local list = {}
-          for i = 1, inputs do list[i] = i == at and x or y * i end
+          for i = 1, inputs do list[i] = i == at and x or y * (0.5 + i / 4) end
           return f(table.unpack(list))
         end, u, v)
         if linear ~= nil then
