@@ -172,11 +172,12 @@ lt_Tensor *lt_lua_op1(lua_State *L, const char *name, lt_OpId op, const lt_Arg *
 
 enum { LT_CODE_METHOD = 1, LT_CODE_IN_PLACE = 2 };
 
-/* An op as a function or method: a userdata, so that a call reads one upvalue. */
+/* An op as a function or method: a userdata, so that a call reads one upvalue. It does not begin
+ * with the state, as a box of its size would. */
 typedef struct OpFunction {
-  lt_Lua *state;
   lt_OpId op;
   bool method, in_place;
+  lt_Lua *state;
   char name[]; /* as the user writes it */
 } OpFunction;
 

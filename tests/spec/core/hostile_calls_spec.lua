@@ -97,6 +97,21 @@ describe("An object whose finalizer was called by hand", function()
     getmetatable(lt.Generator(1)).__gc(io.stdout)
     meta.__gc(io.stdout)
   end)
+
+  it("is none of the upvalues of functions", function()
+    local core, seen = require "lutra.core", 0
+    for _, functions in ipairs{core, core._ops, core._methods} do
+      for name, f in pairs(functions) do
+        for i = 1, type(f) == "function" and 9 or 0 do
+          local _, value = debug.getupvalue(f, i)
+          assert.is_false(core.is_tensor(value), name)
+          assert.is_false(core._is_freed(value), name)
+          if type(value) == "userdata" then seen = seen + 1 end
+        end
+      end
+    end
+    assert.truthy(seen > 500, seen)
+  end)
 end)
 
 describe("The geometry of a view", function()
