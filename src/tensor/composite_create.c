@@ -60,7 +60,7 @@ static lt_Tensor *filled_at_once(lt_Arg size, lt_Dtype dtype, lt_Scalar value) {
   if (t && zero && is_zero(t->storage)) return t;
   if (t && zero && t->storage->nbytes <= FEW_BYTES) {
     if (t->numel) memset(t->storage->data, 0, t->storage->nbytes);
-    return t;
+    return lt_check_interrupt() ? t : NULL;
   }
   return t && lt_loop_run(LT_OP_fill, t, lt_dtype_compute(dtype), 1, (lt_Arg[]){LT_ARG(t)}, value,
                           unused)
