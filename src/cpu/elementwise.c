@@ -473,6 +473,7 @@ static lt_Dtype narrow_dtype(const lt_Loop *l, lt_Dtype compute, bool test) {
   if (d == compute || lt_dtype_compute(d) != compute || !vectors->op[l->op]) return compute;
   if (!test && l->operand[0].dtype != d) return compute;
   if (lt_dtype_is_float(d)) return l->layout == LT_LAYOUT_CONTIGUOUS ? d : compute;
+  if (l->op == LT_OP__hardtanh) return compute; /* its scalar arguments may not fit */
   for (int k = 1; k <= l->inputs; k++) {
     const lt_Operand *o = &l->operand[k];
     bool number = o->host && o->dtype == LT_int32;

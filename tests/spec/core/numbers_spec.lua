@@ -220,3 +220,20 @@ describe("set_num_threads", function()
     contains("set_num_threads: expected an integer from 1 to 3 for argument 'n', got 4", result.out)
   end)
 end)
+
+describe("limits that an integer dtype cannot hold", function()
+  it("limit nothing", function()
+    for _, dtype in ipairs{"uint8", "int8", "int16", "int32", "int64"} do
+      local list = {}
+      for i = 1, 100 do list[i] = i end
+      local x = lt.tensor(list, {dtype = dtype})
+      local low = dtype == "uint8" and 0 or -100000
+      assert.same(list, lt.F.hardtanh(x, low, 100000):totable(), dtype)
+      assert.same(list, x:clamp(low, 100000):totable(), dtype)
+      assert.same(list, x:clamp(lt.tensor(-3), lt.tensor(1000)):totable(), dtype)
+      list[1], list[2] = 3, 3
+      assert.same(list, lt.F.hardtanh(x, 3, 100000):totable(), dtype)
+      assert.same(list, x:clamp(3, 100000):totable(), dtype)
+    end
+  end)
+end)
