@@ -489,7 +489,7 @@ bool lt_cpu__bincount(lt_Call *c) {
     lt_fail("expected values from 1 on for argument 'self', got %lld", (long long)low);
   } else if ((out = lt_empty(LT_int64, lt_cpu(), 1, &high))) {
     int64_t *counts = lt_tensor_data(out);
-    memset(counts, 0, (size_t)high * sizeof *counts);
+    if (high > 0) memset(counts, 0, (size_t)high * sizeof *counts);
     if (!count_in_pieces(at, n, counts, high)) count_values(at, n, counts);
   }
   lt_release(x);

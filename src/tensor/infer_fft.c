@@ -29,6 +29,7 @@ bool lt_infer_fft_c2c(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
   unsigned mask;
   if (!is_real(self->dtype) && !check_dtype(c, true)) return false;
+  if (c->arg[1].count && !lt_check_ndim(c, 0, 1, LT_MAX_DIMS)) return false;
   if (!lt_dims(&c->arg[1], self->ndim, &mask)) return false;
   for (int d = 0; d < self->ndim && c->arg[1].count; d++)
     if (mask >> d & 1 && !check_length(self->shape[d])) return false;

@@ -183,7 +183,11 @@ LT_MATHX_FLOAT T lt_logsigmoid(T x) { return (x < 0 ? x : (T)0) - M(log1p)(M(exp
 
 LT_MATHX_FLOAT T lt_silu(T x) { return x / (1 + M(exp)(-x)); }
 
-LT_MATHX_FLOAT T lt_glu(T x, T gate) { return x / (1 + M(exp)(-gate)); }
+LT_MATHX_FLOAT T lt_glu(T x, T gate) {
+  if (gate > -80) return x / (1 + M(exp)(-gate));
+  T root = M(exp)(gate * (T)0.5); /* e^-gate would overflow */
+  return x * root * root;
+}
 
 LT_MATHX_FLOAT T lt_gelu_erf(T x) {
   return x * (T)0.5 * (1 + M(erf)(x * (T)0.70710678118654752440));

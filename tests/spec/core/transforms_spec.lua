@@ -328,6 +328,18 @@ describe("einsum", function()
   end)
 end)
 
+describe("the transform of numbers without dims", function()
+  it("is refused", function()
+    for _, dtype in ipairs{"float32", "complex64"} do
+      local x = lt.tensor(1.0):to(dtype)
+      assert.matches("at least 1 dimension", message_of(function()
+        require("lutra.core")._ops._fft_c2c(x, {1}, false, 1)
+      end), 1, true)
+      assert.equal(1, require("lutra.core")._ops._fft_c2c(x, {}, false, 1).real:item())
+    end
+  end)
+end)
+
 describe("kaiser_window", function()
   it("does not overflow", function()
     -- I0(sqrt(480000)) / I0(800), with y^2 = 800^2 - 400^2, summed with 60 digits.
