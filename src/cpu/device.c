@@ -120,7 +120,7 @@ const lt_Backend *lt_backend_cpu(void) {
       .kernels.program = lt_cpu_program,
       .kernels.check_divisor = lt_cpu_check_divisor,
       .kernels.table = kernels,
-      .communication.library = lt_cpu_communication_library,
+      .communication.find_library = lt_cpu_communication_find_library,
       .communication.job = lt_cpu_communication_job,
       .communication.finalize = lt_cpu_communication_finalize,
       .communication.is_started = lt_cpu_communication_is_started,

@@ -143,12 +143,12 @@ static void complete_rows(lt_Tensor *y, unsigned mask, int64_t first, int64_t la
     }
     if (wide) {
       double *data = lt_tensor_data(y);
-      lt_fft_loops()->mirror_f64(n - results, data + 2 * (from * n + 1),
-                                 data + 2 * (row * n + results));
+      lt_fft_loops()->reverse_conjugates_f64(n - results, data + 2 * (from * n + 1),
+                                             data + 2 * (row * n + results));
     } else {
       float *data = lt_tensor_data(y);
-      lt_fft_loops()->mirror_f32(n - results, data + 2 * (from * n + 1),
-                                 data + 2 * (row * n + results));
+      lt_fft_loops()->reverse_conjugates_f32(n - results, data + 2 * (from * n + 1),
+                                             data + 2 * (row * n + results));
     }
   }
 }

@@ -54,7 +54,7 @@ static inline int64_t lt_fft_results(const lt_FftLines *l) {
  * untangle: from the transform z of h complex numbers, the first h + 1 values of the transform of
  * the 2 h real numbers that were their parts; w[k] = exp(-pi i k / h).
  * tangle: the inverse of untangle, times 2. The imaginary parts of values 0 and h are ignored.
- * mirror: y[k] is the conjugate of x[n - 1 - k], for k < n. */
+ * reverse_conjugates: y[k] is the conjugate of x[n - 1 - k], for k < n. */
 #define LT_FFT_LOOPS(T, F)                                                                         \
   void (*pass_##F)(int radix, int64_t m, int64_t run, const T *xr, const T *xi, T *yr, T *yi,      \
                    const T *w);                                                                    \
@@ -73,7 +73,7 @@ static inline int64_t lt_fft_results(const lt_FftLines *l) {
                        T *yi);                                                                     \
   void (*tangle_##F)(int64_t h, int64_t lanes, const T *xr, const T *xi, const T *w, T *zr,        \
                      T *zi);                                                                       \
-  void (*mirror_##F)(int64_t n, const T *x, T *y);
+  void (*reverse_conjugates_##F)(int64_t n, const T *x, T *y);
 
 /* The loops for single lines of floats, NULL where vectors are short. Factors w are all real parts
  * before all imaginary parts.

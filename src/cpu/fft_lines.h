@@ -75,7 +75,7 @@ static void NAME(write_block)(const Transform *t, T *z, T *y, int64_t step, int6
   int64_t results = lt_fft_results(&t->of);
   loops->NAME(scatter_pairs)(re, im, scale, results, lanes, y, 2 * step, 2 * lane);
   for (int64_t b = 0; t->of.full && b < lanes; b++, y += 2 * lane)
-    loops->NAME(mirror)(t->of.n - results, y + 2, y + 2 * results);
+    loops->NAME(reverse_conjugates)(t->of.n - results, y + 2, y + 2 * results);
 }
 
 /* Runs blocks first .. last - 1. With per_outer > 0 a block has adjacent lines of one outer index,

@@ -231,9 +231,11 @@ static void scale_line(const lt_FftLines *l, void *line) {
 static void complete_line(const lt_FftLines *l, void *line) {
   int64_t results = lt_fft_results(l);
   if (l->wide)
-    lt_fft_loops()->mirror_f64(l->n - results, (double *)line + 2, (double *)line + 2 * results);
+    lt_fft_loops()->reverse_conjugates_f64(l->n - results, (double *)line + 2,
+                                           (double *)line + 2 * results);
   else
-    lt_fft_loops()->mirror_f32(l->n - results, (float *)line + 2, (float *)line + 2 * results);
+    lt_fft_loops()->reverse_conjugates_f32(l->n - results, (float *)line + 2,
+                                           (float *)line + 2 * results);
 }
 
 /* Sets imaginary parts to 0 that a transform to real numbers ignores. */

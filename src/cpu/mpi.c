@@ -14,7 +14,7 @@ lt_MpiEngine lt_mpi_engine = {.library_lock = PTHREAD_MUTEX_INITIALIZER,
                               .queue_lock = PTHREAD_MUTEX_INITIALIZER,
                               .wake = PTHREAD_COND_INITIALIZER};
 
-const char *lt_cpu_communication_library(char *why, size_t why_size) {
+const char *lt_cpu_communication_find_library(char *why, size_t why_size) {
   const lt_MpiLibrary *m = lt_mpi();
   const char *chosen = getenv("LUTRA_MPI");
   if (!m && why_size && chosen && *chosen)
@@ -57,7 +57,7 @@ bool lt_cpu_communication_job(int *rank, int *size) {
   char why[400];
   const lt_MpiLibrary *m = lt_mpi();
   if (!m) {
-    lt_cpu_communication_library(why, sizeof why);
+    lt_cpu_communication_find_library(why, sizeof why);
     return lt_error_set("init_process_group: %s", why);
   }
   if (!lt_mpi_engine.started && !start(m)) return false;

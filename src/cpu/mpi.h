@@ -4,7 +4,7 @@
 
 #include "device.h"
 
-const char *lt_cpu_communication_library(char *why, size_t why_size);
+const char *lt_cpu_communication_find_library(char *why, size_t why_size);
 bool lt_cpu_communication_job(int *rank, int *size);
 bool lt_cpu_communication_finalize(void);
 bool lt_cpu_communication_is_started(void);

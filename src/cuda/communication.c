@@ -521,7 +521,7 @@ static bool wait(lt_Work *base, double timeout) {
 static void release(lt_Work *base) { drop_work((Work *)base); }
 
 const lt_DeviceCommunication lt_cuda_communication = {
-    .library = library_name,
+    .find_library = library_name,
     .unique_id = unique_id,
     .create = create,
     .destroy = destroy,

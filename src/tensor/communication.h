@@ -114,7 +114,7 @@ typedef struct lt_Work {
 typedef struct lt_DeviceCommunication {
   /* Returns the name and version of the library ("Open MPI 4.1.4"); NULL, with the reason and the
    * remedy in `why`, when it was not found. Never sets the error slot. */
-  const char *(*library)(char *why, size_t why_size);
+  const char *(*find_library)(char *why, size_t why_size);
   /* Starts the library in this process on the first call, and returns the rank of this process in
    * its job and the number of ranks. NULL on a backend that cannot know. */
   bool (*job)(int *rank, int *size);

@@ -1,7 +1,7 @@
 /* communication.c: implements `_communication`: collectives and messages between processes, for
  * lib/lutra/distributed, which checks arguments.
  *
- *   library(type)        the name of the library of a device type; nil and why there is none
+ *   find_library(type)   the name of the library of a device type; nil and why there is none
  *   job()                rank and size of the job; starts the library
  *   is_started(), finalize()
  *   reductions()         the set of the names of the reductions
@@ -46,12 +46,12 @@ static const lt_Backend *check_backend(lua_State *L, int i) {
   return b;
 }
 
-static int library(lua_State *L) {
+static int find_library(lua_State *L) {
   lt_Device device;
   char why[400] = "";
   const lt_Backend *b = NULL;
   if (lt_device_parse(luaL_checkstring(L, 1), &device)) b = lt_device_backend(device.type);
-  const char *name = b ? check_backend(L, 1)->communication.library(why, sizeof why) : NULL;
+  const char *name = b ? check_backend(L, 1)->communication.find_library(why, sizeof why) : NULL;
   lua_pushstring(L, name);
   if (name) return 1;
   lua_pushstring(L, b ? why : lt_error());
@@ -437,10 +437,14 @@ void lt_lua_open_communication(lua_State *L, int functions, int methods) {
   static const luaL_Reg communicator[] = {{"submit", submit}, {"destroy", destroy}, {NULL, NULL}};
   static const luaL_Reg work[] = {
       {"wait", work_wait}, {"is_done", work_is_done}, {"source", work_source}, {NULL, NULL}};
-  static const luaL_Reg own[] = {{"library", library},       {"job", job},
-                                 {"is_started", is_started}, {"finalize", finalize},
-                                 {"unique_id", unique_id},   {"reductions", reductions},
-                                 {"create", create},         {NULL, NULL}};
+  static const luaL_Reg own[] = {{"find_library", find_library},
+                                 {"job", job},
+                                 {"is_started", is_started},
+                                 {"finalize", finalize},
+                                 {"unique_id", unique_id},
+                                 {"reductions", reductions},
+                                 {"create", create},
+                                 {NULL, NULL}};
   (void)methods;
   lt_lua_open_class(L, COMMUNICATOR, communicator, NULL);
   lt_lua_open_class(L, WORK, work, work_gc);

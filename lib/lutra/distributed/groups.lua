@@ -164,7 +164,7 @@ function groups.init_process_group(...)
   debug_level()
   device = check_device(device, backend)
   if device or backend == "nccl" then
-    local library, why = c.library "cuda"
+    local library, why = c.find_library "cuda"
     args.check(library, "init_process_group: %s", why)
   end
   job_rank, job_size = c.job()
@@ -184,7 +184,7 @@ end
 -- which MPI carries to the others.
 local function create_nccl(group, device, title)
   local kind = device:match "^%a+"
-  local library, why = c.library(kind)
+  local library, why = c.find_library(kind)
   args.check(library, "%s: %s", title, why)
   local id = lt.zeros{128, dtype = "uint8", device = "cpu"}
   if group._rank == 0 then id = lt.frombuffer(c.unique_id(kind), {dtype = "uint8"}) end
@@ -269,14 +269,14 @@ function groups.destroy_process_group(...)
 end
 
 --- Returns whether lt.distributed can be used: MPI's library was found.
-function groups.is_available() return (c.library "cpu") ~= nil end
+function groups.is_available() return (c.find_library "cpu") ~= nil end
 
 --- Returns whether MPI's library was found.
-function groups.is_mpi_available() return (c.library "cpu") ~= nil end
+function groups.is_mpi_available() return (c.find_library "cpu") ~= nil end
 
 --- Returns whether there is a CUDA device and NCCL's library was found.
 function groups.is_nccl_available()
-  return lt.cuda.is_available() and (c.library "cuda") ~= nil
+  return lt.cuda.is_available() and (c.find_library "cuda") ~= nil
 end
 
 --- Returns whether init_process_group was called.

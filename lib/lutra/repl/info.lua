@@ -115,7 +115,7 @@ end
 
 -- Returns the name of the MPI library, or why there is none.
 local function mpi()
-  local name, why = require("lutra.core")._communication.library "cpu"
+  local name, why = require("lutra.core")._communication.find_library "cpu"
   return name or "not available: " .. why:match "^[^\n]*"
 end
 

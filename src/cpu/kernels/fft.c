@@ -374,7 +374,7 @@ static void tangle_line(int64_t h, const float *x, const float *w, float *zr, fl
   .pass_##F = pass_##F, .gather_##F = gather_##F, .scatter_##F = scatter_##F,                      \
   .gather_pairs_##F = gather_pairs_##F, .scatter_pairs_##F = scatter_pairs_##F,                    \
   .multiply_##F = multiply_##F, .twist_##F = twist_##F, .untangle_##F = untangle_##F,              \
-  .tangle_##F = tangle_##F, .mirror_##F = mirror_##F
+  .tangle_##F = tangle_##F, .reverse_conjugates_##F = reverse_conjugates_##F
 
 extern const lt_FftLoops LT_FOR_ISA(lt_fft_loops);
 const lt_FftLoops LT_FOR_ISA(lt_fft_loops) = {LOOPS(f32), LOOPS(f64), .line = LINE_LOOPS};

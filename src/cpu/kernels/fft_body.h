@@ -416,7 +416,7 @@ static void NAME(tangle)(int64_t h, int64_t lanes, const T *xr, const T *xi, con
   }
 }
 
-static void NAME(mirror)(int64_t n, const T *x, T *y) {
+static void NAME(reverse_conjugates)(int64_t n, const T *x, T *y) {
   int64_t k = 0;
 #if SQUARES
   for (; k + FV_N / 2 <= n; k += FV_N / 2)

@@ -76,7 +76,7 @@ describe("arguments", function()
   end)
 
   it("--info shows the MPI library, or why there is none", function()
-    local name = require("lutra.core")._communication.library "cpu"
+    local name = require("lutra.core")._communication.find_library "cpu"
     has(run("--info").out, "\nmpi           " .. (name or "not available: "))
     has(support.shell("LUTRA_MPI=0 " .. quote(support.program) .. " --info").out,
       "\nmpi           not available: ")
