@@ -143,16 +143,6 @@ NORM(double, f64)
 NORM_COLUMNS(float, f32)
 NORM_COLUMNS(double, f64)
 
-static void *data(lt_Tensor *t) { return t ? lt_tensor_data(t) : NULL; }
-
-/* Returns an optional argument as a contiguous tensor, NULL if it is not given; sets *ok to false
- * when out of memory. */
-static lt_Tensor *optional(lt_Call *c, int i, lt_Dtype work, bool *ok) {
-  lt_Tensor *t = lt_in(c, i), *dense = t ? lt_as_contiguous(t, work) : NULL;
-  if (t && !dense) *ok = false;
-  return dense;
-}
-
 static void set_sizes(Work *k, const lt_Tensor *x) {
   k->images = x->shape[0];
   k->channels = x->shape[1];
@@ -167,16 +157,16 @@ bool lt_cpu__batch_norm(lt_Call *c) {
   if (!training &&
       !(lt_copy_into(c->out[1], lt_in(c, 3), false) && lt_copy_into(c->out[2], lt_in(c, 4), false)))
     return false;
-  lt_Tensor *x = lt_as_contiguous(self, work), *w = optional(c, 1, work, &ok),
-            *b = optional(c, 2, work, &ok), *y = lt_output_open(c->out[0], work);
+  lt_Tensor *x = lt_as_contiguous(self, work), *w = lt_optional(c, 1, work, &ok),
+            *b = lt_optional(c, 2, work, &ok), *y = lt_output_open(c->out[0], work);
   ok = ok && x && y;
   if (ok) {
-    Work k = {.x = data(x),
-              .w = data(w),
-              .b = data(b),
-              .y = data(y),
-              .mean = data(c->out[1]),
-              .var = data(c->out[2]),
+    Work k = {.x = lt_data_of(x),
+              .w = lt_data_of(w),
+              .b = lt_data_of(b),
+              .y = lt_data_of(y),
+              .mean = lt_data_of(c->out[1]),
+              .var = lt_data_of(c->out[2]),
               .eps = c->arg[6].f,
               .dtype = work,
               .training = training};
@@ -197,18 +187,18 @@ bool lt_cpu__batch_norm_backward(lt_Call *c) {
   lt_Dtype work = lt_work_dtype(self->dtype);
   bool ok = true;
   lt_Tensor *g = lt_as_contiguous(lt_in(c, 0), work), *x = lt_as_contiguous(self, work),
-            *w = optional(c, 2, work, &ok), *mean = lt_as_contiguous(lt_in(c, 3), work),
+            *w = lt_optional(c, 2, work, &ok), *mean = lt_as_contiguous(lt_in(c, 3), work),
             *var = lt_as_contiguous(lt_in(c, 4), work), *dx = lt_output_open(c->out[0], work);
   ok = ok && g && x && mean && var && dx;
   if (ok) {
-    Work k = {.g = data(g),
-              .x = data(x),
-              .w = data(w),
-              .y = data(dx),
-              .mean = data(mean),
-              .var = data(var),
-              .dw = data(c->out[1]),
-              .db = data(c->out[2]),
+    Work k = {.g = lt_data_of(g),
+              .x = lt_data_of(x),
+              .w = lt_data_of(w),
+              .y = lt_data_of(dx),
+              .mean = lt_data_of(mean),
+              .var = lt_data_of(var),
+              .dw = lt_data_of(c->out[1]),
+              .db = lt_data_of(c->out[2]),
               .eps = c->arg[6].f,
               .training = c->arg[5].b};
     set_sizes(&k, self);

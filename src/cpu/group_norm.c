@@ -73,16 +73,6 @@ typedef struct Work {
 NORM(float, f32)
 NORM(double, f64)
 
-static void *data(lt_Tensor *t) { return t ? lt_tensor_data(t) : NULL; }
-
-/* Returns an optional argument as a contiguous tensor, NULL if it is not given; sets *ok to false
- * when out of memory. */
-static lt_Tensor *optional(lt_Call *c, int i, lt_Dtype work, bool *ok) {
-  lt_Tensor *t = lt_in(c, i), *dense = t ? lt_as_contiguous(t, work) : NULL;
-  if (t && !dense) *ok = false;
-  return dense;
-}
-
 static void set_sizes(Work *k, const lt_Tensor *x, int64_t groups) {
   k->instances = x->shape[0];
   k->groups = groups;
@@ -95,16 +85,16 @@ bool lt_cpu__group_norm(lt_Call *c) {
   lt_Tensor *self = lt_in(c, 0);
   lt_Dtype work = lt_work_dtype(self->dtype);
   bool ok = true;
-  lt_Tensor *x = lt_as_contiguous(self, work), *w = optional(c, 1, work, &ok),
-            *b = optional(c, 2, work, &ok), *y = lt_output_open(c->out[0], work);
+  lt_Tensor *x = lt_as_contiguous(self, work), *w = lt_optional(c, 1, work, &ok),
+            *b = lt_optional(c, 2, work, &ok), *y = lt_output_open(c->out[0], work);
   ok = ok && x && y;
   if (ok) {
-    Work k = {.x = data(x),
-              .w = data(w),
-              .b = data(b),
-              .y = data(y),
-              .mean = data(c->out[1]),
-              .var = data(c->out[2]),
+    Work k = {.x = lt_data_of(x),
+              .w = lt_data_of(w),
+              .b = lt_data_of(b),
+              .y = lt_data_of(y),
+              .mean = lt_data_of(c->out[1]),
+              .var = lt_data_of(c->out[2]),
               .eps = c->arg[4].f};
     set_sizes(&k, self, c->arg[3].i);
     lt_share(2 * self->numel, k.instances * k.groups,
@@ -121,16 +111,16 @@ bool lt_cpu__group_norm_backward(lt_Call *c) {
   lt_Dtype work = lt_work_dtype(self->dtype);
   bool ok = true;
   lt_Tensor *g = lt_as_contiguous(lt_in(c, 0), work), *x = lt_as_contiguous(self, work),
-            *w = optional(c, 2, work, &ok), *mean = lt_as_contiguous(lt_in(c, 3), work),
+            *w = lt_optional(c, 2, work, &ok), *mean = lt_as_contiguous(lt_in(c, 3), work),
             *var = lt_as_contiguous(lt_in(c, 4), work), *dx = lt_output_open(c->out[0], work);
   ok = ok && g && x && mean && var && dx;
   if (ok) {
-    Work k = {.g = data(g),
-              .x = data(x),
-              .w = data(w),
-              .y = data(dx),
-              .mean = data(mean),
-              .var = data(var),
+    Work k = {.g = lt_data_of(g),
+              .x = lt_data_of(x),
+              .w = lt_data_of(w),
+              .y = lt_data_of(dx),
+              .mean = lt_data_of(mean),
+              .var = lt_data_of(var),
               .eps = c->arg[6].f};
     set_sizes(&k, self, c->arg[5].i);
     bool wide = work == LT_float64;
@@ -139,9 +129,9 @@ bool lt_cpu__group_norm_backward(lt_Call *c) {
     if (ok) {
       lt_share(3 * self->numel, k.instances * k.groups, wide ? backward_f64 : backward_f32, &k);
       if (wide)
-        parameters_f64(&k, data(c->out[1]), data(c->out[2]));
+        parameters_f64(&k, lt_data_of(c->out[1]), lt_data_of(c->out[2]));
       else
-        parameters_f32(&k, data(c->out[1]), data(c->out[2]));
+        parameters_f32(&k, lt_data_of(c->out[1]), lt_data_of(c->out[2]));
     }
     free(k.sums);
   }

@@ -73,6 +73,16 @@ static inline int lt_arg_dim(const lt_Call *c, int i, const lt_Tensor *t) {
   return lt_dim(c->arg[i].i, t->ndim);
 }
 
+/* Returns an optional argument as a contiguous tensor, NULL if it is not given; sets *ok to false
+ * when out of memory. */
+static inline lt_Tensor *lt_optional(const lt_Call *c, int i, lt_Dtype work, bool *ok) {
+  lt_Tensor *t = lt_in(c, i), *dense = t ? lt_as_contiguous(t, work) : NULL;
+  if (t && !dense) *ok = false;
+  return dense;
+}
+/* Returns the memory of a tensor, NULL for none. */
+static inline void *lt_data_of(const lt_Tensor *t) { return t ? lt_tensor_data(t) : NULL; }
+
 /* Returns the tensor to which a result of dtype `work` is written: out itself (retained) if it has
  * that dtype, else a new tensor of its shape. NULL with the error set when out of memory. */
 lt_Tensor *lt_output_open(lt_Tensor *out, lt_Dtype work);

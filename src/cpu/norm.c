@@ -10,15 +10,6 @@
 #define SOME   4096
 #define PIECES 16 /* largest number of partial sums for the gradients of weight and bias */
 
-/* Returns an optional argument as a contiguous tensor, NULL if it is not given; sets *ok to false
- * when out of memory. */
-static lt_Tensor *optional(lt_Call *c, int i, lt_Dtype work, bool *ok) {
-  lt_Tensor *t = lt_in(c, i), *dense = t ? lt_as_contiguous(t, work) : NULL;
-  if (t && !dense) *ok = false;
-  return dense;
-}
-static void *data(lt_Tensor *t) { return t ? lt_tensor_data(t) : NULL; }
-
 /* Returns the number of elements of the last `normalized` dims. */
 static int64_t row_size(const lt_Tensor *t, int64_t normalized) {
   int64_t n = 1;
@@ -93,18 +84,18 @@ bool lt_cpu__layer_norm(lt_Call *c) {
   int64_t n = row_size(self, c->arg[1].i);
   lt_Dtype dtype = work == LT_float32 && n <= SOME ? self->dtype : work;
   bool ok = true;
-  lt_Tensor *x = lt_as_contiguous(self, dtype), *w = optional(c, 2, work, &ok),
-            *b = optional(c, 3, work, &ok);
+  lt_Tensor *x = lt_as_contiguous(self, dtype), *w = lt_optional(c, 2, work, &ok),
+            *b = lt_optional(c, 3, work, &ok);
   lt_Tensor *y = lt_output_open(c->out[0], dtype), *mean = lt_output_open(c->out[1], work);
   lt_Tensor *rstd = lt_output_open(c->out[2], work);
   ok = ok && x && y && mean && rstd;
   if (ok) {
-    Work k = {.x = data(x),
-              .w = data(w),
-              .b = data(b),
-              .y = data(y),
-              .mean = data(mean),
-              .rstd = data(rstd),
+    Work k = {.x = lt_data_of(x),
+              .w = lt_data_of(w),
+              .b = lt_data_of(b),
+              .y = lt_data_of(y),
+              .mean = lt_data_of(mean),
+              .rstd = lt_data_of(rstd),
               .eps = c->arg[4].f,
               .rows = mean->numel,
               .n = n,
@@ -143,20 +134,20 @@ bool lt_cpu__layer_norm_backward(lt_Call *c) {
   lt_Tensor *g = lt_as_contiguous(lt_in(c, 0), work), *x = lt_as_contiguous(self, work);
   lt_Tensor *mean = lt_as_contiguous(lt_in(c, 3), work),
             *rstd = lt_as_contiguous(lt_in(c, 4), work);
-  lt_Tensor *w = optional(c, 5, work, &ok);
+  lt_Tensor *w = lt_optional(c, 5, work, &ok);
   lt_Tensor *dx = lt_output_open(c->out[0], work), *dw = lt_output_open(c->out[1], work);
   lt_Tensor *db = lt_output_open(c->out[2], work);
   ok = ok && g && x && mean && rstd && dx && dw && db;
   if (ok) {
-    Work k = {.g = data(g),
-              .x = data(x),
-              .w = data(w),
-              .y = data(dx),
-              .mean = data(mean),
-              .rstd = data(rstd),
+    Work k = {.g = lt_data_of(g),
+              .x = lt_data_of(x),
+              .w = lt_data_of(w),
+              .y = lt_data_of(dx),
+              .mean = lt_data_of(mean),
+              .rstd = lt_data_of(rstd),
               .rows = mean->numel,
               .n = row_size(self, c->arg[2].i)};
-    ok = run_backward(&k, work, data(dw), data(db));
+    ok = run_backward(&k, work, lt_data_of(dw), lt_data_of(db));
   }
   lt_release(g);
   lt_release(x);
