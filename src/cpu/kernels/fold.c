@@ -210,150 +210,106 @@ LT_LANES F16 F16_OF_BFLOAT16(const lt_bfloat16 *x) {
 #define PLUS        PLUS_INTEGERS
 #define TIMES       TIMES_INTEGERS
 
-#define S               I64
-#define FROM            int64_t
-#define T               int64_t
-#define U               uint64_t
-#define LOWEST          INT64_MIN
-#define HIGHEST         INT64_MAX
-#define LT_FROM         LT_int64
-#define LT_TO           LT_int64
-#define SAME_TYPE       true
-#define ROW_FOLD        LOOPS
-#define ROW_FOLD_WIDE   NOTHING
-#define ENTRY_FOLD      ENTRY
-#define ENTRY_FOLD_WIDE NOTHING
-#include "fold_body.h"
+#define S         I64
+#define FROM      int64_t
+#define T         int64_t
+#define U         uint64_t
+#define LOWEST    INT64_MIN
+#define HIGHEST   INT64_MAX
+#define LT_FROM   LT_int64
+#define LT_TO     LT_int64
+#define SAME_TYPE true
+#include "fold_integers.h"
 
 /* The largest and the smallest of narrow integers; of bytes also whether all or any are not 0. */
 #undef ON_SUM
-#undef U
-#undef LOWEST
-#undef HIGHEST
 #define ON_SUM NOTHING
 
-#define S               I32
-#define FROM            int32_t
-#define T               int32_t
-#define U               uint32_t
-#define LOWEST          INT32_MIN
-#define HIGHEST         INT32_MAX
-#define LT_FROM         LT_int32
-#define LT_TO           LT_int32
-#define SAME_TYPE       true
-#define ROW_FOLD        LOOPS
-#define ROW_FOLD_WIDE   NOTHING
-#define ENTRY_FOLD      ENTRY
-#define ENTRY_FOLD_WIDE NOTHING
-#include "fold_body.h"
-#undef U
-#undef LOWEST
-#undef HIGHEST
+#define S         I32
+#define FROM      int32_t
+#define T         int32_t
+#define U         uint32_t
+#define LOWEST    INT32_MIN
+#define HIGHEST   INT32_MAX
+#define LT_FROM   LT_int32
+#define LT_TO     LT_int32
+#define SAME_TYPE true
+#include "fold_integers.h"
 
-#define S               I16
-#define FROM            int16_t
-#define T               int16_t
-#define U               uint16_t
-#define LOWEST          INT16_MIN
-#define HIGHEST         INT16_MAX
-#define LT_FROM         LT_int16
-#define LT_TO           LT_int16
-#define SAME_TYPE       true
-#define ROW_FOLD        LOOPS
-#define ROW_FOLD_WIDE   NOTHING
-#define ENTRY_FOLD      ENTRY
-#define ENTRY_FOLD_WIDE NOTHING
-#include "fold_body.h"
-#undef U
-#undef LOWEST
-#undef HIGHEST
+#define S         I16
+#define FROM      int16_t
+#define T         int16_t
+#define U         uint16_t
+#define LOWEST    INT16_MIN
+#define HIGHEST   INT16_MAX
+#define LT_FROM   LT_int16
+#define LT_TO     LT_int16
+#define SAME_TYPE true
+#include "fold_integers.h"
 
-#define S               I8
-#define FROM            int8_t
-#define T               int8_t
-#define U               uint8_t
-#define LOWEST          INT8_MIN
-#define HIGHEST         INT8_MAX
-#define LT_FROM         LT_int8
-#define LT_TO           LT_int8
-#define SAME_TYPE       true
-#define ROW_FOLD        LOOPS
-#define ROW_FOLD_WIDE   NOTHING
-#define ENTRY_FOLD      ENTRY
-#define ENTRY_FOLD_WIDE NOTHING
-#include "fold_body.h"
-#undef LOWEST
-#undef HIGHEST
+#define S         I8
+#define FROM      int8_t
+#define T         int8_t
+#define U         uint8_t
+#define LOWEST    INT8_MIN
+#define HIGHEST   INT8_MAX
+#define LT_FROM   LT_int8
+#define LT_TO     LT_int8
+#define SAME_TYPE true
+#include "fold_integers.h"
 
 #undef ON_BOOL
-#define ON_BOOL         ON_ALWAYS
-#define S               UINT8
-#define FROM            uint8_t
-#define T               uint8_t
-#define LOWEST          0
-#define HIGHEST         UINT8_MAX
-#define LT_FROM         LT_uint8
-#define LT_TO           LT_uint8
-#define SAME_TYPE       true
-#define ROW_FOLD        LOOPS
-#define ROW_FOLD_WIDE   NOTHING
-#define ENTRY_FOLD      ENTRY
-#define ENTRY_FOLD_WIDE NOTHING
-#include "fold_body.h"
-#undef U
-#undef LOWEST
-#undef HIGHEST
+#define ON_BOOL   ON_ALWAYS
+#define S         UINT8
+#define FROM      uint8_t
+#define T         uint8_t
+#define U         uint8_t
+#define LOWEST    0
+#define HIGHEST   UINT8_MAX
+#define LT_FROM   LT_uint8
+#define LT_TO     LT_uint8
+#define SAME_TYPE true
+#include "fold_integers.h"
 
 /* Bytes of bool to int64. */
 #undef ON_SUM
 #undef ON_BOOL
 #undef ON_ORDERED
 #undef ON_COUNT
-#define ON_SUM          ON_ALWAYS
-#define ON_BOOL         NOTHING
-#define ON_ORDERED      NOTHING
-#define ON_COUNT        ON_ALWAYS
-#define S               U8_COUNT
-#define FROM            uint8_t
-#define T               int64_t
-#define U               uint64_t
-#define LOWEST          INT64_MIN
-#define HIGHEST         INT64_MAX
-#define LT_FROM         LT_bool
-#define LT_TO           LT_int64
-#define SAME_TYPE       false
-#define ROW_FOLD        LOOPS
-#define ROW_FOLD_WIDE   NOTHING
-#define ENTRY_FOLD      ENTRY
-#define ENTRY_FOLD_WIDE NOTHING
-#include "fold_body.h"
-#undef U
-#undef LOWEST
-#undef HIGHEST
+#define ON_SUM     ON_ALWAYS
+#define ON_BOOL    NOTHING
+#define ON_ORDERED NOTHING
+#define ON_COUNT   ON_ALWAYS
+#define S          U8_COUNT
+#define FROM       uint8_t
+#define T          int64_t
+#define U          uint64_t
+#define LOWEST     INT64_MIN
+#define HIGHEST    INT64_MAX
+#define LT_FROM    LT_bool
+#define LT_TO      LT_int64
+#define SAME_TYPE  false
+#include "fold_integers.h"
 
 /* Bytes of bool to bytes. */
 #undef ON_SUM
 #undef ON_ORDERED
 #undef ON_COUNT
 #undef ON_BOOL
-#define ON_SUM          NOTHING
-#define ON_ORDERED      ON_ALWAYS
-#define ON_COUNT        NOTHING
-#define ON_BOOL         ON_ALWAYS
-#define S               U8
-#define FROM            uint8_t
-#define T               uint8_t
-#define U               uint8_t
-#define LOWEST          0
-#define HIGHEST         UINT8_MAX
-#define LT_FROM         LT_bool
-#define LT_TO           LT_bool
-#define SAME_TYPE       true
-#define ROW_FOLD        LOOPS
-#define ROW_FOLD_WIDE   NOTHING
-#define ENTRY_FOLD      ENTRY
-#define ENTRY_FOLD_WIDE NOTHING
-#include "fold_body.h"
+#define ON_SUM     NOTHING
+#define ON_ORDERED ON_ALWAYS
+#define ON_COUNT   NOTHING
+#define ON_BOOL    ON_ALWAYS
+#define S          U8
+#define FROM       uint8_t
+#define T          uint8_t
+#define U          uint8_t
+#define LOWEST     0
+#define HIGHEST    UINT8_MAX
+#define LT_FROM    LT_bool
+#define LT_TO      LT_bool
+#define SAME_TYPE  true
+#include "fold_integers.h"
 
 extern const lt_Fold *const LT_FOR_ISA(lt_folds)[LT_STATE_COUNT];
 const lt_Fold *const LT_FOR_ISA(lt_folds)[LT_STATE_COUNT] = {
