@@ -12,6 +12,7 @@
 #include "convolution.h"
 #include "half.h"
 #include "kernel_support.h"
+#include "moves.h"
 
 enum {
   COLUMNS = 1 << 19, /* elements of a block of columns, about */
@@ -291,8 +292,8 @@ static lt_Matrix gathered(const Work *w, const Block *b, int64_t group, char *me
   size_t row = (size_t)w->out * w->size;
   for (int64_t n = b->n; n < b->m; n++)
     for (int64_t c = 0; c < w->g.outputs; c++)
-      memcpy(element(w, memory, c * b->width + (n - b->n) * w->out),
-             (char *)out_plane(w, n, group, 0) + (size_t)c * row, row);
+      lt_copy_bytes(element(w, memory, c * b->width + (n - b->n) * w->out),
+                    (char *)out_plane(w, n, group, 0) + (size_t)c * row, row);
   return (lt_Matrix){memory, b->width, 1};
 }
 
@@ -320,8 +321,8 @@ static void out_task(const void *work, int64_t i, char *memory) {
     void *line = element(w, to.data, c * to.row);
     add_bias(w, group * w->g.outputs + c, line, b.width);
     for (int64_t n = b.n; n < b.m && !single; n++)
-      memcpy(element(w, out_plane(w, n, group, 0), c * w->out),
-             element(w, line, (n - b.n) * w->out), (size_t)w->out * w->size);
+      lt_copy_bytes(element(w, out_plane(w, n, group, 0), c * w->out),
+                    element(w, line, (n - b.n) * w->out), (size_t)w->out * w->size);
   }
 }
 

@@ -1,7 +1,7 @@
 /* copy.c: copies elements of one dtype as bytes between any layouts, and fills memory with one
  * element, by the loops of moves.h.
  *
- * There are three methods: dense to dense is memcpy; a transposition is split into square tiles, so
+ * There are three methods: dense to dense is one run of bytes; a transposition is split into square tiles, so
  * that both sides use whole cache lines; everything else is copied row by row. */
 #include "cpu.h"
 #include "moves.h"
@@ -53,7 +53,7 @@ static void dense_pieces(const lt_Loop *l, int64_t bytes, int64_t first, int64_t
   char *to = l->operand[0].data;
   const char *from = l->operand[1].data;
   for (int64_t i = first * STEP; i < last * STEP && i < bytes && !lt_stopped(); i += STEP)
-    memcpy(to + i, from + i, (size_t)(bytes - i < STEP ? bytes - i : STEP));
+    lt_copy_bytes(to + i, from + i, (size_t)(bytes - i < STEP ? bytes - i : STEP));
 }
 
 static void copy_dense(const lt_Loop *l, int64_t size) {

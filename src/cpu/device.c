@@ -2,6 +2,7 @@
 #include "cpu.h"
 #include "capability.h"
 #include "fftw.h"
+#include "moves.h"
 #include "mpi.h"
 #include "onednn.h"
 #include "vector.h"
@@ -30,7 +31,8 @@ static bool cpu_copy(lt_Device to, void *target, lt_Device from, const void *sou
     return true;
   }
   for (size_t i = 0; i < nbytes && !lt_stopped(); i += STEP)
-    memcpy((char *)target + i, (const char *)source + i, nbytes - i < STEP ? nbytes - i : STEP);
+    lt_copy_bytes((char *)target + i, (const char *)source + i,
+                  nbytes - i < STEP ? nbytes - i : STEP);
   return lt_check_interrupt();
 }
 

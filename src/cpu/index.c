@@ -3,6 +3,7 @@
  * checked before anything is written. */
 #include "index.h"
 #include "kernel_support.h"
+#include "moves.h"
 #include "order.h"
 #include "rows.h"
 
@@ -38,7 +39,7 @@ static void copy_selected(const Rows *r, const char *from, char *to, const int64
     break;
   default:
     for (int64_t j = 0; j < n; j++, to += r->bytes)
-      memcpy(to, from + (at[j] - LT_INDEX_BASE) * r->step, r->bytes);
+      lt_copy_bytes(to, from + (at[j] - LT_INDEX_BASE) * r->step, r->bytes);
     break;
   }
 }
@@ -277,12 +278,13 @@ static void pick(void *context, int64_t from, int64_t to) {
     READ_ONE(uint64_t);
   else
     for (int64_t i = from; i < to; i++)
-      memcpy(r->to + (size_t)i * bytes, x + (size_t)at[i] * r->size, bytes);
+      lt_copy_bytes(r->to + (size_t)i * bytes, x + (size_t)at[i] * r->size, bytes);
 }
 
 static void read_block(void *context, int64_t place, int64_t at, int64_t n) {
   const Read *r = context;
-  memcpy(r->to + (size_t)at * r->size, r->from + (size_t)place * r->size, (size_t)n * r->size);
+  lt_copy_bytes(r->to + (size_t)at * r->size, r->from + (size_t)place * r->size,
+                (size_t)n * r->size);
 }
 
 /* Returns whether the dims after the last indexed one are dense, so that a selected block is

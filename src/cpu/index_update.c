@@ -6,6 +6,7 @@
  * sums are the same in each run. Sums of float16 and bfloat16 are computed in float32, of small
  * integers in int64. */
 #include "kernel_support.h"
+#include "moves.h"
 #include "index.h"
 
 /* Computes to[i] += scale * from[i] for n dense elements of a working dtype. */
@@ -340,8 +341,9 @@ bool lt_cpu_index_copy(lt_Call *c) {
     const int64_t *at = lt_tensor_data(index);
     for (int64_t i = 0; i < l.outer; i++)
       for (int64_t j = 0; j < k && !lt_stopped_at(j); j++)
-        memcpy((char *)lt_tensor_data(out) + (size_t)(i * l.n + at[j] - LT_INDEX_BASE) * block,
-               (const char *)lt_tensor_data(from) + (size_t)(i * k + j) * block, block);
+        lt_copy_bytes((char *)lt_tensor_data(out) +
+                          (size_t)(i * l.n + at[j] - LT_INDEX_BASE) * block,
+                      (const char *)lt_tensor_data(from) + (size_t)(i * k + j) * block, block);
   }
   bool ok = from != NULL;
   lt_release(index);

@@ -7,6 +7,7 @@
  * thread: their last bits depend on the number of threads. */
 #include "onednn.h"
 #include "kernel_support.h"
+#include "moves.h"
 #include "onednn_library.h"
 
 #include <omp.h>
@@ -346,7 +347,7 @@ static void copy_channels(void *context, int64_t first, int64_t last) {
   int64_t from_n = c->count * c->n, to_n = c->to_count * c->n;
   int64_t copied = from_n < to_n ? from_n : to_n;
   for (int64_t i = first; i < last; i++) {
-    memcpy(c->to + i * to_n, c->from + i * from_n, (size_t)copied * sizeof(float));
+    lt_copy_bytes(c->to + i * to_n, c->from + i * from_n, (size_t)copied * sizeof(float));
     for (int64_t j = copied; j < to_n; j++) c->to[i * to_n + j] = 0;
   }
 }

@@ -17,7 +17,7 @@ typedef struct Piece {
 static void put_blocks(void *context, int64_t from, int64_t to) {
   const Piece *p = context;
   for (int64_t i = from; i < to; i++)
-    memcpy(p->to + (size_t)i * p->step, p->from + (size_t)i * p->block, p->block);
+    lt_copy_bytes(p->to + (size_t)i * p->step, p->from + (size_t)i * p->block, p->block);
 }
 
 /* The most inputs, and bytes of their blocks, that are written together, and the bytes at a
@@ -138,9 +138,9 @@ static void triangle_rows(const Triangle *t, int64_t first, int64_t last) {
            at = (size_t)(r * t->m) * t->size;
     if (t->upper) {
       memset(t->to + at, 0, left);
-      memcpy(t->to + at + left, t->from + at + left, right);
+      lt_copy_bytes(t->to + at + left, t->from + at + left, right);
     } else {
-      memcpy(t->to + at, t->from + at, left);
+      lt_copy_bytes(t->to + at, t->from + at, left);
       memset(t->to + at + left, 0, right);
     }
   }

@@ -6,6 +6,7 @@
 #include "check.h"
 
 #include "core.h"
+#include "cpu/moves.h"
 #include "cpu/vector.h"
 #include "instruction_sets.h"
 #include "half.h"
@@ -511,6 +512,23 @@ static void threads_do_not_matter(void) {
   lt_set_num_threads(threads);
 }
 
+/* ---- copies of bytes ------------------------------------------------------------------------- */
+
+static void long_copies(void) {
+  enum { EDGE = 64, LONGEST = LT_LONG_COPY + 600, ROOM = LONGEST + 2 * EDGE };
+  static _Alignas(64) unsigned char from[ROOM], to[ROOM], expected[ROOM];
+  for (size_t i = 0; i < ROOM; i++) from[i] = (unsigned char)next_random();
+  for (size_t n = LT_LONG_COPY - 1; n <= LONGEST; n += n < LT_LONG_COPY + 3 ? 1 : 119)
+    for (size_t a = 0; a < EDGE; a += 3)
+      for (size_t b = 0; b < EDGE; b++) {
+        memset(to, 7, ROOM);
+        memset(expected, 7, ROOM);
+        for (size_t i = 0; i < n; i++) expected[a + i] = from[b + i];
+        lt_copy_bytes(to + a, from + b, n);
+        CHECK(memcmp(to, expected, ROOM) == 0);
+      }
+}
+
 /* Runs this program again, with fewer instructions than the CPU has. */
 static const char *program;
 static void other_instruction_sets(void) { check_other_instruction_sets(program, ">/dev/null"); }
@@ -526,6 +544,7 @@ int main(int count, char **arguments) {
   RUN(divisions);
   RUN(layouts_do_not_matter);
   RUN(threads_do_not_matter);
+  RUN(long_copies);
   if (!getenv("LUTRA_CPU_CAPABILITY")) RUN(other_instruction_sets);
   return check_end();
 }

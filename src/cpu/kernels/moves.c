@@ -1,9 +1,8 @@
 /* moves.c: loops that copy and fill elements as bytes, and loops that generate numbers: moves.h. */
 #include "cpu/moves.h"
 #include "cpu/rows.h"
+#include "cpu/kernels/lanes.h"
 #include "cpu/kernels/shuffle.h"
-
-#include <string.h>
 
 /* The bytes of elements of any type. */
 typedef uint8_t __attribute__((may_alias)) bytes1;
@@ -14,6 +13,29 @@ typedef struct bytes16 {
   bytes8 half[2];
 } __attribute__((may_alias)) bytes16;
 
+typedef uint8_t Bytes __attribute__((vector_size(LT_VECTOR_SIZE), may_alias));
+
+LT_LANES void copy_vector(char *to, const char *from) {
+  Bytes v;
+  memcpy(&v, from, sizeof v);
+  memcpy(to, &v, sizeof v);
+}
+
+/* The stores between the first and the last vector are aligned. */
+static void copy_bytes(size_t n, char *restrict to, const char *restrict from) {
+  const size_t size = sizeof(Bytes), last = n - size;
+  size_t i = size - (uintptr_t)to % size;
+  copy_vector(to, from);
+  for (; i + 3 * size < last; i += 4 * size) {
+    Bytes v[4];
+    memcpy(v, from + i, sizeof v);
+    Bytes *out = __builtin_assume_aligned(to + i, LT_VECTOR_SIZE);
+    for (int k = 0; k < 4; k++) out[k] = v[k];
+  }
+  for (; i < last; i += size) copy_vector(to + i, from + i);
+  copy_vector(to + last, from + last);
+}
+
 /* Define the loops for elements of one size. */
 #define MOVE(type)                                                                                 \
   static inline __attribute__((always_inline)) void row_##type(                                    \
@@ -21,7 +43,7 @@ typedef struct bytes16 {
     const int64_t size = (int64_t)sizeof(type);                                                    \
     type *restrict out = (type *)to;                                                               \
     if (to_stride == size && from_stride == size) {                                                \
-      memcpy(to, from, (size_t)(n * size));                                                        \
+      lt_copy_bytes(to, from, (size_t)(n * size));                                                 \
     } else if (to_stride == size && from_stride == 0) {                                            \
       const type value = *(const type *)from;                                                      \
       for (int64_t i = 0; i < n; i++) out[i] = value;                                              \
@@ -116,6 +138,7 @@ static void count(int64_t n, int64_t *out, int64_t first, int64_t step, int64_t 
   { move_##type, plane_##type, weave_##type, tile_##type }
 extern const lt_Moves LT_FOR_ISA(lt_moves);
 const lt_Moves LT_FOR_ISA(lt_moves) = {
+    .bytes = copy_bytes,
     .mover = {MOVER(bytes1), MOVER(bytes2), MOVER(bytes4), MOVER(bytes8), MOVER(bytes16)},
     .sequence = sequence,
     .count = count,
