@@ -5,9 +5,11 @@
 #include "cpu.h"
 #include "kernel_support.h"
 #include "order.h"
+#include "radix.h"
 #include "sort.h"
 
-#define FEW 48
+#define FEW  48
+#define PART 4096 /* least elements of a line that a thread sorts together with others */
 
 /* ---- sorting --------------------------------------------------------------------------------- */
 
@@ -194,43 +196,95 @@ typedef struct Order {
   int64_t *positions;
 } Order;
 
-/* Writes the first k elements of lines first .. last - 1 in order, and their indices. `items` is
- * scratch memory for 2 n items. */
-static void order_lines(const Order *o, lt_Keyed *items, int64_t first, int64_t last) {
-  int64_t n = o->l.n, inner = o->l.inner, k = o->k;
+/* Where the elements of line t, and its first k in order, are; in elements. */
+static int64_t start_of(const Order *o, int64_t t) {
+  return t / o->l.inner * o->l.n * o->l.inner + t % o->l.inner;
+}
+static int64_t target_of(const Order *o, int64_t t) {
+  return t / o->l.inner * o->k * o->l.inner + t % o->l.inner;
+}
+
+/* Writes element `at` of a line as the one at `place`. */
+static inline void put(const Order *o, const char *from, int64_t at, int64_t place, size_t size) {
+  lt_move_one(o->values + (size_t)place * size, from + (size_t)(at * o->l.inner) * size, size);
+  o->positions[place] = at + LT_INDEX_BASE;
+}
+
+/* Writes the elements first .. last - 1 of line t in the order of `items`. */
+static void put_packed(const Order *o, int64_t t, const lt_Packed *items, int64_t first,
+                       int64_t last) {
+  const char *from = o->from + (size_t)start_of(o, t) * o->size;
+  int64_t target = target_of(o, t), inner = o->l.inner;
+#define PUT_ALL(size)                                                                              \
+  for (int64_t m = first; m < last; m++)                                                           \
+  put(o, from, (int64_t)(uint32_t)items[m], target + m * inner, size)
+  if (o->size == 1)
+    PUT_ALL(1);
+  else if (o->size == 2)
+    PUT_ALL(2);
+  else if (o->size == 4)
+    PUT_ALL(4);
+  else
+    PUT_ALL(8);
+#undef PUT_ALL
+}
+
+/* Sorts line t on `team` threads if its keys fit in 32 bits; else returns false. `items` is scratch
+ * memory for 2 n packed items. */
+static bool order_packed(const Order *o, int64_t t, int team, lt_Packed *items) {
+  int64_t n = o->l.n;
+  if (n > LT_PACKED_MOST) return false;
+  const char *x = o->keys + (size_t)start_of(o, t) * lt_dtype_size(o->work);
+  lt_Unsorted of = {o->work, x, n, o->l.inner, o->descending};
+  const lt_Packed *sorted = lt_packed_sort(&of, team, items, items + n);
+  if (!sorted) return false;
+  LT_IN_TEAM(team, o->k, put_packed(o, t, sorted, first, last));
+  return true;
+}
+
+/* Writes the first k elements of line t in order. `items` is scratch memory for 2 n items. */
+static void order_line(const Order *o, int64_t t, int team, lt_Keyed *items) {
+  int64_t n = o->l.n, inner = o->l.inner, k = o->k, target = target_of(o, t);
   bool narrow = o->work == LT_float32, few = k <= n / 8;
+  if (!few && order_packed(o, t, team, (lt_Packed *)(void *)items)) return;
+  if (lt_stopped()) return;
+  const char *from = o->from + (size_t)start_of(o, t) * o->size;
   void *keys = items + n; /* few items are followed by the keys; of many, they are replaced */
-  for (int64_t t = first; t < last && !lt_stopped(); t++) {
-    int64_t i = t / inner, j = t % inner, start = i * n * inner + j, target = i * k * inner + j;
-    const char *from = o->from + (size_t)start * o->size;
-    lt_order_keys(o->work, o->keys + (size_t)start * lt_dtype_size(o->work), n, inner,
-                  o->descending, keys);
-    if (few) {
-      narrow ? first_u32(keys, n, k, items) : first_u64(keys, n, k, items);
-    } else {
-      for (int64_t m = 0; m < n; m++)
-        items[m] = (lt_Keyed){narrow ? ((uint32_t *)keys)[m] : ((uint64_t *)keys)[m], m};
-      lt_keyed_sort(items, items + n, n);
-    }
-    for (int64_t m = 0; m < k; m++) {
-      if (lt_stopped_at(m)) break; /* after an interrupt the indices are undefined */
-      int64_t place = target + m * inner;
-      lt_move_one(o->values + (size_t)place * o->size,
-                  from + (size_t)(items[m].at * inner) * o->size, o->size);
-      o->positions[place] = items[m].at + LT_INDEX_BASE;
-    }
+  lt_order_keys(o->work, o->keys + (size_t)start_of(o, t) * lt_dtype_size(o->work), n, inner,
+                o->descending, keys);
+  if (few) {
+    narrow ? first_u32(keys, n, k, items) : first_u64(keys, n, k, items);
+  } else {
+    for (int64_t m = 0; m < n; m++)
+      items[m] = (lt_Keyed){narrow ? ((uint32_t *)keys)[m] : ((uint64_t *)keys)[m], m};
+    lt_keyed_sort(items, items + n, n);
+  }
+  for (int64_t m = 0; m < k; m++) {
+    if (lt_stopped_at(m)) break; /* after an interrupt the indices are undefined */
+    put(o, from, items[m].at, target + m * inner, o->size);
   }
 }
 
-/* Orders all lines, with scratch memory for each thread. */
+/* Orders lines first .. last - 1. */
+static void order_lines(const Order *o, lt_Keyed *items, int64_t first, int64_t last) {
+  for (int64_t t = first; t < last && !lt_stopped(); t++) order_line(o, t, 1, items);
+}
+
+/* Orders all lines, with scratch memory for each thread. Threads share the lines; fewer than
+ * threads are sorted by all threads, one after another. */
 static bool order_all(const Order *o) {
   int64_t lines = o->l.outer * o->l.inner, n = o->l.n;
-  int team = lt_team((o->k > n / 8 ? 16 : 1) * lines * n, lines);
+  int team = lt_team((o->k > n / 8 ? 16 : 1) * lines * n, lines), inside = lt_team(8 * n, n / PART);
+  if (inside > team) team = 1;
   size_t bytes = (size_t)team * (size_t)n * 2 * sizeof(lt_Keyed);
   lt_Keyed *items = lt_cpu_scratch(bytes);
   if (!items) return lt_fail_memory();
-  LT_IN_TEAM(team, team,
-             order_lines(o, items + 2 * n * first, lines * first / team, lines * last / team));
+  if (inside > 1 && team == 1) {
+    for (int64_t t = 0; t < lines && !lt_stopped(); t++) order_line(o, t, inside, items);
+  } else {
+    LT_IN_TEAM(team, team,
+               order_lines(o, items + 2 * n * first, lines * first / team, lines * last / team));
+  }
   lt_cpu_free(NULL, 0, items, bytes, NULL);
   return true;
 }
@@ -241,15 +295,17 @@ static bool order(lt_Call *c, int dim, int64_t k, bool descending) {
   if (dim < 0) return false;
   if (c->out[0]->numel == 0) return true;
   if (self->ndim == 0) k = 1; /* a 0-d tensor has one element, for any k */
+  lt_Lines l = lt_lines(self->ndim, self->shape, dim);
+  bool packs = k > l.n / 8 && l.n <= LT_PACKED_MOST && !lt_dtype_is_float(self->dtype);
   lt_Tensor *dense = lt_as_contiguous(self, self->dtype),
-            *x = lt_as_contiguous(dense, lt_work_dtype(self->dtype));
+            *x = lt_as_contiguous(dense, packs ? self->dtype : lt_work_dtype(self->dtype));
   bool ok = x != NULL;
   if (ok) {
     Order o = {lt_tensor_data(dense),
                lt_tensor_data(x),
                x->dtype,
                lt_dtype_size(self->dtype),
-               lt_lines(self->ndim, self->shape, dim),
+               l,
                k,
                descending,
                lt_tensor_data(c->out[0]),

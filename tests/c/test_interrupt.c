@@ -34,13 +34,14 @@ static lt_Tensor *do1(lt_OpId op, const lt_Arg *args, int n) { return lt_op1(op,
 
 /* ---- the operations -------------------------------------------------------------------------- */
 
-static lt_Tensor *x, *wide, *integers, *index_, *mask, *square; /* inputs, created once */
+static lt_Tensor *x, *wide, *integers, *index_, *mask, *square, *doubles; /* inputs, created once */
 
 static lt_Tensor *multiply(void) { return DO(mm, LT_ARG(square), LT_ARG(square)); }
 static lt_Tensor *multiply_integers(void) { return DO(mm, LT_ARG(integers), LT_ARG(integers)); }
 static lt_Tensor *draw(void) { return DO(randn, SIZE(4 * N)); }
 static lt_Tensor *permute(void) { return DO(randperm, LT_ARG(N)); }
 static lt_Tensor *sort(void) { return DO(sort, LT_ARG(x), LT_ARG(0)); }
+static lt_Tensor *sort_doubles(void) { return DO(sort, LT_ARG(doubles), LT_ARG(0)); }
 static lt_Tensor *first(void) { return DO(topk, LT_ARG(x), LT_ARG(N / 16)); }
 static lt_Tensor *scan(void) { return DO(cumsum, LT_ARG(wide), LT_ARG(0)); }
 static lt_Tensor *gather(void) { return DO(gather, LT_ARG(x), LT_ARG(0), LT_ARG(index_)); }
@@ -64,28 +65,21 @@ static const struct {
   const char *name;
   lt_Tensor *(*run)(void);
 } operations[] = {
-    {"mm", multiply},
-    {"mm of int64", multiply_integers},
-    {"randn", draw},
-    {"randperm", permute},
-    {"sort", sort},
-    {"topk", first},
-    {"cumsum", scan},
-    {"gather", gather},
-    {"scatter_add", scatter},
-    {"index_select", pick},
-    {"index_add", add},
-    {"nonzero", where},
-    {"flip", flip},
-    {"to", cast},
-    {"cat", join},
-    {"arange", count},
-    {"softmax", soft},
+    {"mm", multiply},       {"mm of int64", multiply_integers},
+    {"randn", draw},        {"randperm", permute},
+    {"sort", sort},         {"sort of float64", sort_doubles},
+    {"topk", first},        {"cumsum", scan},
+    {"gather", gather},     {"scatter_add", scatter},
+    {"index_select", pick}, {"index_add", add},
+    {"nonzero", where},     {"flip", flip},
+    {"to", cast},           {"cat", join},
+    {"arange", count},      {"softmax", soft},
 };
 
 static void make_inputs(void) {
   x = DO(rand, SIZE(N));
   wide = DO(rand, SIZE(8 * N));
+  doubles = DO(to, LT_ARG(x), NIL, lt_arg_dtype(LT_float64));
   square = DO(rand, SIZE(2500, 2500));
   integers = DO(ones, SIZE(500, 500), lt_arg_dtype(LT_int64));
   index_ = DO(randperm, LT_ARG(N));
@@ -94,7 +88,7 @@ static void make_inputs(void) {
 }
 
 static void drop_inputs(void) {
-  lt_Tensor *all[] = {x, wide, integers, index_, mask, square};
+  lt_Tensor *all[] = {x, wide, integers, index_, mask, square, doubles};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) lt_release(all[i]);
 }
 

@@ -575,6 +575,54 @@ static void sort_orders_stably(void) {
         }
 }
 
+/* Checks the order of a vector by its neighbours: with indices that increase where values are equal,
+ * no index occurs twice. */
+static void check_sorted_vector(lt_Tensor *x, bool descending, lt_Tensor *const *y) {
+  for (int64_t i = 0; i < x->numel; i++) {
+    double v = number(y[0], i);
+    int64_t at = (int64_t)number(y[1], i);
+    bool ok = at >= 1 && at <= x->numel && check_close(v, number(x, at - 1), 0);
+    if (ok && i > 0) {
+      double w = number(y[0], i - 1);
+      bool after = descending ? less(v, w) : less(w, v),
+           before = descending ? less(w, v) : less(v, w);
+      ok = after || (!before && number(y[1], i - 1) < number(y[1], i));
+    }
+    if (ok) continue;
+    check_report(__FILE__, __LINE__, "%s: wrong at %lld", lt_dtype_name(x->dtype), (long long)i);
+    return;
+  }
+}
+
+/* Lines that several threads sort together: floats with NaN and zeros of both signs; integers of a
+ * small range, of all 64 bits, and all the same. */
+static void sort_of_long_lines(void) {
+  enum { N = 20011 };
+  int threads = lt_num_threads();
+  for (int d = LT_bool; d <= (int)widest_float(); d++)
+    for (int kind = 0; kind < 3; kind++) {
+      if (kind && d != LT_int64 && d != LT_int32) continue;
+      lt_Tensor *x = noise((lt_Dtype)d, SHAPE(N), 5), *y[LT_MAX_OUT];
+      if (!x) return;
+      size_t size = lt_dtype_size((lt_Dtype)d);
+      for (int64_t j = 0; j < N; j++) {
+        char *at = (char *)lt_tensor_data(x) + (size_t)j * size;
+        int64_t whole = kind == 2 ? -7 : (int64_t)((uint64_t)j * 0x9e3779b97f4a7c15U);
+        if (kind)
+          lt_scalar_store(lt_scalar_int(d == LT_int32 ? (int32_t)whole : whole), (lt_Dtype)d, at);
+        if (lt_dtype_is_float((lt_Dtype)d) && j % 5 == 0)
+          lt_scalar_store(lt_scalar_float(j % 3 ? NAN : j % 2 ? -0.0 : 0.0), (lt_Dtype)d, at);
+      }
+      for (int n = 1; n <= 3; n++)
+        for (int descending = 0; descending < 2; descending++) {
+          lt_set_num_threads(n);
+          if (RUN_OP(y, sort, false, LT_ARG(x), LT_ARG(0), LT_ARG((bool)(descending != 0))))
+            check_sorted_vector(x, descending, y);
+        }
+    }
+  lt_set_num_threads(threads);
+}
+
 static void sort_orders_nan_zeros_and_infinities(void) {
   for (int d = LT_float16; d <= (int)widest_float(); d++) {
     lt_Tensor *y[LT_MAX_OUT];
@@ -693,6 +741,7 @@ int main(void) {
   RUN_SCOPED(scans_of_any_number_of_rows);
   RUN_SCOPED(long_scans_join_pieces);
   RUN_SCOPED(sort_orders_stably);
+  RUN_SCOPED(sort_of_long_lines);
   RUN_SCOPED(sort_orders_nan_zeros_and_infinities);
   RUN_SCOPED(topk_returns_the_first_of_the_order);
   RUN_SCOPED(topk_of_long_lines);
