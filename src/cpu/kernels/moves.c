@@ -21,17 +21,14 @@ LT_LANES void copy_vector(char *to, const char *from) {
   memcpy(to, &v, sizeof v);
 }
 
-/* The stores between the first and the last vector are aligned. */
+/* The stores between the first and the last vector are aligned. Vectors are copied one by one: the
+ * compiler copies an array of them through the stack. */
 static void copy_bytes(size_t n, char *restrict to, const char *restrict from) {
   const size_t size = sizeof(Bytes), last = n - size;
   size_t i = size - (uintptr_t)to % size;
   copy_vector(to, from);
-  for (; i + 3 * size < last; i += 4 * size) {
-    Bytes v[4];
-    memcpy(v, from + i, sizeof v);
-    Bytes *out = __builtin_assume_aligned(to + i, LT_VECTOR_SIZE);
-    for (int k = 0; k < 4; k++) out[k] = v[k];
-  }
+  for (; i + 3 * size < last; i += 4 * size)
+    for (size_t k = 0; k < 4; k++) copy_vector(to + i + k * size, from + i + k * size);
   for (; i < last; i += size) copy_vector(to + i, from + i);
   copy_vector(to + last, from + last);
 }
