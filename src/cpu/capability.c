@@ -29,11 +29,12 @@ uint32_t lt_cpu_features(void) {
   return found;
 }
 
-static bool has_tiles;
+static bool has_tiles, has_pairs;
 
-/* Asks the CPU, then Linux, which allocates the registers' memory for each thread that uses them
- * and gives it to processes that asked. */
-static void find_tiles(void) {
+/* Asks the CPU, then, for tile registers, Linux, which allocates their memory for each thread that
+ * uses them and gives it to processes that asked. */
+static void find_products(void) {
+  has_pairs = lt_cpu_features() & LT_CPU_avx512bf16;
 #if defined(__x86_64__) && defined(__GNUC__) && defined(__linux__)
   enum { REQUEST = 0x1023, TILE_DATA = 18 }; /* ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA */
   unsigned a, b, c, d;
@@ -42,10 +43,16 @@ static void find_tiles(void) {
 #endif
 }
 
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
 bool lt_cpu_has_tiles(void) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, find_tiles);
+  pthread_once(&once, find_products);
   return has_tiles;
+}
+
+bool lt_cpu_has_pairs(void) {
+  pthread_once(&once, find_products);
+  return has_pairs;
 }
 
 /* Returns false with an error that lists the features in `needed` missing from `features`, if

@@ -60,6 +60,8 @@ uint32_t lt_cpu_features(void);
 /* Returns whether the CPU has tile registers for bfloat16, and the operating system lets this
  * process use them. */
 bool lt_cpu_has_tiles(void);
+/* Returns whether the CPU has the dot products of pairs of bfloat16 in vectors. */
+bool lt_cpu_has_pairs(void);
 enum { LT_TILE_EDGE = 32 }; /* rows and columns of the blocks that kernels/tiles.h multiplies */
 
 /* Check the value of LUTRA_CPU_CAPABILITY and of LUTRA_OPENBLAS_CORETYPE for a CPU with these

@@ -130,10 +130,10 @@ static bool run(Product *p, lt_Tensor *a, lt_Tensor *b, lt_Tensor *c) {
   return true;
 }
 
-/* Computes out = alpha * a @ b + beta * out for bfloat16 by tile registers. Returns false with the
- * error set when memory is out; *done becomes false where they are not for this CPU or these
- * tensors. */
-static bool by_tiles(lt_Tensor *a, lt_Tensor *b, lt_Tensor *out, double alpha, double beta,
+/* Computes out = alpha * a @ b + beta * out for bfloat16 by instructions that multiply pairs. Returns
+ * false with the error set when memory is out; *done becomes false where they are not for this CPU
+ * or these tensors. */
+static bool by_pairs(lt_Tensor *a, lt_Tensor *b, lt_Tensor *out, double alpha, double beta,
                      bool *done) {
   int64_t m = a->shape[a->ndim - 2], k = a->shape[a->ndim - 1], n = b->shape[b->ndim - 1];
   *done = false;
@@ -143,15 +143,15 @@ static bool by_tiles(lt_Tensor *a, lt_Tensor *b, lt_Tensor *out, double alpha, d
   bool many = out->ndim == 3;
   const int64_t step[3] = {many ? 2 * a->strides[0] : 0, many ? 2 * b->strides[0] : 0, 2 * m * n};
   lt_Matrix c = {lt_tensor_data(out), n, 1};
-  return lt_product_tiles(m, n, k, many ? out->shape[0] : 1, alpha, matrix(a, 0), matrix(b, 0),
-                          beta, c, step, done);
+  return lt_product_bfloat16(m, n, k, many ? out->shape[0] : 1, alpha, matrix(a, 0), matrix(b, 0),
+                             beta, c, step, done);
 }
 
 /* Computes out = alpha * a @ b + beta * added (NULL: out); with beta 0, neither is read. */
 static bool product(lt_Tensor *a, lt_Tensor *b, lt_Tensor *added, lt_Tensor *out, lt_Scalar alpha,
                     lt_Scalar beta) {
   bool reads = !added && lt_scalar_to_double(beta) != 0, done;
-  if (!by_tiles(a, b, out, lt_scalar_to_double(alpha), lt_scalar_to_double(beta), &done))
+  if (!by_pairs(a, b, out, lt_scalar_to_double(alpha), lt_scalar_to_double(beta), &done))
     return false;
   if (done) return true;
   Product p; /* run sets the sizes */

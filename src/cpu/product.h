@@ -32,26 +32,29 @@ typedef struct lt_ProductLoops {
   void (*sums)(const lt_Panel *p, int64_t n, const void *x, const void *b, const void *z, void *y);
 } lt_ProductLoops;
 
-/* Loops for bfloat16 by tile registers. */
-typedef struct lt_TileLoops {
+typedef void lt_BfloatRows(const lt_Panel *p, int64_t m, int64_t n, const void *a,
+                           const void *panel, void *c, void *room);
+
+/* Loops for bfloat16 by instructions that multiply pairs. */
+typedef struct lt_BfloatLoops {
   /* Copies k rows and n <= 32 columns of b, either of them dense, to a panel of pairs: 64 bytes for
    * each row, rounded up to 32 rows. */
   void (*pack)(int64_t k, int64_t n, const void *b, int64_t row, int64_t column, void *panel);
-  /* Computes m rows and n <= 32 columns of c = alpha * a @ b + beta * c, with dense rows of a and
-   * c. `room` is as large as a panel. */
-  void (*rows)(const lt_Panel *p, int64_t m, int64_t n, const void *a, const void *panel, void *c,
-               void *room);
-} lt_TileLoops;
+  /* Compute m rows and n <= 32 columns of c = alpha * a @ b + beta * c, with dense rows of a and c,
+   * by tile registers or by vectors. `room` is as large as a panel. */
+  lt_BfloatRows *by_tiles, *by_vectors;
+} lt_BfloatLoops;
 
-/* Returns the loops for bfloat16; NULL where the instruction set or the compiler has none. */
-const lt_TileLoops *lt_tile_loops(void);
+/* Returns the loops for bfloat16; they are NULL where the instruction set or the compiler has
+ * none. */
+const lt_BfloatLoops *lt_bfloat_loops(void);
 
 /* Computes c = alpha * a @ b + beta * c for `count` products of matrices of bfloat16, on as many
- * threads as the work is worth, where the CPU has tile registers and the layout and size are for
- * them: then *done becomes true, else false. `step`: bytes from one a, b and c to the next. Returns
+ * threads as the work is worth, where the CPU has instructions for pairs of them and the layout and
+ * size are for these loops: then *done becomes true, else false. `step`: bytes from one a, b and c to the next. Returns
  * false with the error set when memory is out. */
-bool lt_product_tiles(int64_t m, int64_t n, int64_t k, int64_t count, double alpha, lt_Matrix a,
-                      lt_Matrix b, double beta, lt_Matrix c, const int64_t step[3], bool *done);
+bool lt_product_bfloat16(int64_t m, int64_t n, int64_t k, int64_t count, double alpha, lt_Matrix a,
+                         lt_Matrix b, double beta, lt_Matrix c, const int64_t step[3], bool *done);
 
 /* Returns the loops for float32 or float64 on this CPU; NULL where the library is faster. */
 const lt_ProductLoops *lt_product_loops(lt_Dtype dtype);

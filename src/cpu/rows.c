@@ -18,7 +18,7 @@
   extern const lt_OrderKernels lt_order_kernels_##isa;                                             \
   extern const lt_PlaneKernels lt_plane_kernels_##isa;                                             \
   extern const lt_ProductLoops lt_product_loops_##isa[2];                                          \
-  extern const lt_TileLoops lt_tile_loops_##isa;                                                   \
+  extern const lt_BfloatLoops lt_bfloat_loops_##isa;                                               \
   extern const lt_AttentionKernels lt_attention_kernels_##isa;                                     \
   extern const lt_Moves lt_moves_##isa;                                                            \
   extern const lt_FftLoops lt_fft_loops_##isa;
@@ -99,10 +99,7 @@ const lt_ProductLoops *lt_product_loops(lt_Dtype dtype) {
   return &BY_ISA(lt_product_loops)[dtype == LT_float64];
 }
 
-const lt_TileLoops *lt_tile_loops(void) {
-  const lt_TileLoops *loops = BY_ISA(&lt_tile_loops);
-  return loops->pack ? loops : NULL;
-}
+const lt_BfloatLoops *lt_bfloat_loops(void) { return BY_ISA(&lt_bfloat_loops); }
 
 const lt_AttentionKernels *lt_attention_kernels(void) { return BY_ISA(&lt_attention_kernels); }
 

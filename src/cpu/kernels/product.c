@@ -7,9 +7,6 @@
 #include "half.h"
 #include "cpu/kernels/shuffle.h"
 #include "cpu/kernels/tiles.h"
-#ifdef LT_HAS_TILES
-#include "cpu/kernels/product_tiles.h"
-#endif
 
 /* Loads and stores of the first n elements of a vector, 0 < n < its length, that touch no other
  * memory. */
@@ -59,6 +56,10 @@ LT_LANES void DV_STORE(double *to, DV v, int64_t n) { memcpy(to, &v, (size_t)n *
 /* Makes the compiler use the variables as they are here, and no loads before this place: it would
  * keep the addresses of unrolled loops in more registers than there are. */
 #define KEEP(x, y) __asm__ volatile("" : "+r"(x), "+r"(y) : : "memory")
+
+#ifdef LT_HAS_TILES
+#include "cpu/kernels/product_bfloat16.h"
+#endif
 
 /* Adds the product x * y to `sum`. The instruction is written out where there is one: the compiler
  * would choose forms of it that move sums to other registers, and then to memory. */
@@ -116,9 +117,9 @@ const lt_ProductLoops LT_FOR_ISA(lt_product_loops)[2] = {
     {LT_PRODUCT_ROWS, 2 * DV_N, panel_f64, pack_f64, dots_f64, sums_f64},
 };
 
-extern const lt_TileLoops LT_FOR_ISA(lt_tile_loops);
+extern const lt_BfloatLoops LT_FOR_ISA(lt_bfloat_loops);
 #ifdef LT_HAS_TILES
-const lt_TileLoops LT_FOR_ISA(lt_tile_loops) = {tile_pack, tile_rows};
+const lt_BfloatLoops LT_FOR_ISA(lt_bfloat_loops) = {pack_pairs, tile_rows, dot_rows};
 #else
-const lt_TileLoops LT_FOR_ISA(lt_tile_loops) = {NULL, NULL};
+const lt_BfloatLoops LT_FOR_ISA(lt_bfloat_loops) = {NULL, NULL, NULL};
 #endif

@@ -1,5 +1,6 @@
-/* product_tiles.c: divides products of matrices of bfloat16 into panels of 32 columns and blocks of
- * rows, which the loops of kernels/product_tiles.h compute by tile registers.
+/* product_bfloat16.c: divides products of matrices of bfloat16 into panels of 32 columns and blocks of
+ * rows, which the loops of kernels/product_bfloat16.h compute: by tile registers, else by vectors
+ * with dot products of pairs.
  *
  * Invariant: an element is one sum, whose bits do not depend on the number of threads. */
 #include "capability.h"
@@ -10,20 +11,21 @@
 
 enum { EDGE = LT_TILE_EDGE, ROWS = 256 }; /* rows of a piece of work */
 
-typedef struct Tiles {
-  const lt_TileLoops *loops;
+typedef struct Pieces {
+  const lt_BfloatLoops *loops;
+  lt_BfloatRows *rows;
   lt_Panel panel;
   int64_t m, n;
   lt_Matrix a, b, c;
   const int64_t *step;
   atomic_bool failed;
-} Tiles;
+} Pieces;
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* Computes pieces first .. last - 1: those of one panel follow one another, and panels of one
  * product. */
-static void run_pieces(Tiles *g, int64_t first, int64_t last) {
+static void run_pieces(Pieces *g, int64_t first, int64_t last) {
   int64_t k = (g->panel.k + EDGE - 1) / EDGE * EDGE, bytes = 2 * k * EDGE, packed = -1;
   int64_t blocks = (g->m + ROWS - 1) / ROWS, panels = (g->n + EDGE - 1) / EDGE;
   char *memory = malloc((size_t)(2 * bytes) + 64);
@@ -40,29 +42,32 @@ static void run_pieces(Tiles *g, int64_t first, int64_t last) {
     char *c = (char *)g->c.data + at * g->step[2] + 2 * (i * g->c.row + j);
     if (number != packed) g->loops->pack(g->panel.k, n, b, g->b.row, g->b.column, panel);
     packed = number;
-    g->loops->rows(&g->panel, m, n, a, panel, c, room);
+    g->rows(&g->panel, m, n, a, panel, c, room);
   }
   free(memory);
 }
 
-bool lt_product_tiles(int64_t m, int64_t n, int64_t k, int64_t count, double alpha, lt_Matrix a,
-                      lt_Matrix b, double beta, lt_Matrix c, const int64_t step[3], bool *done) {
-  const lt_TileLoops *loops = lt_tile_loops();
+bool lt_product_bfloat16(int64_t m, int64_t n, int64_t k, int64_t count, double alpha, lt_Matrix a,
+                         lt_Matrix b, double beta, lt_Matrix c, const int64_t step[3], bool *done) {
+  const lt_BfloatLoops *loops = lt_bfloat_loops();
   double work = (double)m * (double)n * (double)k;
   *done = false;
   if (k == 1) a.column = b.row = 1; /* any stride along a single element */
   if (n == 1) b.column = 1;
-  if (!loops || work < 0x1p15 || m < 8 || a.column != 1 || (b.column != 1 && b.row != 1) ||
-      !lt_cpu_has_tiles())
+  lt_BfloatRows *rows = lt_cpu_has_tiles()   ? loops->by_tiles
+                        : lt_cpu_has_pairs() ? loops->by_vectors
+                                             : NULL;
+  if (!rows || work < 0x1p15 || m < 8 || a.column != 1 || (b.column != 1 && b.row != 1))
     return true;
-  Tiles g = {.loops = loops,
-             .panel = {.k = k, .a_row = a.row, .c_row = c.row, .alpha = alpha, .beta = beta},
-             .m = m,
-             .n = n,
-             .a = a,
-             .b = b,
-             .c = c,
-             .step = step};
+  Pieces g = {.loops = loops,
+              .rows = rows,
+              .panel = {.k = k, .a_row = a.row, .c_row = c.row, .alpha = alpha, .beta = beta},
+              .m = m,
+              .n = n,
+              .a = a,
+              .b = b,
+              .c = c,
+              .step = step};
   int64_t pieces = count * ((n + EDGE - 1) / EDGE) * ((m + ROWS - 1) / ROWS);
   work *= (double)count;
   LT_IN_TEAM(lt_team(work < 1e16 ? (int64_t)(work / 128) : (int64_t)1e14, pieces), pieces,
