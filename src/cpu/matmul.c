@@ -1,7 +1,7 @@
 /* matmul.c: mm, bmm and addmm.
  *
  * Float matrices are passed to lt_gemm with their strides, as long as one dimension is dense;
- * float16 and bfloat16 are converted to float32 and back; integers are multiplied in int64, which
+ * float16 and bfloat16 are converted to float32 and back unless there are loops for them; integers are multiplied in int64, which
  * wraps as their own type does. */
 #include "blas.h"
 #include "cpu.h"
@@ -16,13 +16,29 @@ static lt_Matrix matrix(const lt_Tensor *t, int64_t at) {
   return (lt_Matrix){(char *)lt_tensor_data(t) + shift, t->strides[d - 2], t->strides[d - 1]};
 }
 
-/* Returns a factor in the working dtype and a layout that lt_gemm accepts; the caller releases
- * it. */
+/* Returns a view with the last two dimensions exchanged. */
+static lt_Tensor *turned(lt_Tensor *t) {
+  if (!t) return NULL;
+  int d = t->ndim;
+  int64_t shape[3], strides[3];
+  for (int i = 0; i < d; i++) {
+    int from = i < d - 2 ? i : 2 * d - 3 - i;
+    shape[i] = t->shape[from], strides[i] = t->strides[from];
+  }
+  return lt_tensor_on(t->storage, t->dtype, t->offset, d, shape, strides);
+}
+
+/* Returns a factor in the working dtype and a layout that lt_gemm accepts; the caller releases it.
+ * One with dense columns keeps them: to convert it to dense rows takes ten times as long. */
 static lt_Tensor *factor(lt_Tensor *t, lt_Dtype work) {
   int d = t->ndim;
   if (t->dtype == work && lt_gemm_takes(matrix(t, 0), t->shape[d - 2], t->shape[d - 1]))
     return lt_retain(t);
-  return lt_as_contiguous(t, work);
+  if (t->strides[d - 2] != 1 || t->strides[d - 1] == 1) return lt_as_contiguous(t, work);
+  lt_Tensor *columns = turned(t), *dense = lt_as_contiguous(columns, work), *result = turned(dense);
+  lt_release(columns);
+  lt_release(dense);
+  return result;
 }
 
 /* ---- integers -------------------------------------------------------------------------------- */
@@ -130,28 +146,80 @@ static bool run(Product *p, lt_Tensor *a, lt_Tensor *b, lt_Tensor *c) {
   return true;
 }
 
-/* Computes out = alpha * a @ b + beta * out for bfloat16 by instructions that multiply pairs. Returns
- * false with the error set when memory is out; *done becomes false where they are not for this CPU
- * or these tensors. */
-static bool by_pairs(lt_Tensor *a, lt_Tensor *b, lt_Tensor *out, double alpha, double beta,
-                     bool *done) {
+/* Returns a factor of float16 or bfloat16 with dense rows, or dense columns where the loops take
+ * them; the caller releases it. */
+static lt_Tensor *half_factor(lt_Tensor *t, bool columns) {
+  if (!t) return NULL;
+  lt_Matrix m = matrix(t, 0);
+  return m.column == 1 || (columns && m.row == 1) ? lt_retain(t) : lt_as_contiguous(t, t->dtype);
+}
+
+/* Returns the bytes from one matrix of a batch to the next. */
+static int64_t batch_step(const lt_Tensor *t) { return t->ndim == 3 ? 2 * t->strides[0] : 0; }
+
+/* Computes c = alpha * a @ b + beta * c where a or b has few rows or columns: that one is converted
+ * to float32. c is out's matrix. Returns false with the error set when memory is out. */
+static bool by_few(lt_Tensor *a, lt_Tensor *b, lt_Tensor *out, lt_Matrix c, double alpha,
+                   double beta) {
+  int64_t m = out->shape[out->ndim - 2], n = out->shape[out->ndim - 1];
+  bool turns = n < m;
+  lt_Tensor *few = turns ? turned(b) : lt_retain(a), *large = turns ? turned(a) : lt_retain(b);
+  lt_Tensor *x = lt_as_contiguous(few, LT_float32), *y = half_factor(large, true);
+  if (x && y) {
+    int64_t k = x->shape[x->ndim - 1], step[2] = {batch_step(y), batch_step(out)};
+    lt_Matrix to = turns ? (lt_Matrix){c.data, c.column, c.row} : c;
+    lt_product_halves(out->dtype, turns ? n : m, turns ? m : n, k,
+                      out->ndim == 3 ? out->shape[0] : 1, alpha, lt_tensor_data(x), matrix(y, 0),
+                      beta, to, step);
+  }
+  bool ok = x && y;
+  lt_release(few);
+  lt_release(large);
+  lt_release(x);
+  lt_release(y);
+  return ok;
+}
+
+/* Computes out = alpha * a @ b + beta * out by instructions for pairs of bfloat16. Returns false
+ * with the error set when memory is out. */
+static bool by_pairs(lt_Tensor *a, lt_Tensor *b, lt_Tensor *out, lt_Matrix c, double alpha,
+                     double beta) {
+  lt_Tensor *x = half_factor(a, false), *y = half_factor(b, true);
+  bool ok = x && y;
+  if (ok) {
+    int64_t k = x->shape[x->ndim - 1], step[3] = {batch_step(x), batch_step(y), batch_step(out)};
+    ok = lt_product_bfloat16(out->shape[out->ndim - 2], out->shape[out->ndim - 1], k,
+                             out->ndim == 3 ? out->shape[0] : 1, alpha, matrix(x, 0), matrix(y, 0),
+                             beta, c, step);
+  }
+  lt_release(x);
+  lt_release(y);
+  return ok;
+}
+
+/* Computes out = alpha * a @ b + beta * out for float16 or bfloat16 without converting all of it to
+ * float32. Returns false with the error set when memory is out; *done becomes false where the loops
+ * are not for this CPU or these tensors. */
+static bool by_halves(lt_Tensor *a, lt_Tensor *b, lt_Tensor *out, double alpha, double beta,
+                      bool *done) {
   int64_t m = a->shape[a->ndim - 2], k = a->shape[a->ndim - 1], n = b->shape[b->ndim - 1];
+  lt_Dtype d = out->dtype;
   *done = false;
-  if (a->dtype != LT_bfloat16 || b->dtype != LT_bfloat16 || out->dtype != LT_bfloat16 ||
+  if ((d != LT_bfloat16 && d != LT_float16) || a->dtype != d || b->dtype != d || out->numel == 0 ||
       !lt_tensor_is_contiguous(out) || lt_tensor_overlaps(out, a) || lt_tensor_overlaps(out, b))
     return true;
-  bool many = out->ndim == 3;
-  const int64_t step[3] = {many ? 2 * a->strides[0] : 0, many ? 2 * b->strides[0] : 0, 2 * m * n};
   lt_Matrix c = {lt_tensor_data(out), n, 1};
-  return lt_product_bfloat16(m, n, k, many ? out->shape[0] : 1, alpha, matrix(a, 0), matrix(b, 0),
-                             beta, c, step, done);
+  bool few = lt_product_takes_halves(d, m, n, k);
+  *done = few || (d == LT_bfloat16 && lt_product_takes_bfloat16(m, n, k));
+  if (!*done) return true;
+  return (few ? by_few : by_pairs)(a, b, out, c, alpha, beta);
 }
 
 /* Computes out = alpha * a @ b + beta * added (NULL: out); with beta 0, neither is read. */
 static bool product(lt_Tensor *a, lt_Tensor *b, lt_Tensor *added, lt_Tensor *out, lt_Scalar alpha,
                     lt_Scalar beta) {
   bool reads = !added && lt_scalar_to_double(beta) != 0, done;
-  if (!by_pairs(a, b, out, lt_scalar_to_double(alpha), lt_scalar_to_double(beta), &done))
+  if (!by_halves(a, b, out, lt_scalar_to_double(alpha), lt_scalar_to_double(beta), &done))
     return false;
   if (done) return true;
   Product p; /* run sets the sizes */

@@ -49,12 +49,37 @@ typedef struct lt_BfloatLoops {
  * none. */
 const lt_BfloatLoops *lt_bfloat_loops(void);
 
-/* Computes c = alpha * a @ b + beta * c for `count` products of matrices of bfloat16, on as many
- * threads as the work is worth, where the CPU has instructions for pairs of them and the layout and
- * size are for these loops: then *done becomes true, else false. `step`: bytes from one a, b and c to the next. Returns
- * false with the error set when memory is out. */
+/* Sets row i of `sum`, i < m, to the products of row i of x and n columns of b: sums of k terms.
+ * Rows are dense, and `..._row` elements apart. */
+typedef void lt_HalfLoop(int64_t m, int64_t n, int64_t k, const float *x, int64_t x_row,
+                         const void *b, int64_t b_row, float *sum, int64_t sum_row);
+
+/* Loops for a matrix b of float16 or bfloat16; NULL where the instruction set has none. */
+typedef struct lt_HalfLoops {
+  lt_HalfLoop *dots; /* b has dense columns, b_row apart */
+  lt_HalfLoop *sums; /* b has dense rows, b_row apart */
+} lt_HalfLoops;
+
+const lt_HalfLoops *lt_half_loops(lt_Dtype dtype);
+
+/* Returns whether a product of float16 or bfloat16 has few rows or columns, and the CPU has these
+ * loops. */
+bool lt_product_takes_halves(lt_Dtype dtype, int64_t m, int64_t n, int64_t k);
+/* Computes c = alpha * x @ b + beta * c for `count` such products, with m <= n, x in dense float
+ * matrices, and dense rows or columns of b, on as many threads as the work is worth. `step`: bytes
+ * from one b and c to the next. */
+void lt_product_halves(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, int64_t count, double alpha,
+                       const float *x, lt_Matrix b, double beta, lt_Matrix c,
+                       const int64_t step[2]);
+
+/* Returns whether the CPU has instructions for pairs of bfloat16, and the size is for their
+ * loops. */
+bool lt_product_takes_bfloat16(int64_t m, int64_t n, int64_t k);
+/* Computes c = alpha * a @ b + beta * c for `count` such products, with dense rows of a, and dense
+ * rows or columns of b, on as many threads as the work is worth. `step`: bytes
+ * from one a, b and c to the next. Returns false with the error set when memory is out. */
 bool lt_product_bfloat16(int64_t m, int64_t n, int64_t k, int64_t count, double alpha, lt_Matrix a,
-                         lt_Matrix b, double beta, lt_Matrix c, const int64_t step[3], bool *done);
+                         lt_Matrix b, double beta, lt_Matrix c, const int64_t step[3]);
 
 /* Returns the loops for float32 or float64 on this CPU; NULL where the library is faster. */
 const lt_ProductLoops *lt_product_loops(lt_Dtype dtype);

@@ -12,7 +12,6 @@
 enum { EDGE = LT_TILE_EDGE, ROWS = 256 }; /* rows of a piece of work */
 
 typedef struct Pieces {
-  const lt_BfloatLoops *loops;
   lt_BfloatRows *rows;
   lt_Panel panel;
   int64_t m, n;
@@ -40,27 +39,29 @@ static void run_pieces(Pieces *g, int64_t first, int64_t last) {
     const char *a = (const char *)g->a.data + at * g->step[0] + 2 * i * g->a.row;
     const char *b = (const char *)g->b.data + at * g->step[1] + 2 * j * g->b.column;
     char *c = (char *)g->c.data + at * g->step[2] + 2 * (i * g->c.row + j);
-    if (number != packed) g->loops->pack(g->panel.k, n, b, g->b.row, g->b.column, panel);
+    if (number != packed) lt_bfloat_loops()->pack(g->panel.k, n, b, g->b.row, g->b.column, panel);
     packed = number;
     g->rows(&g->panel, m, n, a, panel, c, room);
   }
   free(memory);
 }
 
-bool lt_product_bfloat16(int64_t m, int64_t n, int64_t k, int64_t count, double alpha, lt_Matrix a,
-                         lt_Matrix b, double beta, lt_Matrix c, const int64_t step[3], bool *done) {
+/* Returns the loops of this CPU, NULL if it has none. */
+static lt_BfloatRows *rows_loop(void) {
   const lt_BfloatLoops *loops = lt_bfloat_loops();
-  double work = (double)m * (double)n * (double)k;
-  *done = false;
+  return lt_cpu_has_tiles() ? loops->by_tiles : lt_cpu_has_pairs() ? loops->by_vectors : NULL;
+}
+
+bool lt_product_takes_bfloat16(int64_t m, int64_t n, int64_t k) {
+  return m >= 8 && (double)m * (double)n * (double)k >= 0x1p15 && rows_loop();
+}
+
+bool lt_product_bfloat16(int64_t m, int64_t n, int64_t k, int64_t count, double alpha, lt_Matrix a,
+                         lt_Matrix b, double beta, lt_Matrix c, const int64_t step[3]) {
+  double work = (double)count * (double)m * (double)n * (double)k;
   if (k == 1) a.column = b.row = 1; /* any stride along a single element */
   if (n == 1) b.column = 1;
-  lt_BfloatRows *rows = lt_cpu_has_tiles()   ? loops->by_tiles
-                        : lt_cpu_has_pairs() ? loops->by_vectors
-                                             : NULL;
-  if (!rows || work < 0x1p15 || m < 8 || a.column != 1 || (b.column != 1 && b.row != 1))
-    return true;
-  Pieces g = {.loops = loops,
-              .rows = rows,
+  Pieces g = {.rows = rows_loop(),
               .panel = {.k = k, .a_row = a.row, .c_row = c.row, .alpha = alpha, .beta = beta},
               .m = m,
               .n = n,
@@ -69,9 +70,7 @@ bool lt_product_bfloat16(int64_t m, int64_t n, int64_t k, int64_t count, double 
               .c = c,
               .step = step};
   int64_t pieces = count * ((n + EDGE - 1) / EDGE) * ((m + ROWS - 1) / ROWS);
-  work *= (double)count;
   LT_IN_TEAM(lt_team(work < 1e16 ? (int64_t)(work / 128) : (int64_t)1e14, pieces), pieces,
              run_pieces(&g, first, last));
-  *done = true;
   return !atomic_load(&g.failed) || lt_fail_memory();
 }

@@ -19,6 +19,7 @@
   extern const lt_PlaneKernels lt_plane_kernels_##isa;                                             \
   extern const lt_ProductLoops lt_product_loops_##isa[2];                                          \
   extern const lt_BfloatLoops lt_bfloat_loops_##isa;                                               \
+  extern const lt_HalfLoops lt_half_loops_##isa[2];                                                \
   extern const lt_AttentionKernels lt_attention_kernels_##isa;                                     \
   extern const lt_Moves lt_moves_##isa;                                                            \
   extern const lt_FftLoops lt_fft_loops_##isa;
@@ -97,6 +98,10 @@ const lt_PlaneKernels *lt_planes(void) { return BY_ISA(&lt_plane_kernels); }
 const lt_ProductLoops *lt_product_loops(lt_Dtype dtype) {
   if (is(LT_LEVEL_base)) return NULL;
   return &BY_ISA(lt_product_loops)[dtype == LT_float64];
+}
+
+const lt_HalfLoops *lt_half_loops(lt_Dtype dtype) {
+  return &BY_ISA(lt_half_loops)[dtype == LT_bfloat16];
 }
 
 const lt_BfloatLoops *lt_bfloat_loops(void) { return BY_ISA(&lt_bfloat_loops); }

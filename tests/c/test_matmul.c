@@ -299,6 +299,23 @@ static void blocks_of_bfloat16(void) {
   lt_set_num_threads(threads);
 }
 
+/* Products of float16 and bfloat16 with few rows or columns, around the blocks of the loops. */
+static void few_rows_of_halves(void) {
+  static const int64_t few[][3] = {{1, 40, 131}, {2, 17, 300},  {3, 64, 33}, {4, 129, 8},
+                                   {7, 31, 270}, {16, 100, 20}, {5, 1, 40},  {1, 1, 9}};
+  int threads = lt_num_threads();
+  for (int d = LT_float16; d <= LT_bfloat16; d++)
+    for (int s = 0; s < 8; s++)
+      for (Layout x = DENSE; x < LAYOUTS; x++)
+        for (Layout y = DENSE; y < LAYOUTS; y++) {
+          lt_set_num_threads(1 + (x + y) % 3);
+          int64_t batch = (x + y) % 4 ? -1 : 3;
+          try_mm((lt_Dtype)d, x, y, batch, few[s][0], few[s][1], few[s][2]);
+          try_mm((lt_Dtype)d, x, y, batch, few[s][2], few[s][1], few[s][0]);
+        }
+  lt_set_num_threads(threads);
+}
+
 /* Products of a matrix and a vector, on either side. */
 static void vectors(void) {
   static const int64_t sizes_[] = {1, 2, 3, 4, 5, 15, 16, 17, 63, 64, 65, 127, 128, 129, 260};
@@ -393,6 +410,7 @@ int main(void) {
   RUN(large_products);
   RUN(edges_of_tiles);
   RUN(blocks_of_bfloat16);
+  RUN(few_rows_of_halves);
   RUN(vectors);
   RUN(threads_do_not_matter);
   RUN(infinities);

@@ -99,6 +99,10 @@ LT_LANES void DV_STORE(double *to, DV v, int64_t n) { memcpy(to, &v, (size_t)n *
 /* No squares of doubles are transposed by vectors. */
 #define TRANSPOSE_8(x, step, to, to_step) false
 
+#ifdef __F16C__
+#include "cpu/kernels/product_halves.h"
+#endif
+
 #define T        double
 #define F        f64
 #define V        DV
@@ -116,6 +120,13 @@ const lt_ProductLoops LT_FOR_ISA(lt_product_loops)[2] = {
     {LT_PRODUCT_ROWS, 2 * FV_N, panel_f32, pack_f32, dots_f32, sums_f32},
     {LT_PRODUCT_ROWS, 2 * DV_N, panel_f64, pack_f64, dots_f64, sums_f64},
 };
+
+extern const lt_HalfLoops LT_FOR_ISA(lt_half_loops)[2];
+#ifdef __F16C__
+const lt_HalfLoops LT_FOR_ISA(lt_half_loops)[2] = {{dots_f16, sums_f16}, {dots_bf16, sums_bf16}};
+#else
+const lt_HalfLoops LT_FOR_ISA(lt_half_loops)[2] = {{NULL, NULL}, {NULL, NULL}};
+#endif
 
 extern const lt_BfloatLoops LT_FOR_ISA(lt_bfloat_loops);
 #ifdef LT_HAS_TILES
