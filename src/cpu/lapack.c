@@ -91,7 +91,7 @@ int lt_lapack_work(const lt_Lapack *f, const void *work) {
 /* Returns the number of threads that share a batch of matrices, each of them on one thread. */
 static int batch_team(int64_t count, double work) {
   int threads = lt_num_threads();
-  if (count < 2 || !lt_blas_nests()) return 1;
+  if (count < 2) return 1;
   if (count < threads) threads = (int)count;
   double grains = work * (double)count / LT_GRAIN;
   int team = grains < threads ? (int)grains > 1 ? (int)grains : 1 : threads;
@@ -113,11 +113,17 @@ static void run_some(Batch *b, int64_t first, int64_t last) {
   free(memory);
 }
 
+bool lt_matrices_each(int64_t count, double work, size_t scratch, lt_MatrixFn fn, void *context) {
+  Batch b = {.scratch = scratch, .fn = fn, .context = context};
+  LT_IN_TEAM(batch_team(count, work), count, run_some(&b, first, last));
+  return !b.no_memory || lt_fail_memory();
+}
+
 bool lt_matrices_run(int64_t count, double work, double alone, size_t scratch, lt_MatrixFn fn,
                      void *context) {
   if (count == 0) return true;
   Batch b = {.scratch = scratch, .fn = fn, .context = context};
-  int team = work <= alone ? batch_team(count, work) : 1;
+  int team = work <= alone && lt_blas_nests() ? batch_team(count, work) : 1;
   if (team == 1 && work <= alone)
     team = lt_blas_open_alone(work);
   else
@@ -150,6 +156,14 @@ static void copy_matrix(size_t size, int64_t r, int64_t c, const char *from, int
   enum { BLOCK = 32 };
   const lt_Mover *mover = lt_mover((int64_t)size);
   int64_t s = (int64_t)size;
+  if ((from_row == 1 && to_row == 1) || (from_column == 1 && to_column == 1)) {
+    bool rows = from_column == 1 && to_column == 1;
+    int64_t count = rows ? r : c, from_step = rows ? from_row : from_column;
+    int64_t to_step = rows ? to_row : to_column;
+    for (int64_t i = 0; i < count; i++)
+      memcpy(to + i * to_step * s, from + i * from_step * s, (size_t)((rows ? c : r) * s));
+    return;
+  }
   if (from_row == 1 && to_column == 1) {
     mover->tile(r, c, to, to_row * s, from, from_column * s);
     return;

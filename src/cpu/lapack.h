@@ -106,6 +106,9 @@ typedef void (*lt_MatrixFn)(void *context, int64_t at, char *scratch);
 bool lt_matrices_run(int64_t count, double work, double alone, size_t scratch, lt_MatrixFn fn,
                      void *context);
 
+/* Does the same for functions that do not call the library. */
+bool lt_matrices_each(int64_t count, double work, size_t scratch, lt_MatrixFn fn, void *context);
+
 /* Returns the number of matrices in t, of `dims` last dimensions (2, or 1 for vectors). */
 int64_t lt_matrices_count(const lt_Tensor *t, int dims);
 /* Copies matrix `at` of t, of any strides, to column-major memory with leading dimension ld; with

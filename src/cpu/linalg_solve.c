@@ -1,10 +1,12 @@
 /* linalg_solve.c: triangular factorizations and what is computed from them: Cholesky, LU and LDL
  * factors, inverses, solutions of linear systems, determinants.
  *
- * Each kernel runs LAPACK on a column-major copy of every matrix of the batch. */
+ * Each kernel runs on a copy of every matrix of the batch: of real matrices, by rows, the loops of
+ * triangle.c where there are some for the CPU, else LAPACK by columns. */
 #include "kernel_support.h"
 #include "lapack.h"
 #include "matrix_errors.h"
+#include "triangle.h"
 
 #include <math.h>
 
@@ -15,6 +17,8 @@ typedef struct Job {
   int m, n, nrhs;
   int ld, ldb; /* leading dimensions of a matrix and of the right sides */
   int lwork;
+  bool by_rows; /* triangle.c is used */
+  lt_Dtype dtype;
   bool flag[3]; /* the bool arguments that the kernel reads */
 } Job;
 
@@ -28,8 +32,33 @@ static bool open_job(Job *j, lt_Call *c) {
                    lt_shape_text(a->ndim, a->shape), INT32_MAX);
   *j = (Job){.c = c, .f = lt_lapack(a->dtype), .m = (int)m, .n = (int)n};
   j->ld = j->ldb = j->m > 1 ? j->m : 1;
+  j->dtype = a->dtype;
   return j->f != NULL;
 }
+
+/* Returns elements from one row to the next for rows of n: rows that are a multiple of 512 bytes
+ * apart would share few lines of the cache. */
+static int padded(const Job *j, int64_t n) {
+  int64_t unit = 512 / (int64_t)j->f->size;
+  return (int)(n > 1 ? n % unit ? n : n + 64 / (int64_t)j->f->size : 1);
+}
+
+/* Opens a call that triangle.c can compute. */
+static bool open_rows(Job *j, lt_Call *c) {
+  if (!open_job(j, c)) return false;
+  j->by_rows = lt_triangle_loops(j->dtype) != NULL && j->n < INT32_MAX - 64;
+  if (j->by_rows) j->ld = padded(j, j->n);
+  return true;
+}
+
+/* Runs fn as lt_matrices_run does. */
+static bool run(Job *j, double work, double alone, size_t scratch, lt_MatrixFn fn) {
+  int64_t count = lt_matrices_count(lt_in(j->c, 0), 2);
+  return j->by_rows ? lt_matrices_each(count, work, scratch, fn, j)
+                    : lt_matrices_run(count, work, alone, scratch, fn, j);
+}
+
+static lt_Matrix rows_of(void *data, int64_t ld) { return (lt_Matrix){data, ld, 1}; }
 
 static size_t bytes_of(const Job *j, int64_t r, int64_t c) { return (size_t)(r * c) * j->f->size; }
 
@@ -47,10 +76,10 @@ static bool check_info(const Job *j, int r, const char *text) {
 }
 
 /* Sets the elements of a column-major matrix outside one triangle to 0. */
-static void clear_triangle(const lt_Lapack *f, char *a, int n, bool upper) {
+static void clear_triangle(const lt_Lapack *f, char *a, int n, int ld, bool upper) {
   for (int col = 0; col < n; col++) {
     int from = upper ? col + 1 : 0, to = upper ? n : col;
-    if (to > from) memset(lt_matrix_at(f, a, n, from, col), 0, (size_t)(to - from) * f->size);
+    if (to > from) memset(lt_matrix_at(f, a, ld, from, col), 0, (size_t)(to - from) * f->size);
   }
 }
 
@@ -60,9 +89,17 @@ static void cholesky_one(void *context, int64_t at, char *scratch) {
   const Job *j = context;
   bool upper = j->flag[0];
   int info = 0;
+  if (j->by_rows) { /* L by columns is U by rows */
+    lt_matrix_get(lt_in(j->c, 0), at, upper, scratch, j->ld);
+    info = lt_triangle_cholesky(j->dtype, j->n, rows_of(scratch, j->ld));
+    clear_triangle(j->f, scratch, j->n, j->ld, false);
+    lt_matrix_put(j->c->out[0], at, upper, scratch, j->ld, j->n, j->n);
+    *info_at(j, 1, at) = info;
+    return;
+  }
   lt_matrix_get(lt_in(j->c, 0), at, false, scratch, j->ld);
   j->f->potrf(upper ? "U" : "L", &j->n, scratch, &j->ld, &info, 1);
-  clear_triangle(j->f, scratch, j->n, upper);
+  clear_triangle(j->f, scratch, j->n, j->ld, upper);
   lt_matrix_put(j->c->out[0], at, false, scratch, j->ld, j->n, j->n);
   *info_at(j, 1, at) = info;
 }
@@ -70,20 +107,29 @@ static void cholesky_one(void *context, int64_t at, char *scratch) {
 /* _linalg_cholesky (self, upper, check): L, info */
 bool lt_cpu__linalg_cholesky(lt_Call *c) {
   Job j;
-  if (!open_job(&j, c)) return false;
+  if (!open_rows(&j, c)) return false;
   j.flag[0] = c->arg[1].b;
   double n = j.n;
-  if (!lt_matrices_run(lt_matrices_count(lt_in(c, 0), 2), n * n * n / 3, LT_ALONE_MATRICES,
-                       bytes_of(&j, j.ld, j.n), cholesky_one, &j))
+  if (!run(&j, n * n * n / 3, LT_ALONE_MATRICES, bytes_of(&j, j.ld, j.n), cholesky_one))
     return false;
   return !c->arg[2].b || check_info(&j, 1, LT_NOT_DEFINITE);
 }
 
 /* ---- LU -------------------------------------------------------------------------------------- */
 
+/* Returns the bytes that `factor` needs for a matrix, and for its work. */
+static size_t matrix_bytes(const Job *j) { return bytes_of(j, j->ld, j->by_rows ? j->m : j->n); }
+static size_t factor_bytes(const Job *j) {
+  return j->by_rows ? lt_triangle_room(j->dtype, j->m) : 0;
+}
+
 /* Copies matrix `at` and factors it. Returns LAPACK's info: above 0 when U is singular. */
-static int factor(const Job *j, int64_t at, char *a, int *pivots) {
+static int factor(const Job *j, int64_t at, char *a, int *pivots, void *room) {
   int info = 0;
+  if (j->by_rows) {
+    lt_matrix_get(lt_in(j->c, 0), at, true, a, j->ld);
+    return lt_triangle_lu(j->dtype, j->m, j->n, rows_of(a, j->ld), pivots, room);
+  }
   lt_matrix_get(lt_in(j->c, 0), at, false, a, j->ld);
   if (j->m && j->n) j->f->getrf(&j->m, &j->n, a, &j->ld, pivots, &info);
   return info;
@@ -94,8 +140,12 @@ static int least(int a, int b) { return a < b ? a : b; }
 static void lu_one(void *context, int64_t at, char *scratch) {
   const Job *j = context;
   int *pivots = lt_vector_at(j->c->out[1], at, least(j->m, j->n));
-  *info_at(j, 2, at) = factor(j, at, scratch, pivots);
-  lt_matrix_put(j->c->out[0], at, false, scratch, j->ld, j->m, j->n);
+  char *a = lt_take(&scratch, matrix_bytes(j));
+  *info_at(j, 2, at) = factor(j, at, a, pivots, scratch);
+  if (j->by_rows)
+    lt_matrix_put(j->c->out[0], at, true, a, j->ld, j->n, j->m);
+  else
+    lt_matrix_put(j->c->out[0], at, false, a, j->ld, j->m, j->n);
 }
 
 /* Returns the multiplications of an LU factorization. */
@@ -104,9 +154,9 @@ static double lu_work(const Job *j) { return (double)j->m * j->n * least(j->m, j
 /* _linalg_lu_factor (self, check): LU, pivots, info */
 bool lt_cpu__linalg_lu_factor(lt_Call *c) {
   Job j;
-  if (!open_job(&j, c)) return false;
-  if (!lt_matrices_run(lt_matrices_count(lt_in(c, 0), 2), lu_work(&j), LT_ALONE_MATRICES,
-                       bytes_of(&j, j.ld, j.n), lu_one, &j))
+  if (!open_rows(&j, c)) return false;
+  if (!run(&j, lu_work(&j), LT_ALONE_MATRICES, lt_lines_of(matrix_bytes(&j)) + factor_bytes(&j),
+           lu_one))
     return false;
   return !c->arg[1].b || check_info(&j, 2, LT_SINGULAR_FACTORS);
 }
@@ -143,11 +193,50 @@ bool lt_cpu__linalg_lu_permutation(lt_Call *c) {
 
 /* ---- inverses and solutions ------------------------------------------------------------------ */
 
+/* Writes x with its columns exchanged as the rows of a were: the inverse of P^T L U is the inverse
+ * of L U, times P. */
+#define PUT_COLUMNS(T)                                                                             \
+  static void put_columns_##T(int64_t n, const int32_t *column, const T *x, int64_t row, T *to) {  \
+    for (int64_t i = 0; i < n; i++, x += row, to += n)                                             \
+      for (int64_t k = 0; k < n; k++) to[column[k]] = x[k];                                        \
+  }
+PUT_COLUMNS(float)
+PUT_COLUMNS(double)
+
+static void inverse_by_rows(const Job *j, int64_t at, char *scratch) {
+  char *a = lt_take(&scratch, matrix_bytes(j)), *x = lt_take(&scratch, matrix_bytes(j));
+  int n = j->n, *pivots = lt_take(&scratch, sizeof(int) * (size_t)j->ld);
+  int *column = lt_take(&scratch, sizeof(int) * (size_t)j->ld);
+  int info = factor(j, at, a, pivots, scratch);
+  void *to = lt_vector_at(j->c->out[0], at, (int64_t)n * n);
+  *info_at(j, 1, at) = info;
+  if (info) {
+    lt_matrix_put(j->c->out[0], at, true, a, j->ld, n, n);
+    return;
+  }
+  lt_triangle_invert(j->dtype, n, rows_of(a, j->ld), rows_of(x, j->ld));
+  lt_triangle_solve(j->dtype, n, n, rows_of(a, j->ld), true, false, rows_of(x, j->ld));
+  for (int i = 0; i < n; i++) column[i] = i;
+  for (int i = 0; i < n; i++) {
+    int other = column[pivots[i] - 1];
+    column[pivots[i] - 1] = column[i];
+    column[i] = other;
+  }
+  if (j->dtype == LT_float32)
+    put_columns_float(n, column, (const float *)(void *)x, j->ld, to);
+  else
+    put_columns_double(n, column, (const double *)(void *)x, j->ld, to);
+}
+
 static void inverse_one(void *context, int64_t at, char *scratch) {
   const Job *j = context;
+  if (j->by_rows) {
+    inverse_by_rows(j, at, scratch);
+    return;
+  }
   char *a = lt_take(&scratch, bytes_of(j, j->ld, j->n));
   int *pivots = lt_take(&scratch, sizeof(int) * (size_t)j->ld);
-  int info = factor(j, at, a, pivots);
+  int info = factor(j, at, a, pivots, NULL);
   if (info == 0 && j->n) j->f->getri(&j->n, a, &j->ld, pivots, scratch, &j->lwork, &info);
   lt_matrix_put(j->c->out[0], at, false, a, j->ld, j->n, j->n);
   *info_at(j, 1, at) = info;
@@ -156,26 +245,44 @@ static void inverse_one(void *context, int64_t at, char *scratch) {
 /* _linalg_inv (self, check): inverse, info */
 bool lt_cpu__linalg_inv(lt_Call *c) {
   Job j;
-  if (!open_job(&j, c)) return false;
+  if (!open_rows(&j, c)) return false;
   int query = -1, info;
   char answer[16];
-  if (j.n) j.f->getri(&j.n, NULL, &j.ld, NULL, answer, &query, &info);
-  j.lwork = j.n ? lt_lapack_work(j.f, answer) : 1;
-  size_t scratch = lt_lines_of(bytes_of(&j, j.ld, j.n)) + lt_lines_of(sizeof(int) * (size_t)j.ld) +
-                   bytes_of(&j, j.lwork, 1);
-  if (!lt_matrices_run(lt_matrices_count(lt_in(c, 0), 2), 3 * lu_work(&j), LT_ALONE_MATRICES / 2,
-                       scratch, inverse_one, &j))
-    return false;
+  if (j.n && !j.by_rows) j.f->getri(&j.n, NULL, &j.ld, NULL, answer, &query, &info);
+  j.lwork = j.n && !j.by_rows ? lt_lapack_work(j.f, answer) : 1;
+  size_t scratch = 2 * lt_lines_of(matrix_bytes(&j)) + 2 * lt_lines_of(sizeof(int) * (size_t)j.ld) +
+                   factor_bytes(&j) + bytes_of(&j, j.lwork, 1);
+  if (!run(&j, 3 * lu_work(&j), LT_ALONE_MATRICES / 2, scratch, inverse_one)) return false;
   return !c->arg[1].b || check_info(&j, 1, LT_SINGULAR_INVERSE);
+}
+
+/* X A = B is solved as A^T X^T = B^T, with A^T = U^T L^T P. */
+static void solve_by_rows(const Job *j, int64_t at, char *scratch) {
+  bool right = !j->flag[0];
+  char *a = lt_take(&scratch, matrix_bytes(j)), *b = lt_take(&scratch, bytes_of(j, j->ldb, j->n));
+  int *pivots = lt_take(&scratch, sizeof(int) * (size_t)j->ld);
+  *info_at(j, 1, at) = factor(j, at, a, pivots, scratch);
+  lt_Matrix f = rows_of(a, j->ld), x = rows_of(b, j->ldb);
+  lt_Matrix first = right ? (lt_Matrix){a, 1, j->ld} : f;
+  lt_matrix_get(lt_in(j->c, 1), at, !right, b, j->ldb);
+  if (!right) lt_triangle_exchange(j->dtype, j->n, pivots, false, j->nrhs, x);
+  lt_triangle_solve(j->dtype, j->n, j->nrhs, first, false, !right, x);
+  lt_triangle_solve(j->dtype, j->n, j->nrhs, first, true, right, x);
+  if (right) lt_triangle_exchange(j->dtype, j->n, pivots, true, j->nrhs, x);
+  lt_matrix_put(j->c->out[0], at, !right, b, j->ldb, j->nrhs, j->n);
 }
 
 /* X A = B is solved as A^T X^T = B^T. */
 static void solve_one(void *context, int64_t at, char *scratch) {
   const Job *j = context;
+  if (j->by_rows) {
+    solve_by_rows(j, at, scratch);
+    return;
+  }
   bool right = !j->flag[0];
   char *a = lt_take(&scratch, bytes_of(j, j->ld, j->n));
   int *pivots = lt_take(&scratch, sizeof(int) * (size_t)j->ld);
-  int info = factor(j, at, a, pivots), status = 0;
+  int info = factor(j, at, a, pivots, NULL), status = 0;
   lt_matrix_get(lt_in(j->c, 1), at, right, scratch, j->ldb);
   if (j->n && j->nrhs)
     j->f->getrs(right ? "T" : "N", &j->n, &j->nrhs, a, &j->ld, pivots, scratch, &j->ldb, &status,
@@ -195,19 +302,32 @@ static bool open_right_sides(Job *j, bool left) {
 /* _linalg_solve (self, B, left, check): X, info */
 bool lt_cpu__linalg_solve(lt_Call *c) {
   Job j;
-  if (!open_job(&j, c) || !open_right_sides(&j, c->arg[2].b)) return false;
+  if (!open_rows(&j, c) || !open_right_sides(&j, c->arg[2].b)) return false;
   j.flag[0] = c->arg[2].b;
-  size_t scratch = lt_lines_of(bytes_of(&j, j.ld, j.n)) + lt_lines_of(sizeof(int) * (size_t)j.ld) +
-                   bytes_of(&j, j.ldb, j.nrhs);
+  if (j.by_rows) j.ldb = padded(&j, j.nrhs);
+  size_t scratch = lt_lines_of(matrix_bytes(&j)) + lt_lines_of(sizeof(int) * (size_t)j.ld) +
+                   lt_lines_of(bytes_of(&j, j.ldb, j.by_rows ? j.n : j.nrhs)) + factor_bytes(&j);
   double n = j.n;
-  if (!lt_matrices_run(lt_matrices_count(lt_in(c, 0), 2), lu_work(&j) + n * n * j.nrhs,
-                       LT_ALONE_MATRICES, scratch, solve_one, &j))
-    return false;
+  if (!run(&j, lu_work(&j) + n * n * j.nrhs, LT_ALONE_MATRICES, scratch, solve_one)) return false;
   return !c->arg[3].b || check_info(&j, 1, LT_SINGULAR_SYSTEM);
+}
+
+static void triangular_by_rows(const Job *j, int64_t at, char *scratch) {
+  bool left = j->flag[1];
+  char *a = lt_take(&scratch, matrix_bytes(j));
+  lt_matrix_get(lt_in(j->c, 0), at, left, a, j->ld);
+  lt_matrix_get(lt_in(j->c, 1), at, left, scratch, j->ldb);
+  lt_triangle_solve(j->dtype, j->n, j->nrhs, rows_of(a, j->ld), j->flag[0] == left, j->flag[2],
+                    rows_of(scratch, j->ldb));
+  lt_matrix_put(j->c->out[0], at, left, scratch, j->ldb, j->nrhs, j->n);
 }
 
 static void triangular_one(void *context, int64_t at, char *scratch) {
   const Job *j = context;
+  if (j->by_rows) {
+    triangular_by_rows(j, at, scratch);
+    return;
+  }
   bool left = j->flag[1];
   const double one[2] = {1, 0};
   const float one_single[2] = {1, 0};
@@ -225,13 +345,12 @@ static void triangular_one(void *context, int64_t at, char *scratch) {
 /* _linalg_solve_triangular (self, B, upper, left, unitriangular) */
 bool lt_cpu__linalg_solve_triangular(lt_Call *c) {
   Job j;
-  if (!open_job(&j, c) || !open_right_sides(&j, c->arg[3].b)) return false;
+  if (!open_rows(&j, c) || !open_right_sides(&j, c->arg[3].b)) return false;
   for (int i = 0; i < 3; i++) j.flag[i] = c->arg[2 + i].b;
-  int64_t rest = j.nrhs > 1 ? j.nrhs : 1;
+  j.ldb = padded(&j, j.nrhs);
   double n = j.n;
-  return lt_matrices_run(lt_matrices_count(lt_in(c, 0), 2), n * n * j.nrhs / 2, LT_ALONE_MATRICES,
-                         lt_lines_of(bytes_of(&j, j.ld, j.n)) + bytes_of(&j, j.ld, rest),
-                         triangular_one, &j);
+  return run(&j, n * n * j.nrhs / 2, LT_ALONE_MATRICES,
+             lt_lines_of(matrix_bytes(&j)) + bytes_of(&j, j.ld, j.ldb), triangular_one);
 }
 
 /* ---- determinants ---------------------------------------------------------------------------- */
@@ -287,10 +406,11 @@ static void product(const Job *j, char *a, const int *pivots, double sign[2], do
 static void det_one(void *context, int64_t at, char *scratch) {
   const Job *j = context;
   bool with_log = j->c->nout == 2;
-  char *a = lt_take(&scratch, bytes_of(j, j->ld, j->n));
+  char *a = lt_take(&scratch, matrix_bytes(j));
+  int *pivots = lt_take(&scratch, sizeof(int) * (size_t)j->ld);
   double sign[2], log_size[2] = {0, 0};
-  factor(j, at, a, (int *)scratch);
-  product(j, a, (int *)scratch, sign, with_log ? log_size : NULL);
+  factor(j, at, a, pivots, scratch);
+  product(j, a, pivots, sign, with_log ? log_size : NULL);
   write_number(j->f->real_size, j->f->is_complex, lt_vector_at(j->c->out[0], at, 1), sign);
   if (with_log) write_number(j->f->real_size, false, lt_vector_at(j->c->out[1], at, 1), log_size);
 }
@@ -298,10 +418,11 @@ static void det_one(void *context, int64_t at, char *scratch) {
 /* _linalg_det (self), and _linalg_slogdet (self): sign, logabsdet */
 bool lt_cpu__linalg_det(lt_Call *c) {
   Job j;
-  if (!open_job(&j, c)) return false;
-  return lt_matrices_run(lt_matrices_count(lt_in(c, 0), 2), lu_work(&j), LT_ALONE_MATRICES,
-                         lt_lines_of(bytes_of(&j, j.ld, j.n)) + sizeof(int) * (size_t)j.ld, det_one,
-                         &j);
+  if (!open_rows(&j, c)) return false;
+  return run(&j, lu_work(&j), LT_ALONE_MATRICES,
+             lt_lines_of(matrix_bytes(&j)) + lt_lines_of(sizeof(int) * (size_t)j.ld) +
+                 factor_bytes(&j),
+             det_one);
 }
 
 bool lt_cpu__linalg_slogdet(lt_Call *c) { return lt_cpu__linalg_det(c); }
@@ -316,7 +437,7 @@ static void ldl_one(void *context, int64_t at, char *scratch) {
   if (j->n)
     (j->flag[0] ? j->f->hetrf : j->f->sytrf)("L", &j->n, a, &j->ld, pivots, scratch, &j->lwork,
                                              &info, 1);
-  clear_triangle(j->f, a, j->n, false);
+  clear_triangle(j->f, a, j->n, j->ld, false);
   lt_matrix_put(j->c->out[0], at, false, a, j->ld, j->n, j->n);
   *info_at(j, 2, at) = info;
 }

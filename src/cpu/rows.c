@@ -7,6 +7,7 @@
 #include "planes.h"
 #include "product.h"
 #include "rows.h"
+#include "triangle.h"
 #include "vector.h"
 
 #define TABLES(isa)                                                                                \
@@ -20,6 +21,7 @@
   extern const lt_ProductLoops lt_product_loops_##isa[2];                                          \
   extern const lt_BfloatLoops lt_bfloat_loops_##isa;                                               \
   extern const lt_HalfLoops lt_half_loops_##isa[2];                                                \
+  extern const lt_TriangleLoops lt_triangle_loops_##isa[2];                                        \
   extern const lt_AttentionKernels lt_attention_kernels_##isa;                                     \
   extern const lt_Moves lt_moves_##isa;                                                            \
   extern const lt_FftLoops lt_fft_loops_##isa;
@@ -102,6 +104,11 @@ const lt_ProductLoops *lt_product_loops(lt_Dtype dtype) {
 
 const lt_HalfLoops *lt_half_loops(lt_Dtype dtype) {
   return &BY_ISA(lt_half_loops)[dtype == LT_bfloat16];
+}
+
+const lt_TriangleLoops *lt_triangle_loops(lt_Dtype dtype) {
+  if (is(LT_LEVEL_base) || (dtype != LT_float32 && dtype != LT_float64)) return NULL;
+  return &BY_ISA(lt_triangle_loops)[dtype == LT_float64];
 }
 
 const lt_BfloatLoops *lt_bfloat_loops(void) { return BY_ISA(&lt_bfloat_loops); }

@@ -76,8 +76,18 @@ function matrices.shape_of(t, drop, ...)
   return table.move({...}, 1, select("#", ...), #shape + 1, shape)
 end
 
+-- Returns whether a and b have the same batch dimensions.
+local function same_batch(a, b)
+  if a.ndim ~= b.ndim then return false end
+  for d = 1, a.ndim - 2 do
+    if a:size(d) ~= b:size(d) then return false end
+  end
+  return true
+end
+
 --- Returns a and b with their batch dimensions broadcast.
 function matrices.broadcast(title, a, b)
+  if same_batch(a, b) then return a, b end
   local x, y = matrices.shape_of(a, 2), matrices.shape_of(b, 2)
   local shape = tensors.broadcast_shape(x, y)
   args.check(shape, "%s: cannot broadcast the batch dimensions of shapes %s and %s", title,

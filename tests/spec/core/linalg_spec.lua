@@ -143,6 +143,74 @@ describe("decompositions of complex matrices", function()
   end)
 end)
 
+describe("factors of real matrices", function()
+  -- Orders around those of the blocks in which they are computed.
+  local orders = {1, 2, 7, 8, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 100, 128, 129, 200}
+  local function near(a, b, n)
+    local bound = a.dtype == "float64" and 1e-11 or 3e-3
+    assert.same(a.shape, b.shape)
+    assert.equal("", (a - b):abs():max():item() <= bound and "" or "differ at " .. n)
+  end
+
+  for _, dtype in ipairs{"float32", "float64"} do
+    it("multiply to the matrix and solve systems in " .. dtype, function()
+      lt.manual_seed(7)
+      for _, n in ipairs(orders) do
+        local b, c = lt.randn(n, 7, {dtype = dtype}), lt.randn(3, n, {dtype = dtype})
+        local eye = lt.eye(n, {dtype = dtype})
+        local a = lt.randn(n, n, {dtype = dtype}) + eye * (2 * n ^ 0.5) -- not singular
+        a = a:flip(1) -- with exchanges of rows
+        local p, l, u = L.lu(a)
+        near(p:mm(l):mm(u), a, n)
+        near(a:mm(L.inv(a)), eye, n)
+        near(a:mm(L.solve(a, b)), b, n)
+        near(L.solve(a, c, {left = false}):mm(a), c, n)
+        local s = a:mm(a:t()) / n
+        local r = L.cholesky(s)
+        near(r, r:tril(), n)
+        near(r:mm(r:t()), s, n)
+        near(L.cholesky(s, true), r:t(), n)
+        near(r:mm(L.solve_triangular(r, b, {upper = false})), b, n)
+        near(L.solve_triangular(r:t(), c, {upper = true, left = false}):mm(r:t()), c, n)
+        local unit = l * 1 -- ones on the diagonal, which is not read
+        near(unit:mm(L.solve_triangular(unit + eye, b, {upper = false, unitriangular = true})), b, n)
+        near(select(2, L.slogdet(s)), r:diagonal():log():sum() * 2, n)
+      end
+    end)
+
+    it("of matrices that are not square multiply to them in " .. dtype, function()
+      for _, shape in ipairs{{1, 40}, {40, 1}, {10, 100}, {100, 10}, {17, 33}, {90, 65}} do
+        local a = lt.randn(shape[1], shape[2], {dtype = dtype})
+        local p, l, u = L.lu(a)
+        near(p:mm(l):mm(u), a, shape[1])
+      end
+    end)
+
+    it("have LAPACK's info in " .. dtype, function()
+      local a = lt.eye(70, {dtype = dtype})
+      a[50][50] = 0
+      local _, _, info = L.lu_factor_ex(a)
+      assert.equal(50, info:item())
+      _, info = L.inv_ex(a)
+      assert.equal(50, info:item())
+      a[50][50] = -1
+      _, info = L.cholesky_ex(a)
+      assert.equal(50, info:item())
+    end)
+  end
+
+  it("do not depend on the number of threads", function()
+    local before, a = lt.get_num_threads(), lt.randn(150, 150)
+    local s = a:mm(a:t()) + lt.eye(150) * 150
+    local function all() return {L.lu_factor(a), L.inv(a), L.cholesky(s), L.solve(a, s)} end
+    local many = all()
+    lt.set_num_threads(1)
+    local one = all()
+    lt.set_num_threads(before)
+    for i, x in ipairs(one) do assert.is_true(lt.equal(x, many[i])) end
+  end)
+end)
+
 describe("the determinant", function()
   it("of singular matrices has a gradient: the cofactors", function()
     local x = lt.tensor({{1.0, 2, 0}, {2, 4, 0}, {1, 1, 3}}, {dtype = "float64"}):requires_grad_()
