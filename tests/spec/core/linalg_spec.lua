@@ -255,5 +255,33 @@ describe("matrix_exp", function()
     local t = 20.5
     close(lt.matrix_exp(lt.tensor({{0, t}, {-t, 0}}, {dtype = "float64"})),
       lt.tensor({{math.cos(t), math.sin(t)}, {-math.sin(t), math.cos(t)}}, {dtype = "float64"}))
+    close(lt.matrix_exp(lt.tensor({{0, 1e300}, {0, 0}}, {dtype = "float64"})),
+      lt.tensor({{1, 1e300}, {0, 1}}, {dtype = "float64"}))
+  end)
+
+  it("of a batch scales each matrix by its own norm", function()
+    local angles = {1e-30, 0.5, 3, 40, 700}
+    local turns, expected = {}, {}
+    for i, t in ipairs(angles) do
+      turns[i] = lt.tensor({{0, t}, {-t, 0}}, {dtype = "float64"})
+      expected[i] = lt.tensor({{math.cos(t), math.sin(t)}, {-math.sin(t), math.cos(t)}},
+        {dtype = "float64"})
+    end
+    close(lt.matrix_exp(lt.stack(turns)), lt.stack(expected))
+    local single = lt.matrix_exp(lt.stack(turns):to "float32"):to "float64"
+    for i, t in ipairs(angles) do
+      local exact = lt.matrix_exp(turns[i]:to "float32":to "float64")
+      local bound = 1e-7 + t * 2 ^ -24 / 8 -- an eighth of the effect of rounding the matrix
+      assert.is_true((single[i] - exact):abs():max():item() <= bound)
+    end
+  end)
+
+  it("is the inverse of that of the negative, and has the eigenvalues' exponentials", function()
+    lt.manual_seed(5)
+    local a = random(40, 40)
+    close(lt.matrix_exp(a):mm(lt.matrix_exp(-a)) / 1e4, lt.eye(40):to "float64" / 1e4)
+    local s = a + a:t()
+    local w, v = L.eigh(s)
+    close(lt.matrix_exp(s) / w:max():exp(), (v * (w - w:max()):exp()):mm(v:t()))
   end)
 end)
