@@ -271,18 +271,19 @@ LT_MATHS float lt_gelu_erff(float x, bool near) {
   float minus = lt_float(lt_bits(near ? x : lt_at_most(fabsf(x), 15)) | LT_SIGN_BIT);
   float c = lt_float(lt_bits(minus) & 0xffff8000u), d = minus - c;
   float slope = MADD(c, far ? -0.5f : -0.4375f, far ? 0.0f : 0.671875f), sum = c * slope;
-  float u = minus + 2.25f, g = -3.07796122e-09f; /* 2^-27.9; for -0 not less than 0 */
-  g = MADD(g, u, -2.42419436e-08f);
-  g = MADD(g, u, -8.03467799e-08f);
-  g = MADD(g, u, -4.30805756e-08f);
-  g = MADD(g, u, 2.11764609e-06f);
-  g = MADD(g, u, 2.51054644e-05f);
-  g = MADD(g, u, 0.000202083364f);
-  g = MADD(g, u, 0.00136529107f);
-  g = MADD(g, u, 0.00839295425f);
-  g = MADD(g, u, -0.0122002345f);
-  g = MADD(g, u, -0.0442224555f);
-  g = MADD(g, u, 0.0153942937f);
+  float u = minus + 2.25f, u2 = u * u; /* 2^-27.9; for -0 not less than 0 */
+  float odd = -3.07796122e-09f, even = -2.42419436e-08f;
+  odd = MADD(odd, u2, -8.03467799e-08f);
+  even = MADD(even, u2, -4.30805756e-08f);
+  odd = MADD(odd, u2, 2.11764609e-06f);
+  even = MADD(even, u2, 2.51054644e-05f);
+  odd = MADD(odd, u2, 0.000202083364f);
+  even = MADD(even, u2, 0.00136529107f);
+  odd = MADD(odd, u2, 0.00839295425f);
+  even = MADD(even, u2, -0.0122002345f);
+  odd = MADD(odd, u2, -0.0442224555f);
+  even = MADD(even, u2, 0.0153942937f);
+  float g = MADD(odd, u, even);
   if (!near) {
     float v = 1 / (minus * minus), p = -236.817337f; /* 2^-26.2 */
     p = MADD(p, v, 65.679512f);
