@@ -1,4 +1,5 @@
-/* planes.c: faster forms of the bodies of pools, unfold, fold and interpolation, for float and
+/* planes.c: faster forms of the bodies of pools, unfold, fold, interpolation and
+ * padding, for float and
  * double (planes.h). Each function returns false, with nothing done, for a call that the body must
  * compute: of integers, of indices beyond 32 bits, or when memory is out. */
 #include "planes.h"
@@ -221,4 +222,29 @@ bool lt_cpu_each__resample_backward(const lt_EachRun *run, void *const *out) {
   const lt_Resample *p = (const void *)run->args.bytes;
   return resample(run, out[0], run->n / p->in / p->inner, resample_backward_range_f32,
                   resample_backward_range_f64);
+}
+
+/* ---- padding, grids -------------------------------------------------------------------------- */
+
+RANGES(pad, pad_f32(w->args, w->in, w->out, from, to), pad_f64(w->args, w->in, w->out, from, to))
+RANGES(grid_sample, grid_sample_f32(w->args, w->in, w->second, w->out, from, to),
+       grid_sample_f64(w->args, w->in, w->second, w->out, from, to))
+
+bool lt_cpu_each__pad(const lt_EachRun *run, void *const *out);
+bool lt_cpu_each__pad(const lt_EachRun *run, void *const *out) {
+  const lt_Pad *p = (const void *)run->args.bytes;
+  Work w = {.args = p, .in = lt_tensor_data(run->in[0]), .out = out[0]};
+  return share(run, run->n / p->out[2], &w, pad_range_f32, pad_range_f64);
+}
+bool lt_cpu_each__grid_sample(const lt_EachRun *run, void *const *out);
+bool lt_cpu_each__grid_sample(const lt_EachRun *run, void *const *out) {
+  const lt_Grid *p = (const void *)run->args.bytes;
+  int64_t blocks = (p->points + LT_GRID_BLOCK - 1) / LT_GRID_BLOCK;
+  if (product(p->in) >= INT32_MAX / 2) return false;
+  Work w = {.args = p,
+            .in = lt_tensor_data(run->in[0]),
+            .second = lt_tensor_data(run->in[1]),
+            .out = out[0]};
+  return share(run, run->n / p->channels / p->points * blocks, &w, grid_sample_range_f32,
+               grid_sample_range_f64);
 }

@@ -1,4 +1,4 @@
-/* planes.h: the inner loops of pools, unfold, fold and interpolation: faster forms of their bodies
+/* planes.h: the inner loops of pools, unfold, fold, interpolation and padding: faster forms of their bodies
  * (each/), for float and double, compiled once for each instruction set (rows.h says how). They add
  * in the same order as the bodies. */
 #ifndef LT_CPU_PLANES_H
@@ -48,7 +48,15 @@ typedef struct lt_ResampleTable {
   void (*resample_##F)(const lt_Resample *p, const lt_ResampleTable *t, const T *x, T *y,          \
                        int64_t from, int64_t to);                                                  \
   void (*resample_backward_##F)(const lt_Resample *p, const lt_ResampleTable *t, const T *g,       \
-                                T *dx, int64_t from, int64_t to);
+                                T *dx, int64_t from, int64_t to);                                  \
+  /* Lines from..to of the result. */                                                              \
+  void (*pad_##F)(const lt_Pad *p, const T *x, T *y, int64_t from, int64_t to);                    \
+  /* Blocks from..to of LT_GRID_BLOCK places of all channels; the last of an image has fewer. */   \
+  void (*grid_sample_##F)(const lt_Grid *p, const T *x, const T *grid, T *y, int64_t from,         \
+                          int64_t to);
+
+/* Places whose elements and weights are computed before the values of the channels are. */
+#define LT_GRID_BLOCK 256
 
 typedef struct lt_PlaneKernels {
   LT_PLANES(float, f32)

@@ -226,6 +226,55 @@ static bool infer_resample(lt_Call *c, bool backward) {
 bool lt_infer_resample(lt_Call *c) { return infer_resample(c, false); }
 bool lt_infer_resample_backward(lt_Call *c) { return infer_resample(c, true); }
 
+/* _pad (self, before, output_size, mode) */
+bool lt_infer_pad(lt_Call *c) {
+  const lt_Tensor *self = lt_in(c, 0);
+  int64_t shape[LT_MAX_DIMS], numel, mode = c->arg[3].i;
+  if (!check_lists(c, 1, 2)) return false;
+  if (mode < LT_PAD_REFLECT || mode > LT_PAD_CIRCULAR)
+    return lt_fail("expected a mode, got %lld", (long long)mode);
+  memcpy(shape, self->shape, sizeof shape);
+  for (int k = 0, n = c->arg[1].count; k < n; k++) {
+    int64_t *size = &shape[self->ndim - n + k], before = c->arg[1].ints[k], out = c->arg[2].ints[k];
+    int64_t most = mode == LT_PAD_REFLECT    ? *size - 1
+                   : mode == LT_PAD_CIRCULAR ? *size
+                                             : INT64_MAX / 4;
+    int64_t least = mode == LT_PAD_CIRCULAR ? 0 : -INT64_MAX / 4;
+    if (*size < 1 || *size > INT64_MAX / 4 || out < 0 || out > INT64_MAX / 4 || before < least ||
+        before > most || out - before - *size < least || out - before - *size > most)
+      return lt_fail("cannot pad %lld elements to %lld with %lld before them", (long long)*size,
+                     (long long)out, (long long)before);
+    *size = out;
+  }
+  if (!lt_shape_numel(NULL, self->ndim, shape, &numel)) return false;
+  lt_spec(c, 0, self->dtype, self->ndim, shape);
+  return true;
+}
+
+/* _grid_sample (self, grid, nearest, padding, align_corners) */
+bool lt_infer_grid_sample(lt_Call *c) {
+  const lt_Tensor *self = lt_in(c, 0), *grid = lt_in(c, 1);
+  int64_t shape[LT_MAX_DIMS] = {0}, numel;
+  if (!lt_check_float(c, 0) || !lt_check_ndim(c, 0, 4, 5)) return false;
+  int n = self->ndim - 2;
+  if (grid->ndim != n + 2 || grid->shape[0] != self->shape[0] || grid->shape[n + 1] != n ||
+      grid->dtype != self->dtype)
+    return lt_fail("expected %d coordinates at each place, of dtype \"%s\", for argument 'grid', "
+                   "got %s",
+                   n, lt_dtype_name(self->dtype), lt_text(grid));
+  if (c->arg[3].i < LT_GRID_ZEROS || c->arg[3].i > LT_GRID_REFLECTION)
+    return lt_fail("expected a padding, got %lld", (long long)c->arg[3].i);
+  shape[0] = self->shape[0];
+  shape[1] = self->shape[1];
+  for (int d = 0; d < n; d++) {
+    shape[2 + d] = grid->shape[1 + d];
+    if (self->shape[2 + d] < 1) return lt_fail("cannot interpolate between 0 elements");
+  }
+  if (!lt_shape_numel(NULL, n + 2, shape, &numel)) return false;
+  lt_spec(c, 0, self->dtype, n + 2, shape);
+  return true;
+}
+
 /* ---- the arguments of bodies ----------------------------------------------------------------- */
 
 /* Copies a list of 1 to 3 numbers to the end of to[3], after `otherwise`. NULL: all are that. */
@@ -353,4 +402,25 @@ int64_t lt_each__resample(const lt_Call *c, lt_Resample *p) {
 int64_t lt_each__resample_backward(const lt_Call *c, lt_Resample *p) {
   const lt_Tensor *grad = lt_in(c, 0);
   return 4 * fill_resample(c, grad, c->arg[2].i, grad->shape[lt_dim(c->arg[1].i, grad->ndim)], p);
+}
+
+int64_t lt_each__pad(const lt_Call *c, lt_Pad *p) {
+  int n = c->arg[1].count;
+  *p = (lt_Pad){.mode = c->arg[3].i};
+  put_sizes(p->in, lt_in(c, 0), n);
+  put_sizes(p->out, c->out[0], n);
+  put(p->before, &c->arg[1], 0);
+  return 1;
+}
+int64_t lt_each__grid_sample(const lt_Call *c, lt_Grid *p) {
+  int n = c->out[0]->ndim - 2;
+  *p = (lt_Grid){.channels = c->out[0]->shape[1],
+                 .points = 1,
+                 .dims = n,
+                 .nearest = c->arg[2].b,
+                 .padding = (int32_t)c->arg[3].i,
+                 .align_corners = c->arg[4].b};
+  put_sizes(p->in, lt_in(c, 0), n);
+  for (int d = 0; d < n; d++) p->points *= c->out[0]->shape[2 + d];
+  return p->nearest ? 4 : 4 << n;
 }

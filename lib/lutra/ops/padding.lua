@@ -2,6 +2,7 @@
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
+local ops = require("lutra.core")._ops
 
 -- Removes the elements that negative numbers stand for; `pad` becomes a list without them.
 local function cut(title, x, pad)
@@ -64,44 +65,75 @@ lt._define{
   fn = function(x, pad, value) return constant("constant_pad_nd", x, pad, value) end,
 }
 
--- The positions, from 0, of the elements that a padded dim of n elements consists of.
-local places = {
-  reflect = function(at, n) -- without a repeated border
-    if n == 1 then return at * 0 end
-    local distance = at:abs()
-    return (n - 1) - ((n - 1) - distance):abs()
+-- Returns `count` elements that continue a dim of n elements, before the first or after the last.
+local sides = {
+  reflect = function(x, dim, n, count, before) -- without a repeated border
+    local piece = x:narrow(dim, before and 2 or n - count, count)
+    return count > 1 and piece:flip(dim) or piece
   end,
-  replicate = function(at, n) return at:clamp(0, n - 1) end,
-  circular = function(at, n) return at:remainder(n) end,
+  replicate = function(x, dim, n, count, before)
+    local sizes = x.shape
+    sizes[dim] = count
+    return x:narrow(dim, before and 1 or n, 1):expand(sizes)
+  end,
+  circular = function(x, dim, n, count, before)
+    return x:narrow(dim, before and n - count + 1 or 1, count)
+  end,
 }
+
+-- Returns x with `left` and `right` elements at the ends of a dim of n elements; negative numbers
+-- remove elements, after the others were added.
+local function extended(x, dim, n, left, right, side)
+  local parts = {x}
+  if left > 0 then table.insert(parts, 1, side(x, dim, n, left, true)) end
+  if right > 0 then parts[#parts + 1] = side(x, dim, n, right, false) end
+  local out = #parts > 1 and lt.cat(parts, dim) or x
+  if left >= 0 and right >= 0 then return out end
+  return out:narrow(dim, math.max(-left, 0) + 1, n + left + right):contiguous()
+end
+
+-- The numbers of lt_PadMode.
+local MODE_NUMBERS = {reflect = 0, replicate = 1, circular = 2}
 
 local function check_place(mode, dim, n, left, right)
   local most = mode == "reflect" and n - 1 or mode == "circular" and n or math.huge
-  args.check(left <= most and right <= most,
-    "pad: expected at most %d for mode '%s' in dim %d, of %d elements, for argument 'pad', got %d "
-    .. "and %d", most, mode, dim, n, left, right)
-  args.check(n > 0 and (n + left + right > 0 or mode == "circular" and n + left + right == 0),
-    "pad: cannot pad dim %d, of %d elements, by %d and %d with mode '%s': no element is left", dim,
-    n, left, right, mode)
+  if left > most or right > most then
+    args.fail("pad: expected at most %d for mode '%s' in dim %d, of %d elements, for argument "
+      .. "'pad', got %d and %d", most, mode, dim, n, left, right)
+  end
+  local size = n + left + right
+  if n <= 0 or size < 0 or size == 0 and mode ~= "circular" then
+    args.fail("pad: cannot pad dim %d, of %d elements, by %d and %d with mode '%s': no element is "
+      .. "left", dim, n, left, right, mode)
+  end
+  return size
 end
 
 local function by_places(x, pad, mode)
-  local k = #pad // 2
-  args.check(#pad % 2 == 0 and k >= 1 and k <= 3 and (x.ndim == k + 1 or x.ndim == k + 2),
-    "pad: expected 2 numbers for 2 or 3 dimensions, 4 for 3 or 4, or 6 for 4 or 5 with mode '%s', "
-    .. "got %d numbers for shape %s", mode, #pad, x.shape)
+  local k, ndim, shape = #pad // 2, x.ndim, x.shape
+  if #pad % 2 ~= 0 or k < 1 or k > 3 or ndim ~= k + 1 and ndim ~= k + 2 then
+    args.fail("pad: expected 2 numbers for 2 or 3 dimensions, 4 for 3 or 4, or 6 for 4 or 5 with "
+      .. "mode '%s', got %d numbers for shape %s", mode, #pad, shape)
+  end
+  local once = not (x.requires_grad and lt.is_grad_enabled()) -- one call, without a gradient
+  local before, sizes = {}, {}
+  for i = 1, k do
+    local left, right, dim = pad[2 * i - 1], pad[2 * i], ndim - i + 1
+    before[k - i + 1] = left
+    sizes[k - i + 1] = check_place(mode, dim, shape[dim], left, right)
+    once = once and (mode ~= "circular" or left >= 0 and right >= 0)
+  end
+  if once then return ops._pad(x, before, sizes, MODE_NUMBERS[mode]) end
   local out = x
   for i = 1, #pad, 2 do
     local dim = x.ndim - (i - 1) // 2
     local left, right, n = pad[i], pad[i + 1], x:size(dim)
-    check_place(mode, dim, n, left, right)
     if mode == "circular" then -- elements are removed first
       out = out:narrow(dim, math.max(-left, 0) + 1, n + math.min(left, 0) + math.min(right, 0))
       left, right, n = math.max(left, 0), math.max(right, 0), out:size(dim)
     end
     if left ~= 0 or right ~= 0 then
-      local at = lt.arange(-left, n - 1 + right, {dtype = "int64", device = x.device})
-      out = out:index_select(dim, places[mode](at, n) + 1)
+      out = extended(out, dim, n, left, right, sides[mode])
     end
   end
   return rawequal(out, x) and x:clone() or out

@@ -3,6 +3,7 @@
 local lt = require "lutra"
 local args = require "lutra.internal.args"
 local tensors = require "lutra.internal.tensors"
+local ops = require("lutra.core")._ops
 
 -- ---- grid_sample
 
@@ -20,7 +21,8 @@ local function reflected(x, size, corners)
   local distance = x - low
   distance = lt.where(distance:lt(0), -distance, distance)
   local rest, flips = distance:fmod(span), (distance:detach() / span):floor()
-  return lt.where(flips:remainder(2):eq(0), rest, span - rest) + low
+  local at = lt.where(flips:remainder(2):eq(0), rest, span - rest) + low
+  return at:masked_fill(flips:ge(2.0 ^ 60), 0) -- an element is below the precision of the position
 end
 
 -- Moves positions outside of the image into it, except for zeros.
@@ -91,28 +93,40 @@ local function cubic(flat, sizes, at, padding, corners, places, d)
 end
 
 local function check_grid(title, x, grid)
-  local k = x.ndim - 2
-  args.check(k == 2 or k == 3,
-    "%s: expected 4 or 5 dimensions for argument 'input', got shape %s", title, x.shape)
-  args.check(grid.ndim == x.ndim and grid:size(-1) == k and grid:size(1) == x:size(1),
-    "%s: expected {%d, sizes, %d} with %d sizes for argument 'grid', got %s", title, x:size(1), k,
-    k, grid.shape)
-  args.check(x.dtype == grid.dtype, "%s: expected the input's dtype %s for argument 'grid', got %s",
-    title, x.dtype, grid.dtype)
+  local k, shape, points = x.ndim - 2, x.shape, grid.shape
+  if k ~= 2 and k ~= 3 then
+    args.fail("%s: expected 4 or 5 dimensions for argument 'input', got shape %s", title, shape)
+  end
+  if #points ~= k + 2 or points[k + 2] ~= k or points[1] ~= shape[1] then
+    args.fail("%s: expected {%d, sizes, %d} with %d sizes for argument 'grid', got %s", title,
+      shape[1], k, k, points)
+  end
+  if x.dtype ~= grid.dtype then
+    args.fail("%s: expected the input's dtype %s for argument 'grid', got %s", title, x.dtype,
+      grid.dtype)
+  end
   tensors.check_float(title, "input", x)
-  for d = 3, x.ndim do
-    args.check(x:size(d) > 0, "%s: expected a non-empty image for argument 'input', got shape %s",
-      title, x.shape)
+  for d = 3, k + 2 do
+    if shape[d] == 0 then
+      args.fail("%s: expected a non-empty image for argument 'input', got shape %s", title, shape)
+    end
   end
 end
 
+-- The numbers of lt_GridPadding.
+local PADDING_NUMBERS = {zeros = 0, border = 1, reflection = 2}
+
 local function grid_sample(title, x, grid, mode, padding, corners)
   check_grid(title, x, grid)
+  local recorded = lt.is_grad_enabled() and (x.requires_grad or grid.requires_grad)
+  if not recorded and mode ~= "bicubic" then
+    return ops._grid_sample(x, grid, mode == "nearest", PADDING_NUMBERS[padding], corners)
+  end
   local k = x.ndim - 2
   local shape = {x:size(1), x:size(2)}
   for d = 1, k do shape[2 + d] = grid:size(1 + d) end
   local dtype = x.dtype
-  if mode == "bicubic" and k == 3 and dtype:find "16" then -- computed in float32 in PyTorch, too
+  if dtype:find "16" and (mode ~= "bicubic" or k == 3) then -- as the op computes it, and PyTorch
     x, grid = x:to "float32", grid:to "float32"
   end
   local flat, sizes, at = x:flatten(3), {}, {}

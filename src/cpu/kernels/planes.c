@@ -4,13 +4,20 @@
 
 #include <math.h>
 
+#define LT_EACH_OF_T    LT_EACH_FUNCTION
+#define LT_EACH_NAME(f) FN(f)
+#define LT_EACH_CALL(f) FN(f)
+#define IS_NAN(v)       ((v) != (v))
+
 #define T     float
 #define FN(f) f##_f32
+#include "each/grid_places.h"
 #include "planes_body.h"
 #undef T
 #undef FN
 #define T     double
 #define FN(f) f##_f64
+#include "each/grid_places.h"
 #include "planes_body.h"
 
 #define BOTH(name) .name##_f32 = name##_f32, .name##_f64 = name##_f64
@@ -19,4 +26,5 @@ const lt_PlaneKernels LT_FOR_ISA(lt_plane_kernels) = {
     BOTH(max_values), BOTH(max_pool),          BOTH(max_pool_backward),
     BOTH(avg_pool),   BOTH(avg_pool_backward), BOTH(im2col),
     BOTH(col2im),     BOTH(resample),          BOTH(resample_backward),
+    BOTH(pad),        BOTH(grid_sample),
 };

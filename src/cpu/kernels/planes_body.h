@@ -475,6 +475,124 @@ static void FN(resample_backward)(const lt_Resample *p, const lt_ResampleTable *
       }
   }
 }
+
+static void FN(pad)(const lt_Pad *p, const T *x, T *y, int64_t from, int64_t to) {
+  int64_t in = p->in[2], out = p->out[2], before = p->before[2];
+  int64_t lead = before < 0 ? 0 : before < out ? before : out, skip = before < 0 ? -before : 0;
+  int64_t middle = in - skip < out - lead ? in - skip : out - lead;
+  if (middle < 0) middle = 0;
+  for (int64_t line = from; line < to; line++) {
+    int64_t i = lt_pad_place(p, 1, line % p->out[1]), plane = line / p->out[1],
+            k = lt_pad_place(p, 0, plane % p->out[0]);
+    const T *source = x + ((plane / p->out[0] * p->in[0] + k) * p->in[1] + i) * in;
+    T *target = y + line * out;
+    for (int64_t o = 0; o < lead; o++) target[o] = source[lt_pad_place(p, 2, o)];
+    memcpy(target + lead, source + skip, (size_t)middle * sizeof(T));
+    for (int64_t o = lead + middle; o < out; o++) target[o] = source[lt_pad_place(p, 2, o)];
+  }
+}
+
+/* The corners of the cells around the places of a block: their elements in a plane, -1 for those
+ * outside of it, and their weights. */
+typedef struct FN(Corners) {
+  int32_t place[8][LT_GRID_BLOCK];
+  T weight[8][LT_GRID_BLOCK];
+} FN(Corners);
+
+/* Returns an element times a weight, 0 for one outside. */
+static inline T FN(weighted)(const T *source, int32_t place, T weight) {
+  T v = source[place < 0 ? 0 : place] * weight;
+  return place < 0 ? 0 : v;
+}
+
+/* Computes the elements at or before n places in dim d, and how far the places are behind these. */
+static inline void FN(grid_line)(lt_Grid p, int d, const T *grid, int64_t n, int32_t *restrict low,
+                                 T *restrict part) {
+  grid += 2 - d;
+  for (int64_t j = 0; j < n; j++) {
+    T at = FN(grid_position)(&p, d, grid[j * p.dims]);
+    int32_t first = (int32_t)at;
+    first -= (T)first > at;
+    part[j] = at - (T)first;
+    low[j] = first;
+  }
+}
+
+/* Fills in the corners of n places. */
+static void FN(grid_corners)(const lt_Grid *p, const T *grid, int64_t n, FN(Corners) * c) {
+  int32_t low[3][LT_GRID_BLOCK] = {{0}};
+  T part[3][LT_GRID_BLOCK] = {{0}};
+  int used = (int)p->dims;
+  lt_Grid q = *p;
+  for (int d = 3 - used; d < 3; d++) {
+    /* with constants, the compiler vectorizes the loop */
+    q.dims = 2;
+    q.align_corners = 0;
+    if (used == 2 && p->padding == LT_GRID_ZEROS && !p->align_corners) {
+      q.padding = LT_GRID_ZEROS;
+      FN(grid_line)(q, d, grid, n, low[d], part[d]);
+    } else if (used == 2 && p->padding == LT_GRID_BORDER && !p->align_corners) {
+      q.padding = LT_GRID_BORDER;
+      FN(grid_line)(q, d, grid, n, low[d], part[d]);
+    } else {
+      FN(grid_line)(*p, d, grid, n, low[d], part[d]);
+    }
+    for (int64_t j = 0; j < n && p->nearest; j++) {
+      T rest = 2 * part[d][j];
+      low[d][j] += rest > 1 || (rest == 1 && low[d][j] % 2 != 0);
+      part[d][j] = 0;
+    }
+  }
+  for (int corner = 0; corner < (p->nearest ? 1 : 1 << used); corner++) {
+    int32_t *restrict place = c->place[corner];
+    T *restrict weight = c->weight[corner];
+    for (int64_t j = 0; j < n; j++) place[j] = 0;
+    for (int64_t j = 0; j < n; j++) weight[j] = 1;
+    for (int d = 3 - used; d < 3; d++) {
+      int32_t high = corner >> (2 - d) & 1, size = (int32_t)p->in[d];
+      const int32_t *first = low[d];
+      const T *rest = part[d];
+      for (int64_t j = 0; j < n; j++) {
+        int32_t at = first[j] + high, next = place[j] * size + at;
+        bool inside = (place[j] >= 0) & (at >= 0) & (at < size);
+        place[j] = inside ? next : -1;
+        weight[j] *= high ? rest[j] : 1 - rest[j];
+      }
+    }
+  }
+}
+
+static void FN(grid_sample)(const lt_Grid *p, const T *x, const T *grid, T *y, int64_t from,
+                            int64_t to) {
+  int64_t blocks = (p->points + LT_GRID_BLOCK - 1) / LT_GRID_BLOCK,
+          plane = p->in[0] * p->in[1] * p->in[2];
+  int corners = p->nearest ? 1 : 1 << p->dims;
+  FN(Corners) c;
+  for (int64_t block = from; block < to; block++) {
+    int64_t image = block / blocks, first = block % blocks * LT_GRID_BLOCK,
+            n = p->points - first < LT_GRID_BLOCK ? p->points - first : LT_GRID_BLOCK;
+    FN(grid_corners)(p, grid + (image * p->points + first) * p->dims, n, &c);
+    for (int64_t k = 0; k < p->channels; k++) {
+      const T *source = x + (image * p->channels + k) * plane;
+      T *restrict target = y + (image * p->channels + k) * p->points + first;
+      if (corners == 1)
+        for (int64_t j = 0; j < n; j++) target[j] = FN(weighted)(source, c.place[0][j], 1);
+      else if (corners == 4)
+        for (int64_t j = 0; j < n; j++)
+          target[j] = FN(weighted)(source, c.place[0][j], c.weight[0][j]) +
+                      FN(weighted)(source, c.place[1][j], c.weight[1][j]) +
+                      FN(weighted)(source, c.place[2][j], c.weight[2][j]) +
+                      FN(weighted)(source, c.place[3][j], c.weight[3][j]);
+      else
+        for (int64_t j = 0; j < n; j++) {
+          T sum = 0;
+          for (int corner = 0; corner < corners; corner++)
+            sum += FN(weighted)(source, c.place[corner][j], c.weight[corner][j]);
+          target[j] = sum;
+        }
+    }
+  }
+}
 #undef CHUNK
 #undef BY_STEP
 #undef TAKE_LARGER

@@ -3,6 +3,8 @@
 #ifndef LT_EACH_ARGS_H
 #define LT_EACH_ARGS_H
 
+#include "grid.h"
+#include "pad.h"
 #include "resample.h"
 #include "windows.h"
 
@@ -15,5 +17,7 @@ typedef lt_Windows lt_each__im2col_args;
 typedef lt_Windows lt_each__col2im_args;
 typedef lt_Resample lt_each__resample_args;
 typedef lt_Resample lt_each__resample_backward_args;
+typedef lt_Pad lt_each__pad_args;
+typedef lt_Grid lt_each__grid_sample_args;
 
 #endif

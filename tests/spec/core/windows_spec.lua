@@ -177,6 +177,86 @@ describe("padding and interpolation", function()
   end)
 end)
 
+describe("padding", function()
+  -- The element, from 0, that element `at` of a padded dim of n elements is.
+  local elements = {
+    reflect = function(at, n)
+      if at < 0 then at = -at end
+      return at >= n and 2 * (n - 1) - at or at
+    end,
+    replicate = function(at, n) return math.max(0, math.min(at, n - 1)) end,
+    circular = function(at, n) return at % n end,
+  }
+
+  it("continues a dim by its elements, with and without a gradient", function()
+    for mode, element in pairs(elements) do
+      for _, n in ipairs{1, 2, 5, 40} do
+        local most = mode == "reflect" and n - 1 or mode == "circular" and n or n + 2
+        for left = mode == "circular" and 0 or -3, math.min(most, 6) do
+          for right = mode == "circular" and 0 or -3, math.min(most, 6) do
+            if n + left + right > 0 and left >= -n and right >= -n then
+              local row = {}
+              for i = 1, n + left + right do row[i] = 1 + element(i - 1 - left, n) end
+              for _, dtype in ipairs{"float32", "float64", "int64", "bool", "complex64"} do
+                local x = lt.arange(1, n):to(dtype):view(1, n)
+                assert.is_true(F.pad(x, {left, right}, mode)
+                  :equal(lt.tensor{row}:to(dtype)))
+              end
+              local x = lt.arange(1., n):view(1, n):requires_grad_()
+              assert.same({row}, F.pad(x, {left, right}, mode):totable())
+            end
+          end
+        end
+      end
+    end
+  end)
+
+  it("continues two and three dims", function()
+    local x = lt.randn(2, 3, 4, 5, 6)
+    for mode in pairs(elements) do
+      for _, pad in ipairs{{1, 2, 3, 0}, {2, 1, 0, 3, 2, 1}, {0, 0, 0, 0, 1, 2}} do
+        local y = #pad == 4 and x[1] or x
+        local want = F.pad(y:clone():requires_grad_(), pad, mode):detach() -- dim by dim
+        assert.is_true(F.pad(y, pad, mode):equal(want))
+      end
+    end
+  end)
+end)
+
+describe("grid_sample", function()
+  it("computes in one pass what the differentiable form computes", function()
+    local nan, infinite = 0 / 0, math.huge
+    for k = 2, 3 do
+      local sizes, places = {2, 3, 4, 5, 7}, {2, 3, 5, 23, 3}
+      if k == 2 then sizes, places = {2, 3, 5, 70}, {2, 11, 31, 2} end
+      for _, dtype in ipairs{"float32", "float64", "float16"} do
+        local x, grid = lt.randn(sizes):to(dtype), (lt.rand(places) * 4 - 2):to(dtype)
+        local flat = grid:view(-1, k)
+        for i, v in ipairs{nan, infinite, -infinite, 1, -1, 0, -2, 3} do flat[i]:fill_(v) end
+        if dtype ~= "float16" then flat[9]:fill_(1e30) end
+        for _, mode in ipairs{"bilinear", "nearest"} do
+          for _, padding in ipairs{"zeros", "border", "reflection"} do
+            for _, corners in ipairs{true, false} do
+              local got = F.grid_sample(x, grid, mode, padding, corners)
+              local want = F.grid_sample(x:clone():requires_grad_(), grid, mode, padding, corners)
+              assert.is_true(got:equal(want:detach()), table.concat({k, dtype, mode, padding,
+                tostring(corners)}, " "))
+            end
+          end
+        end
+      end
+    end
+  end)
+
+  it("returns the elements of the image at their centers", function()
+    local x = lt.randn(1, 2, 3, 5)
+    local grid = F.affine_grid(lt.tensor{{{1., 0, 0}, {0, 1, 0}}}, {1, 2, 3, 5})
+    for _, mode in ipairs{"bilinear", "nearest"} do
+      assert.is_true(F.grid_sample(x, grid, mode, "border"):allclose(x, 1e-5, 1e-5))
+    end
+  end)
+end)
+
 describe("gradients of windows", function()
   -- The gradient by differences, of the sum of f(x) times fixed weights.
   local function check(f, shape)

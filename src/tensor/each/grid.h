@@ -1,0 +1,21 @@
+/* grid.h: values of images at the places of a grid. */
+#ifndef LT_EACH_GRID_H
+#define LT_EACH_GRID_H
+
+#include "each.h"
+
+/* What stands for the elements outside of an image. */
+typedef enum lt_GridPadding { LT_GRID_ZEROS, LT_GRID_BORDER, LT_GRID_REFLECTION } lt_GridPadding;
+
+/* Images of `channels` planes of in[0] x in[1] x in[2] elements, with `points` places for each
+ * image. A place has `dims` coordinates from -1 to 1, that of the last dimension first. Dimensions
+ * that a call does not have come first, with size 1. */
+typedef struct lt_Grid {
+  int64_t in[3];
+  int64_t channels, points, dims;
+  int32_t nearest;       /* nonzero: the nearest element; 0: linear interpolation */
+  int32_t padding;       /* a number of lt_GridPadding */
+  int32_t align_corners; /* nonzero: -1 and 1 are the centers of the outer elements */
+} lt_Grid;
+
+#endif

@@ -1,0 +1,30 @@
+/* grid_bodies.h: the body of sampling images at the places of a grid. */
+#include "grid_places.h"
+
+/* Inputs: images, and places. The elements of the cell around a place are added in the order of
+ * their numbers, the last dim first; those outside of the image count 0. */
+LT_EACH_BODY(_grid_sample) {
+  int64_t point = i % p->points, plane = i / p->points, image = plane / p->channels;
+  int64_t low[3] = {0, 0, 0}, first = plane * p->in[0] * p->in[1] * p->in[2];
+  T part[3] = {0, 0, 0}, sum = 0;
+  int used = (int)p->dims;
+  for (int d = 3 - used; d < 3; d++) {
+    T at = LT_EACH_CALL(grid_position)(p, d, GET(1, (image * p->points + point) * used + (2 - d)));
+    low[d] = p->nearest != 0 ? LT_EACH_CALL(grid_nearest)(at) : LT_EACH_CALL(grid_floor)(at);
+    part[d] = p->nearest != 0 ? (T)0 : at - (T)low[d];
+  }
+  for (int corner = 0; corner < (p->nearest != 0 ? 1 : 1 << used); corner++) {
+    T weight = 1;
+    int64_t place = 0;
+    bool inside = true;
+    for (int d = 0; d < 3; d++) {
+      int high = corner >> (2 - d) & 1;
+      int64_t at = low[d] + high;
+      weight = weight * (high != 0 ? part[d] : 1 - part[d]);
+      inside = inside && at >= 0 && at < p->in[d];
+      place = place * p->in[d] + at;
+    }
+    if (inside) sum += GET(0, first + place) * weight;
+  }
+  PUT(0, i, sum);
+}
