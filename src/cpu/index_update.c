@@ -8,23 +8,28 @@
 #include "kernel_support.h"
 #include "moves.h"
 #include "index.h"
+#include "opids.h"
+#include "vector.h"
 
-/* Computes to[i] += scale * from[i] for n dense elements of a working dtype. */
-static inline void add_run(lt_Dtype work, void *to, const void *from, int64_t n, lt_Scalar scale) {
-  if (work == LT_float32) {
-    float *restrict t = to, s = (float)lt_scalar_to_double(scale);
-    const float *restrict f = from;
-#pragma omp simd
-    for (int64_t i = 0; i < n; i++) t[i] += s * f[i];
+#define LONG_RUN 32 /* elements that are worth a call of a vector loop */
+
+/* Computes to[i] += scale->a * from[i] for n dense elements of a working dtype. */
+static inline void add_run(lt_Dtype work, void *to, const void *from, int64_t n,
+                           const lt_Numbers *scale) {
+  if (n >= LONG_RUN) {
+    lt_cpu_isa()->vectors[work]->op[LT_OP_add](n, to, to, from, NULL, scale);
+  } else if (work == LT_float32) {
+    float *t = to;
+    const float *f = from;
+    for (int64_t i = 0; i < n; i++) t[i] += scale->a.float32 * f[i];
   } else if (work == LT_float64) {
-    double *restrict t = to, s = lt_scalar_to_double(scale);
-    const double *restrict f = from;
-#pragma omp simd
-    for (int64_t i = 0; i < n; i++) t[i] += s * f[i];
+    double *t = to;
+    const double *f = from;
+    for (int64_t i = 0; i < n; i++) t[i] += scale->a.float64 * f[i];
   } else {
-    int64_t *restrict t = to;
-    const int64_t *restrict f = from;
-    uint64_t s = (uint64_t)lt_scalar_to_int(scale);
+    int64_t *t = to;
+    const int64_t *f = from;
+    uint64_t s = (uint64_t)scale->a.int64;
     for (int64_t i = 0; i < n; i++) t[i] = (int64_t)((uint64_t)t[i] + s * (uint64_t)f[i]);
   }
 }
@@ -218,8 +223,8 @@ typedef struct RowSums {
   const int64_t *at;
   char *out;
   const char *from;
-  int64_t step; /* between rows of `from`, in rows: 1, or 0 where all are the same */
-  lt_Scalar scale;
+  int64_t step;     /* between rows of `from`, in rows: 1, or 0 where all are the same */
+  lt_Numbers scale; /* a: what values are multiplied by */
 } RowSums;
 
 #define ADD_EACH(T, sum)                                                                           \
@@ -237,28 +242,51 @@ typedef struct RowSums {
 /* Adds the values of block i, which has rows of one element. */
 static void add_elements(const RowSums *s, int64_t i) {
   if (s->work == LT_float32) {
-    float scale = (float)lt_scalar_to_double(s->scale);
+    float scale = s->scale.a.float32;
     ADD_EACH(float, *t + scale * f);
   } else if (s->work == LT_float64) {
-    double scale = lt_scalar_to_double(s->scale);
+    double scale = s->scale.a.float64;
     ADD_EACH(double, *t + scale * f);
   } else {
-    uint64_t scale = (uint64_t)lt_scalar_to_int(s->scale);
+    uint64_t scale = (uint64_t)s->scale.a.int64;
     ADD_EACH(int64_t, (int64_t)((uint64_t)*t + scale * (uint64_t)f));
   }
+}
+
+/* Adds row j of block i from column `first` on to the row that the index selects. */
+static void add_row(const RowSums *s, int64_t i, int64_t j, int64_t first, int64_t last) {
+  int64_t size = (int64_t)lt_dtype_size(s->work), inner = s->to.inner,
+          row = i * s->to.n + s->at[j] - LT_INDEX_BASE;
+  add_run(s->work, s->out + (row * inner + first) * size,
+          s->from + ((i * s->count + j) * inner + first) * size, last - first, &s->scale);
 }
 
 /* Adds columns first .. last - 1 of all rows of the blocks first_block .. last_block - 1. */
 static void add_rows(const RowSums *s, int64_t first_block, int64_t last_block, int64_t first,
                      int64_t last) {
-  int64_t size = (int64_t)lt_dtype_size(s->work), inner = s->to.inner;
-  for (int64_t i = first_block; i < last_block && inner == 1; i++) add_elements(s, i);
-  for (int64_t i = first_block; i < last_block && inner > 1; i++)
+  for (int64_t i = first_block; i < last_block && s->to.inner == 1; i++) add_elements(s, i);
+  for (int64_t i = first_block; i < last_block && s->to.inner > 1; i++)
+    for (int64_t j = 0; j < s->count && !lt_stopped_at(j); j++) add_row(s, i, j, first, last);
+}
+
+/* Adds to the rows first .. last - 1 of each block. */
+static void add_to_rows(const RowSums *s, int64_t first, int64_t last) {
+  for (int64_t i = 0; i < s->to.outer; i++)
     for (int64_t j = 0; j < s->count && !lt_stopped_at(j); j++) {
-      int64_t row = i * s->to.n + s->at[j] - LT_INDEX_BASE;
-      add_run(s->work, s->out + (row * inner + first) * size,
-              s->from + ((i * s->count + j) * inner + first) * size, last - first, s->scale);
+      int64_t row = s->at[j] - LT_INDEX_BASE;
+      if (row >= first && row < last) add_row(s, i, j, 0, s->to.inner);
     }
+}
+
+/* Returns whether about as many rows are added to each of `team` equal parts of the rows. */
+static bool is_even(const RowSums *s, int team) {
+  enum { MOST = 64 };
+  int64_t counts[MOST] = {0}, largest = 0;
+  if (team > MOST) return false;
+  for (int64_t j = 0; j < s->count; j++)
+    counts[((s->at[j] - LT_INDEX_BASE + 1) * team - 1) / s->to.n]++;
+  for (int k = 0; k < team; k++) largest = counts[k] > largest ? counts[k] : largest;
+  return 4 * largest * team <= 5 * s->count;
 }
 
 /* Adds the pieces first .. last - 1 of s, of `size` indices each, to tables of their own. */
@@ -289,16 +317,21 @@ static bool add_in_pieces(const RowSums *s) {
   return true;
 }
 
-/* Adds all rows. Threads share blocks, or columns, as no two may add to one element. */
+/* Adds all rows. Threads share blocks, rows of the result, or columns, as no two may add to one
+ * element. Rows are better than columns: parts of rows share cache lines. */
 static void add_all_rows(const RowSums *s, int64_t numel) {
   if (add_in_pieces(s)) return;
   int team = lt_team(numel, s->to.outer);
-  if (team == 1 && s->to.inner >= 32) {
+  if (team > 1 || s->to.inner < 32) {
+    LT_IN_TEAM(team, s->to.outer, add_rows(s, first, last, 0, s->to.inner));
+    return;
+  }
+  team = lt_team(numel, s->to.n);
+  if (team > 1 && is_even(s, team))
+    LT_IN_TEAM(team, s->to.n, add_to_rows(s, first, last));
+  else
     LT_IN_TEAM(lt_team(numel, s->to.inner / 16), s->to.inner,
                add_rows(s, 0, s->to.outer, first, last));
-  } else {
-    LT_IN_TEAM(team, s->to.outer, add_rows(s, first, last, 0, s->to.inner));
-  }
 }
 
 bool lt_cpu_index_add(lt_Call *c) {
@@ -319,8 +352,8 @@ bool lt_cpu_index_add(lt_Call *c) {
                  .at = lt_tensor_data(index),
                  .out = lt_tensor_data(to),
                  .from = lt_tensor_data(from),
-                 .step = same ? 0 : 1,
-                 .scale = c->arg[4].scalar};
+                 .step = same ? 0 : 1};
+    lt_cpu_numbers(&s.scale, work, work, &c->arg[4].scalar, &c->arg[4].scalar);
     add_all_rows(&s, from->numel);
   }
   lt_release(index);
@@ -377,8 +410,9 @@ typedef struct Write {
   char *to;
   const char *from;
   size_t size;
-  lt_Dtype sum; /* NONE: values replace elements; else they are added in this dtype */
-  bool one;     /* `from` is a single element */
+  lt_Dtype sum;      /* NONE: values replace elements; else they are added in this dtype */
+  bool one;          /* `from` is a single element */
+  lt_Numbers factor; /* a: 1 */
 } Write;
 
 /* Writes one selected block, or adds to it; an lt_IndexBlockFn. */
@@ -390,10 +424,9 @@ static void write_block(void *context, int64_t place, int64_t at, int64_t n) {
   if (w->sum == LT_DTYPE_NONE)
     lt_move(to, (int64_t)w->size, from, step, n, w->size);
   else if (w->one)
-    for (int64_t i = 0; i < n; i++)
-      add_run(w->sum, to + (size_t)i * w->size, from, 1, lt_scalar_int(1));
+    for (int64_t i = 0; i < n; i++) add_run(w->sum, to + (size_t)i * w->size, from, 1, &w->factor);
   else
-    add_run(w->sum, to, from, n, lt_scalar_int(1));
+    add_run(w->sum, to, from, n, &w->factor);
 }
 
 /* Computes the shape to which values are broadcast: lead dims, those of the index, mid dims, and
@@ -421,8 +454,14 @@ bool lt_cpu__index_put(lt_Call *c) {
       one ? lt_as_contiguous(values, work) : lt_expanded_contiguous(values, work, ndim, shape);
   lt_Tensor *to = from ? lt_update_open(out, work) : NULL;
   if (to && from->numel > 0 && to->numel > 0) {
-    Write w = {lt_tensor_data(to), lt_tensor_data(from), lt_dtype_size(work),
-               add ? work : LT_DTYPE_NONE, one};
+    Write w = {lt_tensor_data(to),
+               lt_tensor_data(from),
+               lt_dtype_size(work),
+               add ? work : LT_DTYPE_NONE,
+               one,
+               {.a = {0}}};
+    const lt_Scalar factor = lt_scalar_int(1);
+    if (add) lt_cpu_numbers(&w.factor, work, work, &factor, &factor);
     lt_index_blocks_each(&p, write_block, &w);
   }
   lt_release(p.offsets);

@@ -99,13 +99,14 @@ static void scatter_has_an_index_for_each_element(void) {
 
 /* ---- index_add, index_copy, index_fill ------------------------------------------------------- */
 
+/* Along the first dim, rows are long enough for loops over vectors. */
 static void rows_are_added_copied_and_filled(void) {
   for (int d = next_dtype(LT_uint8); d < LT_DTYPE_COUNT; d = next_dtype(d + 1))
     for (int dim = 0; dim < 3; dim++)
       for (int way = d < REAL_DTYPES ? 0 : 1; way < 3; way++) {
-        lt_Tensor *x = noise((lt_Dtype)d, SHAPE(4, 5, 6), 5), *y[LT_MAX_OUT];
+        lt_Tensor *x = noise((lt_Dtype)d, SHAPE(4, 5, 7), 5), *y[LT_MAX_OUT];
         lt_Tensor *index = V(int64, 3, 1, 3);
-        int64_t shape[3] = {4, 5, 6};
+        int64_t shape[3] = {4, 5, 7};
         shape[dim] = 3;
         lt_Tensor *src = laid_out(noise((lt_Dtype)d, 3, shape, 8), dim);
         bool ok = way == 0   ? RUN_OP(y, index_add, false, LT_ARG(laid_out(x, dim)), LT_ARG(dim),
@@ -115,8 +116,8 @@ static void rows_are_added_copied_and_filled(void) {
                              : RUN_OP(y, index_fill, false, LT_ARG(laid_out(x, dim)), LT_ARG(dim),
                                       LT_ARG(index), LT_ARG(5));
         if (!ok) return;
-        double expected[120];
-        for (int64_t i = 0; i < 120; i++) expected[i] = number(x, i);
+        double expected[140];
+        for (int64_t i = 0; i < 140; i++) expected[i] = number(x, i);
         for (int64_t i = 0; i < src->numel; i++) {
           int64_t p[LT_MAX_DIMS];
           unflat(src, i, p);
@@ -124,7 +125,7 @@ static void rows_are_added_copied_and_filled(void) {
           double v = number(src, i), *to = &expected[flat(x, p)];
           *to = way == 0 ? *to + 2 * v : way == 1 ? v : 5;
         }
-        for (int64_t i = 0; i < 120; i++)
+        for (int64_t i = 0; i < 140; i++)
           CHECK_NEAR(number(y[0], i), expected[i], tolerance_of((lt_Dtype)d) * 8);
       }
 }
