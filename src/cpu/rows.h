@@ -53,8 +53,9 @@ typedef struct lt_Fold {
   /* Converts the states x[0..count), of n elements each, to results in place; NULL: the states are
    * the results. */
   void (*finish)(void *x, int64_t count, double n, double a);
-  /* Like elements.rows, for elements of bfloat16; NULL: they are converted before. */
+  /* Like elements.rows, for elements of bfloat16 and float16; NULL: they are converted before. */
   void (*bfloat16_rows)(const void *x, int64_t rows, int64_t n, void *out);
+  void (*half_rows)(const void *x, int64_t rows, int64_t n, void *out);
 } lt_Fold;
 
 /* Loops of a reduction with a state of three numbers (CENTERED). A state is an array of 3 `to`;
@@ -84,8 +85,9 @@ typedef struct lt_Best {
 
 /* Loops of cumulative sums or products. Floats are accumulated in float64; integers wrap. */
 typedef struct lt_Scan {
-  /* Sets y[i] to the sum of x[0..i] in each row of n elements. */
-  void (*rows)(const void *x, void *y, int64_t rows, int64_t n);
+  /* Sets y[i] to the sum of x[0..i] in each row of n elements. `states`: for each row, a sum of
+   * float64 or int64 that is added before, and replaced by that of the whole row; NULL: none. */
+  void (*rows)(const void *x, void *y, int64_t rows, int64_t n, void *states);
   /* Does the same along n rows of a block of `width` columns; rows are `stride` apart. */
   void (*columns)(const void *x, void *y, int64_t n, int64_t stride, int64_t width);
 } lt_Scan;

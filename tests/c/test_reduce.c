@@ -4,6 +4,8 @@
 #include "tensors.h"
 #include "cpu/rows.h"
 
+#include <float.h>
+
 /* Copies the elements of self that are reduced to element `at` of the result, in order; returns
  * their number. `mask`: the reduced dims. */
 static int64_t gathered(const lt_Tensor *self, unsigned mask, int64_t at, double *into) {
@@ -352,7 +354,7 @@ static void small_dtypes_are_reduced_in_parts(void) {
 
 /* The loops over vectors look for NaN once for many elements. */
 static void extremes_find_nan_anywhere(void) {
-  for (int d = next_dtype(LT_float32); d <= LT_float64; d = next_dtype(d + 1))
+  for (int d = next_dtype(LT_float16); d <= LT_float64; d = next_dtype(d + 1))
     for (int64_t n = 1; n < 400; n = n < 140 ? n + 1 : n + 37)
       for (int64_t at = -1; at < n; at += n < 70 ? 1 : 13) {
         lt_Tensor *x = noise((lt_Dtype)d, SHAPE(n), (unsigned)n), *y[LT_MAX_OUT];
@@ -533,6 +535,50 @@ static void long_scans_join_pieces(void) {
       break;
     }
   }
+}
+
+/* Not finite sums of pieces: each result is that of the additions one after another. In place, too,
+ * and on any number of threads. */
+static void long_sums_of_infinities(void) {
+  enum { N = 20000 };
+  int threads = lt_num_threads();
+  for (int n = 1; n <= 3; n++)
+    for (int d = next_dtype(LT_float32); d <= LT_float64; d = next_dtype(d + 1))
+      for (int kind = 0; kind < 3; kind++) {
+        lt_Tensor *x = noise((lt_Dtype)d, SHAPE(N), 3), *y[LT_MAX_OUT];
+        double largest = d == LT_float32 ? FLT_MAX : DBL_MAX, *sums = malloc(N * sizeof *sums);
+        if (!x || !sums) {
+          free(sums);
+          return;
+        }
+        for (int64_t i = 0; kind && i < N; i++) {
+          double v = kind == 1   ? (i == 5000    ? INFINITY
+                                    : i == 15000 ? -INFINITY
+                                                 : 1)
+                     : i % 1024  ? 0
+                     : i == 0    ? -largest
+                     : i <= 2048 ? largest
+                                 : 0;
+          lt_scalar_store(lt_scalar_float(v), (lt_Dtype)d,
+                          (char *)lt_tensor_data(x) + (size_t)i * lt_dtype_size((lt_Dtype)d));
+        }
+        double sum = 0;
+        for (int64_t i = 0; i < N; i++) sums[i] = sum += number(x, i);
+        lt_set_num_threads(n);
+        for (int in_place = 0; in_place < 2; in_place++) {
+          if (!RUN_OP(y, cumsum, in_place != 0, LT_ARG(x), LT_ARG(0))) break;
+          for (int64_t i = 0; i < N; i++) {
+            double v = number(y[0], i), tolerance = 1e-6 * fmax(1, fabs(sums[i]));
+            bool same =
+                isfinite(sums[i]) ? fabs(v - sums[i]) <= tolerance : check_close(v, sums[i], 0);
+            if (same) continue;
+            CHECK_NEAR(v, sums[i], tolerance);
+            break;
+          }
+        }
+        free(sums);
+      }
+  lt_set_num_threads(threads);
 }
 
 static void check_sorted(lt_Tensor *x, int dim, bool descending, int64_t k, lt_Tensor *values,
@@ -740,6 +786,7 @@ int main(void) {
   RUN_SCOPED(scans_run_along_any_dim);
   RUN_SCOPED(scans_of_any_number_of_rows);
   RUN_SCOPED(long_scans_join_pieces);
+  RUN_SCOPED(long_sums_of_infinities);
   RUN_SCOPED(sort_orders_stably);
   RUN_SCOPED(sort_of_long_lines);
   RUN_SCOPED(sort_orders_nan_zeros_and_infinities);

@@ -18,8 +18,9 @@ typedef double Sums __attribute__((vector_size(32)));
 #endif
 
 #define FOUR_ROWS(NAME, JOIN, FIRST)                                                               \
-  static void four_##NAME(const float *x, float *y, int64_t n) {                                   \
+  static void four_##NAME(const float *x, float *y, int64_t n, double *states) {                   \
     Sums s = {FIRST, FIRST, FIRST, FIRST};                                                         \
+    if (states) memcpy(&s, states, sizeof s);                                                      \
     int64_t i = 0, whole = n / 4 * 4;                                                              \
     for (int64_t end; (end = lt_next_chunk(i, whole)) > i;)                                        \
       for (; i < end; i += 4) {                                                                    \
@@ -38,13 +39,15 @@ typedef double Sums __attribute__((vector_size(32)));
         s[k] = JOIN(s[k], (double)x[k * n + i]);                                                   \
         y[k * n + i] = (float)s[k];                                                                \
       }                                                                                            \
+    if (states) memcpy(states, &s, sizeof s);                                                      \
   }
 
 /* ---- four rows of float64 or integers -------------------------------------------------------- */
 
 #define FOUR_PLAIN_ROWS(NAME, T, ACC, JOIN, FIRST)                                                 \
-  static void four_##NAME(const T *x, T *y, int64_t n) {                                           \
+  static void four_##NAME(const T *x, T *y, int64_t n, ACC *states) {                              \
     ACC a = FIRST, b = FIRST, c = FIRST, d = FIRST;                                                \
+    if (states) a = states[0], b = states[1], c = states[2], d = states[3];                        \
     for (int64_t i = 0, end; (end = lt_next_chunk(i, n)) > i;)                                     \
       for (; i < end; i++) {                                                                       \
         y[i] = (T)(a = JOIN(a, (ACC)x[i]));                                                        \
@@ -52,25 +55,29 @@ typedef double Sums __attribute__((vector_size(32)));
         y[i + 2 * n] = (T)(c = JOIN(c, (ACC)x[i + 2 * n]));                                        \
         y[i + 3 * n] = (T)(d = JOIN(d, (ACC)x[i + 3 * n]));                                        \
       }                                                                                            \
+    if (states) states[0] = a, states[1] = b, states[2] = c, states[3] = d;                        \
   }
 
 /* ---- all rows, and columns ------------------------------------------------------------------- */
 
 #define SCAN(NAME, T, ACC, JOIN, FIRST)                                                            \
-  static void one_##NAME(const T *x, T *y, int64_t n) {                                            \
-    ACC a = FIRST;                                                                                 \
+  static void one_##NAME(const T *x, T *y, int64_t n, ACC *state) {                                \
+    ACC a = state ? *state : FIRST;                                                                \
     for (int64_t i = 0, end; (end = lt_next_chunk(i, n)) > i;)                                     \
       for (; i < end; i++) {                                                                       \
         a = JOIN(a, (ACC)x[i]);                                                                    \
         y[i] = (T)a;                                                                               \
       }                                                                                            \
+    if (state) *state = a;                                                                         \
   }                                                                                                \
-  static void rows_##NAME(const void *from, void *to, int64_t rows, int64_t n) {                   \
+  static void rows_##NAME(const void *from, void *to, int64_t rows, int64_t n, void *states) {     \
     const T *x = from;                                                                             \
     T *y = to;                                                                                     \
+    ACC *s = states;                                                                               \
     int64_t r = 0;                                                                                 \
-    for (; r + 4 <= rows && !lt_stopped(); r += 4) four_##NAME(x + r * n, y + r * n, n);           \
-    for (; r < rows && !lt_stopped(); r++) one_##NAME(x + r * n, y + r * n, n);                    \
+    for (; r + 4 <= rows && !lt_stopped(); r += 4)                                                 \
+      four_##NAME(x + r * n, y + r * n, n, s ? s + r : NULL);                                      \
+    for (; r < rows && !lt_stopped(); r++) one_##NAME(x + r * n, y + r * n, n, s ? s + r : NULL);  \
   }                                                                                                \
   static void columns_##NAME(const void *from, void *to, int64_t n, int64_t stride,                \
                              int64_t width) {                                                      \
