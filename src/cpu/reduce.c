@@ -17,6 +17,7 @@
 #define ROW_PIECE 4096     /* likewise of a long row: a thread then reads about what it wrote */
 #define LONG_ROW  LT_GRAIN /* least elements of a row that is split into pieces */
 #define RESULTS   4096     /* largest number of results of a fold that is split into pieces */
+#define NARROWEST 64       /* columns of a block that a thread gets */
 #define SHORTEST  32       /* least elements of a row of a strided tensor that is not copied */
 #define SOME      2048     /* numbers in float64 converted together; at least LT_FOLD_WIDTH */
 
@@ -48,8 +49,11 @@ static void run_rows(Folded f, const char *x, int64_t rows, int64_t n, char *out
     loops_of(f)->rows(x, rows, n, out);
     return;
   }
-  if (f.dtype == LT_bfloat16 && f.f->bfloat16_rows) {
-    f.f->bfloat16_rows(x, rows, n, out);
+  void (*half)(const void *, int64_t, int64_t, void *) = f.dtype == LT_bfloat16 ? f.f->bfloat16_rows
+                                                         : f.dtype == LT_float16 ? f.f->half_rows
+                                                                                 : NULL;
+  if (half) {
+    half(x, rows, n, out);
     return;
   }
   _Alignas(64) double some[SOME];
@@ -140,6 +144,15 @@ static void fold_pieces(Folded folded, const char *x, Pieces p, char *part, int6
   }
 }
 
+/* Returns the width of blocks of `inner` columns, of which each thread of a team has the same
+ * number. The result of a column does not depend on it. */
+static int64_t equal_width(int64_t inner, int64_t team) {
+  int64_t blocks = (inner + LT_FOLD_WIDTH - 1) / LT_FOLD_WIDTH;
+  blocks = (blocks + team - 1) / team * team;
+  int64_t width = ((inner + blocks - 1) / blocks + 15) / 16 * 16;
+  return width < NARROWEST ? NARROWEST : width < LT_FOLD_WIDTH ? width : LT_FOLD_WIDTH;
+}
+
 /* Folds n of outer x n x inner elements to outer x inner states in `out`. Returns false with the
  * error set. */
 static bool fold_stage(Folded f, const char *x, int64_t outer, int64_t n, int64_t inner,
@@ -157,8 +170,7 @@ static bool fold_stage(Folded f, const char *x, int64_t outer, int64_t n, int64_
     return ok;
   }
   int64_t width = inner < LT_FOLD_WIDTH ? inner : LT_FOLD_WIDTH;
-  if (outer == 1 && inner > 128 && lt_team(n * inner, inner) > 1)
-    width = 128; /* narrower blocks, so that all threads have one */
+  if (outer == 1 && inner > NARROWEST) width = equal_width(inner, lt_team(n * inner, inner));
   Stage s = {f, x, out, n, inner, width, size_of(f), to};
   if (inner == 1)
     lt_share(outer * n, outer, fold_rows, &s);
@@ -178,11 +190,12 @@ typedef struct Groups {
   bool in_order;        /* whether that is the order of the result */
 } Groups;
 
-/* Returns whether dim d is outside of dim e in memory: its stride is larger, or the same with fewer
- * elements. A dim of stride 0 is outside of all others. */
+/* Returns whether dim d is outside of dim e in memory: its stride is larger, or the same with more
+ * elements, so that overlapping windows are read one after another. A dim of stride 0 is outside of
+ * all others. */
 static bool is_outside(const lt_Tensor *t, int d, int e) {
   uint64_t a = (uint64_t)t->strides[d] - 1, b = (uint64_t)t->strides[e] - 1;
-  return a != b ? a > b : t->shape[d] < t->shape[e];
+  return a != b ? a > b : t->strides[d] > 0 && t->shape[d] > t->shape[e];
 }
 
 /* Writes the dims of t, without those of size 1, in the order of memory. Returns their number. */

@@ -2,7 +2,8 @@
  * columns.
  *
  * Floats are accumulated in 64 bytes of lanes (16 float or 8 double), in four vectors side by side,
- * over blocks of 2,048 elements; blocks are combined in pairs. So the rounding error of a sum grows
+ * over blocks of 2,048 elements; blocks are combined in pairs (not those of the largest and the
+ * smallest, which are exact). So the rounding error of a sum grows
  * with the logarithm of its length, and the result is the same for every width of the CPU's
  * vectors. Columns are added row by row, which uses caches well, in blocks of 16 rows that are also
  * combined in pairs. */
@@ -107,6 +108,24 @@ LT_LANES F16 F16_OF_BFLOAT16(const lt_bfloat16 *x) {
   return v;
 }
 
+LT_LANES FV FV_OF_HALF(const lt_half *x) {
+#if defined __AVX512F__
+  return (FV)_mm512_cvtph_ps(_mm256_loadu_si256((const void *)x));
+#elif defined __F16C__
+  return (FV)_mm256_cvtph_ps(_mm_loadu_si128((const void *)x));
+#else
+  FV v;
+  for (int k = 0; k < FV_N; k++) v[k] = lt_half_to_float(x[k]);
+  return v;
+#endif
+}
+
+LT_LANES F16 F16_OF_HALF(const lt_half *x) {
+  F16 v;
+  EACH_PART(LT_SET_PART, v, FV_OF_HALF, x, FV_N)
+  return v;
+}
+
 #define PICK PICK_ONE
 
 #define S               F32
@@ -121,21 +140,21 @@ LT_LANES F16 F16_OF_BFLOAT16(const lt_bfloat16 *x) {
 #define LANES_N         F16_N
 #define LANES_ALL       F16_ALL
 #define LANES_JOIN      F16_JOIN
-#define MASK            FM
-#define MASK_ANY        FM_ANY
+#define MASK            FNAN
+#define MASK_ANY        FNAN_ANY
+#define NAN_OF          FV_NAN
 #define OPEN            F16_LOAD
 #define LOAD            F16_LOAD
 #define AHEAD           0
-#define OF_BFLOAT16     ON_ALWAYS
-#define OPEN_BFLOAT16   F16_OF_BFLOAT16
+#define OF_HALVES       ON_ALWAYS
 #define ROW_FOLD        LOOPS
 #define ROW_FOLD_WIDE   NOTHING
 #define ENTRY_FOLD      ENTRY
 #define ENTRY_FOLD_WIDE NOTHING
 #include "fold_body.h"
 #undef AHEAD
-#undef OF_BFLOAT16
-#define OF_BFLOAT16 NOTHING
+#undef OF_HALVES
+#define OF_HALVES NOTHING
 #undef M
 #undef V
 #undef LANES_N
@@ -146,6 +165,7 @@ LT_LANES F16 F16_OF_BFLOAT16(const lt_bfloat16 *x) {
 #undef LANES_JOIN
 #undef MASK
 #undef MASK_ANY
+#undef NAN_OF
 
 /* Here the conversion takes so many instructions that too few loads are in flight. */
 #define S               F32_WIDE
@@ -160,8 +180,9 @@ LT_LANES F16 F16_OF_BFLOAT16(const lt_bfloat16 *x) {
 #define LANES_N         D8_N
 #define LANES_ALL       D8_ALL
 #define LANES_JOIN      D8_JOIN
-#define MASK            DM
-#define MASK_ANY        DM_ANY
+#define MASK            DNAN
+#define MASK_ANY        DNAN_ANY
+#define NAN_OF          DV_NAN
 #define OPEN            D8_OF_FLOATS
 #define AHEAD           1024
 #define LOAD            D8_LOAD
@@ -196,6 +217,7 @@ LT_LANES F16 F16_OF_BFLOAT16(const lt_bfloat16 *x) {
 #undef LANES_JOIN
 #undef MASK
 #undef MASK_ANY
+#undef NAN_OF
 
 /* ---- loops of integers and bool -------------------------------------------------------------- */
 

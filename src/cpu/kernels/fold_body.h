@@ -2,11 +2,11 @@
  *
  *   S            suffix of the functions' names
  *   FROM, T      the types of elements and states; LT_FROM, LT_TO their dtypes
- *   V, LANES, LANES_N, LANES_ALL, LANES_JOIN, OPEN, LOAD, MASK, MASK_ANY, for floats: vectors and
- *                lanes of T, their number and functions (lanes.h), how they are loaded from
- *                elements and states, and the result of comparing vectors
+ *   V, LANES, LANES_N, LANES_ALL, LANES_JOIN, OPEN, LOAD, MASK, MASK_ANY, NAN_OF, for floats:
+ *                vectors and lanes of T, their number and functions (lanes.h), how they are loaded
+ *                from elements and states, and the result of comparing vectors
  *   AHEAD        for floats: how many elements before their use elements are prefetched; 0: not
- *   OF_BFLOAT16  (x): x if rows of bfloat16 are loaded to lanes, by OPEN_BFLOAT16, else nothing
+ *   OF_HALVES    (x): x if rows of bfloat16 and float16 are loaded to lanes, else nothing
  *   ON_<RULE>    (x): x if rows of this rule are defined for the type, else nothing
  *   ROW_FOLD, ROW_FOLD_WIDE   LOOPS if rows of this kind are, else NOTHING
  *   ENTRY_FOLD, ENTRY_FOLD_WIDE   likewise ENTRY or NOTHING
@@ -21,16 +21,18 @@
 /* ---- rows, by lanes -------------------------------------------------------------------------- */
 
 /* Whether an expression, after macro expansion, compares with NaN, as LARGER and SMALLER do; a
- * constant at compile time. With AVX-512 these comparisons cost little. */
-#define SELECTS(text) (LT_VECTOR_SIZE < 64 && __builtin_strstr(text, "!=") != NULL)
+ * constant at compile time. */
+#define SELECTS(text) (__builtin_strstr(text, "!=") != NULL)
 
-/* Statement: s = quick(s, lift(x)) of lanes, and sets `nan` where lift(x) is NaN. */
-#define LT_JOIN_QUICK(s, x, quick, lift) EACH_PART(LT_JOIN_QUICK_, s, x, quick, lift)
-#define LT_JOIN_QUICK_(k, s, x, quick, lift)                                                       \
+/* Statement: s = quick(s, lift(x)) and t = quick(t, lift(y)) of lanes; sets `nan` where one of
+ * lift(x) and lift(y) is NaN. */
+#define LT_JOIN_QUICK(s, x, t, y, quick, lift) EACH_PART(LT_JOIN_QUICK_, s, x, t, y, quick, lift)
+#define LT_JOIN_QUICK_(k, s, x, t, y, quick, lift)                                                 \
   {                                                                                                \
-    V v_ = lift((x).part[k]);                                                                      \
+    V v_ = lift((x).part[k]), w_ = lift((y).part[k]);                                              \
     (s).part[k] = quick((s).part[k], v_);                                                          \
-    nan |= v_ != v_;                                                                               \
+    (t).part[k] = quick((t).part[k], w_);                                                          \
+    nan |= NAN_OF(v_, w_);                                                                         \
   }
 
 /* Statement: prefetches what four lanes load AHEAD elements after x. */
@@ -39,8 +41,8 @@
     __builtin_prefetch((x) + AHEAD + k_);
 
 /* load loads lanes; lift and one convert a vector and an element to states; join and join_one
- * combine states. If has_quick, quick combines states that are not NaN; elements before a NaN are
- * combined again. */
+ * combine states. If has_quick, quick combines states that are not NaN; a row with a NaN is
+ * combined again. Such rows are not divided into blocks: their result is exact in any order. */
 #define ROWS_BY_LANES(NAME, OF, load, lift, one, join, join_one, identity, quick, has_quick)       \
   static T NAMED(block, NAME)(const OF *x, int64_t n) {                                            \
     T a = (T)(identity);                                                                           \
@@ -52,10 +54,8 @@
       for (; (has_quick) && i + 4 * LANES_N <= n; i += 4 * LANES_N) {                              \
         LANES x0 = load(x + i), x1 = load(x + i + LANES_N), x2 = load(x + i + 2 * LANES_N),        \
               x3 = load(x + i + 3 * LANES_N);                                                      \
-        LT_JOIN_QUICK(s0, x0, quick, lift)                                                         \
-        LT_JOIN_QUICK(s1, x1, quick, lift)                                                         \
-        LT_JOIN_QUICK(s2, x2, quick, lift)                                                         \
-        LT_JOIN_QUICK(s3, x3, quick, lift)                                                         \
+        LT_JOIN_QUICK(s0, x0, s1, x1, quick, lift)                                                 \
+        LT_JOIN_QUICK(s2, x2, s3, x3, quick, lift)                                                 \
       }                                                                                            \
       if ((has_quick) && MASK_ANY(nan)) {                                                          \
         s0 = s1 = s2 = s3 = none;                                                                  \
@@ -80,7 +80,7 @@
     return a;                                                                                      \
   }                                                                                                \
   static LT_APART T NAMED(pairs, NAME)(const OF *x, int64_t n) {                                   \
-    if (n <= BLOCK) return NAMED(block, NAME)(x, n);                                               \
+    if ((has_quick) || n <= BLOCK) return NAMED(block, NAME)(x, n);                                \
     int64_t half = (n / BLOCK + 1) / 2 * BLOCK;                                                    \
     T a = NAMED(pairs, NAME)(x, half), b = NAMED(pairs, NAME)(x + half, n - half);                 \
     return join_one(a, b);                                                                         \
@@ -106,7 +106,7 @@
       return;                                                                                      \
     }                                                                                              \
     for (int64_t r = 0; r < rows; r++, v += n)                                                     \
-      to[r] = n <= BLOCK ? NAMED(block, NAME)(v, n) : NAMED(pairs, NAME)(v, n);                    \
+      to[r] = (has_quick) || n <= BLOCK ? NAMED(block, NAME)(v, n) : NAMED(pairs, NAME)(v, n);     \
   }
 
 /* ---- rows of integers: exact in any order ---------------------------------------------------- */
@@ -141,10 +141,28 @@
 
 /* Narrow dense columns are processed as wide rows of several, which fill the vectors. */
 #define COLUMNS(NAME, OF, one, join_one)                                                           \
+  /* Combines `a` with the elements of a column after x: three of four rows in one pass. */        \
+  static inline T NAMED(four, NAME)(T a, const OF *x, int64_t stride) {                            \
+    a = join_one(a, one((T)x[stride]));                                                            \
+    a = join_one(a, one((T)x[2 * stride]));                                                        \
+    return join_one(a, one((T)x[3 * stride]));                                                     \
+  }                                                                                                \
   static void NAMED(few, NAME)(const OF *restrict x, int64_t n, int64_t stride, int64_t width,     \
                                T *restrict out) {                                                  \
-    for (int64_t j = 0; j < width; j++) out[j] = one((T)x[j]);                                     \
-    for (int64_t i = 1; i < n; i++) {                                                              \
+    int64_t i = 0;                                                                                 \
+    if (n >= 4) {                                                                                  \
+      for (int64_t j = 0; j < width; j++) out[j] = NAMED(four, NAME)(one((T)x[j]), x + j, stride); \
+      i = 4;                                                                                       \
+    } else {                                                                                       \
+      for (int64_t j = 0; j < width; j++) out[j] = one((T)x[j]);                                   \
+      i = 1;                                                                                       \
+    }                                                                                              \
+    for (; i + 4 <= n; i += 4) {                                                                   \
+      const OF *restrict r = x + i * stride;                                                       \
+      for (int64_t j = 0; j < width; j++)                                                          \
+        out[j] = NAMED(four, NAME)(join_one(out[j], one((T)r[j])), r + j, stride);                 \
+    }                                                                                              \
+    for (; i < n; i++) {                                                                           \
       const OF *restrict r = x + i * stride;                                                       \
       for (int64_t j = 0; j < width; j++) out[j] = join_one(out[j], one((T)r[j]));                 \
     }                                                                                              \
@@ -189,6 +207,13 @@
 
 /* ---- a row of ops.def ------------------------------------------------------------------------ */
 
+/* Rows of a 16-bit type. */
+#define HALF_ROWS(name, half, to_float, open, identity, combine)                                   \
+  static inline T NAMED(lift_##half, name)(lt_##half x) { return NAMED(lift, name)(to_float(x)); } \
+  ROWS(name##_##half, lt_##half, open, OF_VECTORS(lift, name), NAMED(lift_##half, name),           \
+       OF_VECTORS(merge, name), NAMED(merge, name), identity, OF_VECTORS(quick, name),             \
+       SELECTS(combine))
+
 #define LOOPS(name, identity, element, combine, finish)                                            \
   static inline T NAMED(lift, name)(T x) { return (T)(element); }                                  \
   static inline T NAMED(merge, name)(T x, T y) { return (T)(combine); }                            \
@@ -198,11 +223,8 @@
   ROWS(name##_states, T, LOAD, ITSELF, ITSELF, OF_VECTORS(merge, name), NAMED(merge, name),        \
        identity, OF_VECTORS(quick, name), SELECTS(#combine))                                       \
   COLUMNS(name##_states, T, ITSELF, NAMED(merge, name))                                            \
-  OF_BFLOAT16(static inline T NAMED(lift_bfloat16, name)(lt_bfloat16 x) {                          \
-    return NAMED(lift, name)(lt_bfloat16_to_float(x));                                             \
-  } ROWS(name##_bfloat16, lt_bfloat16, OPEN_BFLOAT16, OF_VECTORS(lift, name),                      \
-         NAMED(lift_bfloat16, name), OF_VECTORS(merge, name), NAMED(merge, name), identity,        \
-         OF_VECTORS(quick, name), SELECTS(#combine)))                                              \
+  OF_HALVES(HALF_ROWS(name, bfloat16, lt_bfloat16_to_float, F16_OF_BFLOAT16, identity, #combine))  \
+  OF_HALVES(HALF_ROWS(name, half, lt_half_to_float, F16_OF_HALF, identity, #combine))              \
   static void NAMED(start, name)(void *states, int64_t count) {                                    \
     T *s = states;                                                                                 \
     for (int64_t i = 0; i < count; i++) s[i] = (T)(identity);                                      \
@@ -230,7 +252,7 @@
        SAME_TYPE && IS_X(element) ? NAMED(columns, name) : NAMED(columns, name##_states)},         \
       NAMED(start, name),                                                                          \
       IS_X(finish) ? NULL : NAMED(end, name),                                                      \
-      OF_BFLOAT16(NAMED(rows, name##_bfloat16))},
+      OF_HALVES(NAMED(rows, name##_bfloat16), NAMED(rows, name##_half))},
 
 #define LT_REDUCE(name, rule, form, ...) ROW(name, rule, form)
 #define LT_FORM(name, rule, form)        ROW(name, rule, form)
@@ -260,6 +282,7 @@ static const lt_Fold NAMED(folds, of)[LT_REDUCTION_COUNT] = {
 #undef ROWS
 #undef COLUMNS
 #undef LOOPS
+#undef HALF_ROWS
 #undef IS_X
 #undef ENTRY
 #undef ROW_FOLD

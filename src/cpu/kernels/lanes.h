@@ -116,17 +116,38 @@ LT_LANES DV DV_OF_FLOATS(const float *x) {
 #define DV_MADD(a, b, c) ((a) * (b) + (c))
 #endif
 
-/* Return true if any mask is set. */
-LT_LANES bool FM_ANY(FM mask) {
+/* Which elements of two vectors are NaN: a set bit where that of either is. ANY: whether there is
+ * any. */
+#if defined __AVX512F__
+typedef __mmask16 FNAN;
+typedef __mmask8 DNAN;
+#define FV_NAN(a, b)  _mm512_cmp_ps_mask((__m512)(a), (__m512)(b), _CMP_UNORD_Q)
+#define DV_NAN(a, b)  _mm512_cmp_pd_mask((__m512d)(a), (__m512d)(b), _CMP_UNORD_Q)
+#define FNAN_ANY(nan) ((nan) != 0)
+#define DNAN_ANY(nan) ((nan) != 0)
+#elif defined __AVX__
+typedef FM FNAN;
+typedef DM DNAN;
+#define FV_NAN(a, b)  ((FM)_mm256_cmp_ps((__m256)(a), (__m256)(b), _CMP_UNORD_Q))
+#define DV_NAN(a, b)  ((DM)_mm256_cmp_pd((__m256d)(a), (__m256d)(b), _CMP_UNORD_Q))
+#define FNAN_ANY(nan) (_mm256_movemask_ps((__m256)(nan)) != 0)
+#define DNAN_ANY(nan) (_mm256_movemask_pd((__m256d)(nan)) != 0)
+#else
+typedef FM FNAN;
+typedef DM DNAN;
+#define FV_NAN(a, b) (((a) != (a)) | ((b) != (b)))
+#define DV_NAN(a, b) (((a) != (a)) | ((b) != (b)))
+LT_LANES bool FNAN_ANY(FNAN nan) {
   int32_t any = 0;
-  for (int k = 0; k < FV_N; k++) any |= mask[k];
+  for (int k = 0; k < FV_N; k++) any |= nan[k];
   return any != 0;
 }
-LT_LANES bool DM_ANY(DM mask) {
+LT_LANES bool DNAN_ANY(DNAN nan) {
   int64_t any = 0;
-  for (int k = 0; k < DV_N; k++) any |= mask[k];
+  for (int k = 0; k < DV_N; k++) any |= nan[k];
   return any != 0;
 }
+#endif
 
 /* ---- lanes ----------------------------------------------------------------------------------- */
 
