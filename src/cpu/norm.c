@@ -1,14 +1,15 @@
 /* norm.c: layer norm (Ba, Kiros and Hinton 2016) and its gradients. Rows are the last dimensions;
- * float16 and bfloat16 are computed in float32: rows of at most SOME elements are converted one
+ * float16 and bfloat16 are computed in float32: rows of at most LONGEST elements are converted one
  * after another, so that they stay in the cache. The gradients of weight and bias are summed over a
  * fixed number of pieces of rows, which are then added in order, so that they do not depend on the
  * number of threads. */
+#include "cpu.h"
 #include "kernel_support.h"
 #include "rows.h"
 #include "vector.h"
 
-#define SOME   4096
-#define PIECES 16 /* largest number of partial sums for the gradients of weight and bias */
+#define LONGEST (1 << 18) /* elements of a row of float16 that is converted by itself */
+#define PIECES  16        /* largest number of partial sums for the gradients of weight and bias */
 
 /* Returns the number of elements of the last `normalized` dims. */
 static int64_t row_size(const lt_Tensor *t, int64_t normalized) {
@@ -65,12 +66,10 @@ typedef struct Work {
 NORM(float, f32)
 NORM(double, f64)
 
-/* Processes rows from..to of float16 or bfloat16. */
-static void forward_half(void *context, int64_t from, int64_t to) {
-  const Work *k = context;
-  float row[SOME];
+/* Processes rows from..to of float16 or bfloat16; `row` has room for one. */
+static void forward_half(const Work *k, float *row, int64_t from, int64_t to) {
   int64_t size = (int64_t)lt_dtype_size(k->dtype);
-  for (int64_t i = from; i < to; i++) {
+  for (int64_t i = from; i < to && !lt_stopped(); i++) {
     lt_vector_load(LT_float32, k->n, row, k->dtype, (const char *)k->x + i * k->n * size, size);
     lt_rows()->layer_norm_f32(row, k->w, k->b, (float)k->eps, k->n, row, (float *)k->mean + i,
                               (float *)k->rstd + i);
@@ -78,11 +77,25 @@ static void forward_half(void *context, int64_t from, int64_t to) {
   }
 }
 
+/* Processes all rows of float16 or bfloat16, with room for a row in each thread. */
+static bool forward_halves(const Work *k) {
+  int team = lt_team(2 * k->rows * k->n, k->rows);
+  size_t bytes = (size_t)team * (size_t)k->n * sizeof(float);
+  float *rows = bytes ? lt_cpu_scratch(bytes) : NULL;
+  if (bytes && !rows) return lt_fail_memory();
+  LT_IN_TEAM(team, team, {
+    for (int64_t m = first; m < last; m++)
+      forward_half(k, rows + m * k->n, k->rows * m / team, k->rows * (m + 1) / team);
+  });
+  if (rows) lt_cpu_free(NULL, 0, rows, bytes, NULL);
+  return true;
+}
+
 bool lt_cpu__layer_norm(lt_Call *c) {
   lt_Tensor *self = lt_in(c, 0);
   lt_Dtype work = lt_work_dtype(self->dtype);
   int64_t n = row_size(self, c->arg[1].i);
-  lt_Dtype dtype = work == LT_float32 && n <= SOME ? self->dtype : work;
+  lt_Dtype dtype = work == LT_float32 && n <= LONGEST ? self->dtype : work;
   bool ok = true;
   lt_Tensor *x = lt_as_contiguous(self, dtype), *w = lt_optional(c, 2, work, &ok),
             *b = lt_optional(c, 3, work, &ok);
@@ -100,10 +113,10 @@ bool lt_cpu__layer_norm(lt_Call *c) {
               .rows = mean->numel,
               .n = n,
               .dtype = dtype};
-    lt_RangeFn range = dtype != work        ? forward_half
-                       : work == LT_float64 ? forward_f64
-                                            : forward_f32;
-    lt_share(2 * k.rows * k.n, k.rows, range, &k);
+    if (dtype != work)
+      ok = forward_halves(&k);
+    else
+      lt_share(2 * k.rows * k.n, k.rows, work == LT_float64 ? forward_f64 : forward_f32, &k);
   }
   lt_release(x);
   lt_release(w);

@@ -1,12 +1,14 @@
 /* softmax.c: softmax and log_softmax along a dimension, and their gradients: by rows if the
  * dimension is the last, else by blocks of columns. float16 and bfloat16 are computed in float32:
- * rows of at most SOME elements are converted a few at a time, so that they stay in the cache. */
+ * rows of at most LONGEST elements are converted a few at a time, so that they stay in the cache. */
+#include "cpu.h"
 #include "kernel_support.h"
 #include "rows.h"
 #include "vector.h"
 
-#define WIDTH 128
-#define SOME  4096
+#define WIDTH   128
+#define SOME    4096      /* elements of short rows that are converted together */
+#define LONGEST (1 << 18) /* elements of a row that is converted by itself */
 
 /* The arguments of a call: rows, or blocks of `width` columns. */
 typedef struct Work {
@@ -56,12 +58,11 @@ typedef struct Work {
 SOFTMAX(float, f32)
 SOFTMAX(double, f64)
 
-/* Processes rows from..to of float16 or bfloat16. */
-static void half_rows(void *context, int64_t from, int64_t to) {
-  const Work *w = context;
+/* Processes rows from..to of float16 or bfloat16; x and g have room for SOME elements, and for a
+ * row. */
+static void half_rows(const Work *w, float *x, float *g, int64_t from, int64_t to) {
   const lt_RowKernels *k = lt_rows();
-  float x[SOME], g[SOME];
-  int64_t n = w->l.n, together = SOME / n, size = (int64_t)lt_dtype_size(w->dtype);
+  int64_t n = w->l.n, together = n < SOME ? SOME / n : 1, size = (int64_t)lt_dtype_size(w->dtype);
   for (int64_t r = from, m; r < to && !lt_stopped(); r += m) {
     m = to - r < together ? to - r : together;
     int64_t at = r * n * size;
@@ -76,17 +77,33 @@ static void half_rows(void *context, int64_t from, int64_t to) {
   }
 }
 
+/* Processes all rows of float16 or bfloat16, with room for a few in each thread. */
+static bool all_half_rows(const Work *w, int64_t work) {
+  int64_t rows = w->l.outer, n = w->l.n, some_rows = rows * n < SOME ? rows * n : SOME,
+          room = n > some_rows ? n : some_rows, each = w->g ? 2 * room : room;
+  int team = lt_team(work, rows);
+  size_t bytes = (size_t)(team * each) * sizeof(float);
+  float *some = lt_cpu_scratch(bytes);
+  if (!some) return lt_fail_memory();
+  LT_IN_TEAM(team, team, {
+    for (int64_t m = first; m < last; m++)
+      half_rows(w, some + m * each, some + m * each + room, rows * m / team, rows * (m + 1) / team);
+  });
+  lt_cpu_free(NULL, 0, some, bytes, NULL);
+  return true;
+}
+
 /* Returns the dtype in which a result is computed: that of `out` if its rows are converted a few at
  * a time. */
 static lt_Dtype dtype_for(const lt_Tensor *out, int dim) {
   lt_Lines l = lt_lines(out->ndim, out->shape, dim);
   bool half = out->dtype == LT_float16 || out->dtype == LT_bfloat16;
-  return half && l.inner == 1 && l.n <= SOME ? out->dtype : lt_work_dtype(out->dtype);
+  return half && l.inner == 1 && l.n <= LONGEST ? out->dtype : lt_work_dtype(out->dtype);
 }
 
 /* Computes y (backward: from g and the result x). All tensors are contiguous and of one dtype. An
- * exponential counts as several elements of work. */
-static void run(lt_Tensor *x, lt_Tensor *g, lt_Tensor *y, int dim, bool log) {
+ * exponential counts as several elements of work. Returns false with the error set. */
+static bool run(lt_Tensor *x, lt_Tensor *g, lt_Tensor *y, int dim, bool log) {
   Work w = {.x = lt_tensor_data(x),
             .g = g ? lt_tensor_data(g) : NULL,
             .y = lt_tensor_data(y),
@@ -95,10 +112,12 @@ static void run(lt_Tensor *x, lt_Tensor *g, lt_Tensor *y, int dim, bool log) {
   w.l = lt_lines(y->ndim, y->shape, dim);
   w.width = w.l.inner < WIDTH ? w.l.inner : WIDTH;
   w.blocks = (w.l.inner + w.width - 1) / w.width;
+  int64_t work = (g ? 2 : 4) * y->numel;
+  if (lt_work_dtype(y->dtype) != y->dtype) return all_half_rows(&w, work);
   bool wide = y->dtype == LT_float64;
   lt_RangeFn range = g ? (wide ? backward_f64 : backward_f32) : wide ? forward_f64 : forward_f32;
-  if (lt_work_dtype(y->dtype) != y->dtype) range = half_rows;
-  lt_share((g ? 2 : 4) * y->numel, w.l.outer * w.blocks, range, &w);
+  lt_share(work, w.l.outer * w.blocks, range, &w);
+  return true;
 }
 
 /* Runs softmax or log_softmax. */
@@ -109,9 +128,9 @@ static bool forward(lt_Call *c, bool log) {
   if (out->numel == 0) return true;
   lt_Dtype work = dtype_for(out, dim);
   lt_Tensor *x = lt_as_contiguous(self, work), *y = x ? lt_output_open(out, work) : NULL;
-  if (y) run(x, NULL, y, dim, log);
+  bool ok = y && run(x, NULL, y, dim, log);
   lt_release(x);
-  return lt_output_close(out, y);
+  return lt_output_close(out, y) && ok;
 }
 
 /* Runs the gradient of softmax or log_softmax, from the gradient of the result and the result. */
@@ -123,10 +142,10 @@ static bool backward(lt_Call *c, bool log) {
   lt_Dtype work = dtype_for(out, dim);
   lt_Tensor *g = lt_as_contiguous(grad, work), *y = lt_as_contiguous(result, work);
   lt_Tensor *dx = g && y ? lt_output_open(out, work) : NULL;
-  if (dx) run(y, g, dx, dim, log);
+  bool ok = dx && run(y, g, dx, dim, log);
   lt_release(g);
   lt_release(y);
-  return lt_output_close(out, dx);
+  return lt_output_close(out, dx) && ok;
 }
 
 bool lt_cpu_softmax(lt_Call *c) { return forward(c, false); }
