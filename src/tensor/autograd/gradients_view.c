@@ -121,6 +121,21 @@ void lt_grad_as_strided(lt_Grad *g) {
   set_grad(g, 0, scatter_back(g, &in, &out, shares(&in)));
 }
 
+#define SHORT_WINDOW 16
+
+/* Returns the gradient of unfold, of windows of a few elements: the elements at one place of all
+ * windows are a slice of the input. */
+static lt_Tensor *add_slices(lt_Grad *g, int64_t dim) {
+  lt_Tensor *sum = lt_grad_zeros_of(g, 0), *ok = sum;
+  int64_t count = DY->shape[dim], size = DY->shape[DY->ndim - 1], step = g->arg[3].i;
+  for (int64_t k = 0; ok && k < size; k++)
+    ok = lt_do_in_place(
+        add,
+        LT_ARG(lt_do(_slice, LT_ARG(sum), LT_ARG(dim), LT_ARG(k), LT_ARG(count), LT_ARG(step))),
+        LT_ARG(lt_do(select, LT_ARG(DY), LT_ARG(-1), LT_ARG(k))));
+  return ok ? sum : NULL;
+}
+
 /* Windows may overlap: an element gets the sum of the gradients of all windows that contain it. */
 void lt_grad_unfold(lt_Grad *g) {
   if (!needs_grad(g, 0) || DY->numel == 0) return;
@@ -130,9 +145,13 @@ void lt_grad_unfold(lt_Grad *g) {
     set_grad(g, 0, lt_do(view, LT_ARG(DY), LT_INTS(NULL, 0)));
     return;
   }
+  dim = dim < 0 ? dim + i->ndim : dim;
+  if (DY->shape[DY->ndim - 1] <= SHORT_WINDOW) {
+    set_grad(g, 0, add_slices(g, dim));
+    return;
+  }
   lt_shape_strides(i->ndim, i->shape, strides);
   memcpy(windows, strides, sizeof *strides * (size_t)i->ndim);
-  dim = dim < 0 ? dim + i->ndim : dim;
   windows[i->ndim] = strides[dim];
   windows[dim] = strides[dim] * g->arg[3].i;
   Geometry in = {i->ndim, i->shape, strides, 0}, out = {DY->ndim, DY->shape, windows, 0};
