@@ -1,7 +1,9 @@
-/* fill.c: tensors generated from a few numbers: _arange, _linspace, _eye, empty. Each element is
- * computed in float64 (integers in int64) from its index alone and rounded once. */
+/* fill.c: tensors generated from a few numbers: _arange, _linspace, _eye, tril_indices,
+ * triu_indices, empty. Each element is computed in float64 (integers in int64) from its index alone
+ * and rounded once. */
 #include "kernel_support.h"
 #include "moves.h"
+#include "triangle.h"
 #include "vector.h"
 
 #include <math.h>
@@ -98,6 +100,51 @@ bool lt_cpu__eye(lt_Call *c) {
   if (out->numel > 0) lt_share(out->numel, out->shape[0], identity_rows, out);
   return true;
 }
+
+/* The indices of a triangle: `rows`, then the columns. */
+typedef struct Indices {
+  lt_Triangle of;
+  int64_t *rows, *columns;
+} Indices;
+
+/* Writes the indices of the elements from..to - 1. */
+static void triangle_indices(void *context, int64_t from, int64_t to) {
+  const Indices *s = context;
+  const lt_Triangle *t = &s->of;
+  int64_t low = 0, high = t->row; /* elements of the first `low` rows end at `from` or before */
+  while (high - low > 1) {
+    int64_t middle = low + (high - low) / 2;
+    *(lt_triangle_before(t, middle) <= from ? &low : &high) = middle;
+  }
+  for (int64_t r = low + 1, i = from, start = lt_triangle_before(t, low); i < to && !lt_stopped();
+       r++) {
+    int64_t first = t->upper ? lt_triangle_width(t, r, t->offset - 1) : 0,
+            last = t->upper ? t->col : lt_triangle_width(t, r, t->offset),
+            end = start + last - first;
+    int64_t column = LT_INDEX_BASE + first - start, stop = end < to ? end : to;
+#pragma omp simd
+    for (int64_t j = i; j < stop; j++) {
+      s->rows[j] = r - 1 + LT_INDEX_BASE;
+      s->columns[j] = column + j;
+    }
+    i = stop;
+    start = end;
+  }
+}
+
+/* Runs tril_indices and triu_indices. */
+static bool triangle(lt_Call *c, bool upper) {
+  lt_Tensor *out = c->out[0], *to = lt_output_open(out, LT_int64);
+  if (to && out->numel > 0) {
+    int64_t *rows = lt_tensor_data(to), n = out->shape[1];
+    Indices s = {{c->arg[0].i, c->arg[1].i, c->arg[2].i, upper}, rows, rows + n};
+    lt_share(2 * n, n, triangle_indices, &s);
+  }
+  return lt_output_close(out, to) && lt_check_interrupt();
+}
+
+bool lt_cpu_tril_indices(lt_Call *c) { return triangle(c, false); }
+bool lt_cpu_triu_indices(lt_Call *c) { return triangle(c, true); }
 
 bool lt_cpu_empty(lt_Call *c) {
   (void)c; /* leaves the memory uninitialized */

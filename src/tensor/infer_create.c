@@ -4,6 +4,8 @@
  * truncates its ends), they are converted to one form here, so that the kernels of all devices read
  * the same arguments. */
 #include "infer.h"
+#include "opids.h"
+#include "triangle.h"
 
 #include <float.h>
 #include <math.h>
@@ -120,6 +122,19 @@ bool lt_infer_eye(lt_Call *c) {
   int64_t shape[2] = {c->arg[0].i, lt_given(c, 1) ? c->arg[1].i : c->arg[0].i}, numel;
   if (!lt_shape_numel(NULL, 2, shape, &numel)) return false;
   lt_spec(c, 0, lt_dtype_or(c, 2, lt_dtype_default()), 2, shape);
+  return true;
+}
+
+/* tril_indices, triu_indices (row, col, offset, dtype?, device?) */
+bool lt_infer_triangle_indices(lt_Call *c) {
+  if (!lt_check_count(c, 0) || !lt_check_count(c, 1)) return false;
+  lt_Triangle t = {c->arg[0].i, c->arg[1].i, c->arg[2].i, c->op == LT_OP_triu_indices};
+  int64_t numel;
+  if (!lt_shape_numel(NULL, 2, (int64_t[]){t.row, t.col}, &numel)) return false;
+  if (t.offset < -t.row) t.offset = -t.row;
+  if (t.offset > t.col) t.offset = t.col;
+  c->arg[2].i = t.offset;
+  lt_spec(c, 0, lt_dtype_or(c, 3, LT_int64), 2, (int64_t[]){2, lt_triangle_before(&t, t.row)});
   return true;
 }
 

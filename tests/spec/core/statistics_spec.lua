@@ -198,6 +198,55 @@ describe("large inputs", function()
   end)
 end)
 
+describe("histograms", function()
+  it("count each element in its bin, and none outside", function()
+    lt.manual_seed(8)
+    for _, dtype in ipairs {"float32", "float64"} do
+      for _, n in ipairs {1, 3, 600, 200000} do
+        local data = lt.randint(-40, 140, {n}):to(dtype) / 8
+        if n > 1 then data[1], data[2] = lt.nan, 10 end
+        local found, edge = lt.histc(data, 20, 0, 10), 10
+        assert.equal(dtype, found.dtype)
+        for k = 1, 20 do
+          local low, high = edge * (k - 1) / 20, edge * k / 20
+          local inside = data:ge(low):logical_and(k == 20 and data:le(high) or data:lt(high))
+          assert.equal(inside:sum():item(), found[k]:item())
+        end
+      end
+    end
+  end)
+
+  it("span the range of the data", function()
+    assert.same({2, 1, 0, 1}, lt.histc(lt.tensor{1., 2, 1, 4}, 4):totable())
+    assert.same({0, 0, 3, 0}, lt.histc(lt.full({3}, 2.5), 4):totable())
+  end)
+end)
+
+describe("indices of triangles", function()
+  it("are those of the elements of a triangle of ones", function()
+    for _, shape in ipairs {{1, 1}, {7, 4}, {4, 7}, {300, 211}, {0, 3}} do
+      local row, col = table.unpack(shape)
+      for _, offset in ipairs {0, 1, -1, 3, -3, 100, -100, 1000000, -1000000} do
+        local ones = lt.ones(row, col)
+        for which, f in pairs {tril = lt.tril_indices, triu = lt.triu_indices} do
+          local expected = ones[which](ones, offset):nonzero():t()
+          local found = f(row, col, offset)
+          assert.same({expected.shape[1], expected.shape[2]}, {found.shape[1], found.shape[2]})
+          assert.is_true(found:eq(expected):all():item())
+        end
+      end
+    end
+    assert.equal("float32", lt.triu_indices(2, 2, 0, "float32").dtype)
+  end)
+
+  it("need a shape", function()
+    says("tril_indices: expected an integer of at least 0 for argument 'row', got -1",
+      lt.tril_indices, -1, 2)
+    says("triu_indices: expected an integer of at least 0 for argument 'col', got -2",
+      lt.triu_indices, 1, -2)
+  end)
+end)
+
 describe("reductions of views with holes or overlaps in memory", function()
   lt.manual_seed(7)
   local data = lt.randint(-9, 9, {120, 700}):float()
