@@ -216,6 +216,20 @@ bool lt_infer_masked_select(lt_Call *c) {
 bool lt_infer_nonzero(lt_Call *c) { return shape_is_data(c, LT_int64); }
 bool lt_infer_bincount(lt_Call *c) { return shape_is_data(c, LT_int64); }
 
+/* _histc (self, bins, low, high) */
+bool lt_infer_histc(lt_Call *c) {
+  enum { MOST = 1 << 24 }; /* bins that float32 counts exactly */
+  const lt_Tensor *self = lt_in(c, 0);
+  if (self->dtype != LT_float32 && self->dtype != LT_float64)
+    return lt_fail("expected dtype \"float32\" or \"float64\" for argument 'self', got \"%s\"",
+                   lt_dtype_name(self->dtype));
+  if (c->arg[1].i < 1 || c->arg[1].i > MOST)
+    return lt_fail("expected an integer from 1 to %d for argument 'bins', got %lld", MOST,
+                   (long long)c->arg[1].i);
+  lt_spec(c, 0, self->dtype, 1, &c->arg[1].i);
+  return true;
+}
+
 /* masked_scatter (self, mask, source): self and mask are broadcast */
 bool lt_infer_masked_scatter(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0), *mask = lt_in(c, 1);
