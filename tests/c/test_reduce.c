@@ -621,8 +621,8 @@ static void sort_orders_stably(void) {
         }
 }
 
-/* Checks the order of a vector by its neighbours: with indices that increase where values are equal,
- * no index occurs twice. */
+/* Checks the order of a vector by its neighbours: if indices increase where values are equal, no
+ * index occurs twice. */
 static void check_sorted_vector(lt_Tensor *x, bool descending, lt_Tensor *const *y) {
   for (int64_t i = 0; i < x->numel; i++) {
     double v = number(y[0], i);
