@@ -374,6 +374,17 @@ static bool loads(lt_Dtype work, lt_Dtype dtype) {
          !lt_dtype_is_complex(dtype);
 }
 
+enum { FEW = 4096 }; /* bytes of a strided vector that is copied to the stack */
+
+/* Copies the elements of a vector to dense memory if they are few. Returns false if they are not,
+ * or if the tensor has several dims. */
+static bool gather_few(const lt_Tensor *t, const int *order, int dims, char *to) {
+  int64_t size = (int64_t)lt_dtype_size(t->dtype);
+  if (dims != 1 || t->numel * size > FEW) return false;
+  lt_move(to, size, lt_tensor_data(t), t->strides[order[0]] * size, t->numel, (size_t)size);
+  return true;
+}
+
 /* Folds the dims of mask. The result has out's shape and the fold's dtype, with its dims in any
  * order in memory; it may be out itself (retained). NULL with the error set. */
 static lt_Tensor *fold(const lt_Fold *f, lt_Tensor *self, unsigned mask, double a, lt_Tensor *out) {
@@ -384,8 +395,10 @@ static lt_Tensor *fold(const lt_Fold *f, lt_Tensor *self, unsigned mask, double 
   lt_Tensor *flat = direct && !dense ? fold_strided_rows((Folded){f, false, self->dtype}, self,
                                                          mask, order, n, &g, out, &ok)
                                      : NULL;
+  _Alignas(64) char few[FEW];
+  bool gathered = ok && !flat && direct && !dense && gather_few(self, order, n, few);
   lt_Tensor *x = !ok ? NULL
-                 : flat || (direct && dense)
+                 : flat || gathered || (direct && dense)
                      ? lt_retain(self)
                      : lt_as_contiguous(self, direct ? self->dtype : f->from);
   if (x && !flat) {
@@ -395,7 +408,8 @@ static lt_Tensor *fold(const lt_Fold *f, lt_Tensor *self, unsigned mask, double 
       g.size[g.count] = 1;
       g.folded[g.count++] = true;
     }
-    flat = fold_group((Folded){f, false, x->dtype}, lt_tensor_data(x), &g, out);
+    const void *data = gathered ? few : lt_tensor_data(x);
+    flat = fold_group((Folded){f, false, x->dtype}, data, &g, out);
   }
   for (bool more = flat != NULL; more && has_folded(&g);) {
     lt_Tensor *next = fold_group((Folded){f, true, f->to}, lt_tensor_data(flat), &g, out);

@@ -429,3 +429,21 @@ describe("counts", function()
     assert.is_true(data[{at:select(2, 1), at:select(2, 2), at:select(2, 3)}]:all():item())
   end)
 end)
+
+describe("a reduction of a strided vector", function()
+  for _, dtype in ipairs{"float32", "float64", "bfloat16", "int8", "int64", "bool", "complex64"} do
+    it("of " .. dtype .. " is that of its copy", function()
+      for _, n in ipairs{1, 2, 17, 1000, 5000} do
+        local column = lt.randn(n, 3):mul(2):to(dtype):select(2, 2)
+        assert.is_true(column:sum():equal(column:contiguous():sum()))
+      end
+    end)
+  end
+
+  it("has the sums of whole numbers, on diagonals and repeated elements", function()
+    assert.equal(500 * 501, lt.arange(1000):reshape(500, 2):select(2, 2):sum():item())
+    assert.equal(1 + 12 + 23, lt.arange(30):reshape(3, 10):diagonal():sum():item())
+    assert.equal(1 + 5 + 9, lt.arange(9):reshape(3, 3):trace():item())
+    assert.equal(21, lt.full({1}, 3.):expand(7):sum():item())
+  end)
+end)
