@@ -47,8 +47,15 @@ bool lt_composite_scatter(lt_Call *c) {
   return lt_result_set(c, lt_do_(op, c->in_place, args, add ? 4 : 5, 0));
 }
 
+bool lt_composite_positive(lt_Call *c) {
+  if (lt_in(c, 0)->dtype == LT_bool)
+    return lt_fail("expected a number dtype for argument 'self', got \"bool\"");
+  return lt_result_set(c, lt_in(c, 0));
+}
+
 bool lt_composite_zero_(lt_Call *c) {
-  return lt_result_set(c, lt_do_in_place(fill, c->arg[0], LT_ARG(0)) ? lt_in(c, 0) : NULL);
+  lt_Arg zero = lt_arg_scalar(lt_scalar_int(0));
+  return lt_result_set(c, lt_do_in_place(fill, c->arg[0], zero) ? lt_in(c, 0) : NULL);
 }
 
 /* ---- joining --------------------------------------------------------------------------------- */

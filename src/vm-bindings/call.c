@@ -98,6 +98,27 @@ static int push_any(lua_State *L, lt_OpId op, bool in_place, const lt_LuaArgs *a
   return n;
 }
 
+/* Runs a composite with one tensor as result, often self, which needs no box: zero_, to. */
+static int push_composite(lua_State *L, lt_OpId op, const lt_LuaArgs *a) {
+  Guard *guard = push_guard(L, a->state);
+  lt_Results *r = &guard->results;
+  if (!lt_call(op, false, a->arg, a->given, r)) {
+    guard->taken = false;
+    lt_lua_fail(L, a->name);
+  }
+  int same = same_argument(a, r->few[0]);
+  if (same) {
+    lt_results_release(r);
+    lua_pushvalue(L, same);
+  } else {
+    lt_Box *box = lt_lua_new_box(L, a->state);
+    box->tensor = r->few[0];
+    r->count = 0;
+  }
+  guard->taken = false;
+  return 1;
+}
+
 /* Runs an op with one tensor as result and pushes it. The box exists before the op runs. */
 static int push_one(lua_State *L, lt_OpId op, bool in_place, const lt_LuaArgs *a) {
   lt_Results r;
@@ -155,7 +176,9 @@ int lt_lua_call(lua_State *L, lt_OpId op, bool in_place, const lt_LuaArgs *a) {
   if (a->out) return push_into(L, op, in_place, a);
   if (g->result_is_flag && !in_place) return push_flag(L, op, a);
   bool one = g->results == 1 && !g->result_is_list && !g->result_is_flag;
-  return one ? push_one(L, op, in_place, a) : push_any(L, op, in_place, a);
+  if (!one) return push_any(L, op, in_place, a);
+  bool composite = lt_ops[op].kind == LT_KIND_COMPOSITE && !in_place;
+  return composite ? push_composite(L, op, a) : push_one(L, op, in_place, a);
 }
 
 lt_Tensor *lt_lua_op1(lua_State *L, const char *name, lt_OpId op, const lt_Arg *args, int n) {

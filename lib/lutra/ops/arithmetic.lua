@@ -82,19 +82,6 @@ lt._define{
 }
 
 lt._define{
-  signature = "lt.positive(Tensor self)",
-  doc = "self, which must not be bool.",
-  method = true,
-  example = "lt.positive(lt.tensor{-1, 2})",
-  fn = function(x)
-    if x.dtype == "bool" then
-      args.fail 'positive: expected a number dtype for argument \'self\', got "bool"'
-    end
-    return x
-  end,
-}
-
-lt._define{
   signature = "lt.conj_physical(Tensor self)",
   doc = "Complex conjugate; self when it is real.",
   method = true, in_place = true,
