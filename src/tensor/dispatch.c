@@ -624,6 +624,7 @@ static bool call_composite(lt_Call *c, bool (*composite)(lt_Call *)) {
 static bool quick_dtype(lt_Rule rule, lt_Dtype d) {
   switch (rule) {
   case LT_RULE_SAME:
+  case LT_RULE_SELF:
   case LT_RULE_TEST:
     return true;
   case LT_RULE_NUMBER:
@@ -650,26 +651,51 @@ static bool quick_operand(const lt_Arg *a, const lt_Tensor *t) {
          lt_shape_equal(u->ndim, u->shape, t->ndim, t->shape) && lt_tensor_is_contiguous(u);
 }
 
+/* Returns true when the arguments after the inputs are real numbers, which change no dtype of a
+ * float tensor, or defaults. */
+static bool quick_numbers(const lt_Call *c, const lt_Arg *args, int nargs, const lt_Tensor *t) {
+  for (int i = c->info->inputs; i < nargs; i++)
+    if (args[i].kind != LT_ARG_SCALAR || c->signature->param[i].type != LT_PARAM_SCALAR ||
+        c->signature->param[i].has_least || args[i].scalar.kind < LT_INTEGER ||
+        !quick_operand(&args[i], t))
+      return false;
+  return nargs == c->signature->count || c->signature->param[nargs].has_default;
+}
+
+/* Returns true when an in-place call that fits otherwise writes t, on the CPU, reads no other
+ * tensor of its storage, and has no gradient. */
+static bool quick_in_place_fits(const lt_Call *c, const lt_Arg *args, const lt_Tensor *t) {
+  if (args[0].kind != LT_ARG_TENSOR || args[0].tensor != t || c->info->rule == LT_RULE_TEST ||
+      !(c->info->variants & LT_VARIANT_IN_PLACE) || t->storage->device.type != LT_DEVICE_cpu)
+    return false;
+  for (int i = 0; i < c->info->inputs; i++) {
+    if (args[i].kind != LT_ARG_TENSOR) continue;
+    if (args[i].tensor != t && args[i].tensor->storage == t->storage) return false;
+    if (lt_tensor_requires_grad(args[i].tensor)) return false;
+  }
+  return true;
+}
+
 /* Returns the deciding tensor of a call that can take the fast path, otherwise NULL: an elementwise
- * op on contiguous tensors of one dtype, shape and device, and numbers, without further arguments.
- * Most calls in inner loops are of this form, in which nothing is left to infer, broadcast or
- * refuse. */
+ * op on contiguous tensors of one dtype, shape and device, and numbers. Most calls in inner loops
+ * are of this form, in which nothing is left to infer, broadcast or refuse. */
 static const lt_Tensor *quick_fits(const lt_Call *c, const lt_Arg *args, int nargs) {
   const lt_Tensor *t = NULL;
-  if (c->info->kind != LT_KIND_ELEMENTWISE || nargs != c->info->inputs || c->in_place ||
+  int inputs = c->info->inputs;
+  if (c->info->kind != LT_KIND_ELEMENTWISE || nargs < inputs || nargs > c->signature->count ||
       c->ngiven || c->info->is_wide)
     return NULL;
-  if (nargs < c->signature->count && !c->signature->param[nargs].has_default) return NULL;
-  for (int i = 0; i < nargs; i++) {
+  for (int i = 0; i < inputs; i++) {
     if (args[i].kind != LT_ARG_TENSOR && args[i].kind != LT_ARG_SCALAR) return NULL;
     if (!t && args[i].kind == LT_ARG_TENSOR) t = args[i].tensor;
   }
   if (!t || t->freed || lt_dtype_is_complex(t->dtype) || !quick_dtype(c->info->rule, t->dtype) ||
       !lt_tensor_is_contiguous(t))
     return NULL;
-  for (int i = 0; i < nargs; i++)
+  for (int i = 0; i < inputs; i++)
     if (!quick_operand(&args[i], t)) return NULL;
-  return t;
+  if (!quick_numbers(c, args, nargs, t)) return NULL;
+  return !c->in_place || quick_in_place_fits(c, args, t) ? t : NULL;
 }
 
 /* Runs an elementwise op on contiguous tensors of one shape, without numbers. */
@@ -699,8 +725,20 @@ static bool quick_run(lt_Call *c, lt_Tensor *out) {
   return backend->kernels.elementwise(&l);
 }
 
+/* Runs an in-place call that quick_fits accepted. */
+static bool call_quick_in_place(lt_Call *c, bool numbers) {
+  lt_Tensor *self = c->arg[0].tensor;
+  if (!lt_autograd_check_in_place(c)) return false;
+  c->out[0] = self;
+  bool ok = numbers ? run_elementwise(c, self) : quick_run(c, self);
+  c->out[0] = ok ? lt_retain(self) : NULL;
+  c->nout = ok;
+  if (ok) lt_tensor_touch(self);
+  return ok;
+}
+
 /* Runs and records a call that quick_fits accepted. */
-static bool call_quick(lt_Call *c, const lt_Arg *args, const lt_Tensor *t) {
+static bool call_quick(lt_Call *c, const lt_Arg *args, int nargs, const lt_Tensor *t) {
   bool tracked = false, numbers = false;
   c->nargs = c->signature->count;
   for (int i = 0; i < c->info->inputs; i++) {
@@ -713,9 +751,11 @@ static bool call_quick(lt_Call *c, const lt_Arg *args, const lt_Tensor *t) {
       tracked |= lt_tensor_requires_grad(args[i].tensor);
     }
   }
-  for (int i = c->info->inputs; i < c->nargs; i++) c->arg[i] = c->signature->param[i].value;
+  for (int i = c->info->inputs; i < c->nargs; i++)
+    c->arg[i] = i < nargs ? args[i] : c->signature->param[i].value;
   c->device = lt_tensor_device(t);
   c->compute = lt_dtype_compute(t->dtype);
+  if (c->in_place) return call_quick_in_place(c, numbers);
   c->out[0] =
       lt_empty(c->info->rule == LT_RULE_TEST ? LT_bool : t->dtype, c->device, t->ndim, t->shape);
   if (!c->out[0]) return false;
@@ -775,7 +815,7 @@ static bool call_complex(lt_Call *c) {
 /* Runs a call by the kind of its op. */
 static bool run_kind(lt_Call *c, const lt_Arg *args, int nargs) {
   const lt_Tensor *t = quick_fits(c, args, nargs);
-  if (t) return call_quick(c, args, t);
+  if (t) return call_quick(c, args, nargs, t);
   if (!read_args(c, args, nargs) || !choose_device(c)) return false;
   switch (c->info->kind) {
   case LT_KIND_COMPOSITE:

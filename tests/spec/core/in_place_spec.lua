@@ -76,3 +76,42 @@ describe("apply_ and map_", function()
     assert.same({1, 2}, x:totable())
   end)
 end)
+
+describe("a call in place on dense tensors", function()
+  it("reads overlapping memory before it is written", function()
+    local x = lt.arange(8):float()
+    x["2:8"]:add_(x["1:7"])
+    assert.same({1, 3, 5, 7, 9, 11, 13, 15}, x:totable())
+    assert.same({2, 6, 10, 14, 18, 22, 26, 30}, x:add_(x):totable())
+    assert.same({4, 12, 20, 28, 36, 44, 52, 60}, x:add_(x, {alpha = 1.}):totable())
+  end)
+
+  it("is noticed by the gradients of what it has written", function()
+    for name, write in pairs {fill_ = function(x) x:fill_(2) end, zero_ = lt.zeros(1).zero_,
+      mul_ = function(x) x:mul_(3) end, add_ = function(x) x:add_(lt.ones(3)) end} do
+      local x, w = lt.ones(3), lt.ones(3, {requires_grad = true})
+      local y = (w * x):sum()
+      write(x)
+      raises(name:sub(1, 4), function() y:backward() end)
+    end
+  end)
+
+  it("refuses leaves that require grad, and numbers that its dtype cannot hold", function()
+    local w = lt.ones(3, {requires_grad = true})
+    raises("cannot change a leaf that requires grad", w.fill_, w, 1)
+    raises("cannot change a leaf that requires grad", w.zero_, w)
+    raises("expected a real number", lt.ones(3).fill_, lt.ones(3), lt.complex(1, 1))
+    raises("self is \"int64\"", lt.tensor{1}.add_, lt.tensor{1}, 0.5)
+    assert.same({true, false}, lt.tensor{true, true}:logical_and_(lt.tensor{true, false}):totable())
+  end)
+end)
+
+it("ops that have nothing to do return self", function()
+  local x = lt.ones(2)
+  for name, result in pairs {zero_ = x:zero_(), contiguous = x:contiguous(), to = x:to("float32"),
+    positive = x:positive(), copy_ = x:copy_(lt.ones(2))} do
+    assert.is_true(rawequal(x, result), name)
+  end
+  assert.is_false(rawequal(x, x:clone()))
+  raises('positive: expected a number dtype for argument \'self\', got "bool"', lt.positive, x:gt(0))
+end)
