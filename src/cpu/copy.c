@@ -8,10 +8,7 @@
 #include "positions.h"
 #include "kernel_support.h"
 
-enum {
-  TILE = 32,        /* elements: tiles of both sides fit the first cache */
-  AT_ONCE = 1 << 14 /* elements of a piece of several rows */
-};
+enum { AT_ONCE = 1 << 14 /* elements of a piece of several rows */ };
 
 /* ---- the loop's outer dimensions, as one list of pieces -------------------------------------- */
 
@@ -144,13 +141,17 @@ static void tile_pieces(const lt_Loop *l, int64_t size, const Tiling *t, const P
   }
 }
 
+/* Returns the side of a square tile: whole cache lines, so that tiles of both sides fit the first
+ * cache. */
+static int64_t tile_of(int64_t size) { return size == 1 ? 64 : 32; }
+
 /* Copies in square tiles, or in wider or higher ones if there are few rows or columns. */
 static void copy_transposed(const lt_Loop *l, int64_t size, int other) {
   Pieces p = pieces_without(l, 1u << (l->ndim - 1) | 1u << other);
-  int64_t rows = l->shape[other], columns = l->shape[l->ndim - 1];
+  int64_t rows = l->shape[other], columns = l->shape[l->ndim - 1], tile = tile_of(size);
   Tiling t = {.other = other, .height = rows, .width = columns};
-  if (rows >= TILE) t.height = columns < TILE ? TILE * TILE / columns : TILE;
-  if (columns >= TILE) t.width = rows < TILE ? TILE * TILE / rows : TILE;
+  if (rows >= tile) t.height = columns < tile ? tile * tile / columns : tile;
+  if (columns >= tile) t.width = rows < tile ? tile * tile / rows : tile;
   t.down = (rows + t.height - 1) / t.height;
   t.across = (columns + t.width - 1) / t.width;
   int64_t total = p.count * t.down * t.across;

@@ -529,6 +529,25 @@ static void long_copies(void) {
       }
 }
 
+static void transposed_tiles(void) {
+  enum { MOST_ROWS = 21, ROOM = MOST_ROWS * (MOST_ROWS + 3) * 16 };
+  static _Alignas(64) unsigned char from[ROOM], to[ROOM], expected[ROOM];
+  for (size_t i = 0; i < ROOM; i++) from[i] = (unsigned char)next_random();
+  for (int64_t size = 1; size <= 16; size *= 2)
+    for (int64_t rows = 1; rows <= MOST_ROWS; rows++)
+      for (int64_t columns = 1; columns <= MOST_ROWS; columns++) {
+        int64_t to_stride = (columns + rows % 3) * size, from_stride = (rows + columns % 4) * size;
+        memset(to, 7, ROOM);
+        memset(expected, 7, ROOM);
+        for (int64_t i = 0; i < rows; i++)
+          for (int64_t j = 0; j < columns; j++)
+            memcpy(expected + i * to_stride + j * size, from + j * from_stride + i * size,
+                   (size_t)size);
+        lt_mover(size)->tile(rows, columns, (char *)to, to_stride, (const char *)from, from_stride);
+        CHECK(memcmp(to, expected, ROOM) == 0);
+      }
+}
+
 /* Runs this program again, with fewer instructions than the CPU has. */
 static const char *program;
 static void other_instruction_sets(void) { check_other_instruction_sets(program, ">/dev/null"); }
@@ -545,6 +564,7 @@ int main(int count, char **arguments) {
   RUN(layouts_do_not_matter);
   RUN(threads_do_not_matter);
   RUN(long_copies);
+  RUN(transposed_tiles);
   if (!getenv("LUTRA_CPU_CAPABILITY")) RUN(other_instruction_sets);
   return check_end();
 }

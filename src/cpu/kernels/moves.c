@@ -33,6 +33,35 @@ static void copy_bytes(size_t n, char *restrict to, const char *restrict from) {
   copy_vector(to + last, from + last);
 }
 
+/* Transposes n x n elements of 8 / n bytes, each row of them a word: exchanges the halves that are
+ * off the diagonal, then those of all quarters. */
+LT_LANES void transpose_words(int n, char *to, int64_t to_stride, const char *from,
+                              int64_t from_stride) {
+  uint64_t word[8];
+  for (int i = 0; i < n; i++) memcpy(&word[i], from + i * from_stride, 8);
+  for (int half = n / 2; half > 0; half /= 2) {
+    const int shift = 64 / n * half;
+    const uint64_t mask = UINT64_MAX / ((UINT64_C(1) << shift) + 1); /* the lower of two halves */
+    for (int i = 0; i < n; i++) {
+      if (i & half) continue;
+      uint64_t other = ((word[i] >> shift) ^ word[i + half]) & mask;
+      word[i + half] ^= other;
+      word[i] ^= other << shift;
+    }
+  }
+  for (int i = 0; i < n; i++) memcpy(to + i * to_stride, &word[i], 8);
+}
+
+/* Transposes a square of SQUARE(size) x SQUARE(size) elements of up to 4 bytes. */
+#define SQUARE(size) ((size) == 2 ? 4 : 8)
+LT_LANES void transpose_square(int64_t size, char *to, int64_t to_stride, const char *from,
+                               int64_t from_stride) {
+  if (size == 4)
+    lt_transpose_8(from, from_stride, to, to_stride);
+  else
+    transpose_words((int)SQUARE(size), to, to_stride, from, from_stride);
+}
+
 /* Define the loops for elements of one size. */
 #define MOVE(type)                                                                                 \
   static inline __attribute__((always_inline)) void row_##type(                                    \
@@ -96,14 +125,15 @@ static void copy_bytes(size_t n, char *restrict to, const char *restrict from) {
       weave_##type((int)columns, rows, to, in);                                                    \
       return;                                                                                      \
     }                                                                                              \
-    if (size == 4)                                                                                 \
-      for (; done + 8 <= rows; done += 8) {                                                        \
+    const int64_t side = SQUARE(size);                                                             \
+    if (size <= 4)                                                                                 \
+      for (; done + side <= rows; done += side) {                                                  \
         char *out = to + done * to_stride;                                                         \
         const char *in = from + done * size;                                                       \
         int64_t j = 0;                                                                             \
-        for (; j + 8 <= columns; j += 8)                                                           \
-          lt_transpose_8(in + j * from_stride, from_stride, out + j * size, to_stride);            \
-        for (int k = 0; k < 8; k++)                                                                \
+        for (; j + side <= columns; j += side)                                                     \
+          transpose_square(size, out + j * size, to_stride, in + j * from_stride, from_stride);    \
+        for (int64_t k = 0; k < side; k++)                                                         \
           for (int64_t i = j; i < columns; i++)                                                    \
             *(type *)(out + k * to_stride + i * size) =                                            \
                 *(const type *)(in + k * size + i * from_stride);                                  \
