@@ -298,3 +298,31 @@ describe("gradients of windows", function()
     check(function(x) return F.interpolate(x, 5, nil, "nearest-exact") end, {1, 1, 7})
   end)
 end)
+
+describe("constant_pad_nd of large tensors", function()
+  -- By cat of blocks.
+  local function padded(x, pad, value)
+    for i = 1, #pad, 2 do
+      local dim, shape = x.ndim - (i - 1) // 2, {table.unpack(x.shape)}
+      local function block(n)
+        shape[dim] = n
+        return x:new_full(shape, value)
+      end
+      x = lt.cat({block(pad[i]), x, block(pad[i + 1])}, dim)
+    end
+    return x
+  end
+
+  it("fills the borders", function()
+    for _, case in ipairs{{{500, 400}, {1, 1, 1, 1}}, {{500, 300}, {0, 2}}, {{400, 400}, {0, 0, 2, 3}},
+      {{2, 300, 301}, {0, 0, 3, 0, 1, 2}}, {{3, 3, 130, 300}, {5, 0, 0, 7, 1, 1}}} do
+      local x = lt.randn(case[1])
+      assert.is_true(lt.constant_pad_nd(x, case[2], 7):equal(padded(x, case[2], 7)))
+      x = x:mul(3):long()
+      assert.is_true(lt.constant_pad_nd(x, case[2], -2):equal(padded(x, case[2], -2)))
+    end
+    local x = lt.ones(500, 400, {requires_grad = true})
+    lt.constant_pad_nd(x, {1, 2, 3, 4}, 2):sum():backward()
+    assert.is_true(x.grad:equal(lt.ones(500, 400)))
+  end)
+end)
