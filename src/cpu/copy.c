@@ -1,8 +1,8 @@
 /* copy.c: copies elements of one dtype as bytes between any layouts, and fills memory with one
  * element, by the loops of moves.h.
  *
- * There are three methods: dense to dense is one run of bytes; a transposition is split into square tiles, so
- * that both sides use whole cache lines; everything else is copied row by row. */
+ * There are three methods: dense to dense is one run of bytes; a transposition is split into square
+ * tiles, so that both sides use whole cache lines; everything else is copied row by row. */
 #include "cpu.h"
 #include "moves.h"
 #include "positions.h"

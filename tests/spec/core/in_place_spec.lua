@@ -113,5 +113,6 @@ it("ops that have nothing to do return self", function()
     assert.is_true(rawequal(x, result), name)
   end
   assert.is_false(rawequal(x, x:clone()))
-  raises('positive: expected a number dtype for argument \'self\', got "bool"', lt.positive, x:gt(0))
+  raises('positive: expected a number dtype for argument \'self\', got "bool"', lt.positive,
+    x:gt(0))
 end)

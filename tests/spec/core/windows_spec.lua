@@ -314,8 +314,9 @@ describe("constant_pad_nd of large tensors", function()
   end
 
   it("fills the borders", function()
-    for _, case in ipairs{{{500, 400}, {1, 1, 1, 1}}, {{500, 300}, {0, 2}}, {{400, 400}, {0, 0, 2, 3}},
-      {{2, 300, 301}, {0, 0, 3, 0, 1, 2}}, {{3, 3, 130, 300}, {5, 0, 0, 7, 1, 1}}} do
+    for _, case in ipairs{{{500, 400}, {1, 1, 1, 1}}, {{500, 300}, {0, 2}},
+      {{400, 400}, {0, 0, 2, 3}}, {{2, 300, 301}, {0, 0, 3, 0, 1, 2}},
+      {{3, 3, 130, 300}, {5, 0, 0, 7, 1, 1}}} do
       local x = lt.randn(case[1])
       assert.is_true(lt.constant_pad_nd(x, case[2], 7):equal(padded(x, case[2], 7)))
       x = x:mul(3):long()
