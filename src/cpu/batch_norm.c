@@ -95,11 +95,8 @@ typedef struct Work {
       if (w) scale[c] *= w[first + c];                                                             \
       shift[c] = b ? b[first + c] : 0;                                                             \
     }                                                                                              \
-    for (int64_t i = 0; i < k->images; i++) {                                                      \
-      const T *x = (const T *)k->x + i * k->channels + first;                                      \
-      T *y = (T *)k->y + i * k->channels + first;                                                  \
-      for (int64_t c = 0; c < count; c++) y[c] = scale[c] * (x[c] - mean[c]) + shift[c];           \
-    }                                                                                              \
+    lt_rows()->affine_columns_##F((const T *)k->x + first, mean, scale, shift, k->images,          \
+                                  k->channels, count, (T *)k->y + first);                          \
   }                                                                                                \
   static void backward_block_##F(const Work *k, int64_t first, int64_t count) {                    \
     double sum[BLOCK] = {0}, product[BLOCK] = {0};                                                 \

@@ -118,8 +118,12 @@ typedef struct lt_Scan {
   void (*moments_##F)(const T *x, int64_t n, T *mean, T *squares);                                 \
   /* The sums of g and of g (x - mean). */                                                         \
   void (*norm_sums_##F)(const T *g, const T *x, T mean, int64_t n, T *sum, T *product);            \
-  /* y = a (x - mean) + b; dx = a g + b (x - mean) + c */                                          \
+  /* y = a (x - mean) + b */                                                                       \
   void (*affine_##F)(const T *x, T mean, T a, T b, int64_t n, T *y);                               \
+  /* y = a[j] (x - mean[j]) + b[j] in n rows of `width` columns; rows are `stride` apart. */       \
+  void (*affine_columns_##F)(const T *x, const T *mean, const T *a, const T *b, int64_t n,         \
+                             int64_t stride, int64_t width, T *y);                                 \
+  /* dx = a g + b (x - mean) + c */                                                                \
   void (*norm_gradient_##F)(const T *g, const T *x, T mean, T a, T b, T c, int64_t n, T *dx);      \
   /* y[j] = bias + the sum of weight[t] row[t][j] for t < count */                                 \
   void (*weighted_##F)(const T *const *row, const T *weight, int64_t count, T bias, int64_t n,     \

@@ -409,6 +409,13 @@ static void FN(affine)(const T *x, T mean, T a, T b, int64_t n, T *y) {
   for (int64_t i = 0; i < n; i++) y[i] = a * (x[i] - mean) + b;
 }
 
+static void FN(affine_columns)(const T *x, const T *mean, const T *a, const T *b, int64_t n,
+                               int64_t stride, int64_t width, T *y) {
+  for (int64_t i = 0; i < n; i++, x += stride, y += stride)
+#pragma omp simd
+    for (int64_t j = 0; j < width; j++) y[j] = a[j] * (x[j] - mean[j]) + b[j];
+}
+
 static void FN(norm_gradient)(const T *g, const T *x, T mean, T a, T b, T c, int64_t n, T *dx) {
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) dx[i] = a * g[i] + (b * (x[i] - mean) + c);
