@@ -68,6 +68,12 @@ static bool map(lt_OpId op, lt_Tensor *const *tensors, int n) {
   return lt_call(op, false, args, n, &results);
 }
 
+/* Returns the transpose of a weight, dense where products with several times pay for the copy. */
+static lt_Tensor *transposed(const Times *t, lt_Arg weight) {
+  lt_Tensor *view = lt_do(t, weight);
+  return view && t->count > 3 && t->rows > 1 ? lt_do(contiguous, LT_ARG(view)) : view;
+}
+
 /* ---- LSTM ------------------------------------------------------------------------------------ */
 
 /* _lstm_run (gates, h, c, h0, c0, weight, reverse) */
@@ -77,7 +83,7 @@ bool lt_composite__lstm_run(lt_Call *c) {
   if (!times_of(c, 3, 5, 4, 1u << 1 | 1u << 2, &t) ||
       !check_matrix(c, 4, t.rows, lt_in(c, 3)->shape[1]))
     return false;
-  lt_Tensor *gate[4], *weight = lt_do(t, c->arg[5]);
+  lt_Tensor *gate[4], *weight = transposed(&t, c->arg[5]);
   for (int i = 0; i < 4; i++) gate[i] = columns(gates, h->shape[1], i, 1);
   for (int64_t k = 0; k < t.count; k++) {
     size_t mark = lt_scope_open();
@@ -124,7 +130,7 @@ bool lt_composite__gru_run(lt_Call *c) {
   if (!times_of(c, 3, 4, 3, 1u << 2, &t) || !check_matrix(c, 1, x->shape[0], x->shape[1]))
     return false;
   int64_t n = h->shape[1];
-  lt_Tensor *weight = lt_do(t, c->arg[4]), *gates = columns(x, n, 0, 2),
+  lt_Tensor *weight = transposed(&t, c->arg[4]), *gates = columns(x, n, 0, 2),
             *terms = columns(hidden, n, 0, 2), *r = columns(x, n, 0, 1), *z = columns(x, n, 1, 1),
             *value = columns(x, n, 2, 1), *factor = columns(hidden, n, 2, 1);
   for (int64_t k = 0; k < t.count; k++) {
