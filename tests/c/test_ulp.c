@@ -310,6 +310,18 @@ static void results_near_zeros_are_accurate(void) {
                {LT_OP_digamma, -1.5734985f},
                {LT_OP_digamma, -2.6107209f},
                {LT_OP_digamma, -9.7026725f},
+               {LT_OP_special_bessel_j0, 2.4048256f},
+               {LT_OP_special_bessel_j0, 5.5200781f},
+               {LT_OP_special_bessel_j0, -8.6537279f},
+               {LT_OP_special_bessel_j1, 3.8317060f},
+               {LT_OP_special_bessel_j1, 7.0155867f},
+               {LT_OP_special_bessel_j1, 10.173468f},
+               {LT_OP_special_bessel_y0, 0.89357697f},
+               {LT_OP_special_bessel_y0, 3.9576784f},
+               {LT_OP_special_bessel_y0, 10.222345f},
+               {LT_OP_special_bessel_y1, 2.1971413f},
+               {LT_OP_special_bessel_y1, 5.4296811f},
+               {LT_OP_special_bessel_y1, 8.5960059f},
                {LT_OP_special_entr, 1}};
   const lt_Numbers numbers = {.a.float32 = 1};
   for (size_t k = 0; k < sizeof zeros / sizeof *zeros; k++) {

@@ -356,9 +356,13 @@ LT_MATHS lt_Range lt_near_range(const char *op) {
     return (lt_Range){magnitude, 0, 0x41000000u};                                    /* 8 */
   if (ANY_OF("acosh", "", "", "")) return (lt_Range){~0u, 0x3f800000u, 0x0a000000u}; /* to 2^20 */
   if (ANY_OF("asinh", "", "", "")) return (lt_Range){magnitude, 0, 0x49800000u};     /* 2^20 */
-  if (ANY_OF("lgamma", "", "", "")) return (lt_Range){~0u, 0, 0x7f800000u};  /* not negative */
-  if (ANY_OF("digamma", "", "", "")) return (lt_Range){~0u, 1, 0x7f7fffffu}; /* positive */
-  if (ANY_OF("log1p", "", "", "")) return (lt_Range){~0u, 0, 0xbf7fffffu};   /* more than -1 */
+  if (ANY_OF("lgamma", "", "", "")) return (lt_Range){~0u, 0, 0x7f800000u}; /* not negative */
+  if (ANY_OF("special_bessel_j0", "special_bessel_j1", "", ""))
+    return (lt_Range){magnitude, 0, 0x49800000u}; /* 2^20 */
+  if (ANY_OF("special_bessel_y0", "special_bessel_y1", "", ""))
+    return (lt_Range){~0u, 1, 0x497fffffu}; /* positive, to 2^20 */
+  if (ANY_OF("digamma", "_trigamma", "", "")) return (lt_Range){~0u, 1, 0x7f7fffffu}; /* positive */
+  if (ANY_OF("log1p", "", "", "")) return (lt_Range){~0u, 0, 0xbf7fffffu}; /* more than -1 */
   if (ANY_OF("log", "log2", "log10", ""))
     return (lt_Range){~0u, 0x00800000u, 0x7effffffu}; /* normal and finite */
   return (lt_Range){0, 0, 0};

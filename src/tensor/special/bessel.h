@@ -72,6 +72,9 @@ LT_SPECIAL double lt_bessel_ke(double x, int order) {
 LT_SPECIAL double lt_k0(double x) { return exp(-x) * lt_bessel_ke(x, 0); }
 LT_SPECIAL double lt_k1(double x) { return exp(-x) * lt_bessel_ke(x, 1); }
 
+/* The C library's. */
+LT_SPECIAL double lt_j0(double x) { return j0(x); }
+LT_SPECIAL double lt_j1(double x) { return j1(x); }
 /* The C library's, without its errors at 0 and below. */
 LT_SPECIAL double lt_y0(double x) { return x > 0 ? y0(x) : x == 0 ? -INFINITY : NAN; }
 LT_SPECIAL double lt_y1(double x) { return x > 0 ? y1(x) : x == 0 ? -INFINITY : NAN; }

@@ -24,6 +24,26 @@ LT_SPECIAL double lt_digamma(double x) {
   return shift + (log(x) - 0.5 / x - series);
 }
 
+/* The second derivative of log Gamma: reflection (5.15.6) and recurrence to x >= 12, then the
+ * asymptotic series (5.15.8). */
+LT_SPECIAL double lt_trigamma(double x) {
+  if (x <= 0) {
+    double part = fabs(x) < 0x1p52 ? x - rint(x) : 0;
+    if (part == 0) return INFINITY;
+    double sine = sin(LT_PI * part) / LT_PI;
+    return 1 / (sine * sine) - lt_trigamma(1 - x);
+  }
+  double sum = 0;
+  for (; x < 12; x += 1) sum += 1 / (x * x);
+  double i = 1 / x, z = i * i;
+  double series =
+      i * z *
+      (1.0 / 6 -
+       z * (1.0 / 30 -
+            z * (1.0 / 42 - z * (1.0 / 30 - z * (5.0 / 66 - z * (691.0 / 2730 - z * (7.0 / 6)))))));
+  return sum + (i + 0.5 * z + series);
+}
+
 /* Hurwitz's zeta function for q > 0, by Euler's and Maclaurin's formula (25.11.5). */
 LT_SPECIAL double lt_zeta_above(double s, double q) {
   /* (2 k)! / B(2 k) */
@@ -78,6 +98,7 @@ LT_SPECIAL double lt_zeta(double s, double q) {
 /* The derivative of order n of digamma (5.15.1). */
 LT_SPECIAL double lt_polygamma(double x, double n) {
   if (n == 0) return lt_digamma(x);
+  if (n == 1) return lt_trigamma(x);
   double sign = fmod(n, 2.0) == 0 ? -1 : 1;
   return sign * exp(lgamma(n + 1)) * lt_zeta(n + 1, x);
 }
