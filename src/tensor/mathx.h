@@ -40,7 +40,7 @@
 #define FFLOORDIV(x, y) lt_floordiv(M(fmod)(x, y), x, y)
 #define POW(x, y)       lt_pow(x, y)
 
-#define LERP(x, y, z)           lt_lerp(x, y, z)
+#define LERP(x, y, z)           lt_plain_lerp(x, y, z)
 #define ROUND_DECIMALS(x, a, b) (M(rint)((x) * (a) / (b)) * (b) / (a))
 
 /* Operations for which complex numbers need other code than C's operators. */
@@ -53,19 +53,18 @@
 #define LOGADDEXP(x, y) lt_logaddexp(x, y)
 #define SGN(x)          lt_sgn(x)
 #define FINITE_OR(x, nan, above, below)                                                            \
-  MAKE(lt_finite_or(RE(x), RE(nan), RE(above), RE(below)),                                         \
-       lt_finite_or(IM(x), RE(nan), RE(above), RE(below)))
+  MAKE(lt_plain_finite_or(RE(x), RE(nan), RE(above), RE(below)),                                   \
+       lt_plain_finite_or(IM(x), RE(nan), RE(above), RE(below)))
 #else
-#define QUOTIENT(x, y)   ((x) / (y))
-#define SCALED_BY(a, y)  ((a) * (y))
-#define CONJ(x)          (x)
-#define IS_REAL(x)       1
+#define QUOTIENT(x, y)                  ((x) / (y))
+#define SCALED_BY(a, y)                 ((a) * (y))
+#define CONJ(x)                         (x)
+#define IS_REAL(x)                      1
 /* log(e^x + e^y) and log2(2^x + 2^y): the larger one plus a small term. */
-#define LOGADDEXP(x, y)  lt_larger_plus(x, y, LOG1P_EXP(-M(fabs)((x) - (y))))
-#define LOGADDEXP2(x, y) lt_larger_plus(x, y, LOG2_1P_EXP2(-M(fabs)((x) - (y))))
-#define SGN(x)           ((T)(((x) > 0) - ((x) < 0)))
-#define FINITE_OR(x, nan, above, below)                                                            \
-  ((x) != (x) ? (nan) : (x) == (T)INFINITY ? (above) : (x) == -(T)INFINITY ? (below) : (x))
+#define LOGADDEXP(x, y)                 lt_larger_plus(x, y, LOG1P_EXP(-M(fabs)((x) - (y))))
+#define LOGADDEXP2(x, y)                lt_larger_plus(x, y, LOG2_1P_EXP2(-M(fabs)((x) - (y))))
+#define SGN(x)                          ((T)(((x) > 0) - ((x) < 0)))
+#define FINITE_OR(x, nan, above, below) lt_plain_finite_or(x, nan, above, below)
 #endif
 
 /* NaN in any of the three gives NaN. If lo > hi, the result is hi. Comparisons with NaN are false,
@@ -75,7 +74,10 @@
 #define CLAMP_TO_(hi, least) ((hi) < (least) ? (hi) : (least))
 
 /* The loss of a distance: distance^2 / 2 up to delta, then a line (Huber 1964). */
-#define HUBER(distance, delta) lt_huber(distance, delta)
+#define HUBER(distance, delta) lt_plain_huber(distance, delta)
+
+/* x moved towards 0 by a, but at most to 0. */
+#define SHRINK(x, a) lt_plain_shrink(x, a)
 
 /* The forms of reductions. The file that expands a form defines PICK(condition, yes, no), PLUS and
  * TIMES (which wrap for integers), LOWEST and HIGHEST (the smallest and largest value of the type),
@@ -135,6 +137,8 @@
 
 #endif
 
+/* Functions named lt_plain_ consist of the CPU's own instructions. The steps of a choice among
+ * several values are statements: compilers make poor vector code of nested ?:. */
 /* Function calls are computed before the ?: that may not use them, so that loops over these
  * functions can be vectorized. */
 #ifdef LT_MATHX_FLOAT
@@ -160,7 +164,7 @@ LT_MATHX_FLOAT T lt_pow(T x, T y) {
   return y == 2 ? x * x : power;
 }
 
-LT_MATHX_FLOAT T lt_lerp(T x, T y, T z) {
+LT_MATHX_FLOAT T lt_plain_lerp(T x, T y, T z) {
   return M(fabs)(z) < (T)0.5 ? x + z * (y - x) : y - (y - x) * (1 - z);
 }
 
@@ -170,9 +174,21 @@ LT_MATHX_FLOAT T lt_larger_plus(T x, T y, T term) {
   return (x == y) & (x - x != 0) ? x : sum;
 }
 
-LT_MATHX_FLOAT T lt_huber(T distance, T delta) {
+LT_MATHX_FLOAT T lt_plain_huber(T distance, T delta) {
   T near = distance > delta ? delta : distance;
   return near * (distance - near * (T)0.5);
+}
+
+LT_MATHX_FLOAT T lt_plain_shrink(T x, T a) {
+  T size = M(fabs)(x), left = size - a;
+  left = size <= a ? (T)0 : left;
+  return x < 0 ? 0 - left : left;
+}
+
+LT_MATHX_FLOAT T lt_plain_finite_or(T x, T nan, T above, T below) {
+  T other = x > 0 ? above : below;
+  other = x != x ? nan : other;
+  return x - x == 0 ? x : other;
 }
 
 LT_MATHX_FLOAT T lt_argument(T x) { return x != x ? x : x < 0 ? (T)3.14159265358979323846 : (T)0; }
@@ -290,7 +306,7 @@ LT_MATHX_COMPLEX T lt_scaled(T a, T y) {
   return IM(a) == 0 ? MAKE(RE(a) * RE(y), RE(a) * IM(y)) : a * y;
 }
 
-LT_MATHX_COMPLEX R lt_finite_or(R x, R nan, R above, R below) {
+LT_MATHX_COMPLEX R lt_plain_finite_or(R x, R nan, R above, R below) {
   return x != x ? nan : x == (R)INFINITY ? above : x == -(R)INFINITY ? below : x;
 }
 
@@ -299,7 +315,7 @@ LT_MATHX_COMPLEX T lt_sgn(T x) {
   return size == 0 ? MAKE(0, 0) : MAKE(RE(x) / size, IM(x) / size);
 }
 
-LT_MATHX_COMPLEX T lt_lerp(T x, T y, T z) {
+LT_MATHX_COMPLEX T lt_plain_lerp(T x, T y, T z) {
   return RM(hypot)(RE(z), IM(z)) < (R)0.5 ? x + z * (y - x) : y - (y - x) * (MAKE(1, 0) - z);
 }
 

@@ -69,10 +69,12 @@ static inline __attribute__((always_inline)) T clamped(T x, T lo, T hi) {
 
 /* ---- loops ----------------------------------------------------------------------------------- */
 
-/* Whether an expression, after macro expansion, calls a function; a constant at compile time.
- * Integers are exact in any variant. */
+/* Whether an expression, after macro expansion, calls a function that has vector variants, or more
+ * steps than the plain ones of mathx.h; a constant at compile time. Integers are exact in any
+ * variant. */
 #ifdef LT_IS_FLOAT
-#define CALLS(text) (__builtin_strstr(text, "lt_") != NULL)
+#define CALLS(text)                                                                                \
+  (__builtin_strstr(text, "lt_") != NULL && __builtin_strstr(text, "lt_plain_") == NULL)
 #else
 #define CALLS(text) 0
 #endif

@@ -77,14 +77,21 @@ LT_SIMD float hypotf(float, float);
 LT_SIMD double hypot(double, double);
 LT_SCALAR2(hypot)
 
-/* CPU instructions, or calls that stay scalar. */
-LT_SCALAR1(sqrt)
-LT_SCALAR1(fabs)
-LT_SCALAR1(floor)
-LT_SCALAR1(ceil)
-LT_SCALAR1(trunc)
-LT_SCALAR1(rint)
-LT_SCALAR2(copysign)
+/* CPU instructions, whose loops run best without groups (see loops.h): the names have no lt_. */
+#define lt_m_sqrt      sqrt
+#define lt_m_sqrtf     sqrtf
+#define lt_m_fabs      fabs
+#define lt_m_fabsf     fabsf
+#define lt_m_floor     floor
+#define lt_m_floorf    floorf
+#define lt_m_ceil      ceil
+#define lt_m_ceilf     ceilf
+#define lt_m_trunc     trunc
+#define lt_m_truncf    truncf
+#define lt_m_rint      rint
+#define lt_m_rintf     rintf
+#define lt_m_copysign  copysign
+#define lt_m_copysignf copysignf
 
 /* The float32 functions of libmvec that are accurate enough. */
 #ifdef LT_LIBMVEC_FLOAT32
