@@ -1,8 +1,9 @@
 /* radix.c: sorting of elements whose keys fit in 32 bits: float32, narrow integers, and int64 of a
  * small range. A key and the index of its element are packed in 64 bits, which are sorted digit by
- * digit from the lowest; digits that all keys share are skipped. Each thread moves the items of a
- * part of its own to places that depend on the counts of all parts, so the sort is stable, and its
- * result does not depend on the number of threads. */
+ * digit from the lowest; digits that all keys share are skipped. Integers with keys of one digit
+ * are moved at once. Each thread moves the items of a part of its own to places that depend on the
+ * counts of all parts, so the sort is stable, and its result does not depend on the number of
+ * threads. */
 #include "radix.h"
 #include "kernel_support.h"
 #include "sort.h"
@@ -19,6 +20,8 @@ typedef struct Sorting {
   int team;
   uint64_t base, flip; /* the key of an integer x is (x ^ flip) - base */
   lt_Packed *from, *to;
+  void *values; /* of a counting sort, with the indices */
+  int64_t *positions;
   int shift, mask;               /* of the digit of an item */
   uint32_t counts[MOST][DIGITS]; /* for each part: how many items have a digit, then their place */
   int64_t low[MOST], high[MOST]; /* the smallest and the largest integer of each part */
@@ -64,11 +67,39 @@ static int64_t start_of(const Sorting *s, int64_t part) { return s->of->n * part
   static void pack_##T(Sorting *s, int64_t part) {                                                 \
     s->of->stride == 1 ? pack_##T##_by(s, part, 1) : pack_##T##_by(s, part, s->of->stride);        \
   }
-INTEGERS(uint8_t)
-INTEGERS(int8_t)
-INTEGERS(int16_t)
-INTEGERS(int32_t)
-INTEGERS(int64_t)
+
+/* A counting sort: the key is the only digit. */
+#define COUNTING(T)                                                                                \
+  static void count_##T(Sorting *s, int64_t part) {                                                \
+    const T *x = s->of->x;                                                                         \
+    int64_t stride = s->of->stride, last = start_of(s, part + 1);                                  \
+    uint64_t base = s->base, flip = s->flip;                                                       \
+    uint32_t *counts = s->counts[part];                                                            \
+    memset(counts, 0, sizeof *counts *(size_t)(s->mask + 1));                                      \
+    for (int64_t i = start_of(s, part), end; (end = lt_next_chunk(i, last)) > i;)                  \
+      for (; i < end; i++) counts[((uint64_t)x[i * stride] ^ flip) - base]++;                      \
+  }                                                                                                \
+  static void place_##T(Sorting *s, int64_t part) {                                                \
+    const T *x = s->of->x;                                                                         \
+    T *values = s->values;                                                                         \
+    int64_t stride = s->of->stride, last = start_of(s, part + 1);                                  \
+    uint64_t base = s->base, flip = s->flip;                                                       \
+    uint32_t *places = s->counts[part];                                                            \
+    for (int64_t i = start_of(s, part), end; (end = lt_next_chunk(i, last)) > i;)                  \
+      for (; i < end; i++) {                                                                       \
+        T e = x[i * stride];                                                                       \
+        int64_t place = places[((uint64_t)e ^ flip) - base]++ * stride;                            \
+        values[place] = e;                                                                         \
+        s->positions[place] = i + LT_INDEX_BASE;                                                   \
+      }                                                                                            \
+  }
+
+#define LOOPS(T) INTEGERS(T) COUNTING(T)
+LOOPS(uint8_t)
+LOOPS(int8_t)
+LOOPS(int16_t)
+LOOPS(int32_t)
+LOOPS(int64_t)
 
 static void pack_float(Sorting *s, int64_t part) {
   const lt_Unsorted *of = s->of;
@@ -89,16 +120,17 @@ static void pack_float(Sorting *s, int64_t part) {
 
 typedef void (*PartFn)(Sorting *s, int64_t part);
 
-/* Computes how the items of a dtype are made: `span` is NULL for floats. Returns false for a dtype
- * without items. */
-static bool loops_of(lt_Dtype dtype, PartFn *span, PartFn *pack) {
-  *span = NULL;
+/* The loops of a dtype; only `pack` for floats. */
+typedef struct Loops {
+  PartFn span, pack, count, place;
+} Loops;
+
+/* Returns the loops of a dtype, none for one without items. */
+static Loops loops_of(lt_Dtype dtype) {
   switch (dtype) {
 #define CASE(dtype, T)                                                                             \
   case LT_##dtype:                                                                                 \
-    *span = span_##T;                                                                              \
-    *pack = pack_##T;                                                                              \
-    return true;
+    return (Loops){span_##T, pack_##T, count_##T, place_##T};
     CASE(bool, uint8_t)
     CASE(uint8, uint8_t)
     CASE(int8, int8_t)
@@ -106,10 +138,9 @@ static bool loops_of(lt_Dtype dtype, PartFn *span, PartFn *pack) {
     CASE(int32, int32_t)
     CASE(int64, int64_t)
   case LT_float32:
-    *pack = pack_float;
-    return true;
+    return (Loops){.pack = pack_float};
   default:
-    return false;
+    return (Loops){NULL, NULL, NULL, NULL};
   }
 }
 
@@ -165,8 +196,8 @@ static void insertion(lt_Packed *items, int64_t n) {
   }
 }
 
-/* Sets how the keys of integers are computed. Returns false if they need more than 32 bits. */
-static bool key_range(Sorting *s, PartFn span) {
+/* Sets how the keys of integers are computed. Returns the largest key. */
+static uint64_t key_range(Sorting *s, PartFn span) {
   in_team(s, span);
   int64_t low = s->low[0], high = s->high[0];
   for (int part = 1; part < s->team; part++) {
@@ -175,19 +206,37 @@ static bool key_range(Sorting *s, PartFn span) {
   }
   s->flip = s->of->descending ? UINT64_MAX : 0;
   s->base = (uint64_t)(s->of->descending ? high : low) ^ s->flip;
-  return (uint64_t)high - (uint64_t)low <= UINT32_MAX;
+  return (uint64_t)high - (uint64_t)low;
+}
+
+bool lt_counting_sort(const lt_Unsorted *of, int team, void *values, int64_t *positions) {
+  Loops loops = loops_of(of->dtype);
+  Sorting s;
+  s.of = of;
+  s.team = team < MOST ? team : MOST;
+  s.values = values;
+  s.positions = positions;
+  if (!loops.span || of->n <= FEW) return false;
+  uint64_t largest = key_range(&s, loops.span);
+  if (largest >= DIGITS || lt_stopped()) return false;
+  s.mask = (int)largest;
+  in_team(&s, loops.count);
+  if (lt_stopped()) return false; /* the counts are incomplete */
+  count_to_place(&s);
+  in_team(&s, loops.place);
+  return true;
 }
 
 lt_Packed *lt_packed_sort(const lt_Unsorted *of, int team, lt_Packed *items, lt_Packed *others) {
-  PartFn span, pack;
+  Loops loops = loops_of(of->dtype);
   Sorting s;
   s.of = of;
   s.team = of->n <= FEW ? 1 : team < MOST ? team : MOST;
   s.from = items;
   s.to = others;
-  if (!loops_of(of->dtype, &span, &pack)) return NULL;
-  if (span && !key_range(&s, span)) return NULL;
-  in_team(&s, pack);
+  if (!loops.pack) return NULL;
+  if (loops.span && key_range(&s, loops.span) > UINT32_MAX) return NULL;
+  in_team(&s, loops.pack);
   if (of->n <= FEW && !lt_stopped()) {
     insertion(items, of->n);
     return items;

@@ -18,6 +18,11 @@ typedef struct lt_Unsorted {
   bool descending;
 } lt_Unsorted;
 
+/* Sorts at most LT_PACKED_MOST integers of a small range, without items, and writes them and their
+ * indices (from LT_INDEX_BASE on), both `stride` apart. Returns false if the elements are others,
+ * or few, or after an interrupt. */
+bool lt_counting_sort(const lt_Unsorted *s, int team, void *values, int64_t *positions);
+
 /* Sorts at most LT_PACKED_MOST elements on `team` threads. The sort is stable, also in descending
  * order; NaN is the largest, -0 equals 0. `items` and `others` are scratch memory for n items.
  * Returns the one that holds the sorted items; NULL if the elements have another dtype or differ by

@@ -236,6 +236,10 @@ static bool order_packed(const Order *o, int64_t t, int team, lt_Packed *items) 
   if (n > LT_PACKED_MOST) return false;
   const char *x = o->keys + (size_t)start_of(o, t) * lt_dtype_size(o->work);
   lt_Unsorted of = {o->work, x, n, o->l.inner, o->descending};
+  int64_t target = target_of(o, t);
+  if (o->k == n && o->size == lt_dtype_size(o->work) &&
+      lt_counting_sort(&of, team, o->values + (size_t)target * o->size, o->positions + target))
+    return true;
   const lt_Packed *sorted = lt_packed_sort(&of, team, items, items + n);
   if (!sorted) return false;
   LT_IN_TEAM(team, o->k, put_packed(o, t, sorted, first, last));
