@@ -3,7 +3,7 @@
  * and rounded once. */
 #include "kernel_support.h"
 #include "moves.h"
-#include "triangle.h"
+#include "triangle_indices.h"
 #include "vector.h"
 
 #include <math.h>

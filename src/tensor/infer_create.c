@@ -5,7 +5,7 @@
  * the same arguments. */
 #include "infer.h"
 #include "opids.h"
-#include "triangle.h"
+#include "triangle_indices.h"
 
 #include <float.h>
 #include <math.h>

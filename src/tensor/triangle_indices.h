@@ -1,7 +1,7 @@
-/* triangle.h: the elements of a row x col matrix on and below, or on and above, a diagonal, in
- * row-major order. */
-#ifndef LT_TRIANGLE_H
-#define LT_TRIANGLE_H
+/* triangle_indices.h: the elements of a row x col matrix on and below, or on and above, a diagonal,
+ * in row-major order. */
+#ifndef LT_TRIANGLE_INDICES_H
+#define LT_TRIANGLE_INDICES_H
 
 #include <stdbool.h>
 #include <stdint.h>
