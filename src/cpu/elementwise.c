@@ -393,11 +393,16 @@ static bool is_dense(const lt_Loop *l, int k) {
   return l->operand[k].strides[0] == (int64_t)lt_dtype_size(l->operand[k].dtype);
 }
 
+/* Returns true when y is one element, and x is dense, in a loop of one dimension. */
+static bool has_one_y(const lt_Loop *l) {
+  return l->layout == LT_LAYOUT_SCALAR && l->inputs == 2 && is_dense(l, 1);
+}
+
 /* Runs the most frequent case without a plan: few dense elements of the compute type, or these and
  * one element as y. Returns false in any other case. */
 static bool run_few(const lt_Loop *l, lt_Dtype compute, lt_Dtype result) {
   if (l->numel >= LT_GRAIN || l->operand[0].dtype != result) return false;
-  bool y_once = l->layout == LT_LAYOUT_SCALAR && l->inputs == 2 && is_dense(l, 1);
+  bool y_once = has_one_y(l);
   if (l->layout != LT_LAYOUT_CONTIGUOUS && !y_once) return false;
   if (l->op == LT_OP_pow && l->operand[2].host) return false; /* see power_of */
   for (int k = 1; k <= l->inputs; k++)
@@ -464,15 +469,38 @@ static bool narrow_number(const lt_Loop *l, int k, lt_Dtype d, void *element) {
   return lt_number_store(number, d, element) && lt_scalar_load(d, element).i == number.i;
 }
 
+/* Returns whether the loops of a half float can be used: all operands are dense and of that dtype,
+ * or y is one element of any dtype. */
+static bool fits_halves(const lt_Loop *l, lt_Dtype d) {
+  bool one_y = has_one_y(l);
+  if (l->layout != LT_LAYOUT_CONTIGUOUS && !one_y) return false;
+  for (int k = 1; k <= l->inputs; k++)
+    if (l->operand[k].dtype != d && !(one_y && k == 2)) return false;
+  return true;
+}
+
+/* Runs such a loop. */
+static bool run_halves(const lt_Loop *loop, lt_Dtype d, bool test) {
+  lt_Loop l = *loop;
+  float y;
+  if (has_one_y(loop)) {
+    lt_Operand *o = &l.operand[2];
+    lt_vector_load(LT_float32, 1, &y, o->dtype, o->data, 0);
+    o->data = (char *)&y;
+    o->dtype = d;
+  }
+  return run_loop(&l, d, test);
+}
+
 /* Returns the dtype of all tensors of a loop if it has a form for that, with the results of the
- * compute type; else the compute type. Half floats have one for dense memory. */
+ * compute type; else the compute type. */
 static lt_Dtype narrow_dtype(const lt_Loop *l, lt_Dtype compute, bool test) {
   _Alignas(LT_MAX_ELEMENT) char element[LT_MAX_ELEMENT];
   lt_Dtype d = l->operand[l->operand[1].host ? l->inputs : 1].dtype;
   const lt_Vectors *vectors = lt_cpu_isa()->vectors[d];
   if (d == compute || lt_dtype_compute(d) != compute || !vectors->op[l->op]) return compute;
   if (!test && l->operand[0].dtype != d) return compute;
-  if (lt_dtype_is_float(d)) return l->layout == LT_LAYOUT_CONTIGUOUS ? d : compute;
+  if (lt_dtype_is_float(d)) return fits_halves(l, d) ? d : compute;
   if (l->op == LT_OP__hardtanh) return compute; /* its scalar arguments may not fit */
   for (int k = 1; k <= l->inputs; k++) {
     const lt_Operand *o = &l->operand[k];
@@ -486,6 +514,7 @@ static lt_Dtype narrow_dtype(const lt_Loop *l, lt_Dtype compute, bool test) {
 static bool run_narrow(const lt_Loop *loop, lt_Dtype d, bool test) {
   _Alignas(LT_MAX_ELEMENT) char element[3][LT_MAX_ELEMENT];
   bool numbers = false;
+  if (lt_dtype_is_float(d)) return run_halves(loop, d, test);
   for (int k = 1; k <= loop->inputs; k++) numbers |= loop->operand[k].dtype != d;
   if (!numbers) return run_loop(loop, d, test);
   lt_Loop l = *loop;

@@ -6,16 +6,16 @@
 
 #define DECLARE(isa)                                                                               \
   extern const lt_Vectors lt_vectors_bool_##isa, lt_vectors_uint8_##isa, lt_vectors_int8_##isa,    \
-      lt_vectors_int16_##isa, lt_vectors_half_##isa, lt_vectors_int32_##isa,                       \
-      lt_vectors_int64_##isa, lt_vectors_float32_##isa, lt_vectors_float64_##isa,                  \
-      lt_vectors_complex64_##isa, lt_vectors_complex128_##isa;                                     \
+      lt_vectors_int16_##isa, lt_vectors_float16_##isa, lt_vectors_bfloat16_##isa,                 \
+      lt_vectors_int32_##isa, lt_vectors_int64_##isa, lt_vectors_float32_##isa,                    \
+      lt_vectors_float64_##isa, lt_vectors_complex64_##isa, lt_vectors_complex128_##isa;           \
   static const lt_Isa isa = {#isa,                                                                 \
                              LT_LEVEL_##isa,                                                       \
                              {[LT_uint8] = &lt_vectors_uint8_##isa,                                \
                               [LT_int8] = &lt_vectors_int8_##isa,                                  \
                               [LT_int16] = &lt_vectors_int16_##isa,                                \
-                              [LT_float16] = &lt_vectors_half_##isa,                               \
-                              [LT_bfloat16] = &lt_vectors_half_##isa,                              \
+                              [LT_float16] = &lt_vectors_float16_##isa,                            \
+                              [LT_bfloat16] = &lt_vectors_bfloat16_##isa,                          \
                               [LT_bool] = &lt_vectors_bool_##isa,                                  \
                               [LT_int32] = &lt_vectors_int32_##isa,                                \
                               [LT_int64] = &lt_vectors_int64_##isa,                                \

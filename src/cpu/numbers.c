@@ -24,6 +24,8 @@ void lt_cpu_numbers(lt_Numbers *numbers, lt_Dtype compute, lt_Dtype result, cons
   numbers->rows = 1;
   numbers->step[0] = numbers->step[1] = numbers->step[2] = 0;
   switch (compute) {
+  case LT_float16:
+  case LT_bfloat16:
   case LT_float32:
     numbers->a.float32 = (float)lt_scalar_to_double(*a);
     numbers->b.float32 = (float)lt_scalar_to_double(*b);

@@ -24,7 +24,8 @@ typedef union lt_Number {
 typedef struct lt_Numbers {
   lt_Number a, b;  /* scalar arguments of the op */
   lt_Number limit; /* the largest finite number of the result's dtype */
-  /* y (x) is one element in each row. Only for ops with two inputs, and for x those of LT_X_ONCE */
+  /* y (x) is one element in each row. Only for ops with two inputs, and for x those of LT_X_ONCE.
+   * For half floats: only y, of one row, as a float32. */
   bool y_once, x_once;
   int64_t rows;    /* then: rows of n elements */
   int64_t step[3]; /* from one row to the next of out, x, y, in bytes */

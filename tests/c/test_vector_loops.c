@@ -224,6 +224,74 @@ static void conversions(void) {
     }
 }
 
+/* ---- loops of float16 and bfloat16 ----------------------------------------------------------- */
+
+/* Compares an op's loop with that of float32, with y or one y: the results, rounded, have the same
+ * bits or are NaN. */
+static void half_loop(lt_Dtype d, lt_OpId op, int64_t n, bool once) {
+  static uint16_t in[2][MOST], out[MOST];
+  static float x[2][MOST], wide[MOST];
+  const bool test = lt_ops[op].rule == LT_RULE_TEST;
+  for (int k = 0; k < 2; k++)
+    for (int64_t i = 0; i < n; i++) {
+      in[k][i] = rounded(d, random_float());
+      x[k][i] = widened(d, in[k][i]);
+    }
+  for (int64_t i = 0; i < n; i += 5) x[1][i] = x[0][i], in[1][i] = in[0][i];
+  lt_Numbers numbers;
+  lt_Scalar a = lt_scalar_float(0.75);
+  lt_cpu_numbers(&numbers, LT_float32, d, &a, &a);
+  numbers.y_once = once;
+  lt_cpu_isa()->vectors[LT_float32]->op[op](n, wide, x[0], x[1], NULL, &numbers);
+  lt_cpu_numbers(&numbers, d, d, &a, &a);
+  numbers.y_once = once;
+  const void *y = once ? (const void *)x[1] : in[1];
+  lt_cpu_isa()->vectors[d]->op[op](n, out, in[0], y, NULL, &numbers);
+  for (int64_t i = 0; i < n; i++) {
+    bool same =
+        test ? ((uint8_t *)out)[i] == ((uint8_t *)wide)[i]
+             : out[i] == rounded(d, wide[i]) || (isnan(wide[i]) && isnan(widened(d, out[i])));
+    if (!same)
+      check_report(__FILE__, __LINE__, "%s of %s, %d of %d: of %a and %a not that of float32",
+                   lt_ops[op].name, lt_dtype_name(d), (int)i, (int)n, (double)x[0][i],
+                   (double)x[1][i]);
+  }
+}
+
+/* A half float and a float32: the sum is that of float32, rounded once. */
+static void half_and_float(void) {
+  enum { COUNT = 100 };
+  for (int64_t n = 1; n <= COUNT; n += COUNT - 1) {
+    lt_Tensor *x = lt_empty(LT_bfloat16, lt_cpu(), 1, &n),
+              *y = lt_empty(LT_float32, lt_cpu(), 1, &n);
+    lt_bfloat16 *values = lt_tensor_data(x);
+    float *more = lt_tensor_data(y);
+    for (int i = 0; i < n; i++) values[i] = lt_bfloat16_from_float(1), more[i] = 0x1.01p-8f;
+    lt_Arg args[] = {lt_arg_tensor(x), lt_arg_tensor(y)};
+    CHECK(lt_loop_run(LT_OP_add, x, LT_float32, 2, args, lt_scalar_int(1), lt_scalar_int(0)));
+    for (int i = 0; i < n; i++) CHECK(lt_bfloat16_to_float(values[i]) == 0x1.02p0f);
+    lt_Arg number[] = {lt_arg_tensor(x), lt_arg_scalar(lt_scalar_float(0.501953125))};
+    for (int i = 0; i < n; i++) values[i] = lt_bfloat16_from_float(1.9921875f);
+    CHECK(lt_loop_run(LT_OP_mul, x, LT_float32, 2, number, lt_scalar_int(0), lt_scalar_int(0)));
+    for (int i = 0; i < n; i++) CHECK(lt_bfloat16_to_float(values[i]) == 1);
+    lt_release(x);
+    lt_release(y);
+  }
+}
+
+static void half_loops(void) {
+  static const lt_Dtype dtypes[] = {LT_float16, LT_bfloat16};
+  CHECK(lt_cpu_isa()->vectors[LT_bfloat16]->op[LT_OP_add] != NULL);
+  for (int k = 0; k < 2; k++)
+    for (int op = 0; op < LT_OP_COUNT; op++) {
+      if (!lt_cpu_isa()->vectors[dtypes[k]]->op[op]) continue;
+      for (int round = 0; round < 20; round++) EACH_LENGTH(n) {
+          bool once = round % 2 && lt_ops[op].inputs == 2;
+          half_loop(dtypes[k], op, (int64_t)n, once);
+        }
+    }
+}
+
 /* Compares the bits of dense and strided conversions of n floats to an integer dtype. In some
  * rounds a few are NaN, infinite or beyond int32. */
 static void truncations_of(lt_Dtype from, lt_Dtype to, size_t n, int round) {
@@ -482,8 +550,9 @@ static void layouts_do_not_matter(void) {
   static const int64_t shapes[][3] = {{2, 16, 256}, {1, 17, 257}, {3, 33, 300}, {2, 7, 600},
                                       {40, 3, 2},   {1, 700, 3},  {9, 8, 130},  {3, 1, 1025},
                                       {2, 9, 63},   {1, 34, 300}, {17, 2, 255}, {1, 2, 4100}};
-  static const lt_Dtype dtypes[] = {LT_bool,    LT_uint8,   LT_int32,     LT_int64,     LT_float16,
-                                    LT_float32, LT_float64, LT_complex64, LT_complex128};
+  static const lt_Dtype dtypes[] = {LT_bool,      LT_uint8,     LT_int32,   LT_int64,
+                                    LT_float16,   LT_bfloat16,  LT_float32, LT_float64,
+                                    LT_complex64, LT_complex128};
   for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++)
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
       for (Layout x = 0; x < LAYOUTS; x++)
@@ -558,6 +627,8 @@ int main(int count, char **arguments) {
   RUN(clamps);
   RUN(clamps_to_numbers);
   RUN(conversions);
+  RUN(half_loops);
+  RUN(half_and_float);
   RUN(truncations);
   RUN(powers);
   RUN(divisions);
