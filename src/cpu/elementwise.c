@@ -183,6 +183,20 @@ static void run_dense(Plan *p, int64_t begin, int64_t end) {
   }
 }
 
+/* Converts a range of dense elements, from the compute type or to it, without blocks. */
+static void run_conversion(Plan *p, int64_t begin, int64_t end) {
+  const Port *to = &p->port[0], *from = &p->port[1];
+  for (int64_t i = begin; i < end; i += LT_CHUNK) {
+    if (i > begin && lt_stopped()) return;
+    int64_t n = end - i < LT_CHUNK ? end - i : LT_CHUNK;
+    char *out = to->operand->data + i * to->size, *in = from->operand->data + i * from->size;
+    if (to->direct)
+      p->in->load[from->operand->dtype](n, out, in, from->size);
+    else
+      p->out->store[to->operand->dtype](n, out, to->size, in);
+  }
+}
+
 /* Processes rows whose x or y is one element each, without blocks; begin is the start of a row. */
 static void run_rows(Plan *p, int64_t begin, int64_t end) {
   const lt_Loop *l = p->loop;
@@ -453,6 +467,9 @@ static bool run_loop(const lt_Loop *l, lt_Dtype compute, bool gives_bool) {
   for (int k = 0; k <= p.inputs; k++)
     dense &= p.port[k].direct && (p.port[k].place == LINEAR ||
                                   (k == 2 && p.port[k].place == CONSTANT && p.numbers.y_once));
+  const Port *out = p.port, *in = out + 1;
+  if (!p.fn && out->place == LINEAR && in->place == LINEAR && (out->direct || in->direct))
+    return run_all(&p, run_conversion);
   if (!dense && plan_rows(&p)) return run_all(&p, run_rows);
   Panels panels;
   if (dense || !plan_panels(&p, &panels)) return run_all(&p, dense ? run_dense : run);
