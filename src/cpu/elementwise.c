@@ -563,8 +563,20 @@ static lt_Dtype compute_dtype(const lt_Loop *l) {
   return LT_float32;
 }
 
+/* Returns whether a loop multiplies one x by a dense y: loops have a form for one y. */
+static bool has_one_factor(const lt_Loop *l) {
+  return l->op == LT_OP_mul && l->layout == LT_LAYOUT_SCALAR && !is_dense(l, 1) && is_dense(l, 2);
+}
+
 bool lt_cpu_elementwise(const lt_Loop *loop) {
   if (loop->layout == LT_LAYOUT_EMPTY) return true;
+  lt_Loop swapped;
+  if (has_one_factor(loop)) {
+    swapped = *loop;
+    swapped.operand[1] = loop->operand[2];
+    swapped.operand[2] = loop->operand[1];
+    loop = &swapped;
+  }
   if (loop->op == LT_OP_fill) return lt_cpu_fill(loop);
   if (loop->op != LT_OP_copy) {
     bool test = lt_op_is_test(loop->op);
