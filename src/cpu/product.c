@@ -14,12 +14,17 @@
 #include <omp.h>
 
 enum {
-  DEPTH = 2048, /* most bytes of a row of a that are multiplied at once */
-  APART = 2112, /* bytes between copied rows of a, so that they use all lines of a cache */
-  TILES = 20,   /* most tiles of rows of a at once: they fit the second cache */
-  SQUARE = 32,  /* rows and columns of a that are transposed at once */
-  MANY = 512,   /* columns of c from which dense rows of a are copied */
-  WIDTH = 1024, /* most columns of b that are copied at once */
+  DEPTH = 2048,  /* most bytes of a row of a that are multiplied at once */
+  APART = 2112,  /* bytes between copied rows of a, so that they use all lines of a cache */
+  TILES = 20,    /* most tiles of rows of a at once: they fit the second cache */
+  SQUARE = 32,   /* rows and columns of a that are transposed at once */
+  MANY = 512,    /* columns of c from which dense rows of a are copied */
+  WIDTH = 1024,  /* most columns of b that are copied at once */
+  FEW = 16,      /* most rows that are computed as dot products */
+  FEW_SHORT = 8, /* the same for sums of less than LONG terms */
+  LONG = 512,
+  FEW_COLUMNS = 64, /* columns of a piece of them */
+  SHORT = 64,       /* least length of theirs */
   HUGE_PAGE = 2 << 20,
   FAR = 2048 /* bytes between rows of b from which they are copied: they share lines of a cache */
 };
@@ -136,9 +141,7 @@ static void divide(Product *g, int team) {
   }
 }
 
-/* Makes b the factor with dense columns, or the smaller one: transposes the product. */
-static void turn(Product *g) {
-  if (g->b.column == 1 || g->n == 1 || !(g->a.row == 1 || g->m < g->n)) return;
+static void transpose(Product *g) {
   lt_Matrix a = g->a, b = g->b;
   g->a = (lt_Matrix){b.data, b.column, b.row};
   g->b = (lt_Matrix){a.data, a.column, a.row};
@@ -147,6 +150,11 @@ static void turn(Product *g) {
   int64_t m = g->m;
   g->m = g->n;
   g->n = m;
+}
+
+/* Makes b the factor with dense columns, or the smaller one. */
+static void turn(Product *g) {
+  if (g->b.column != 1 && g->n != 1 && (g->a.row == 1 || g->m < g->n)) transpose(g);
 }
 
 /* Products of a matrix and a vector. */
@@ -193,6 +201,43 @@ static bool run_column(Product *g) {
   LT_IN_TEAM(lt_team(g->m * g->k, omp_in_parallel() ? 1 : units), units,
              run_line(&l, first * unit, least(last * unit, g->m)));
   free(x);
+  return true;
+}
+
+/* Products of few dense rows of a and dense columns of b. */
+typedef struct Few {
+  const Product *g;
+  lt_FewLoop *dots;
+} Few;
+
+static void run_few_pieces(const Few *f, int64_t first, int64_t last) {
+  const Product *g = f->g;
+  const float alpha = (float)g->alpha, beta = (float)g->beta;
+  for (int64_t t = first; t < last && !lt_stopped(); t++) {
+    float sum[FEW * FEW_COLUMNS];
+    int64_t j = t * FEW_COLUMNS, n = least(FEW_COLUMNS, g->n - j);
+    f->dots(g->m, n, g->k, g->a.data, g->a.row, at(g, g->b, 0, j), g->b.column, sum, FEW_COLUMNS);
+    for (int64_t i = 0; i < g->m; i++)
+      for (int64_t q = 0; q < n; q++) {
+        float v = alpha * sum[i * FEW_COLUMNS + q];
+        if (beta != 0) v += beta * *(const float *)(const void *)at(g, g->z, i, j + q);
+        *(float *)(void *)at(g, g->c, i, j + q) = v;
+      }
+  }
+}
+
+/* Computes c as dot products where a has few rows or b few columns; returns false where that is not
+ * faster. */
+static bool run_few(Product *g) {
+  lt_FewLoop *dots = lt_few_loops(LT_float32)->dots;
+  if (!dots || g->size != sizeof(float) || g->a.column != 1 || g->b.row != 1 ||
+      least(g->m, g->n) > (g->k < LONG ? FEW_SHORT : FEW) || g->k < SHORT)
+    return false;
+  if (g->n < g->m) transpose(g);
+  Few f = {g, dots};
+  int64_t pieces = (g->n + FEW_COLUMNS - 1) / FEW_COLUMNS, work = g->m * g->n * g->k / 2;
+  LT_IN_TEAM(lt_team(work, omp_in_parallel() ? 1 : pieces), pieces,
+             run_few_pieces(&f, first, last));
   return true;
 }
 
@@ -282,6 +327,7 @@ bool lt_product(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, l
     g.m = n, g.n = 1;
     return run_column(&g);
   }
+  if (run_few(&g)) return true;
   if (!prepare(&g)) return false;
   double work = (double)m * (double)n * (double)k / 8;
   int64_t pieces = omp_in_parallel() ? 1 : LT_MAX_THREADS;

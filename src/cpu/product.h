@@ -51,16 +51,17 @@ const lt_BfloatLoops *lt_bfloat_loops(void);
 
 /* Sets row i of `sum`, i < m, to the products of row i of x and n columns of b: sums of k terms.
  * Rows are dense, and `..._row` elements apart. */
-typedef void lt_HalfLoop(int64_t m, int64_t n, int64_t k, const float *x, int64_t x_row,
-                         const void *b, int64_t b_row, float *sum, int64_t sum_row);
+typedef void lt_FewLoop(int64_t m, int64_t n, int64_t k, const float *x, int64_t x_row,
+                        const void *b, int64_t b_row, float *sum, int64_t sum_row);
 
-/* Loops for a matrix b of float16 or bfloat16; NULL where the instruction set has none. */
-typedef struct lt_HalfLoops {
-  lt_HalfLoop *dots; /* b has dense columns, b_row apart */
-  lt_HalfLoop *sums; /* b has dense rows, b_row apart */
-} lt_HalfLoops;
+/* Loops for a few rows of float and a matrix b of float16, bfloat16 or float32; NULL where the
+ * instruction set has none, or others are faster. */
+typedef struct lt_FewLoops {
+  lt_FewLoop *dots; /* b has dense columns, b_row apart */
+  lt_FewLoop *sums; /* b has dense rows, b_row apart */
+} lt_FewLoops;
 
-const lt_HalfLoops *lt_half_loops(lt_Dtype dtype);
+const lt_FewLoops *lt_few_loops(lt_Dtype dtype);
 
 /* Returns whether a product of float16 or bfloat16 has few rows or columns, and the CPU has these
  * loops. */

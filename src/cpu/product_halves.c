@@ -15,7 +15,7 @@ enum {
 };
 
 typedef struct Halves {
-  lt_HalfLoop *loop;
+  lt_FewLoop *loop;
   lt_Dtype dtype;
   int64_t m, n, k; /* m: of the small factor */
   int64_t step;    /* from a row of the large factor to the next, in elements */
@@ -58,13 +58,13 @@ static void run_pieces(const Halves *h, int64_t first, int64_t last) {
 bool lt_product_takes_halves(lt_Dtype dtype, int64_t m, int64_t n, int64_t k) {
   bool pairs = dtype == LT_bfloat16 && (lt_cpu_has_tiles() || lt_cpu_has_pairs());
   int64_t few = pairs ? FEW_PAIRS : FEW;
-  return (m <= few || n <= few) && k > 0 && lt_half_loops(dtype)->dots;
+  return (m <= few || n <= few) && k > 0 && lt_few_loops(dtype)->dots;
 }
 
 void lt_product_halves(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, int64_t count, double alpha,
                        const float *x, lt_Matrix b, double beta, lt_Matrix c,
                        const int64_t step[2]) {
-  const lt_HalfLoops *loops = lt_half_loops(dtype);
+  const lt_FewLoops *loops = lt_few_loops(dtype);
   if (n == 1 && b.row != 1) b.column = 1; /* any stride along a single element */
   if (k == 1 && b.column != 1) b.row = 1;
   bool dots = b.row == 1;

@@ -20,7 +20,7 @@
   extern const lt_PlaneKernels lt_plane_kernels_##isa;                                             \
   extern const lt_ProductLoops lt_product_loops_##isa[2];                                          \
   extern const lt_BfloatLoops lt_bfloat_loops_##isa;                                               \
-  extern const lt_HalfLoops lt_half_loops_##isa[2];                                                \
+  extern const lt_FewLoops lt_few_loops_##isa[3];                                                  \
   extern const lt_TriangleLoops lt_triangle_loops_##isa[2];                                        \
   extern const lt_AttentionKernels lt_attention_kernels_##isa;                                     \
   extern const lt_Moves lt_moves_##isa;                                                            \
@@ -102,8 +102,8 @@ const lt_ProductLoops *lt_product_loops(lt_Dtype dtype) {
   return &BY_ISA(lt_product_loops)[dtype == LT_float64];
 }
 
-const lt_HalfLoops *lt_half_loops(lt_Dtype dtype) {
-  return &BY_ISA(lt_half_loops)[dtype == LT_bfloat16];
+const lt_FewLoops *lt_few_loops(lt_Dtype dtype) {
+  return &BY_ISA(lt_few_loops)[dtype == LT_float16 ? 0 : dtype == LT_bfloat16 ? 1 : 2];
 }
 
 const lt_TriangleLoops *lt_triangle_loops(lt_Dtype dtype) {

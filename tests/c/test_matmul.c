@@ -113,9 +113,9 @@ static void try_mm(lt_Dtype d, Layout x, Layout y, int64_t batch, int64_t m, int
   lt_release(c);
 }
 
-static const int64_t sizes[][3] = {{1, 1, 1}, {2, 3, 4},    {1, 7, 5},    {6, 9, 1}, {5, 1, 3},
-                                   {1, 8, 1}, {17, 33, 19}, {31, 16, 48}, {0, 3, 2}, {3, 0, 2},
-                                   {2, 3, 0}, {40, 5, 70},  {33, 40, 35}};
+static const int64_t sizes[][3] = {{1, 1, 1}, {2, 3, 4},    {1, 7, 5},    {6, 9, 1},  {5, 1, 3},
+                                   {1, 8, 1}, {17, 33, 19}, {31, 16, 48}, {0, 3, 2},  {3, 0, 2},
+                                   {2, 3, 0}, {40, 5, 70},  {33, 40, 35}, {5, 70, 12}};
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
 static void mm(void) {
@@ -316,6 +316,21 @@ static void few_rows_of_halves(void) {
   lt_set_num_threads(threads);
 }
 
+/* Products of float32 with few rows or columns, around the blocks of dot products. */
+static void few_rows(void) {
+  static const int64_t few[][3] = {{2, 64, 131},  {3, 70, 64},  {8, 65, 33}, {7, 511, 9},
+                                   {16, 530, 70}, {9, 512, 65}, {5, 129, 5}};
+  int threads = lt_num_threads();
+  for (int s = 0; s < 7; s++)
+    for (Layout x = DENSE; x < LAYOUTS; x++)
+      for (int turns = 0; turns < 2; turns++) {
+        lt_set_num_threads(1 + x % 3);
+        try_mm(LT_float32, x, TRANSPOSED, x % 2 ? -1 : 2, few[s][2 * turns], few[s][1],
+               few[s][2 - 2 * turns]);
+      }
+  lt_set_num_threads(threads);
+}
+
 /* Products of a matrix and a vector, on either side. */
 static void vectors(void) {
   static const int64_t sizes_[] = {1, 2, 3, 4, 5, 15, 16, 17, 63, 64, 65, 127, 128, 129, 260};
@@ -411,6 +426,7 @@ int main(void) {
   RUN(edges_of_tiles);
   RUN(blocks_of_bfloat16);
   RUN(few_rows_of_halves);
+  RUN(few_rows);
   RUN(vectors);
   RUN(threads_do_not_matter);
   RUN(infinities);

@@ -64,7 +64,7 @@
 #define TRANSPOSE_8(x, step, to, to_step) false
 
 #ifdef __F16C__
-#include "cpu/kernels/product_halves.h"
+#include "cpu/kernels/product_few.h"
 #endif
 
 #define T        double
@@ -85,11 +85,12 @@ const lt_ProductLoops LT_FOR_ISA(lt_product_loops)[2] = {
     {LT_PRODUCT_ROWS, 2 * DV_N, panel_f64, pack_f64, dots_f64, sums_f64},
 };
 
-extern const lt_HalfLoops LT_FOR_ISA(lt_half_loops)[2];
+extern const lt_FewLoops LT_FOR_ISA(lt_few_loops)[3];
 #ifdef __F16C__
-const lt_HalfLoops LT_FOR_ISA(lt_half_loops)[2] = {{dots_f16, sums_f16}, {dots_bf16, sums_bf16}};
+const lt_FewLoops LT_FOR_ISA(lt_few_loops)[3] = {
+    {few_dots_f16, few_sums_f16}, {few_dots_bf16, few_sums_bf16}, {few_dots_f32, NULL}};
 #else
-const lt_HalfLoops LT_FOR_ISA(lt_half_loops)[2] = {{NULL, NULL}, {NULL, NULL}};
+const lt_FewLoops LT_FOR_ISA(lt_few_loops)[3] = {{NULL, NULL}, {NULL, NULL}, {NULL, NULL}};
 #endif
 
 extern const lt_BfloatLoops LT_FOR_ISA(lt_bfloat_loops);
