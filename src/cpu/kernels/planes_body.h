@@ -122,8 +122,24 @@ static void FN(max_chunk)(const lt_Windows *w, const T *x, T *y, int64_t *index,
   for (int64_t i = 0; i < n; i++) index[i] = (int64_t)at[i] + LT_INDEX_BASE;
 }
 
+/* Sets *even to windows of equal sizes, side by side, that are the same as adaptive ones; returns
+ * false where those differ in size. */
+static bool FN(are_even)(const lt_Windows *w, lt_Windows *even) {
+  *even = *w;
+  for (int d = 0; d < 3; d++) {
+    if (w->window[d] != 0) continue;
+    if (w->in[d] % w->out[d] != 0) return false;
+    even->window[d] = even->stride[d] = w->in[d] / w->out[d];
+    even->padding[d] = 0;
+    even->dilation[d] = 1;
+  }
+  return w->in[0] * w->in[1] * w->in[2] < INT32_MAX;
+}
+
 static void FN(max_pool)(const lt_Windows *w, const T *x, T *y, int64_t *index, int64_t from,
                          int64_t to) {
+  lt_Windows even;
+  if (w->window[2] == 0 && FN(are_even)(w, &even)) w = &even;
   FN(Row) at = FN(row_at)(w, from);
   for (int64_t row = from; row < to; row++, FN(next_row)(w, &at)) {
     FN(Span) r = FN(span)(w, 1, at.y), z = FN(span)(w, 0, at.z);

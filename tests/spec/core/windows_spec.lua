@@ -18,6 +18,26 @@ end
 describe("pools", function()
   local x = lt.arange(16.):reshape(1, 1, 4, 4)
 
+  it("adapt to even sizes as windows side by side", function()
+    local y = lt.randn(2, 3, 12, 10)
+    y[1][1][1][1] = 0 / 0
+    local values, indices = F.adaptive_max_pool2d(y, {3, 5}, true)
+    for c = 1, 3 do
+      for i = 1, 3 do
+        for j = 1, 5 do
+          local window = y[2][c]:narrow(1, 4 * i - 3, 4):narrow(2, 2 * j - 1, 2)
+          local value, at = window:contiguous():view(-1):max(1)
+          local row, column = (at:item() - 1) // 2, (at:item() - 1) % 2
+          assert.are.equal(value:item(), values[2][c][i][j]:item())
+          assert.are.equal((4 * i - 4 + row) * 10 + 2 * j - 1 + column,
+            indices[2][c][i][j]:item())
+        end
+      end
+    end
+    assert.is_true(values[1][1][1][1]:isnan():item())
+    assert.are.equal(1, indices[1][1][1][1]:item())
+  end)
+
   it("check windows", function()
     fails("max_pool2d: expected at most half of the kernel's size for argument 'padding', got 2",
       F.max_pool2d, x, 2, 2, 2)
