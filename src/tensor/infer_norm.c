@@ -111,6 +111,48 @@ bool lt_infer_cross_entropy_backward(lt_Call *c) {
   return true;
 }
 
+/* Checks the arguments of _ctc_loss from `first` on. */
+static bool check_ctc(const lt_Call *c, int first) {
+  const lt_Tensor *self = lt_in(c, first), *labels = lt_in(c, first + 1);
+  if (!lt_check_float(c, first) || !lt_check_ndim(c, first, 3, 3)) return false;
+  for (int i = first + 1; i <= first + 3; i++)
+    if (!lt_check_index(c, i)) return false;
+  if (!lt_check_ndim(c, first + 1, 2, 2) || labels->shape[1] > INT32_MAX) return false;
+  for (int i = first + 1; i <= first + 3; i++)
+    if (!lt_check_shape(c, i, i == first + 1 ? 2 : 1,
+                        (int64_t[]){self->shape[1], labels->shape[1]}))
+      return false;
+  int64_t blank = c->arg[first + 4].i;
+  return (blank >= LT_INDEX_BASE && blank < self->shape[2] + LT_INDEX_BASE) ||
+         lt_fail("expected a label from 1 to %lld for argument 'blank', got %lld",
+                 (long long)self->shape[2], (long long)blank);
+}
+/* Returns the sizes of alpha. */
+static const int64_t *alpha_shape(const lt_Call *c, int first, int64_t *shape) {
+  shape[0] = lt_in(c, first)->shape[0];
+  shape[1] = lt_in(c, first)->shape[1];
+  shape[2] = 2 * lt_in(c, first + 1)->shape[1] + 1;
+  return shape;
+}
+
+/* _ctc_loss (log_probs, targets, input_lengths, target_lengths, blank): loss, alpha */
+bool lt_infer_ctc_loss(lt_Call *c) {
+  int64_t shape[3], numel;
+  if (!check_ctc(c, 0) || !lt_shape_numel(NULL, 3, alpha_shape(c, 0, shape), &numel)) return false;
+  lt_spec(c, 0, lt_in(c, 0)->dtype, 1, &shape[1]);
+  lt_spec(c, 1, lt_dtype_accumulate(lt_in(c, 0)->dtype), 3, shape);
+  return true;
+}
+/* _ctc_loss_backward (grad, log_probs, targets, input_lengths, target_lengths, blank,
+ * zero_infinity, alpha) */
+bool lt_infer_ctc_loss_backward(lt_Call *c) {
+  int64_t shape[3];
+  if (!check_ctc(c, 1) || !lt_check_shape(c, 0, 1, &lt_in(c, 1)->shape[1])) return false;
+  if (!lt_check_float(c, 7) || !lt_check_shape(c, 7, 3, alpha_shape(c, 1, shape))) return false;
+  lt_spec_like(c, 0, lt_in(c, 1));
+  return true;
+}
+
 /* _nll_loss_backward (grad, self, target, weight?, reduction, ignore_index, total_weight) */
 bool lt_infer_nll_loss_backward(lt_Call *c) {
   if (!check_nll(c, 1)) return false;

@@ -6,6 +6,8 @@
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
+local core = require "lutra.core"
+local ops = core._ops
 local REDUCTION = require("lutra.internal.reductions").REDUCTION
 
 local TITLE <const> = "ctc_loss"
@@ -120,7 +122,34 @@ end
 
 local Loss = lt.autograd.Function:extend "ctc_loss"
 
+-- Returns the lengths as tensors.
+local function length_tensors(lengths, device)
+  local options = {dtype = "int64", device = device}
+  return lt.tensor(lengths.inputs, options), lt.tensor(lengths.targets, options)
+end
+
+-- The same, by the kernels of the device.
+local KernelGradient = lt.autograd.Function:extend "ctc_loss"
+
+function KernelGradient.forward(_, log_probs, g, state)
+  return ops._ctc_loss_backward(g, log_probs, state.labels, state.inputs, state.targets,
+    state.blank, state.zero_infinity, state.alpha)
+end
+KernelGradient.backward = Gradient.backward
+
+local function kernel_loss(ctx, log_probs, labels, lengths, blank, zero_infinity)
+  local inputs, targets = length_tensors(lengths, log_probs.device)
+  local loss, alpha = ops._ctc_loss(log_probs, labels, inputs, targets, blank)
+  ctx:save_for_backward(log_probs)
+  ctx.kernel_state = {labels = labels, inputs = inputs, targets = targets, blank = blank,
+    zero_infinity = zero_infinity, alpha = alpha}
+  return zero_infinity and loss:masked_fill(loss:eq(infinity), 0) or loss
+end
+
 function Loss.forward(ctx, log_probs, labels, lengths, blank, zero_infinity)
+  if core._supported("_ctc_loss", log_probs.device:match "^%a+", log_probs.dtype) then
+    return kernel_loss(ctx, log_probs, labels, lengths, blank, zero_infinity)
+  end
   local p = prepare(log_probs, labels, lengths, blank)
   local alpha = forward_variables(p)
   local loss = likelihood(p, alpha)
@@ -130,6 +159,7 @@ function Loss.forward(ctx, log_probs, labels, lengths, blank, zero_infinity)
 end
 
 function Loss.backward(ctx, g)
+  if ctx.kernel_state then return KernelGradient(ctx:saved(), g, ctx.kernel_state) end
   return Gradient(ctx:saved(), g, ctx.state, ctx.zero_infinity)
 end
 

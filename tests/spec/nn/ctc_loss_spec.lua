@@ -1,0 +1,96 @@
+--- F.ctc_loss against the sum over all paths, and its gradient against that of the sum.
+
+local lt = require "lutra"
+local F = lt.nn.functional
+
+-- Returns whether a path of classes is the target once repetitions and blanks (1) are removed.
+local function collapses(path, target)
+  local labels = {}
+  for t, class in ipairs(path) do
+    if class ~= 1 and class ~= path[t - 1] then labels[#labels + 1] = class end
+  end
+  return table.concat(labels, " ") == table.concat(target, " ")
+end
+
+-- Returns the probability of the target, a tensor, under log probabilities {T, C}.
+local function probability(logp, target, times)
+  local classes, total, path = logp:size(2), lt.zeros({}, {dtype = logp.dtype}), {}
+  local function walk(t, sum)
+    if t > times then
+      if collapses(path, target) then total = total + sum:exp() end
+      return
+    end
+    for class = 1, classes do
+      path[t] = class
+      walk(t + 1, sum + logp[{t, class}])
+    end
+    path[t] = nil
+  end
+  walk(1, lt.zeros({}, {dtype = logp.dtype}))
+  return total
+end
+
+describe("ctc_loss", function()
+  local targets = {{2, 3}, {2, 2}, {3}, {}}
+  local lengths, times = {2, 2, 1, 0}, {5, 4, 3, 2}
+  local labels = lt.tensor{{2, 3}, {2, 2}, {3, 1}, {1, 1}}
+
+  for _, dtype in ipairs{"float32", "float64"} do
+    it("is the negative logarithm of the sum over all paths, in " .. dtype, function()
+      local scores = lt.randn(5, 4, 3):to(dtype)
+      local x, y = scores:clone():requires_grad_(), scores:clone():requires_grad_()
+      local got = F.ctc_loss(x:log_softmax(3), labels, times, lengths, {reduction = "none"})
+      local logp, want = y:log_softmax(3), {}
+      for i, target in ipairs(targets) do
+        want[i] = -probability(logp:select(2, i), target, times[i]):log()
+      end
+      want = lt.stack(want)
+      assert.is_true(got:allclose(want, 1e-5, 1e-5))
+      local g = lt.tensor({1., -2, 3, 0.5}, {dtype = dtype})
+      got:backward(g)
+      want:backward(g)
+      assert.is_true(x.grad:allclose(y.grad, 1e-4, 1e-5))
+    end)
+  end
+
+  it("has the same bits for any number of threads, and for each instance alone", function()
+    local logp = lt.randn(60, 8, 12):log_softmax(3)
+    local long = lt.randint(2, 12, {8, 25})
+    local input, target = {}, {}
+    for i = 1, 8 do input[i], target[i] = 60 - i, 25 - i end
+    local function run()
+      local x = logp:clone():requires_grad_()
+      local loss = F.ctc_loss(x, long, input, target, {reduction = "none"})
+      loss:sum():backward()
+      return loss:detach(), x.grad
+    end
+    local loss, grad = run()
+    local threads = lt.get_num_threads()
+    lt.set_num_threads(1)
+    local loss1, grad1 = run()
+    lt.set_num_threads(threads)
+    assert.is_true(loss:equal(loss1) and grad:equal(grad1))
+    local alone = F.ctc_loss(logp:narrow(2, 3, 1), long:narrow(1, 3, 1), {input[3]}, {target[3]},
+      {reduction = "none"})
+    assert.is_true(alone:equal(loss:narrow(1, 3, 1)))
+  end)
+
+  it("is infinite without a path, with a gradient of 0 for zero_infinity", function()
+    local x = lt.randn(2, 1, 3):requires_grad_()
+    local function loss(zero)
+      return F.ctc_loss(x:log_softmax(3), lt.tensor{{2, 2}}, {2}, {2},
+        {reduction = "sum", zero_infinity = zero})
+    end
+    assert.equal(math.huge, loss(false):item())
+    local zero = loss(true)
+    zero:backward()
+    assert.equal(0, zero:item())
+    assert.equal(0, x.grad:abs():sum():item())
+  end)
+
+  it("checks labels", function()
+    local ok, message = pcall(F.ctc_loss, lt.zeros(4, 1, 3), lt.tensor{{2, 4}}, {4}, {2})
+    assert.is_false(ok)
+    assert.truthy(tostring(message):find("expected labels from 1 to 3", 1, true))
+  end)
+end)
