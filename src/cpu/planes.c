@@ -196,7 +196,11 @@ FILL
   const lt_Resample *p = (const void *)run->args.bytes;
   bool narrow = run->compute == LT_float32;
   if (!narrow && run->compute != LT_float64) return false;
-  int64_t width = narrow ? fill_float(p, 0, NULL, NULL, NULL) : fill_double(p, 0, NULL, NULL, NULL);
+  int64_t width = p->mode <= LT_RESAMPLE_EXACT    ? 1
+                  : p->mode == LT_RESAMPLE_LINEAR ? 2
+                  : p->mode == LT_RESAMPLE_CUBIC  ? 4
+                  : narrow                        ? fill_float(p, 0, NULL, NULL, NULL)
+                                                  : fill_double(p, 0, NULL, NULL, NULL);
   size_t n = (size_t)(p->out * (width > 0 ? width : 1));
   int64_t *count = malloc(sizeof *count * (size_t)p->out), *place = malloc(sizeof *place * n);
   void *weight = malloc(sizeof(double) * n);

@@ -19,8 +19,8 @@ local MODES = {
 
 -- Returns the sizes of the result, and for each dim the factor that determines coordinates; 0: the
 -- quotient of the sizes.
-local function sizes_of(title, x, size, factor, recompute)
-  local k = x.ndim - 2
+local function sizes_of(title, shape, size, factor, recompute)
+  local k = #shape - 2
   args.check((size == nil) ~= (factor == nil),
     "%s: expected either argument 'size' or argument 'scale_factor', got %s", title,
     size and "both" or "neither")
@@ -34,11 +34,12 @@ local function sizes_of(title, x, size, factor, recompute)
   local sizes, scales = {}, {}
   for d = 1, k do
     local v = given[#given == 1 and 1 or d]
-    sizes[d] = size and v or math.floor(x:size(2 + d) * v)
+    sizes[d] = size and v or math.floor(shape[2 + d] * v)
     scales[d] = (size or recompute) and 0 or v
-    args.check(sizes[d] > 0 and x:size(2 + d) > 0,
-      "%s: expected sizes above 0, got %d elements in dim %d of the input and %d of the result",
-      title, x:size(2 + d), 2 + d, sizes[d])
+    if sizes[d] <= 0 or shape[2 + d] <= 0 then
+      args.fail("%s: expected sizes above 0, got %d elements in dim %d of the input and %d of the "
+        .. "result", title, shape[2 + d], 2 + d, sizes[d])
+    end
   end
   return sizes, scales
 end
@@ -56,30 +57,40 @@ local function resampled_bytes(x, sizes, scales, mode, corners)
   return out:to(x.dtype)
 end
 
-local function resampled(x, sizes, scales, mode, corners)
+local function resampled(x, shape, sizes, scales, mode, corners)
   if x.dtype == "uint8" and mode >= LINEAR then
     return resampled_bytes(x, sizes, scales, mode, corners)
   end
   local wide = mode >= LINEAR and x.dtype:find "16" -- rounded once, at the end
   if wide and mode == LINEAR and x.ndim ~= 4 then mode = mode + ROUNDED[x.dtype] end
   local out = wide and x:to "float32" or x
-  for d = x.ndim, 3, -1 do
+  local ndim = #shape
+  local function resize(d)
     local size, scale = sizes[d - 2], scales[d - 2]
-    local same = size == x:size(d) and (mode == NEAREST or mode % FIXED == LINEAR or scale == 0)
+    local same = size == shape[d] and (mode == NEAREST or mode % FIXED == LINEAR or scale == 0)
     if not same then out = ops._resample(out, d, size, mode, corners, scale) end
+  end
+  -- The last dim is the slowest one: it is resized when the others are small.
+  for d = 3, ndim do
+    if sizes[d - 2] < shape[d] then resize(d) end
+  end
+  for d = ndim, 3, -1 do
+    if sizes[d - 2] >= shape[d] then resize(d) end
   end
   if rawequal(out, x) then return x:clone() end
   return wide and out:to(x.dtype) or out
 end
 
 local function interpolate(title, x, size, factor, mode, corners, recompute, antialias)
-  local allowed = MODES[mode]
-  args.check(x.ndim >= 3 and x.ndim <= 5,
-    "%s: expected 3 to 5 dimensions for argument 'input', got shape %s", title, x.shape)
-  local k = x.ndim - 2
-  args.check(k >= allowed[1] and k <= allowed[2],
-    "%s: expected %s dimensions for argument 'input' with mode '%s', got shape %s", title,
-    allowed[1] == allowed[2] and allowed[1] + 2 or "3 to 5", mode, x.shape)
+  local allowed, shape = MODES[mode], x.shape
+  local k = #shape - 2
+  if k < 1 or k > 3 then
+    args.fail("%s: expected 3 to 5 dimensions for argument 'input', got shape %s", title, shape)
+  end
+  if k < allowed[1] or k > allowed[2] then
+    args.fail("%s: expected %s dimensions for argument 'input' with mode '%s', got shape %s", title,
+      allowed[1] == allowed[2] and allowed[1] + 2 or "3 to 5", mode, shape)
+  end
   local kind = allowed[3]
   args.check(corners == nil or kind and kind >= LINEAR,
     "%s: expected no argument 'align_corners' with mode '%s'", title, mode)
@@ -87,11 +98,11 @@ local function interpolate(title, x, size, factor, mode, corners, recompute, ant
     "%s: expected mode 'bilinear' or 'bicubic' with argument 'antialias', got '%s'", title, mode)
   args.check(x.dtype:find "float" or x.dtype == "uint8",
     "%s: expected a float dtype or uint8 for argument 'input', got %s", title, x.dtype)
-  local sizes, scales = sizes_of(title, x, size, factor, recompute)
+  local sizes, scales = sizes_of(title, shape, size, factor, recompute)
   if not kind then return lt.nn.functional[({"adaptive_avg_pool1d", "adaptive_avg_pool2d",
     "adaptive_avg_pool3d"})[k]](x, sizes) end
   if antialias then kind = kind + SMOOTH end
-  return resampled(x, sizes, scales, kind, corners == true)
+  return resampled(x, shape, sizes, scales, kind, corners == true)
 end
 
 local KINDS = "'nearest'|'nearest-exact'|'linear'|'bilinear'|'bicubic'|'trilinear'|'area' "

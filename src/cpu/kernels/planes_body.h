@@ -434,8 +434,8 @@ static inline void FN(weigh)(const T *source, int64_t inner, int64_t n, const in
   }
 }
 
-/* Computes the first elements of a line, up to one that is not a sum of `width` = 1 or 2 elements.
- * Returns their number. */
+/* Computes the first elements of a line, up to one that is not a sum of `width` = 1, 2 or 4
+ * elements. Returns their number. */
 static inline int64_t FN(weigh_narrow)(const T *source, const lt_ResampleTable *t, int64_t out,
                                        T *restrict target) {
   const int64_t *place = t->place;
@@ -444,10 +444,14 @@ static inline int64_t FN(weigh_narrow)(const T *source, const lt_ResampleTable *
   while (n < out && t->count[n] == t->width) n++;
   if (t->width == 1)
     for (int64_t o = 0; o < n; o++) target[o] = weight[o] * source[place[o]];
-  else
+  else if (t->width == 2)
     for (int64_t o = 0; o < n; o++)
       target[o] =
           weight[2 * o] * source[place[2 * o]] + weight[2 * o + 1] * source[place[2 * o + 1]];
+  else
+    for (int64_t o = 0; o < n; o++, place += 4, weight += 4)
+      target[o] = weight[0] * source[place[0]] + weight[1] * source[place[1]] +
+                  weight[2] * source[place[2]] + weight[3] * source[place[3]];
   return n;
 }
 
@@ -469,7 +473,8 @@ static void FN(resample)(const lt_Resample *p, const lt_ResampleTable *t, const 
     const T *source = x + line * p->in * inner;
     T *target = y + line * p->out * inner;
     int64_t o = 0;
-    if (inner == 1 && (width == 1 || width == 2)) o = FN(weigh_narrow)(source, t, p->out, target);
+    if (inner == 1 && (width == 1 || width == 2 || width == 4))
+      o = FN(weigh_narrow)(source, t, p->out, target);
     for (; o < p->out; o++) FN(weigh)
     (source, inner, t->count[o], t->place + o * width, (const T *)t->weight + o * width,
      target + o * inner);
@@ -479,11 +484,18 @@ static void FN(resample)(const lt_Resample *p, const lt_ResampleTable *t, const 
 static void FN(resample_backward)(const lt_Resample *p, const lt_ResampleTable *t, const T *g,
                                   T *dx, int64_t from, int64_t to) {
   int64_t inner = p->inner;
+  if (inner == 1 && FN(doubles)(p, t)) {
+    for (int64_t i = from * p->in; i < to * p->in; i++) dx[i] = (T)0 + g[2 * i] + g[2 * i + 1];
+    return;
+  }
   memset(dx + from * p->in * inner, 0, (size_t)((to - from) * p->in * inner) * sizeof(T));
   for (int64_t line = from; line < to; line++) {
     T *target = dx + line * p->in * inner;
-    const T *source = g + line * p->out * inner;
-    for (int64_t o = 0; o < p->out; o++, source += inner)
+    const T *source = g + line * p->out * inner, *weight = t->weight;
+    for (int64_t o = 0; o < p->out && inner == 1; o++)
+      for (int64_t k = o * t->width, end = k + t->count[o]; k < end; k++)
+        target[t->place[k]] += weight[k] * source[o];
+    for (int64_t o = 0; o < p->out && inner > 1; o++, source += inner)
       for (int64_t k = 0; k < t->count[o]; k++) {
         T *v = target + t->place[o * t->width + k] * inner;
         const T f = ((const T *)t->weight)[o * t->width + k];

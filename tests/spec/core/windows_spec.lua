@@ -277,6 +277,37 @@ describe("grid_sample", function()
   end)
 end)
 
+describe("interpolation", function()
+  it("is the same along either dim, and so is its gradient", function()
+    for _, mode in ipairs{"nearest", "nearest-exact", "bilinear", "bicubic"} do
+      for _, sizes in ipairs{{40, 80}, {40, 20}, {40, 33}, {7, 50}, {1, 4}, {40, 40}} do
+        for _, dtype in ipairs{"float32", "float64"} do
+          local across = lt.randn{2, 3, 1, sizes[1], dtype = dtype}:requires_grad_()
+          local down = across:detach():transpose(3, 4):contiguous():requires_grad_()
+          local wide = F.interpolate(across, {1, sizes[2]}, {mode = mode})
+          local high = F.interpolate(down, {sizes[2], 1}, {mode = mode})
+          assert.is_true(wide:equal(high:transpose(3, 4)))
+          local g = lt.randn{2, 3, 1, sizes[2], dtype = dtype}
+          wide:backward(g)
+          high:backward(g:transpose(3, 4))
+          assert.is_true(across.grad:equal(down.grad:transpose(3, 4)))
+        end
+      end
+    end
+  end)
+
+  it("of two dims is that of one after the other", function()
+    local x = lt.randn(2, 3, 20, 31)
+    for _, sizes in ipairs{{10, 15}, {40, 62}, {10, 62}, {40, 15}} do
+      for _, mode in ipairs{"nearest", "bilinear", "bicubic"} do
+        local want = F.interpolate(F.interpolate(x:double(), {20, sizes[2]}, {mode = mode}),
+          sizes, {mode = mode})
+        assert.is_true(F.interpolate(x, sizes, {mode = mode}):double():allclose(want, 1e-5, 1e-5))
+      end
+    end
+  end)
+end)
+
 describe("gradients of windows", function()
   -- The gradient by differences, of the sum of f(x) times fixed weights.
   local function check(f, shape)
