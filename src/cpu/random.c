@@ -253,13 +253,16 @@ bool lt_cpu_randperm(lt_Call *c) {
 /* Returns whether a row of weights is valid: finite, not negative, and at least `least` positive
  * ones; sets the error otherwise. */
 static bool check_weights(const double *w, int64_t n, int64_t row, int64_t least) {
-  double sum = 0;
-  int64_t positive = 0;
+  double sum = 0, part[4] = {0}; /* four sums: an addition does not wait for the one before */
+  int64_t positive = 0, good = 0;
   for (int64_t i = 0; i < n; i++) {
-    if (!(w[i] >= 0) || isinf(w[i])) return lt_bad_weight(w[i], i, row);
-    sum += w[i];
+    good += (w[i] >= 0) & (w[i] < INFINITY);
     positive += w[i] > 0;
+    part[i % 4] += w[i];
   }
+  for (int64_t i = 0; good < n && i < n; i++)
+    if (!(w[i] >= 0) || isinf(w[i])) return lt_bad_weight(w[i], i, row);
+  for (int i = 0; i < 4; i++) sum += part[i];
   if (isinf(sum)) return lt_bad_weights(row, -1, least);
   if (positive == 0 || positive < least) return lt_bad_weights(row, positive, least);
   return true;
@@ -292,15 +295,32 @@ static void draw_with_replacement(const double *w, int64_t n, int64_t k, lt_Phil
 /* Draws without replacement: each index i gets an exponentially distributed time with rate w[i],
  * and the k earliest are drawn. Weight i of row r is element r * n + i. Positive doubles sort like
  * their bits. */
-static void draw_without_replacement(const double *w, int64_t n, int64_t k, lt_Philox p,
-                                     int64_t first, lt_Keyed *items, int64_t *out) {
-  for (int64_t i = 0; i < n && !lt_stopped_at(i); i++) {
-    double time = w[i] > 0 ? -log(lt_positive64(lt_philox_wide(p, first + i))) / w[i] : INFINITY;
+typedef struct Times {
+  const double *w;
+  lt_Philox p;
+  int64_t first;
+  lt_Keyed *items;
+} Times;
+static void draw_times(void *context, int64_t from, int64_t to) {
+  const Times *t = context;
+  const double *w = t->w;
+  for (int64_t i = from; i < to && !lt_stopped_at(i); i++) {
+    double time =
+        w[i] > 0 ? -log(lt_positive64(lt_philox_wide(t->p, t->first + i))) / w[i] : INFINITY;
     uint64_t key;
     time += 0.0; /* -0 becomes 0 */
     memcpy(&key, &time, sizeof key);
-    items[i] = (lt_Keyed){w[i] > 0 ? key : UINT64_MAX, i};
+    t->items[i] = (lt_Keyed){w[i] > 0 ? key : UINT64_MAX, i};
   }
+}
+/* With `alone`, threads share the row. */
+static void draw_without_replacement(const double *w, int64_t n, int64_t k, lt_Philox p,
+                                     int64_t first, bool alone, lt_Keyed *items, int64_t *out) {
+  Times times = {w, p, first, items};
+  if (alone)
+    lt_share(32 * n, n, draw_times, &times);
+  else
+    draw_times(&times, 0, n);
   lt_keyed_first(items, items + n, n, k);
   for (int64_t j = 0; j < k; j++) out[j] = items[j].at + LT_INDEX_BASE;
 }
@@ -310,7 +330,7 @@ static void draw_without_replacement(const double *w, int64_t n, int64_t k, lt_P
 typedef struct Draws {
   const double *w;
   int64_t n, k;
-  bool replacement;
+  bool replacement, alone; /* alone: one thread draws from all rows */
   lt_Philox p;
   int64_t *out;
 } Draws;
@@ -324,7 +344,7 @@ static void draw_rows(const Draws *d, lt_Keyed *scratch, int64_t first, int64_t 
     if (d->replacement)
       draw_with_replacement(w, n, k, d->p, r * k, (double *)(void *)scratch, out);
     else
-      draw_without_replacement(w, n, k, d->p, r * n, scratch, out);
+      draw_without_replacement(w, n, k, d->p, r * n, d->alone, scratch, out);
   }
 }
 
@@ -343,7 +363,7 @@ bool lt_cpu_multinomial(lt_Call *c) {
   if (ok && !scratch) ok = lt_fail_memory();
   if (ok) {
     lt_Philox p = reserve(c, 3, rows * (replacement ? k : n), true);
-    Draws d = {w, n, k, replacement, p, lt_tensor_data(c->out[0])};
+    Draws d = {w, n, k, replacement, team == 1, p, lt_tensor_data(c->out[0])};
     LT_IN_TEAM(team, team,
                draw_rows(&d, scratch + 2 * n * first, rows * first / team, rows * last / team));
   }

@@ -418,13 +418,14 @@ describe("counts", function()
     local data, w = lt.rand(300, 40, 30):gt(0.6), lt.rand(100, 200)
     local function results()
       lt.manual_seed(7)
-      return {data:nonzero(), w:multinomial(10), w:multinomial(10, true)}
+      return {data:nonzero(), w:multinomial(10), w:multinomial(10, true),
+        w:flatten():multinomial(10)}
     end
     local threads, all = lt.get_num_threads(), results()
     lt.set_num_threads(1)
     local one = results()
     lt.set_num_threads(threads)
-    for i = 1, 3 do assert.is_true(lt.equal(all[i], one[i])) end
+    for i = 1, 4 do assert.is_true(lt.equal(all[i], one[i])) end
     local at = all[1]
     assert.is_true(data[{at:select(2, 1), at:select(2, 2), at:select(2, 3)}]:all():item())
   end)
