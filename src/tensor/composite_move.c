@@ -322,6 +322,10 @@ static lt_Tensor *diagonal_matrix(lt_Tensor *vector, int64_t diagonal) {
   lt_Tensor *matrix =
       lt_do(zeros, LT_INTS(((int64_t[]){size, size}), 2), lt_arg_dtype(vector->dtype), device);
   if (!matrix) return NULL;
+  if (!lt_grad_enabled() || !lt_tensor_requires_grad(vector)) {
+    lt_Tensor *place = lt_do(diagonal, LT_ARG(matrix), LT_ARG(diagonal));
+    return lt_do_in_place(_copy, LT_ARG(place), LT_ARG(vector)) ? matrix : NULL;
+  }
   int64_t first = (diagonal < 0 ? out * size : out) + LT_INDEX_BASE,
           last = first + (n - 1) * (size + 1);
   lt_Tensor *places =

@@ -97,7 +97,10 @@ lt._define{
   also = {"F"},
   example = "F.pairwise_distance(lt.ones(2, 3), lt.zeros(2, 3))",
   fn = function(a, b, p, eps, keepdim)
-    return (a - b + eps):norm{p = p, dim = -1, keepdim = keepdim}
+    local recorded = lt.is_grad_enabled() and (a.requires_grad or b.requires_grad)
+    local d = a - b
+    d = (recorded or not d.dtype:find "^float") and d + eps or d:add_(eps)
+    return d:norm{p = p, dim = -1, keepdim = keepdim}
   end,
 }
 
