@@ -1,8 +1,8 @@
 /* matmul.c: mm, bmm and addmm.
  *
  * Float matrices are passed to lt_gemm with their strides, as long as one dimension is dense;
- * float16 and bfloat16 are converted to float32 and back unless there are loops for them; integers are multiplied in int64, which
- * wraps as their own type does. */
+ * float16 and bfloat16 are converted to float32 and back unless there are loops for them; integers
+ * are multiplied in int64, which wraps as their own type does. */
 #include "blas.h"
 #include "cpu.h"
 #include "kernel_support.h"

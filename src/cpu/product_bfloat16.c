@@ -1,6 +1,6 @@
-/* product_bfloat16.c: divides products of matrices of bfloat16 into panels of 32 columns and blocks of
- * rows, which the loops of kernels/product_bfloat16.h compute: by tile registers, else by vectors
- * with dot products of pairs.
+/* product_bfloat16.c: divides products of matrices of bfloat16 into panels of 32 columns and
+ * blocks of rows, which the loops of kernels/product_bfloat16.h compute: by tile registers, else by
+ * vectors with dot products of pairs.
  *
  * Invariant: an element is one sum, whose bits do not depend on the number of threads. */
 #include "capability.h"

@@ -283,8 +283,8 @@ static void edges_of_tiles(void) {
                large[s][2]);
 }
 
-/* Products of bfloat16 around the blocks of tile registers and vectors, in all layouts; the last one
- * with rows that share lines of the first cache. */
+/* Products of bfloat16 around the blocks of tile registers and vectors, in all layouts; the last
+ * one with rows that share lines of the first cache. */
 static void blocks_of_bfloat16(void) {
   static const int64_t around[][3] = {{8, 64, 64},   {40, 33, 70}, {33, 32, 129},
                                       {300, 31, 65}, {64, 96, 1},  {257, 16, 33},

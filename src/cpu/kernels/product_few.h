@@ -1,6 +1,6 @@
-/* product_few.h: sums of products of a few rows of float and a matrix of float16, bfloat16 or float,
- * which is read once and converted in registers; see lt_FewLoops. product.c includes this file where
- * the instruction set converts float16.
+/* product_few.h: sums of products of a few rows of float and a matrix of float16, bfloat16 or
+ * float, which is read once and converted in registers; see lt_FewLoops. product.c includes this
+ * file where the instruction set converts float16.
  *
  * Each sum is added up in the same order whatever is computed beside it. */
 #ifndef LT_CPU_PRODUCT_FEW_H
