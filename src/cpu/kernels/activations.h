@@ -357,7 +357,7 @@ LT_MATHS lt_Range lt_near_range(const char *op) {
   if (ANY_OF("acosh", "", "", "")) return (lt_Range){~0u, 0x3f800000u, 0x0a000000u}; /* to 2^20 */
   if (ANY_OF("asinh", "", "", "")) return (lt_Range){magnitude, 0, 0x49800000u};     /* 2^20 */
   if (ANY_OF("lgamma", "", "", "")) return (lt_Range){~0u, 0, 0x7f800000u}; /* not negative */
-  if (ANY_OF("special_bessel_j0", "special_bessel_j1", "", ""))
+  if (ANY_OF("special_bessel_j0", "special_bessel_j1", "special_spherical_bessel_j0", ""))
     return (lt_Range){magnitude, 0, 0x49800000u}; /* 2^20 */
   if (ANY_OF("special_bessel_y0", "special_bessel_y1", "", ""))
     return (lt_Range){~0u, 1, 0x497fffffu}; /* positive, to 2^20 */

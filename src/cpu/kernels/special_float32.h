@@ -441,12 +441,10 @@ LT_MATHS double lt_phase_1(double u) {
   return p;
 }
 
-/* Returns the modulus times sin(x + turn + difference), 8 <= x <= 2^20. */
-LT_MATHS double lt_bessel_far(double x, bool one, double turn) {
-  double n = rint(x * 0.31830988618379067), i = 1 / x, u = MADDD(128 * i, i, -1.0);
-  double r = x - n * 0x1.921fb544p1; /* exact */
-  r = MADDD(n, -0x1.0b4611a626331p-33, r);
-  double s = MADDD(one ? lt_phase_1(u) : lt_phase_0(u), i, turn + r);
+/* Returns sin(x + more), |x| <= 2^20. |more| <= 3 pi/4 + 1/10. */
+LT_MATHS double lt_sin_wide(double x, double more) {
+  double n = rint(x * 0.31830988618379067), r = x - n * 0x1.921fb544p1; /* exact */
+  double s = MADDD(n, -0x1.0b4611a626331p-33, r) + more;
   double over = s > 1.5707963267948966 ? 1 : s < -1.5707963267948966 ? -1 : 0;
   s = MADDD(over, -3.1415926535897931, s);
   double half = 0.5 * (n + over), z = s * s, p = -2.3816077899391948e-8; /* 2^-35 */
@@ -455,8 +453,15 @@ LT_MATHS double lt_bessel_far(double x, bool one, double turn) {
   p = MADDD(p, z, 0.0083333303133079469);
   p = MADDD(p, z, -0.16666666598772996);
   p = MADDD(p, z, 0.99999999997525657);
-  double size = 0.79788456080286536 * lt_rsqrt_wide(x) * (one ? lt_modulus_1(u) : lt_modulus_0(u));
-  return (half == rint(half) ? size : -size) * (s * p);
+  return half == rint(half) ? s * p : -s * p;
+}
+
+/* Returns the modulus times sin(x + turn + difference), 8 <= x <= 2^20. */
+LT_MATHS double lt_bessel_far(double x, bool one, double turn) {
+  double i = 1 / x, u = MADDD(128 * i, i, -1.0);
+  double size = lt_rsqrt_wide(x) * (one ? lt_modulus_1(u) : lt_modulus_0(u));
+  double sine = lt_sin_wide(x, MADDD(one ? lt_phase_1(u) : lt_phase_0(u), i, turn));
+  return 0.79788456080286536 * size * sine;
 }
 
 /* Returns J0(x) or J1(x) of x in [0, 8]. */
@@ -489,6 +494,103 @@ LT_MATHS float lt_bessel_y(float x, bool one, bool near) {
   float y = (float)(v > 8 ? far : below);
   if (!near) y = x > 0 ? y : x == 0 ? -INFINITY : NAN;
   return y;
+}
+
+/* The modified Bessel functions K, up to 2 by polynomials of z = x^2: of what is added to the
+ * logarithm's multiple, and of I; beyond by polynomials of u = 4 / x - 1, of the functions times
+ * sqrt(x) e^x. */
+/* K0(x) + log(x) I0(x): 2^-36; I0(x): 2^-37 */
+LT_MATHS double lt_k0_rest(double z) {
+  double p = 1.3028103709494249e-9;
+  p = MADDD(p, z, 1.6218540137999193e-7);
+  p = MADDD(p, z, 1.4916159852016233e-5);
+  p = MADDD(p, z, 0.00084603306693282578);
+  p = MADDD(p, z, 0.025248931284467733);
+  p = MADDD(p, z, 0.27898287857596816);
+  p = MADDD(p, z, 0.11593151567225142);
+  return p;
+}
+LT_MATHS double lt_k0_factor(double z) {
+  double p = 5.0573989503374127e-10;
+  p = MADDD(p, z, 6.762336630171434e-8);
+  p = MADDD(p, z, 6.7822146083742761e-6);
+  p = MADDD(p, z, 0.00043402703249826114);
+  p = MADDD(p, z, 0.015625000497952585);
+  p = MADDD(p, z, 0.24999999987531506);
+  p = MADDD(p, z, 1.0000000000050952);
+  return p;
+}
+/* (K1(x) - log(x) I1(x) - 1 / x) / x: 2^-40; I1(x) / x: 2^-41 */
+LT_MATHS double lt_k1_rest(double z) {
+  double p = -9.4729861199580509e-11;
+  p = MADDD(p, z, -1.3996762398883889e-8);
+  p = MADDD(p, z, -1.5593803328791372e-6);
+  p = MADDD(p, z, -0.00011253594178372339);
+  p = MADDD(p, z, -0.0046421828523692534);
+  p = MADDD(p, z, -0.085370719707144866);
+  p = MADDD(p, z, -0.30796575783008498);
+  return p;
+}
+LT_MATHS double lt_k1_factor(double z) {
+  double p = 3.5805533463996397e-11;
+  p = MADDD(p, z, 5.639371082802504e-9);
+  p = MADDD(p, z, 6.7820137991800754e-7);
+  p = MADDD(p, z, 5.4253425917761289e-5);
+  p = MADDD(p, z, 0.0026041666975971212);
+  p = MADDD(p, z, 0.062499999992256505);
+  p = MADDD(p, z, 0.50000000000031639);
+  return p;
+}
+/* 2^-33 */
+LT_MATHS double lt_k0_far(double u) {
+  double p = 1.8316274080769682e-7;
+  p = MADDD(p, u, -4.3456883440359975e-7);
+  p = MADDD(p, u, 6.395695022097789e-7);
+  p = MADDD(p, u, -2.0049336571121871e-6);
+  p = MADDD(p, u, 7.0595194332828432e-6);
+  p = MADDD(p, u, -2.4821674586151485e-5);
+  p = MADDD(p, u, 9.9546553833206186e-5);
+  p = MADDD(p, u, -0.00047975304301230828);
+  p = MADDD(p, u, 0.0030328930441579455);
+  p = MADDD(p, u, -0.031071462645647008);
+  p = MADDD(p, u, 1.2185953384958969);
+  return p;
+}
+LT_MATHS double lt_k1_far(double u) {
+  double p = -2.1454616367830659e-7;
+  p = MADDD(p, u, 5.1585273733044086e-7);
+  p = MADDD(p, u, -7.8789218641102994e-7);
+  p = MADDD(p, u, 2.5136251812945396e-6);
+  p = MADDD(p, u, -9.027078471713703e-6);
+  p = MADDD(p, u, 3.2944246439136538e-5);
+  p = MADDD(p, u, -0.00013957413484259996);
+  p = MADDD(p, u, 0.00073570557606829057);
+  p = MADDD(p, u, -0.0055667312977727252);
+  p = MADDD(p, u, 0.10334973870570138);
+  p = MADDD(p, u, 1.3631518903914358);
+  return p;
+}
+
+/* Returns the function of order 0 or 1, times e^x if `scaled`. */
+LT_MATHS float lt_bessel_k(float x, bool one, bool scaled) {
+  double v = x > 0 ? lt_not_over((double)x, 3.4028234663852886e38) : 1;
+  double small = lt_not_over(v, 2), large = lt_not_under(v, 2), z = small * small;
+  double log = lt_m_log(small), i = 1 / (one ? small : large), u = MADDD(4, 1 / large, -1.0);
+  double near = one ? MADDD(small, MADDD(log, lt_k1_factor(z), lt_k1_rest(z)), i)
+                    : MADDD(-log, lt_k0_factor(z), lt_k0_rest(z));
+  double far = lt_rsqrt_wide(large) * (one ? lt_k1_far(u) : lt_k0_far(u));
+  double power = lt_exp_wide(scaled ? small : -lt_not_over(large, 700));
+  float y = (float)(v > 2 ? (scaled ? far : far * power) : (scaled ? near * power : near));
+  y = x == INFINITY ? 0.0f : y;
+  return x > 0 ? y : x == 0 ? INFINITY : NAN;
+}
+
+/* Returns sin(x) / x; beyond 2^20 by the C library, by a branch. */
+LT_MATHS float lt_spherical_j0f(float x, bool near) {
+  double v = (double)x;
+  if (!near && fabsf(x) > 0x1p20f) return fabsf(x) == INFINITY ? 0.0f : (float)(sin(v) / v);
+  float y = (float)(lt_sin_wide(v, 0) / v);
+  return x == 0 ? 1.0f : y;
 }
 
 /* ---- other functions ------------------------------------------------------------------------- */

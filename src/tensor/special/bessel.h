@@ -69,6 +69,8 @@ LT_SPECIAL double lt_bessel_ke(double x, int order) {
   }
   return sum * sqrt(LT_PI / (2 * x));
 }
+LT_SPECIAL double lt_k0e(double x) { return lt_bessel_ke(x, 0); }
+LT_SPECIAL double lt_k1e(double x) { return lt_bessel_ke(x, 1); }
 LT_SPECIAL double lt_k0(double x) { return exp(-x) * lt_bessel_ke(x, 0); }
 LT_SPECIAL double lt_k1(double x) { return exp(-x) * lt_bessel_ke(x, 1); }
 
