@@ -253,16 +253,13 @@ bool lt_cpu_randperm(lt_Call *c) {
 /* Returns whether a row of weights is valid: finite, not negative, and at least `least` positive
  * ones; sets the error otherwise. */
 static bool check_weights(const double *w, int64_t n, int64_t row, int64_t least) {
-  double sum = 0, part[4] = {0}; /* four sums: an addition does not wait for the one before */
-  int64_t positive = 0, good = 0;
+  double sum = 0;
+  int64_t positive = 0;
   for (int64_t i = 0; i < n; i++) {
-    good += (w[i] >= 0) & (w[i] < INFINITY);
-    positive += w[i] > 0;
-    part[i % 4] += w[i];
-  }
-  for (int64_t i = 0; good < n && i < n; i++)
     if (!(w[i] >= 0) || isinf(w[i])) return lt_bad_weight(w[i], i, row);
-  for (int i = 0; i < 4; i++) sum += part[i];
+    sum += w[i];
+    positive += w[i] > 0;
+  }
   if (isinf(sum)) return lt_bad_weights(row, -1, least);
   if (positive == 0 || positive < least) return lt_bad_weights(row, positive, least);
   return true;
