@@ -4,7 +4,6 @@
  * truncates its ends), they are converted to one form here, so that the kernels of all devices read
  * the same arguments. */
 #include "infer.h"
-#include "opids.h"
 #include "triangle_indices.h"
 
 #include <float.h>
@@ -125,10 +124,9 @@ bool lt_infer_eye(lt_Call *c) {
   return true;
 }
 
-/* tril_indices, triu_indices (row, col, offset, dtype?, device?) */
-bool lt_infer_triangle_indices(lt_Call *c) {
+static bool infer_triangle(lt_Call *c, bool upper) {
   if (!lt_check_count(c, 0) || !lt_check_count(c, 1)) return false;
-  lt_Triangle t = {c->arg[0].i, c->arg[1].i, c->arg[2].i, c->op == LT_OP_triu_indices};
+  lt_Triangle t = {c->arg[0].i, c->arg[1].i, c->arg[2].i, upper};
   int64_t numel;
   if (!lt_shape_numel(NULL, 2, (int64_t[]){t.row, t.col}, &numel)) return false;
   if (t.offset < -t.row) t.offset = -t.row;
@@ -137,6 +135,10 @@ bool lt_infer_triangle_indices(lt_Call *c) {
   lt_spec(c, 0, lt_dtype_or(c, 3, LT_int64), 2, (int64_t[]){2, lt_triangle_before(&t, t.row)});
   return true;
 }
+
+/* tril_indices, triu_indices (row, col, offset, dtype?, device?) */
+bool lt_infer_tril_indices(lt_Call *c) { return infer_triangle(c, false); }
+bool lt_infer_triu_indices(lt_Call *c) { return infer_triangle(c, true); }
 
 /* empty (size, dtype?, ...) */
 bool lt_infer_empty(lt_Call *c) {

@@ -139,9 +139,9 @@ lt._define{
   fn = matrix_power,
 }
 
--- Coefficients of I, A, A^2, A^3 and A^6 in the polynomials B1 to B5 with which the Taylor polynomial
--- of degree 18 takes five products (Bader, Blanes and Casas 2019): with C = B1 B5 + B4 it is B2 +
--- (B3 + C) C.
+-- Coefficients of I, A, A^2, A^3 and A^6 in the polynomials B1 to B5 with which the Taylor
+-- polynomial of degree 18 takes five products (Bader, Blanes and Casas 2019): with C = B1 B5 + B4
+-- it is B2 + (B3 + C) C.
 local COEFFICIENTS = {
   {0, -0.10036558103014462, -0.0080292464824115696, -0.00089213849804572995, 0},
   {0, 0.39784974949964507, 1.3678377846041172, 0.49828962252538267, -0.00063789819459472331},
@@ -206,8 +206,8 @@ end
 lt._define{
   signature = "lt.matrix_exp(Tensor self)",
   doc = "Exponential of square matrices, sum of A^k / k!: a Taylor polynomial of A / 2^s, squared "
-    .. "s times. Computed in the next wider dtype that the device has, except squarings of matrices "
-    .. "with large norms.",
+    .. "s times. Computed in the next wider dtype that the device has, except squarings of "
+    .. "matrices with large norms.",
   method = true, also = {"linalg"},
   example = "lt.matrix_exp(lt.tensor{{0.0, 1}, {-1, 0}})",
   fn = function(a)

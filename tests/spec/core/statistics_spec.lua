@@ -441,7 +441,7 @@ describe("a reduction of a strided vector", function()
     end)
   end
 
-  it("has the sums of whole numbers, on diagonals and repeated elements", function()
+  it("has the sums of integers, on diagonals and repeated elements", function()
     assert.equal(500 * 501, lt.arange(1000):reshape(500, 2):select(2, 2):sum():item())
     assert.equal(1 + 12 + 23, lt.arange(30):reshape(3, 10):diagonal():sum():item())
     assert.equal(1 + 5 + 9, lt.arange(9):reshape(3, 3):trace():item())
