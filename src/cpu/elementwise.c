@@ -517,7 +517,8 @@ static lt_Dtype narrow_dtype(const lt_Loop *l, lt_Dtype compute, bool test) {
   const lt_Vectors *vectors = lt_cpu_isa()->vectors[d];
   if (d == compute || lt_dtype_compute(d) != compute || !vectors->op[l->op]) return compute;
   if (!test && l->operand[0].dtype != d) return compute;
-  if (lt_dtype_is_float(d)) return fits_halves(l, d) ? d : compute;
+  if (lt_dtype_is_float(d))
+    return fits_halves(l, d) && l->operand[0].dtype == (test ? LT_bool : d) ? d : compute;
   if (l->op == LT_OP__hardtanh) return compute; /* its scalar arguments may not fit */
   for (int k = 1; k <= l->inputs; k++) {
     const lt_Operand *o = &l->operand[k];

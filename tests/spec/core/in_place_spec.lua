@@ -106,6 +106,25 @@ describe("a call in place on dense tensors", function()
   end)
 end)
 
+for _, dtype in ipairs{"float16", "bfloat16"} do
+  it("comparisons of " .. dtype .. " write 0 and 1 in any dtype", function()
+    for _, n in ipairs{2, 5, 1000} do
+      for _, name in ipairs{"eq", "ne", "lt", "le", "gt", "ge"} do
+        local x = lt.arange(n):sub(2):to(dtype)
+        for _, y in ipairs{1, lt.ones(n):to(dtype)} do
+          local expected = lt[name](x:float(), y == 1 and 1 or y:float()):float()
+          local out = lt.empty(n)
+          lt[name](x, y, {out = out})
+          assert.is_true(expected:equal(out))
+          local own = x:clone()
+          own[name .. "_"](own, y)
+          assert.is_true(expected:equal(own:float()))
+        end
+      end
+    end
+  end)
+end
+
 it("ops that have nothing to do return self", function()
   local x = lt.ones(2)
   for name, result in pairs {zero_ = x:zero_(), contiguous = x:contiguous(), to = x:to("float32"),
