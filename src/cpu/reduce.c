@@ -18,6 +18,7 @@
 #define LONG_ROW  LT_GRAIN /* least elements of a row that is split into pieces */
 #define RESULTS   4096     /* largest number of results of a fold that is split into pieces */
 #define NARROWEST 64       /* columns of a block that a thread gets */
+#define CONVERTED 128      /* most columns of a block whose elements are converted */
 #define SHORTEST  32       /* least elements of a row of a strided tensor that is not copied */
 #define SOME      2048     /* numbers in float64 converted together; at least LT_FOLD_WIDTH */
 
@@ -145,7 +146,7 @@ static void fold_pieces(Folded folded, const char *x, Pieces p, char *part, int6
 }
 
 /* Returns the width of blocks of `inner` columns, of which each thread of a team has the same
- * number. The result of a column does not depend on it. */
+ * number. The result of a column does not depend on it, unless elements are converted. */
 static int64_t equal_width(int64_t inner, int64_t team) {
   int64_t blocks = (inner + LT_FOLD_WIDTH - 1) / LT_FOLD_WIDTH;
   blocks = (blocks + team - 1) / team * team;
@@ -170,7 +171,10 @@ static bool fold_stage(Folded f, const char *x, int64_t outer, int64_t n, int64_
     return ok;
   }
   int64_t width = inner < LT_FOLD_WIDTH ? inner : LT_FOLD_WIDTH;
-  if (outer == 1 && inner > NARROWEST) width = equal_width(inner, lt_team(n * inner, inner));
+  if (outer == 1 && converts(f))
+    width = width < CONVERTED ? width : CONVERTED;
+  else if (outer == 1 && inner > NARROWEST)
+    width = equal_width(inner, lt_team(n * inner, inner));
   Stage s = {f, x, out, n, inner, width, size_of(f), to};
   if (inner == 1)
     lt_share(outer * n, outer, fold_rows, &s);

@@ -309,13 +309,16 @@ static void long_sums_are_accurate(void) {
 
 static void sums_do_not_depend_on_threads(void) {
   int was = lt_num_threads();
-  lt_Tensor *x = noise(LT_float32, SHAPE(300, 701), 5), *y[LT_MAX_OUT], *one[LT_MAX_OUT];
-  for (int dim = -1; dim < 2; dim++) {
-    lt_Arg dims = dim < 0 ? LT_NIL : L(dim);
+  lt_Tensor *y[LT_MAX_OUT], *one[LT_MAX_OUT];
+  lt_Tensor *of[] = {noise(LT_float32, SHAPE(300, 701), 5), noise(LT_bfloat16, SHAPE(400, 300), 6),
+                     noise(LT_float16, SHAPE(400, 300), 7)};
+  for (int k = 0; k < 9; k++) {
+    lt_Tensor *x = of[k / 3];
+    lt_Arg dims = k % 3 == 0 ? LT_NIL : L(k % 3 - 1);
     lt_set_num_threads(1);
-    REQUIRE(RUN_OP(one, sum, false, LT_ARG(x), dims));
+    REQUIRE(RUN_OP(one, sum, false, LT_ARG(x), dims, LT_ARG((bool)false), D(float32)));
     lt_set_num_threads(3);
-    REQUIRE(RUN_OP(y, sum, false, LT_ARG(x), dims));
+    REQUIRE(RUN_OP(y, sum, false, LT_ARG(x), dims, LT_ARG((bool)false), D(float32)));
     CHECK(memcmp(lt_tensor_data(y[0]), lt_tensor_data(one[0]), (size_t)y[0]->numel * 4) == 0);
   }
   lt_set_num_threads(was);
