@@ -162,9 +162,9 @@ local function taylor(a, a2, a3)
   return b2 + (b3 + c):matmul(c)
 end
 
--- The norm of A with which the error of the polynomial is that of a change of A by 2^-53 of it, in
--- dtypes of 32 and 16 bits by 2^-29. It is the norm of its powers that matters, from the second on
--- (Al-Mohy and Higham 2009).
+-- The largest norm of A for which the error of the polynomial is at most that of a relative change
+-- of A by 2^-53 (dtypes of 32 and 16 bits: 2^-29). What matters is the norm of the powers of A,
+-- from the second on (Al-Mohy and Higham 2009).
 local BOUND = {float64 = 1.09, complex128 = 1.09}
 local BOUND_NARROW = 2.5
 
@@ -191,11 +191,11 @@ local function exponential(given, wide)
   local x3 = x2:matmul(x)
   local size = norm_of(x2):sqrt():maximum(norm_of(x3):pow(1 / 3))
   local fewer = (bound / size):log2():floor():clamp(0, 300):minimum(halvings)
-  halvings = halvings - fewer
+  halvings = (halvings - fewer):nan_to_num(0) -- NaN: the matrix is NaN or infinite, as its result
   local steps, least = halvings:amax():item(), halvings:amin():item()
   local scale = fewer:exp2()
   local y = taylor(x * scale, x2 * scale ^ 2, x3 * scale ^ 3)
-  for k = 1, steps == steps and steps or 0 do
+  for k = 1, steps do
     if k > WIDE_SQUARINGS and NARROW[given.dtype] then y = y:to(given.dtype) end
     local square = y:matmul(y)
     y = k <= least and square or lt.where(halvings:ge(k), square, y)

@@ -10,9 +10,10 @@ local function raises(text, f, ...)
   assert.is_true(found ~= nil, ("expected %q in %q"):format(text, message))
 end
 
-local function close(a, b)
+local function close(a, b, tolerance)
+  tolerance = tolerance or 1e-9
   assert.same(a.shape, b.shape)
-  assert.is_true(lt.allclose(a, b, {rtol = 1e-9, atol = 1e-9}))
+  assert.is_true(lt.allclose(a, b, {rtol = tolerance, atol = tolerance}))
 end
 
 local function random(...)
@@ -274,6 +275,14 @@ describe("matrix_exp", function()
       local exact = lt.matrix_exp(turns[i]:to "float32":to "float64")
       local bound = 1e-7 + t * 2 ^ -24 / 8 -- an eighth of the effect of rounding the matrix
       assert.is_true((single[i] - exact):abs():max():item() <= bound)
+    end
+  end)
+
+  it("of a batch with NaN or infinity is right for the other matrices", function()
+    for _, value in ipairs{0 / 0, math.huge} do
+      local y = lt.matrix_exp(lt.stack{lt.eye(2) * 5, lt.full({2, 2}, value)}):to "float64"
+      close(y[1] / math.exp(5), lt.eye(2):to "float64", 1e-6)
+      assert.is_true(y[2]:isfinite():logical_not():all():item())
     end
   end)
 
