@@ -74,7 +74,7 @@ static bool open_instances(const lt_Call *c, int first, Instances *s) {
   static int64_t class_##F(const Path_##F *p, int64_t at) {                                        \
     return at % 2 == 0 ? p->blank : p->label[at / 2] - LT_INDEX_BASE;                              \
   }                                                                                                \
-  /* Returns whether position `at` follows the one two before it. */                               \
+  /* Returns whether a path may go to `at` from two positions before.   */                         \
   static bool skips_##F(const Path_##F *p, int64_t at) {                                           \
     if (at % 2 == 0 || at < 2) return false;                                                       \
     int64_t own = class_##F(p, at);                                                                \
@@ -103,7 +103,7 @@ static bool open_instances(const lt_Call *c, int first, Instances *s) {
     for (int64_t i = from; i < to; i++) {                                                          \
       Path_##F p = path_##F(s, i);                                                                 \
       T *alpha = (T *)lt_tensor_data(s->alpha) + i * s->width;                                     \
-      for (int64_t t = 0; t < p.times; t++) {                                                      \
+      for (int64_t t = 0; t < p.times && !lt_stopped(); t++) {                                     \
         const T *before = alpha + (t - 1) * step, *value = p.logp + t * p.step;                    \
         for (int64_t k = 0; k <= 2 * p.count; k++) {                                               \
           T sum = k < 2 ? 0 : -(T)INFINITY;                                                        \
@@ -113,10 +113,13 @@ static bool open_instances(const lt_Call *c, int first, Instances *s) {
           alpha[t * step + k] = sum + value[class_##F(&p, k)];                                     \
         }                                                                                          \
       }                                                                                            \
+      for (int64_t t = 0; t < s->times; t++) /* what is not part of a path */                      \
+        for (int64_t k = t < p.times ? 2 * p.count + 1 : 0; k < s->width; k++)                     \
+          alpha[t * step + k] = -(T)INFINITY;                                                      \
       ((T *)s->loss)[i] = 0 - likelihood_##F(&p, alpha, step);                                     \
     }                                                                                              \
   }                                                                                                \
-  /* e^x, less the probability of each class at each time given the target. */                     \
+  /* Computes g times e^x less the probability of each class at each time given the target. */     \
   static void backward_##F(void *context, int64_t from, int64_t to) {                              \
     const Instances *s = context;                                                                  \
     int64_t step = s->n * s->width;                                                                \
@@ -128,7 +131,7 @@ static bool open_instances(const lt_Call *c, int first, Instances *s) {
       int64_t times = s->zero_infinity && total == -(T)INFINITY ? 0 : p.times, n = 2 * p.count;    \
       for (int64_t t = s->times - 1; t >= times; t--)                                              \
         memset(dx + t * p.step, 0, (size_t)s->classes * sizeof(T));                                \
-      for (int64_t t = times - 1; t >= 0; t--) {                                                   \
+      for (int64_t t = times - 1; t >= 0 && !lt_stopped(); t--) {                                  \
         const T *value = p.logp + t * p.step, *later = beta + (t + 1) % 2 * s->width;              \
         T *now = beta + t % 2 * s->width, *row = dx + t * p.step;                                  \
         for (int64_t k = 0; k < s->classes; k++) row[k] = exp##M(value[k]);                        \

@@ -117,7 +117,10 @@ static bool check_ctc(const lt_Call *c, int first) {
   if (!lt_check_float(c, first) || !lt_check_ndim(c, first, 3, 3)) return false;
   for (int i = first + 1; i <= first + 3; i++)
     if (!lt_check_index(c, i)) return false;
-  if (!lt_check_ndim(c, first + 1, 2, 2) || labels->shape[1] > INT32_MAX) return false;
+  if (!lt_check_ndim(c, first + 1, 2, 2)) return false;
+  if (labels->shape[1] > INT32_MAX)
+    return lt_fail("expected at most %d labels for argument 'targets', got %lld", INT32_MAX,
+                   (long long)labels->shape[1]);
   for (int i = first + 1; i <= first + 3; i++)
     if (!lt_check_shape(c, i, i == first + 1 ? 2 : 1,
                         (int64_t[]){self->shape[1], labels->shape[1]}))

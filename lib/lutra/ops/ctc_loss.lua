@@ -1,4 +1,5 @@
---- Connectionist temporal classification (Graves et al. 2006), as a composite.
+--- Connectionist temporal classification (Graves et al. 2006): kernels on the CPU, a composite
+-- elsewhere.
 --
 -- The path of a target of S labels has 2 S + 1 positions: its labels with blanks around them. The
 -- forward variables alpha and the backward variables beta are logarithms, {N, 2 S + 1} at each
@@ -128,7 +129,7 @@ local function length_tensors(lengths, device)
   return lt.tensor(lengths.inputs, options), lt.tensor(lengths.targets, options)
 end
 
--- The same, by the kernels of the device.
+-- The gradient, computed by the kernel of the device.
 local KernelGradient = lt.autograd.Function:extend "ctc_loss"
 
 function KernelGradient.forward(_, log_probs, g, state)
@@ -141,7 +142,7 @@ local function kernel_loss(ctx, log_probs, labels, lengths, blank, zero_infinity
   local inputs, targets = length_tensors(lengths, log_probs.device)
   local loss, alpha = ops._ctc_loss(log_probs, labels, inputs, targets, blank)
   ctx:save_for_backward(log_probs)
-  ctx.kernel_state = {labels = labels, inputs = inputs, targets = targets, blank = blank,
+  ctx.kernel_state = {labels = labels:clone(), inputs = inputs, targets = targets, blank = blank,
     zero_infinity = zero_infinity, alpha = alpha}
   return zero_infinity and loss:masked_fill(loss:eq(infinity), 0) or loss
 end

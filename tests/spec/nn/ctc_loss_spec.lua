@@ -88,6 +88,19 @@ describe("ctc_loss", function()
     assert.equal(0, x.grad:abs():sum():item())
   end)
 
+  it("has the gradient of the labels at the time of the call", function()
+    local x, labels = lt.randn(4, 1, 3):requires_grad_(), lt.tensor{{1, 3}}
+    local function gradient(change)
+      x.grad = nil
+      local loss = F.ctc_loss(x:log_softmax(3), labels, {4}, {2}, {blank = 2})
+      if change then labels:fill_(1) end
+      loss:backward()
+      return x.grad:clone()
+    end
+    local expected = gradient(false)
+    assert.is_true(gradient(true):equal(expected))
+  end)
+
   it("checks labels", function()
     local ok, message = pcall(F.ctc_loss, lt.zeros(4, 1, 3), lt.tensor{{2, 4}}, {4}, {2})
     assert.is_false(ok)
