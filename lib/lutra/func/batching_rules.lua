@@ -322,6 +322,20 @@ local function folded(v, expected, at, op)
   return table.unpack(results, 1, results.n)
 end
 
+-- The op changes the last dims only: the batch is one more dim in front.
+local function last_dims(v, _, at, op)
+  local new = copy(v)
+  new[1] = full(v[1], at)
+  return run(op, new)
+end
+
+-- Folds the batch into that of the images and the grids.
+local function sampled(v, expected, at, op)
+  local new = copy(v)
+  for i = 1, 2 do new[i] = full(v[i], at):flatten(1, 2) end
+  return run(op, new):reshape(sizes(batching.size(at), expected[1]))
+end
+
 -- ---- the table
 
 local named = {
@@ -337,11 +351,11 @@ local named = {
   cat = joined, stack = joined, gather = gathered, index_select = picked, embedding = embedding,
   mse_loss = loss, l1_loss = loss, binary_cross_entropy_with_logits = loss,
   nll_loss = class_loss, cross_entropy = class_loss, layer_norm = layer_norm,
-  scaled_dot_product_attention = attention,
+  scaled_dot_product_attention = attention, _pad = last_dims, _grid_sample = sampled,
 }
 
 for name in pairs(set [[round hardtanh gelu div nan_to_num clamp where real imag isclose clone
-  contiguous zeros_like ones_like full_like _to_copy to detach _alias]]) do
+  contiguous positive zeros_like ones_like full_like _to_copy to detach _alias]]) do
   named[name] = elementwise
 end
 

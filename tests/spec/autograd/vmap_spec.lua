@@ -163,6 +163,16 @@ describe("vmap's rules", function()
     check_all(function(x) return table.unpack(x:split(2, 1)) end, {{4, 3}})
     check_all(function(x) return table.unpack(x:chunk(2, -1)) end, {{4, 4}})
     check_all(function(x) return table.unpack(x:unbind(2)) end, {{4, 3}})
+    check_all(function(x) return x:positive() end, {{2, 3}})
+  end)
+
+  it("cover padding and sampling", function()
+    for _, mode in ipairs{"reflect", "replicate", "circular"} do
+      check_all(function(x) return F.pad(x, {1, 2}, mode) end, {{2, 3}})
+      check_all(function(x) return F.pad(x, {1, 1, 0, 1}, mode) end, {{1, 2, 3, 3}})
+    end
+    check_all(F.grid_sample, {{2, 1, 3, 3}, {2, 2, 2, 2}})
+    check_all(F.pairwise_distance, {{2, 3}, {2, 3}})
   end)
 
   it("cover products", function()
