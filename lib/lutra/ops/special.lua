@@ -31,7 +31,7 @@ local function polygamma(n, x)
   args.check(lt.is_tensor(x), "polygamma: expected a tensor for argument 'input', got a number")
   args.check(not lt.is_tensor(n), "polygamma: expected an integer for argument 'n', got a tensor")
   args.expect(n >= 0, "polygamma", "an integer of at least 0", "n", n)
-  if n == 1 then return ops._trigamma(x) end
+  if n == 1 and not x:is_complex() then return ops._trigamma(x) end
   return ops._polygamma(x, n)
 end
 lt._define{

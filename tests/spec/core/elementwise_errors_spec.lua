@@ -32,6 +32,7 @@ describe("elementwise ops refuse", function()
   it("arguments out of range", function()
     fails("polygamma: expected an integer of at least 0 for argument 'n', got -1", lt.polygamma,
       -1, x)
+    fails("polygamma: expected a real tensor", lt.polygamma, 1, lt.complex(x, x))
     fails("mvlgamma: expected an integer of at least 1 for argument 'p', got 0", lt.mvlgamma, x, 0)
     fails("rrelu: expected a number up to 0.1 for argument 'lower', got 0.3", F.rrelu, x, 0.3, 0.1)
     fails("hardtanh: expected a number up to -0.5 for argument 'min_val', got 0.5", F.hardtanh, x,
