@@ -283,7 +283,7 @@ static bool is_even(const RowSums *s, int team) {
   enum { MOST = 64 };
   int64_t counts[MOST] = {0}, largest = 0;
   if (team > MOST) return false;
-  for (int64_t j = 0; j < s->count; j++)
+  for (int64_t j = 0; j < s->count && !lt_stopped_at(j); j++)
     counts[((s->at[j] - LT_INDEX_BASE + 1) * team - 1) / s->to.n]++;
   for (int k = 0; k < team; k++) largest = counts[k] > largest ? counts[k] : largest;
   return 4 * largest * team <= 5 * s->count;

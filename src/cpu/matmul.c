@@ -17,7 +17,7 @@ static lt_Matrix matrix(const lt_Tensor *t, int64_t at) {
 }
 
 /* Returns a view with the last two dimensions exchanged. */
-static lt_Tensor *turned(lt_Tensor *t) {
+static lt_Tensor *transposed(lt_Tensor *t) {
   if (!t) return NULL;
   int d = t->ndim;
   int64_t shape[3], strides[3];
@@ -35,7 +35,8 @@ static lt_Tensor *factor(lt_Tensor *t, lt_Dtype work) {
   if (t->dtype == work && lt_gemm_takes(matrix(t, 0), t->shape[d - 2], t->shape[d - 1]))
     return lt_retain(t);
   if (t->strides[d - 2] != 1 || t->strides[d - 1] == 1) return lt_as_contiguous(t, work);
-  lt_Tensor *columns = turned(t), *dense = lt_as_contiguous(columns, work), *result = turned(dense);
+  lt_Tensor *columns = transposed(t), *dense = lt_as_contiguous(columns, work),
+            *result = transposed(dense);
   lt_release(columns);
   lt_release(dense);
   return result;
@@ -162,13 +163,14 @@ static int64_t batch_step(const lt_Tensor *t) { return t->ndim == 3 ? 2 * t->str
 static bool by_few(lt_Tensor *a, lt_Tensor *b, lt_Tensor *out, lt_Matrix c, double alpha,
                    double beta) {
   int64_t m = out->shape[out->ndim - 2], n = out->shape[out->ndim - 1];
-  bool turns = n < m;
-  lt_Tensor *few = turns ? turned(b) : lt_retain(a), *large = turns ? turned(a) : lt_retain(b);
+  bool transposes = n < m;
+  lt_Tensor *few = transposes ? transposed(b) : lt_retain(a),
+            *large = transposes ? transposed(a) : lt_retain(b);
   lt_Tensor *x = lt_as_contiguous(few, LT_float32), *y = half_factor(large, true);
   if (x && y) {
     int64_t k = x->shape[x->ndim - 1], step[2] = {batch_step(y), batch_step(out)};
-    lt_Matrix to = turns ? (lt_Matrix){c.data, c.column, c.row} : c;
-    lt_product_halves(out->dtype, turns ? n : m, turns ? m : n, k,
+    lt_Matrix to = transposes ? (lt_Matrix){c.data, c.column, c.row} : c;
+    lt_product_halves(out->dtype, transposes ? n : m, transposes ? m : n, k,
                       out->ndim == 3 ? out->shape[0] : 1, alpha, lt_tensor_data(x), matrix(y, 0),
                       beta, to, step);
   }

@@ -1,7 +1,7 @@
-/* planes.c: faster forms of the bodies of pools, unfold, fold, interpolation and
- * padding, for float and
- * double (planes.h). Each function returns false, with nothing done, for a call that the body must
- * compute: of integers, of indices beyond 32 bits, or when memory is out. */
+/* planes.c: faster forms of the bodies of pools, unfold, fold, interpolation, padding and grid
+ * sampling, for float and double (planes.h). Each function returns false, with nothing done, for a
+ * call that the body must compute: of integers, of indices beyond 32 bits, or when memory is
+ * out. */
 #include "planes.h"
 #include "each/run.h"
 #include "kernel_support.h"

@@ -1,6 +1,6 @@
-/* planes.h: the inner loops of pools, unfold, fold, interpolation and padding: faster forms of
- * their bodies (each/), for float and double, compiled once for each instruction set (rows.h says
- * how). They add in the same order as the bodies. */
+/* planes.h: the inner loops of pools, unfold, fold, interpolation, padding and grid sampling:
+ * faster forms of their bodies (each/), for float and double, compiled once for each instruction
+ * set (rows.h says how). They add in the same order as the bodies. */
 #ifndef LT_CPU_PLANES_H
 #define LT_CPU_PLANES_H
 

@@ -14,17 +14,17 @@
 #include <omp.h>
 
 enum {
-  DEPTH = 2048,  /* most bytes of a row of a that are multiplied at once */
-  APART = 2112,  /* bytes between copied rows of a, so that they use all lines of a cache */
-  TILES = 20,    /* most tiles of rows of a at once: they fit the second cache */
-  SQUARE = 32,   /* rows and columns of a that are transposed at once */
-  MANY = 512,    /* columns of c from which dense rows of a are copied */
-  WIDTH = 1024,  /* most columns of b that are copied at once */
-  FEW = 16,      /* most rows that are computed as dot products */
-  FEW_SHORT = 8, /* the same for sums of less than LONG terms */
-  LONG = 512,
-  FEW_COLUMNS = 64, /* columns of a piece of them */
-  SHORT = 64,       /* least length of theirs */
+  DEPTH = 2048,     /* most bytes of a row of a that are multiplied at once */
+  APART = 2112,     /* bytes between copied rows of a, so that they use all lines of a cache */
+  TILES = 20,       /* most tiles of rows of a at once: they fit the second cache */
+  SQUARE = 32,      /* rows and columns of a that are transposed at once */
+  MANY = 512,       /* columns of c from which dense rows of a are copied */
+  WIDTH = 1024,     /* most columns of b that are copied at once */
+  FEW = 16,         /* most rows of a product that is computed as dot products */
+  FEW_SHORT = 8,    /* the same for sums of less than LONG terms */
+  LONG = 512,       /* terms of a long sum */
+  FEW_COLUMNS = 64, /* columns of a piece of such a product */
+  SHORT = 64,       /* least terms of its sums */
   HUGE_PAGE = 2 << 20,
   FAR = 2048 /* bytes between rows of b from which they are copied: they share lines of a cache */
 };

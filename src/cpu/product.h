@@ -77,8 +77,8 @@ void lt_product_halves(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, int64_t 
  * loops. */
 bool lt_product_takes_bfloat16(int64_t m, int64_t n, int64_t k);
 /* Computes c = alpha * a @ b + beta * c for `count` such products, with dense rows of a, and dense
- * rows or columns of b, on as many threads as the work is worth. `step`: bytes
- * from one a, b and c to the next. Returns false with the error set when memory is out. */
+ * rows or columns of b, on as many threads as the work is worth. `step`: bytes from one a, b and c
+ * to the next. Returns false with the error set when memory is out. */
 bool lt_product_bfloat16(int64_t m, int64_t n, int64_t k, int64_t count, double alpha, lt_Matrix a,
                          lt_Matrix b, double beta, lt_Matrix c, const int64_t step[3]);
 

@@ -46,7 +46,7 @@ static void run_pieces(Pieces *g, int64_t first, int64_t last) {
   free(memory);
 }
 
-/* Returns the loops of this CPU, NULL if it has none. */
+/* Returns the loop over rows for this CPU, NULL if it has none. */
 static lt_BfloatRows *rows_loop(void) {
   const lt_BfloatLoops *loops = lt_bfloat_loops();
   return lt_cpu_has_tiles() ? loops->by_tiles : lt_cpu_has_pairs() ? loops->by_vectors : NULL;

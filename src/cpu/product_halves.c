@@ -56,7 +56,8 @@ static void run_pieces(const Halves *h, int64_t first, int64_t last) {
 }
 
 bool lt_product_takes_halves(lt_Dtype dtype, int64_t m, int64_t n, int64_t k) {
-  bool pairs = dtype == LT_bfloat16 && (lt_cpu_has_tiles() || lt_cpu_has_pairs());
+  bool pairs =
+      dtype == LT_bfloat16 && lt_bfloat_loops()->pack && (lt_cpu_has_tiles() || lt_cpu_has_pairs());
   int64_t few = pairs ? FEW_PAIRS : FEW;
   return (m <= few || n <= few) && k > 0 && lt_few_loops(dtype)->dots;
 }

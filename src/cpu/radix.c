@@ -25,7 +25,7 @@ typedef struct Sorting {
   int shift, mask;               /* of the digit of an item */
   uint32_t counts[MOST][DIGITS]; /* for each part: how many items have a digit, then their place */
   int64_t low[MOST], high[MOST]; /* the smallest and the largest integer of each part */
-  uint32_t differ[MOST];         /* bits in which keys of a part differ from the first key */
+  uint32_t differ[MOST];         /* bits in which keys of a part differ from one key of all */
 } Sorting;
 
 static int64_t start_of(const Sorting *s, int64_t part) { return s->of->n * part / s->team; }
@@ -125,7 +125,7 @@ typedef struct Loops {
   PartFn span, pack, count, place;
 } Loops;
 
-/* Returns the loops of a dtype, none for one without items. */
+/* Returns the loops of a dtype, none for one whose keys do not fit in 32 bits. */
 static Loops loops_of(lt_Dtype dtype) {
   switch (dtype) {
 #define CASE(dtype, T)                                                                             \

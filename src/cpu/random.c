@@ -289,15 +289,14 @@ static void draw_with_replacement(const double *w, int64_t n, int64_t k, lt_Phil
   }
 }
 
-/* Draws without replacement: each index i gets an exponentially distributed time with rate w[i],
- * and the k earliest are drawn. Weight i of row r is element r * n + i. Positive doubles sort like
- * their bits. */
+/* The times of a row's elements: items[i] becomes the time of index i. */
 typedef struct Times {
   const double *w;
   lt_Philox p;
   int64_t first;
   lt_Keyed *items;
 } Times;
+/* Computes the times of the elements from..to - 1. */
 static void draw_times(void *context, int64_t from, int64_t to) {
   const Times *t = context;
   const double *w = t->w;
@@ -310,7 +309,9 @@ static void draw_times(void *context, int64_t from, int64_t to) {
     t->items[i] = (lt_Keyed){w[i] > 0 ? key : UINT64_MAX, i};
   }
 }
-/* With `alone`, threads share the row. */
+/* Draws without replacement: each index i gets an exponentially distributed time with rate w[i],
+ * and the k earliest are drawn. Weight i of row r is element r * n + i. Positive doubles sort like
+ * their bits. With `alone`, threads share the row. */
 static void draw_without_replacement(const double *w, int64_t n, int64_t k, lt_Philox p,
                                      int64_t first, bool alone, lt_Keyed *items, int64_t *out) {
   Times times = {w, p, first, items};
@@ -327,7 +328,7 @@ static void draw_without_replacement(const double *w, int64_t n, int64_t k, lt_P
 typedef struct Draws {
   const double *w;
   int64_t n, k;
-  bool replacement, alone; /* alone: one thread draws from all rows */
+  bool replacement, alone; /* alone: rows are drawn one after another */
   lt_Philox p;
   int64_t *out;
 } Draws;

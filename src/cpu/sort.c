@@ -1,7 +1,8 @@
 /* sort.c: sort and topk. Elements are converted to keys (NaN is the largest, -0 equals 0,
  * descending order by complement), which are sorted together with their indices: few by insertion,
  * more by radix, digit by digit from the lowest, which is stable; digits that all keys share are
- * skipped. The values are copied by index, so all their bits are kept. */
+ * skipped. Keys of 32 bits are sorted by radix.c. The values are copied by index, so all their bits
+ * are kept. */
 #include "cpu.h"
 #include "kernel_support.h"
 #include "order.h"
@@ -216,7 +217,7 @@ static void put_packed(const Order *o, int64_t t, const lt_Packed *items, int64_
   const char *from = o->from + (size_t)start_of(o, t) * o->size;
   int64_t target = target_of(o, t), inner = o->l.inner;
 #define PUT_ALL(size)                                                                              \
-  for (int64_t m = first; m < last; m++)                                                           \
+  for (int64_t m = first; m < last && !lt_stopped_at(m); m++)                                      \
   put(o, from, (int64_t)(uint32_t)items[m], target + m * inner, size)
   if (o->size == 1)
     PUT_ALL(1);

@@ -112,6 +112,10 @@ static int factor_columns(lt_Dtype dtype, int64_t m, int64_t n, lt_Matrix a, int
 
 int lt_triangle_lu(lt_Dtype dtype, int64_t m, int64_t n, lt_Matrix a, int32_t *pivots, void *room) {
   if (m == 0 || n == 0) return 0;
+  if (lt_stopped()) { /* the pivots select rows in any case */
+    for (int64_t i = 0; i < least(m, n); i++) pivots[i] = (int32_t)i + 1;
+    return 0;
+  }
   if (n <= LT_LU_COLUMNS) return factor_columns(dtype, m, n, a, pivots, room);
   int64_t h = half_of(least(m, n), LT_LU_COLUMNS), rest = n - h, k = least(m, h);
   lt_Matrix right = at(dtype, a, 0, h), low = at(dtype, a, k, h);
@@ -131,14 +135,14 @@ int lt_triangle_lu(lt_Dtype dtype, int64_t m, int64_t n, lt_Matrix a, int32_t *p
 
 /* Subtracts b^T b, b {k, n}, from the upper triangle of c, and some elements from the lower. */
 static void subtract_square(lt_Dtype dtype, int64_t n, int64_t k, lt_Matrix b, lt_Matrix c) {
-  lt_Matrix turned = {b.data, b.column, b.row};
+  lt_Matrix transposed = {b.data, b.column, b.row};
   if (n <= 2 * LT_SOLVE_ORDER) {
-    subtract(dtype, n, n, k, turned, b, c);
+    subtract(dtype, n, n, k, transposed, b, c);
     return;
   }
   int64_t h = half_of(n, LT_SOLVE_ORDER / 2);
   subtract_square(dtype, h, k, b, c);
-  subtract(dtype, h, n - h, k, turned, at(dtype, b, 0, h), at(dtype, c, 0, h));
+  subtract(dtype, h, n - h, k, transposed, at(dtype, b, 0, h), at(dtype, c, 0, h));
   subtract_square(dtype, n - h, k, at(dtype, b, 0, h), at(dtype, c, h, h));
 }
 

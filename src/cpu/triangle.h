@@ -12,7 +12,7 @@ enum {
   LT_LU_COLUMNS = 16,       /* most columns of lt_TriangleLoops' `lu` */
   LT_CHOLESKY_ORDER = 32,   /* largest order of its `cholesky` */
   LT_SOLVE_ORDER = 64,      /* the order up to which `solve` is faster than products */
-  LT_TRIANGLE_PADDING = 32, /* elements that it may access after the end of a column */
+  LT_TRIANGLE_PADDING = 32, /* elements after the end of a column that `lu` may change */
 };
 
 /* Loops for float or double. */

@@ -698,7 +698,7 @@ static const lt_Tensor *quick_fits(const lt_Call *c, const lt_Arg *args, int nar
   return !c->in_place || quick_in_place_fits(c, args, t) ? t : NULL;
 }
 
-/* Runs an elementwise op on contiguous tensors of one shape, without numbers. */
+/* Runs an elementwise op on contiguous tensors of one shape; numbers only follow the inputs. */
 static bool quick_run(lt_Call *c, lt_Tensor *out) {
   const lt_Backend *backend = lt_backend_of(out);
   if (!backend->has_data || out->numel == 0) return true;

@@ -199,7 +199,7 @@ static bool check_resample(const lt_Call *c, int64_t in, int64_t out) {
   int64_t mode = c->arg[3].i;
   if (mode < 0 || mode >= 2 * LT_RESAMPLE_BFLOAT16 ||
       mode % LT_RESAMPLE_FIXED > LT_RESAMPLE_CUBIC_SMOOTH)
-    return lt_fail("expected a mode, got %lld", (long long)mode);
+    return lt_fail("expected a number from 0 to 2 for argument 'mode', got %lld", (long long)mode);
   if (out > 0 && in < 1) return lt_fail("cannot interpolate between 0 elements");
   /* coordinates, multiples of 1 / scale, are near the elements */
   if (scale != 0 && !(scale > 0 && scale < 1e30 && (double)out / scale <= 1.01 * (double)in + 1))
@@ -263,7 +263,8 @@ bool lt_infer_grid_sample(lt_Call *c) {
                    "got %s",
                    n, lt_dtype_name(self->dtype), lt_text(grid));
   if (c->arg[3].i < LT_GRID_ZEROS || c->arg[3].i > LT_GRID_REFLECTION)
-    return lt_fail("expected a padding, got %lld", (long long)c->arg[3].i);
+    return lt_fail("expected a number from 0 to 2 for argument 'padding', got %lld",
+                   (long long)c->arg[3].i);
   shape[0] = self->shape[0];
   shape[1] = self->shape[1];
   for (int d = 0; d < n; d++) {

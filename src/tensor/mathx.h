@@ -142,10 +142,9 @@
 
 #endif
 
-/* Functions named lt_plain_ consist of the CPU's own instructions. The steps of a choice among
- * several values are statements: compilers make poor vector code of nested ?:. */
 /* Function calls are computed before the ?: that may not use them, so that loops over these
- * functions can be vectorized. */
+ * functions can be vectorized. Of real numbers, functions named lt_plain_ call none but fabs, and
+ * choose among several values by statements: compilers make poor vector code of nested ?:. */
 #ifdef LT_MATHX_FLOAT
 /* The remainder of floor division, which has y's sign, from that of division towards 0. */
 LT_MATHX_FLOAT T lt_modulo(T rest, T y) {

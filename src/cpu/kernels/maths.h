@@ -62,9 +62,6 @@ LT_WIDE1(asinh)
 LT_WIDE1(acosh)
 
 /* For float32 as well: */
-#define LT_SCALAR1(g)                                                                              \
-  static inline float lt_m_##g##f(float x) { return g##f(x); }                                     \
-  static inline double lt_m_##g(double x) { return g(x); }
 #define LT_SCALAR2(g)                                                                              \
   static inline float lt_m_##g##f(float x, float y) { return g##f(x, y); }                         \
   static inline double lt_m_##g(double x, double y) { return g(x, y); }

@@ -604,10 +604,10 @@ static void FN(grid_sample)(const lt_Grid *p, const T *x, const T *grid, T *y, i
       const T *source = x + (image * p->channels + k) * plane;
       T *restrict target = y + (image * p->channels + k) * p->points + first;
       if (corners == 1)
-        for (int64_t j = 0; j < n; j++) target[j] = FN(weighted)(source, c.place[0][j], 1);
+        for (int64_t j = 0; j < n; j++) target[j] = (T)0 + FN(weighted)(source, c.place[0][j], 1);
       else if (corners == 4)
         for (int64_t j = 0; j < n; j++)
-          target[j] = FN(weighted)(source, c.place[0][j], c.weight[0][j]) +
+          target[j] = (T)0 + FN(weighted)(source, c.place[0][j], c.weight[0][j]) +
                       FN(weighted)(source, c.place[1][j], c.weight[1][j]) +
                       FN(weighted)(source, c.place[2][j], c.weight[2][j]) +
                       FN(weighted)(source, c.place[3][j], c.weight[3][j]);

@@ -6,20 +6,21 @@
 #ifndef LT_CPU_PRODUCT_FEW_H
 #define LT_CPU_PRODUCT_FEW_H
 
-/* Rows of floats at once, and vectors or rows of halves beside several of them: the sums are in
- * registers. */
+/* Rows of floats at once. LT_FEW_SIDE: vectors or rows of the matrix at once beside several rows.
+ * The sums are in registers. */
 #define LT_FEW_ROWS 4
 
-typedef enum Element { HALF, BRAIN, FLOAT } Element;
-#define SIZE_OF(kind) ((kind) == FLOAT ? 4 : 2)
+/* The dtypes of the matrix. */
+typedef enum Element { FLOAT16, BFLOAT16, FLOAT32 } Element;
+#define SIZE_OF(kind) ((kind) == FLOAT32 ? 4 : 2)
 
 #if defined __AVX512F__
 #define LT_FEW_SIDE 4
 LT_LANES float few_total(FV v) { return _mm512_reduce_add_ps((__m512)v); }
 LT_LANES FV few_load(const Element kind, const char *x) {
-  if (kind == FLOAT) return FV_LOAD((const float *)(const void *)x);
+  if (kind == FLOAT32) return FV_LOAD((const float *)(const void *)x);
   __m256i v = _mm256_loadu_si256((const __m256i *)(const void *)x);
-  if (kind == BRAIN) return (FV)_mm512_slli_epi32(_mm512_cvtepu16_epi32(v), 16);
+  if (kind == BFLOAT16) return (FV)_mm512_slli_epi32(_mm512_cvtepu16_epi32(v), 16);
   return (FV)_mm512_cvtph_ps(v);
 }
 #else
@@ -30,9 +31,9 @@ LT_LANES float few_total(FV v) {
   return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
 }
 LT_LANES FV few_load(const Element kind, const char *x) {
-  if (kind == FLOAT) return FV_LOAD((const float *)(const void *)x);
+  if (kind == FLOAT32) return FV_LOAD((const float *)(const void *)x);
   __m128i v = _mm_loadu_si128((const __m128i *)(const void *)x);
-  if (kind == BRAIN) return (FV)_mm256_slli_epi32(_mm256_cvtepu16_epi32(v), 16);
+  if (kind == BFLOAT16) return (FV)_mm256_slli_epi32(_mm256_cvtepu16_epi32(v), 16);
   return (FV)_mm256_cvtph_ps(v);
 }
 #endif
@@ -132,11 +133,11 @@ LT_LANES void few_sum_rows(const Element kind, const int m, int64_t n, int64_t k
     if (m == 2) rows(kind, 2, n, k, x, x_row, b, b_row, sum, sum_row);                             \
     if (m == 1) rows(kind, 1, n, k, x, x_row, b, b_row, sum, sum_row);                             \
   }
-FEW_LOOP(few_dots_f16, few_dot_rows, HALF)
-FEW_LOOP(few_sums_f16, few_sum_rows, HALF)
-FEW_LOOP(few_dots_bf16, few_dot_rows, BRAIN)
-FEW_LOOP(few_sums_bf16, few_sum_rows, BRAIN)
-FEW_LOOP(few_dots_f32, few_dot_rows, FLOAT)
+FEW_LOOP(few_dots_f16, few_dot_rows, FLOAT16)
+FEW_LOOP(few_sums_f16, few_sum_rows, FLOAT16)
+FEW_LOOP(few_dots_bf16, few_dot_rows, BFLOAT16)
+FEW_LOOP(few_sums_bf16, few_sum_rows, BFLOAT16)
+FEW_LOOP(few_dots_f32, few_dot_rows, FLOAT32)
 #undef FEW_LOOP
 
 #endif
