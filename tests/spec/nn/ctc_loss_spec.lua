@@ -89,11 +89,11 @@ describe("ctc_loss", function()
   end)
 
   it("has the gradient of the labels at the time of the call", function()
-    local x, targets = lt.randn(4, 1, 3):requires_grad_(), lt.tensor{{1, 3}}
+    local x, changed = lt.randn(4, 1, 3):requires_grad_(), lt.tensor{{1, 3}}
     local function gradient(change)
       x.grad = nil
-      local loss = F.ctc_loss(x:log_softmax(3), targets, {4}, {2}, {blank = 2})
-      if change then targets:fill_(1) end
+      local loss = F.ctc_loss(x:log_softmax(3), changed, {4}, {2}, {blank = 2})
+      if change then changed:fill_(1) end
       loss:backward()
       return x.grad:clone()
     end
