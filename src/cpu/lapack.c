@@ -156,6 +156,7 @@ static void copy_matrix(size_t size, int64_t r, int64_t c, const char *from, int
   enum { BLOCK = 32 };
   const lt_Mover *mover = lt_mover((int64_t)size);
   int64_t s = (int64_t)size;
+  if (r == 0 || c == 0) return;
   if ((from_row == 1 && to_row == 1) || (from_column == 1 && to_column == 1)) {
     bool rows = from_column == 1 && to_column == 1;
     int64_t count = rows ? r : c, from_step = rows ? from_row : from_column;

@@ -64,12 +64,13 @@ local function cannot(text, environment)
 end
 
 describe("cuda: devices", function()
-  -- A kernel that is not linked in leaves an empty entry in the device's table. Attention and cross
-  -- entropy are composites on CUDA.
+  -- A kernel that is not linked in leaves an empty entry in the device's table. Attention, cross
+  -- entropy and the CTC loss are composites on CUDA.
   test("every op", function()
     passes [[
       for _, op in ipairs(lt.ops()) do
         local composite = op.name:find "^_attention" or op.name:find "^_cross_entropy"
+          or op.name:find "^_ctc_loss"
         assert(op.support.cuda or composite, "no kernel: " .. op.name)
       end]]
   end)
