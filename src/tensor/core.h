@@ -1,7 +1,7 @@
 /* core.h: the private interface between the files of src/tensor. Neither an embedding program nor a
  * device includes it: kernel.h is the part that devices use.
  *
- * How a call runs, in dispatch.c: missing arguments get their defaults, the devices of the tensors
+ * How a call runs, in dispatch.c: its arguments are read (arguments.c), the devices of the tensors
  * are checked, and then it depends on the op's kind:
  *   composite   composite_<name>(call) runs other ops; autograd records those
  *   view        view_<name>(call) sets call->out[0] to a tensor on self's storage
@@ -495,6 +495,10 @@ static inline void lt_use_leave(lt_Thread *th, lt_Use *use) {
 bool lt_tensor_in_use(const lt_Tensor *t);
 /* Checks with lt_tensor_usable the tensor, or each tensor of the list, of an argument. */
 bool lt_arg_usable(const lt_Arg *a, const char *name);
+/* Fills in the call's arguments: checks their types, inserts defaults, and refuses freed tensors.
+ * When a tensor is NULL, returns false without touching the slot: the error of the call that
+ * returned NULL stays. */
+bool lt_read_args(lt_Call *c, const lt_Arg *args, int nargs);
 
 /* Fills the slot with the error that tensors are on different devices, named by their parameters
  * (lt_error_name replaces the names). Returns false. */
