@@ -10,7 +10,7 @@
 
 #define SECOND INT64_C(1000000000)
 
-lt_MpiEngine lt_mpi_engine = {.library_lock = PTHREAD_MUTEX_INITIALIZER,
+lt_MpiEngine lt_mpi_engine = {.calls_lock = PTHREAD_MUTEX_INITIALIZER,
                               .queue_lock = PTHREAD_MUTEX_INITIALIZER,
                               .wake = PTHREAD_COND_INITIALIZER};
 
@@ -61,10 +61,10 @@ bool lt_cpu_communication_job(int *rank, int *size) {
     return lt_error_set("init_process_group: %s", why);
   }
   if (!lt_mpi_engine.started && !start(m)) return false;
-  pthread_mutex_lock(&lt_mpi_engine.library_lock);
+  pthread_mutex_lock(&lt_mpi_engine.calls_lock);
   int code = m->Comm_rank(m->world, rank);
   if (!code) code = m->Comm_size(m->world, size);
-  pthread_mutex_unlock(&lt_mpi_engine.library_lock);
+  pthread_mutex_unlock(&lt_mpi_engine.calls_lock);
   return code ? lt_mpi_fail("init_process_group", code) : true;
 }
 
@@ -118,7 +118,7 @@ lt_Communicator *lt_cpu_communicator_create(int index, const lt_CommPlan *plan) 
   c->timeout = plan->timeout;
   c->check = plan->check;
   c->whole = !plan->members && plan->number == 0;
-  pthread_mutex_lock(&e->library_lock);
+  pthread_mutex_lock(&e->calls_lock);
   int code = create_data(c, plan);
   if (!code) code = m->Comm_dup(c->data, &c->control);
   if (!code) code = m->Comm_set_errhandler(c->data, m->errors_return);
@@ -127,7 +127,7 @@ lt_Communicator *lt_cpu_communicator_create(int index, const lt_CommPlan *plan) 
     c->next = e->communicators;
     e->communicators = c;
   }
-  pthread_mutex_unlock(&e->library_lock);
+  pthread_mutex_unlock(&e->calls_lock);
   if (!code) return &c->base;
   free(c->members);
   free(c);
@@ -154,14 +154,14 @@ static void give_up(lt_MpiOp **list, const lt_MpiCommunicator *c) {
 void lt_cpu_communicator_destroy(lt_Communicator *communicator) {
   lt_MpiEngine *e = &lt_mpi_engine;
   lt_MpiCommunicator *c = (lt_MpiCommunicator *)communicator;
-  pthread_mutex_lock(&e->library_lock);
+  pthread_mutex_lock(&e->calls_lock);
   lt_MpiCommunicator **place = &e->communicators;
   while (*place && *place != c) place = &(*place)->next;
   if (*place) *place = c->next;
   lt_mpi_take_inbox();
   give_up(&c->first, c);
   give_up(&e->messages, c);
-  pthread_mutex_unlock(&e->library_lock);
+  pthread_mutex_unlock(&e->calls_lock);
   free(c->members);
   free(c);
 }
@@ -272,9 +272,9 @@ bool lt_cpu_work_wait(lt_Work *base, double timeout) {
   int idle = 0;
   while (!lt_cpu_work_is_done(base)) {
     bool advanced = false;
-    if (pthread_mutex_trylock(&e->library_lock) == 0) {
+    if (pthread_mutex_trylock(&e->calls_lock) == 0) {
       advanced = lt_mpi_progress();
-      pthread_mutex_unlock(&e->library_lock);
+      pthread_mutex_unlock(&e->calls_lock);
     }
     if (advanced) {
       idle = 0;

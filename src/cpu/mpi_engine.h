@@ -12,7 +12,7 @@
  * ranks are there, and the communicator of the job (which no other call can be mixed with) may use
  * MPI's blocking functions, which are faster than its nonblocking ones.
  *
- * Invariants: `library_lock` is held while MPI is called; `queue_lock` protects the inbox and is
+ * Invariants: `calls_lock` is held while MPI is called; `queue_lock` protects the inbox and is
  * never held during a call. */
 #ifndef LT_MPI_ENGINE_H
 #define LT_MPI_ENGINE_H
@@ -85,14 +85,14 @@ typedef struct lt_MpiWork {
 } lt_MpiWork;
 
 typedef struct lt_MpiEngine {
-  pthread_mutex_t library_lock, queue_lock;
+  pthread_mutex_t calls_lock, queue_lock;
   pthread_cond_t wake; /* the helper thread */
   pthread_t helper;
   bool started;
   atomic_bool stopping;
   lt_MpiOp *inbox, *inbox_end;       /* submitted, not yet seen by progress; under queue_lock */
-  lt_MpiCommunicator *communicators; /* under library_lock */
-  lt_MpiOp *messages;                /* sends and recvs that run; under library_lock */
+  lt_MpiCommunicator *communicators; /* under calls_lock */
+  lt_MpiOp *messages;                /* sends and recvs that run; under calls_lock */
   atomic_int pending;                /* ops that have not ended */
   int64_t answered;                  /* when questions were answered last, nanoseconds */
 } lt_MpiEngine;
@@ -113,7 +113,7 @@ int64_t lt_mpi_part(const lt_MpiOp *op);
 void lt_mpi_end(lt_MpiOp *op, const char *message);
 /* Moves new ops to the queues of their communicators, and to the list of messages. */
 void lt_mpi_take_inbox(void);
-/* Advances all ops. Returns whether one of them advanced. The caller holds library_lock. */
+/* Advances all ops. Returns whether one of them advanced. The caller holds calls_lock. */
 bool lt_mpi_progress(void);
 /* The helper thread: advances ops that nobody waits for, and answers questions of other ranks. */
 void *lt_mpi_helper(void *unused);

@@ -331,9 +331,9 @@ void *lt_mpi_helper(void *unused) {
   (void)unused;
   while (!e->stopping) {
     bool advanced = false;
-    if (pthread_mutex_trylock(&e->library_lock) == 0) {
+    if (pthread_mutex_trylock(&e->calls_lock) == 0) {
       advanced = lt_mpi_progress();
-      pthread_mutex_unlock(&e->library_lock);
+      pthread_mutex_unlock(&e->calls_lock);
     }
     idle = advanced ? 0 : idle + 1;
     if (atomic_load(&e->pending) == 0) {
