@@ -4,7 +4,7 @@
  * elements of a column of a is multiplied with them. */
 #include "cpu/product.h"
 #include "cpu/rows.h"
-#include "half.h"
+#include "cpu/kernels/half_lanes.h"
 #include "cpu/kernels/partial_vectors.h"
 #include "cpu/kernels/shuffle.h"
 #include "cpu/kernels/tiles.h"

@@ -17,12 +17,6 @@ typedef enum Element { FLOAT16, BFLOAT16, FLOAT32 } Element;
 #if defined __AVX512F__
 #define LT_FEW_SIDE 4
 LT_LANES float few_total(FV v) { return _mm512_reduce_add_ps((__m512)v); }
-LT_LANES FV few_load(const Element kind, const char *x) {
-  if (kind == FLOAT32) return FV_LOAD((const float *)(const void *)x);
-  __m256i v = _mm256_loadu_si256((const __m256i *)(const void *)x);
-  if (kind == BFLOAT16) return (FV)_mm512_slli_epi32(_mm512_cvtepu16_epi32(v), 16);
-  return (FV)_mm512_cvtph_ps(v);
-}
 #else
 #define LT_FEW_SIDE 2
 LT_LANES float few_total(FV v) {
@@ -30,13 +24,14 @@ LT_LANES float few_total(FV v) {
   s = _mm_add_ps(s, _mm_movehl_ps(s, s));
   return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
 }
-LT_LANES FV few_load(const Element kind, const char *x) {
-  if (kind == FLOAT32) return FV_LOAD((const float *)(const void *)x);
-  __m128i v = _mm_loadu_si128((const __m128i *)(const void *)x);
-  if (kind == BFLOAT16) return (FV)_mm256_slli_epi32(_mm256_cvtepu16_epi32(v), 16);
-  return (FV)_mm256_cvtph_ps(v);
-}
 #endif
+
+LT_LANES FV few_load(const Element kind, const char *x) {
+  const void *from = x;
+  return kind == FLOAT32    ? FV_LOAD(from)
+         : kind == BFLOAT16 ? FV_OF_BFLOAT16(from)
+                            : FV_OF_HALF(from);
+}
 
 /* Loads the first n elements, 0 < n < FV_N, then zeros. */
 LT_LANES FV few_part(const Element kind, const char *x, int64_t n) {
