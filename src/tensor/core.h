@@ -257,6 +257,20 @@ static inline bool lt_call_writes(const lt_Call *c, int i) {
  * the trait HOST. */
 bool lt_fallback_run(lt_Call *c, bool (*run)(lt_Call *host));
 
+/* ---- bools on memory that another dtype writes: loose_bool.c ---------------------------------- */
+
+/* Notes that bool tensors on s may read bytes other than 0 and 1. */
+void lt_bools_loosen(lt_Storage *s);
+/* Returns whether t (may be NULL) is a bool tensor that may. */
+bool lt_bools_are_loose(const lt_Tensor *t);
+/* Returns whether an argument of the call is such a tensor. */
+bool lt_bools_in_args(const lt_Call *c);
+/* Returns t with bytes of 0 and 1, owned by the innermost scope. NULL on failure. */
+lt_Tensor *lt_bools_copy(const lt_Tensor *t);
+/* Calls run with copies in place of these arguments; a tensor that the call writes is changed
+ * itself. */
+bool lt_bools_run(lt_Call *c, bool (*run)(lt_Call *c));
+
 /* Returns the function that computes the op by other ops, as a composite op does, for devices
  * without a kernel for it; NULL when there is none. */
 bool (*lt_composite_form(lt_OpId op))(lt_Call *call);

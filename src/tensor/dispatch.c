@@ -277,9 +277,13 @@ static bool make_outputs(lt_Call *c) {
 }
 
 /* Runs an op that needs no kernel: the result is already allocated; with the trait COPY the
- * argument is copied into it. */
+ * argument is copied into it. Kernels rely on bools of 0 and 1, in memory that is new too. */
 static bool run_builtin(lt_Call *c) {
-  return !has_trait(c, LT_TRAIT_COPY) || lt_copy_into(c->out[0], copied(c), is_non_blocking(c));
+  lt_Tensor *out = c->out[0];
+  if (has_trait(c, LT_TRAIT_COPY)) return lt_copy_into(out, copied(c), is_non_blocking(c));
+  lt_Scalar zero = lt_scalar_bool(false);
+  return out->dtype != LT_bool ||
+         lt_loop_run(LT_OP_fill, out, LT_bool, 1, (lt_Arg[]){LT_ARG(out)}, zero, zero);
 }
 
 /* Runs the kernel of the call's device, or the fallback when it has none. On a device without data
@@ -556,7 +560,8 @@ static const lt_Tensor *quick_fits(const lt_Call *c, const lt_Arg *args, int nar
       !lt_tensor_is_contiguous(t))
     return NULL;
   for (int i = 0; i < inputs; i++)
-    if (!quick_operand(&args[i], t)) return NULL;
+    if (!quick_operand(&args[i], t) || (t->dtype == LT_bool && lt_bools_are_loose(args[i].tensor)))
+      return NULL;
   if (!quick_numbers(c, args, nargs, t)) return NULL;
   return !c->in_place || quick_in_place_fits(c, args, t) ? t : NULL;
 }
@@ -675,6 +680,20 @@ static bool call_complex(lt_Call *c) {
   return c->in_place && !by_parts ? form_in_place(c, form) : call_composite(c, form);
 }
 
+/* Runs a call with results of its own or in place. */
+static bool run_read(lt_Call *c) {
+  if (c->info->kind == LT_KIND_ELEMENTWISE) {
+    if (!lt_infer_elementwise(c)) return false;
+  } else {
+    if (!(c->info->traits & LT_TRAIT_COMPLEX) && lt_has_complex_arg(c)) return call_complex(c);
+    if (c->device.type != LT_DEVICE_cpu && lacks_kernel(c) && lt_composite_form(c->op))
+      return call_composite(c, lt_composite_form(c->op));
+    if (c->device.type != LT_DEVICE_cpu && has_lent_args(c)) return call_with_lent_args(c);
+    if (!c->info->infer(c)) return false;
+  }
+  return c->in_place ? call_in_place(c) : call_fresh(c);
+}
+
 /* Runs a call by the kind of its op. */
 static bool run_kind(lt_Call *c, const lt_Arg *args, int nargs) {
   const lt_Tensor *t = quick_fits(c, args, nargs);
@@ -687,17 +706,9 @@ static bool run_kind(lt_Call *c, const lt_Arg *args, int nargs) {
     return call_view(c);
   case LT_KIND_MAP:
     return call_map(c);
-  case LT_KIND_ELEMENTWISE:
-    if (!lt_infer_elementwise(c)) return false;
-    break;
   default:
-    if (!(c->info->traits & LT_TRAIT_COMPLEX) && lt_has_complex_arg(c)) return call_complex(c);
-    if (c->device.type != LT_DEVICE_cpu && lacks_kernel(c) && lt_composite_form(c->op))
-      return call_composite(c, lt_composite_form(c->op));
-    if (c->device.type != LT_DEVICE_cpu && has_lent_args(c)) return call_with_lent_args(c);
-    if (!c->info->infer(c)) return false;
+    return lt_bools_in_args(c) ? lt_bools_run(c, run_read) : run_read(c);
   }
-  return c->in_place ? call_in_place(c) : call_fresh(c);
 }
 
 /* Runs a call, under autocast with other arguments. */

@@ -400,6 +400,13 @@ bool lt_check_conversion(lt_Dtype to, lt_Dtype from) {
 
 bool lt_copy_into(lt_Tensor *out, const lt_Tensor *source, bool non_blocking) {
   if (!lt_check_conversion(out->dtype, source->dtype)) return false;
+  if (lt_bools_are_loose(source)) {
+    size_t mark = lt_scope_open();
+    lt_Tensor *copy = lt_bools_copy(source);
+    bool ok = copy && lt_copy_into(out, copy, false);
+    lt_scope_close(mark, NULL);
+    return ok;
+  }
   if (!lt_device_equal(lt_tensor_device(out), lt_tensor_device(source)))
     return copy_across(out, source, non_blocking);
   lt_Dtype compute = lt_copy_compute(out->dtype, source->dtype);

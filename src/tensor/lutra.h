@@ -212,6 +212,7 @@ typedef struct lt_Storage {
    * source of one. */
   struct lt_Event *_Atomic pending;
   bool pinned;                /* page-locked host memory, for asynchronous copies */
+  atomic_bool loose_bools;    /* bool tensors may read bytes other than 0 and 1: loose_bool.c */
   atomic_bool pending_writes; /* the pending copy, if any, writes this memory */
 } lt_Storage;
 

@@ -273,6 +273,7 @@ static size_t reach_of(const lt_Tensor *t) {
 /* Creates the stand-in of a tensor. */
 static lt_Tensor *stand_in_new(lt_Tensor *t) {
   bool grad = lt_tensor_requires_grad(t);
+  if (lt_bools_are_loose(t)) lt_recorder_refuse("it reads memory as bool that is not bool");
   lt_Storage *s = lt_storage_new(lt_recording(), reach_of(t));
   if (!s) return NULL;
   lt_Tensor *made = lt_tensor_on(s, t->dtype, 0, t->ndim, t->shape, t->strides);

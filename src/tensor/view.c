@@ -172,6 +172,8 @@ bool lt_view__view(lt_Call *c) {
                    lt_dtype_name(lt_in(c, 0)->dtype), lt_dtype_name(dtype));
   if (from > to && !divide_elements(c, &g, from, to)) return false;
   if (from < to && !join_elements(c, &g, from, to)) return false;
+  if (dtype != lt_in(c, 0)->dtype && (dtype == LT_bool || lt_in(c, 0)->dtype == LT_bool))
+    lt_bools_loosen(lt_in(c, 0)->storage);
   return set_view_as(c, dtype, g.offset, g.ndim, g.shape, g.strides);
 }
 

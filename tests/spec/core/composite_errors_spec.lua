@@ -105,10 +105,9 @@ local function function_of(op)
 end
 
 describe("no error of a public function names an internal op:", function()
-  local tensors = samples()
   for name, op in pairs(public) do
     it(name, function()
-      local f = function_of(op)
+      local f, tensors = function_of(op), samples() -- new ones, because ops in place change them
       for i, tensor in ipairs(f and tensors or {}) do
         local given = {}
         for k, param in ipairs(op.params) do
