@@ -2,7 +2,7 @@
 #include "pace.h"
 
 enum {
-  GAP_PATIENCE = 64,   /* most windows between two tries of a gap */
+  GAP_PATIENCE = 16,   /* most windows between two checks of a gap */
   BATCH_PATIENCE = 16, /* and of a batch */
   GAP_WINDOW = 32,     /* steps after which the gap may change */
   LEAST_STEPS = 8,     /* those where what they left is clear */
@@ -12,7 +12,9 @@ enum {
 
 static int doubled(int patience, int most) { return 2 * patience < most ? 2 * patience : most; }
 
-void lt_gap_init(lt_Gap *g) { *g = (lt_Gap){.boxes = 1, .patience = 1}; }
+void lt_gap_init(lt_Gap *g) {
+  *g = (lt_Gap){.boxes = 1, .next = 1, .oldest = {1, 1}, .patience = 1};
+}
 
 void lt_gap_begin(lt_Gap *g, int64_t weight) {
   g->steps = 0;
@@ -20,33 +22,68 @@ void lt_gap_begin(lt_Gap *g, int64_t weight) {
   g->begin = weight;
 }
 
-/* When the smaller gap was a try, the next one is put off. */
-void lt_gap_widen(lt_Gap *g) {
-  if (g->boxes < MOST_GAP) g->boxes *= 2;
-  if (g->trying) g->patience = doubled(g->patience, GAP_PATIENCE);
-  g->trying = false;
+void lt_gap_age(lt_Gap *g, uint32_t age) {
+  if (age > g->oldest[0]) g->oldest[0] = age;
+}
+
+/* Puts the next check off. */
+static void put_off(lt_Gap *g) {
+  g->patience = doubled(g->patience, GAP_PATIENCE);
   g->wait = g->patience;
 }
 
-/* The gap becomes wider after a window in which more than a sixteenth of all growth was left;
- * otherwise a smaller gap is tried from time to time. The window ends early when more than an
- * eighth is left, or less than a 32nd: a gap that is too wide wastes as much. */
+/* After a try the former gap returns. */
+void lt_gap_widen(lt_Gap *g) {
+  g->failed = g->trying;
+  if (g->trying) {
+    g->boxes = g->former;
+    put_off(g);
+  } else {
+    g->boxes = (uint32_t)doubled((int)g->boxes, MOST_GAP);
+  }
+  g->trying = g->checking = false;
+}
+
+/* Ends a window in which little was left. A gap that is a multiple of a loop's boxes sees the same
+ * part of the loop at each step, so ages are checked before they are believed. */
+static void may_narrow(lt_Gap *g) {
+  uint32_t oldest = g->oldest[g->oldest[1] > g->oldest[0]];
+  bool checked = g->checking;
+  g->checking = false;
+  if (g->trying) {
+    g->trying = g->failed = false;
+    g->wait = g->patience = 1;
+  }
+  if (checked && oldest < g->boxes) {
+    g->former = g->boxes;
+    g->boxes = oldest;
+    g->trying = true;
+  } else if (checked) {
+    put_off(g);
+  } else if (oldest < g->boxes) {
+    g->checking = --g->wait <= 0 || (!g->failed && 2 * oldest <= g->boxes);
+  }
+}
+
+/* The gap becomes wider after a window in which more than a sixteenth of all growth was left. */
+static void end_window(lt_Gap *g, int64_t weight) {
+  if (16 * (weight - g->begin) > g->grown)
+    lt_gap_widen(g);
+  else
+    may_narrow(g);
+  g->oldest[1] = g->oldest[0];
+  g->oldest[0] = 1;
+  lt_gap_begin(g, weight);
+}
+
+/* The window ends early when more than an eighth is left, or less than a 32nd: a gap that is too
+ * wide wastes as much. */
 void lt_gap_count(lt_Gap *g, int64_t weight, int64_t grown) {
   int64_t left = weight - g->begin;
   g->grown += grown;
   bool clear = 8 * left > g->grown || 32 * left <= g->grown;
-  if (++g->steps < GAP_WINDOW && !(clear && g->steps >= LEAST_STEPS)) return;
-  if (16 * left > g->grown) {
-    lt_gap_widen(g);
-  } else {
-    if (g->trying) g->patience = 1;
-    g->trying = g->boxes > 1 && --g->wait <= 0;
-    if (g->trying) {
-      g->boxes /= 2;
-      g->wait = g->patience;
-    }
-  }
-  lt_gap_begin(g, weight);
+  if (++g->steps == GAP_WINDOW || (clear && g->steps >= LEAST_STEPS)) end_window(g, weight);
+  g->next = g->boxes + (g->checking && (++g->count * 0x9E3779B9u) >> 31);
 }
 
 void lt_batch_init(lt_Batch *b) { *b = (lt_Batch){.size = LT_SMALLEST_BATCH, .patience = 1}; }
@@ -67,7 +104,7 @@ static void end_try(lt_Batch *b, double cost) {
 /* The batch becomes smaller after a window whose steps took less than a 64th of the time, besides
  * the finalizers. A size twice as large is tried from time to time while they take more than a
  * sixteenth. A size half as large is tried, too, because the same steps may have become cheaper. */
-static void end_window(lt_Batch *b) {
+static void end_batch_window(lt_Batch *b) {
   const lt_StepCost *s = &b->sum;
   int64_t besides = s->step - s->finalizers;
   double cost = besides > 0 && s->grown > 0 ? (double)besides / (double)s->grown : 0;
@@ -92,7 +129,7 @@ void lt_batch_count(lt_Batch *b, const lt_StepCost *cost, int64_t most) {
   s->finalizers += cost->finalizers;
   s->grown += cost->grown;
   if (++b->steps == BATCH_WINDOW) {
-    end_window(b);
+    end_batch_window(b);
     b->steps = 0;
     *s = (lt_StepCost){0};
   }

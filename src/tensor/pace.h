@@ -13,24 +13,34 @@
  *
  * A tensor that two steps of a generational collector find in use is old: dropped later, it stays
  * until a complete collection. So the weight after each step is watched: while it grows, the gap
- * becomes wider, until results are dropped before the second step. */
+ * becomes wider, until results are dropped before the second step. A tensor that was in use at one
+ * step tells its age there when it is finalized. The gap becomes as narrow as the greatest such
+ * age: then no tensor is in use at two steps, and the fewest blocks of memory are. */
 typedef struct lt_Gap {
-  uint32_t boxes; /* least number of boxes between two steps */
-  int steps;      /* since the window began */
-  int64_t begin;  /* weight when the window began */
-  int64_t grown;  /* sum of the growth before each step of the window */
-  int wait;       /* windows until a smaller gap is tried */
-  int patience;   /* the next value of `wait` */
-  bool trying;    /* the window is the first one with a smaller gap */
+  uint32_t boxes;     /* least number of boxes between two steps */
+  uint32_t next;      /* the same until the next step: in a check sometimes one more */
+  uint32_t count;     /* of steps, modulo 2^32 */
+  int steps;          /* since the window began */
+  int64_t begin;      /* weight when the window began */
+  int64_t grown;      /* sum of the growth before each step of the window */
+  uint32_t oldest[2]; /* greatest age: in this window, in the one before */
+  uint32_t former;    /* the gap before the last try of a narrower one */
+  int wait;           /* windows until the next check */
+  int patience;       /* the next value of `wait` */
+  bool checking;      /* the steps of the window come in no regular order */
+  bool trying;        /* the window is the first one with a narrower gap */
+  bool failed;        /* the last try failed */
 } lt_Gap;
 
 /* Starts with the smallest gap. */
 void lt_gap_init(lt_Gap *g);
 /* Starts a new window at this weight. */
 void lt_gap_begin(lt_Gap *g, int64_t weight);
+/* Counts a tensor that was in use at one step, when it was the `age`-th last one created. */
+void lt_gap_age(lt_Gap *g, uint32_t age);
 /* Counts a step that left this weight, after the weight had grown by `grown`. */
 void lt_gap_count(lt_Gap *g, int64_t weight, int64_t grown);
-/* Doubles the gap: dropped results became old. */
+/* Makes the gap wider: dropped results became old. */
 void lt_gap_widen(lt_Gap *g);
 
 /* What a step cost: all in nanoseconds and bytes of weight. */

@@ -109,6 +109,7 @@ typedef struct lt_Lua {
   uint32_t created;         /* boxes created, modulo 2^32 */
   lt_Gap gap;               /* between two steps of the collector */
   uint32_t stepped;         /* `created` at the last step */
+  uint32_t interval;        /* boxes created between the last two steps */
   uint32_t completed;       /* `created` at the last complete collection */
   int64_t mark;             /* weight at the last step, or less */
   lt_Batch batch;           /* growth of the weight that triggers the next step */
@@ -128,6 +129,7 @@ typedef struct lt_Lua {
 typedef struct lt_Box {
   const lt_Lua *state; /* with the size, distinguishes a box from other userdata */
   lt_Tensor *tensor;   /* one reference; NULL if the box was never filled or was finalized */
+  uint32_t number;     /* its place among the boxes created, modulo 2^32 */
   bool parameter;      /* true for an nn.Parameter */
   bool finalized;
   bool owner; /* the hooks of the tensor belong to this box (hooks.c) */

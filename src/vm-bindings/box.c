@@ -12,11 +12,10 @@
 
 lt_Box *lt_lua_new_box(lua_State *L, lt_Lua *S) {
   lt_Box *box = lua_newuserdatauv(L, sizeof *box, 0);
-  *box = (lt_Box){.state = S};
+  *box = (lt_Box){.state = S, .number = ++S->created};
   lua_pushvalue(L, lua_upvalueindex(LT_UP_META));
   lua_setmetatable(L, -2);
   S->boxes++;
-  S->created++;
   return box;
 }
 
@@ -431,6 +430,8 @@ static int box_gc(lua_State *L) {
   box->finalized = true;
   S->boxes--;
   S->finalized++;
+  uint32_t age = S->stepped - box->number;
+  if (age < S->interval) lt_gap_age(&S->gap, age + 1);
   lt_lua_enter(L, S); /* a blocking copy may ask for the running line */
   if (box->owner && t) lt_tensor_disown_hooks(t);
   lt_release(t);

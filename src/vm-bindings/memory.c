@@ -10,7 +10,7 @@
  *
  * The registers of a Lua function are in use until they are written again, so with a step after
  * each op the first operand of `x * x + 7 * y` would become old: hence the gap between two steps.
- * `x + y` in a loop then works with 2 blocks of memory, `x * x + 7 * y` with some 6.
+ * `x + y` in a loop then works with 2 blocks of memory, `x * x + 7 * y` with 4.
  *
  * When the weight has grown by a budget since the last complete collection, there is another one.
  * The budget grows with the memory that stays alive and with Lua's own heap, as the pause of Lua's
@@ -71,7 +71,7 @@ static void collect_all(lua_State *L, lt_Lua *S) {
   int64_t before = lt_lua_weight(S) - S->base;
   lua_gc(L, LUA_GCCOLLECT);
   int64_t weight = lt_lua_weight(S);
-  if (2 * (weight - S->base) < before && S->created - S->completed >= 8 * S->gap.boxes)
+  if (2 * (weight - S->base) < before && S->created - S->completed > S->gap.boxes)
     lt_gap_widen(&S->gap);
   S->completed = S->created;
   lt_gap_begin(&S->gap, weight);
@@ -82,13 +82,14 @@ void lt_lua_collect(lua_State *L, lt_Lua *S, int64_t weight) {
   if (S->collecting) return; /* called again by a finalizer that creates a tensor */
   if (weight < S->base) set_base(L, S, weight);
   bool spent = weight - S->base > S->budget;
-  if (!spent && S->created - S->stepped < S->gap.boxes) return;
+  if (!spent && S->created - S->stepped < S->gap.next) return;
   S->collecting = true;
   int64_t grown = weight - S->mark;
   step(L, S, grown);
   lt_gap_count(&S->gap, lt_lua_weight(S), grown);
   if (lt_lua_weight(S) - S->base > S->budget) collect_all(L, S);
   S->mark = lt_lua_weight(S);
+  S->interval = S->created - S->stepped;
   S->stepped = S->created;
   S->collecting = false;
 }

@@ -94,15 +94,84 @@ static void growth_that_is_left_widens_the_gap(void) { CHECK_INT(steps_until_wid
 /* A twelfth is left: less than an eighth, more than a sixteenth. */
 static void little_growth_widens_it_later(void) { CHECK_INT(steps_until_wider(12, 7), 32); }
 
-/* Without growth the gap becomes the smallest again. */
+/* Without growth, and without boxes in use at a step, the gap becomes the smallest again. */
 static void it_narrows_when_nothing_is_left(void) {
   lt_Gap g;
   lt_gap_init(&g);
   for (int i = 0; i < 10; i++) lt_gap_widen(&g);
   CHECK_INT(g.boxes, 32);
   lt_gap_begin(&g, 0);
-  for (int i = 0; i < 8 * 10; i++) lt_gap_count(&g, 0, MiB); /* five tries, each after a window */
+  for (int i = 0; i < 3 * 8; i++) lt_gap_count(&g, 0, MiB); /* the second window is a check */
   CHECK_INT(g.boxes, 1);
+}
+
+/* A program that creates boxes of 1 MiB in a loop, under a generational collector. */
+typedef struct Program {
+  lt_Gap gap;
+  int created, stepped, interval;
+  int64_t weight;
+  int64_t old; /* boxes that two steps have found in use */
+  struct {
+    int end; /* the number of the box at whose creation it is dropped */
+    int seen;
+  } box[64]; /* the last ones; end 0: finalized or old */
+} Program;
+
+static void begin_program(Program *p) {
+  *p = (Program){.created = 0};
+  lt_gap_init(&p->gap);
+}
+
+static void step_of_program(Program *p) {
+  int64_t grown = p->created - p->stepped;
+  for (int i = p->created > 64 ? p->created - 63 : 1; i <= p->created; i++) {
+    int *end = &p->box[i % 64].end;
+    if (*end && *end <= p->created) {
+      if (i <= p->stepped && i > p->stepped - p->interval)
+        lt_gap_age(&p->gap, (uint32_t)(p->stepped - i + 1));
+      *end = 0;
+      p->weight -= MiB;
+    } else if (*end && ++p->box[i % 64].seen == 2) {
+      *end = 0;
+      p->old++;
+    }
+  }
+  lt_gap_count(&p->gap, p->weight, grown * MiB);
+  p->interval = p->created - p->stepped;
+  p->stepped = p->created;
+}
+
+/* Creates boxes in a loop of `count`, which are in use until so many others are created. */
+static void run_program(Program *p, int boxes, int count, const int *ages) {
+  for (int i = 0; i < boxes; i++) {
+    if ((uint32_t)(p->created - p->stepped) >= p->gap.next) step_of_program(p);
+    int k = ++p->created % 64;
+    p->box[k].end = p->created + ages[i % count];
+    p->box[k].seen = 0;
+    p->weight += MiB;
+  }
+}
+
+/* The gap becomes about the greatest age; few boxes become old. */
+static void it_becomes_the_greatest_age(void) {
+  static const int one[] = {1}, product[] = {2, 3, 1}, long_sum[] = {5, 4, 7, 1, 1};
+  static const struct {
+    int count;
+    const int *ages;
+    uint32_t gap;
+  } loops[] = {{1, one, 1}, {3, product, 3}, {5, long_sum, 7}, {1, one, 1}, {3, product, 3}};
+  Program p;
+  begin_program(&p);
+  for (int i = 0; i < 5; i++) {
+    run_program(&p, 15000, loops[i].count, loops[i].ages);
+    int64_t old = p.old, near = 0;
+    for (int k = 0; k < 1000; k++) {
+      run_program(&p, 15, loops[i].count, loops[i].ages);
+      near += p.gap.boxes + 1 >= loops[i].gap && p.gap.boxes <= loops[i].gap + 1;
+    }
+    CHECK(near > 900);
+    CHECK(p.old - old < 15000 / 16);
+  }
 }
 
 int main(void) {
@@ -113,5 +182,6 @@ int main(void) {
   RUN(growth_that_is_left_widens_the_gap);
   RUN(little_growth_widens_it_later);
   RUN(it_narrows_when_nothing_is_left);
+  RUN(it_becomes_the_greatest_age);
   return check_end();
 }
