@@ -315,8 +315,8 @@ LT_MATHX_COMPLEX R lt_plain_finite_or(R x, R nan, R above, R below) {
 }
 
 LT_MATHX_COMPLEX T lt_sgn(T x) {
-  R size = RM(hypot)(RE(x), IM(x));
-  return size == 0 ? MAKE(0, 0) : MAKE(RE(x) / size, IM(x) / size);
+  R size = RM(hypot)(RE(x), IM(x)), re = RE(x) / size, im = IM(x) / size;
+  return MAKE(size == 0 ? (R)0 : re, size == 0 ? (R)0 : im);
 }
 
 LT_MATHX_COMPLEX T lt_plain_lerp(T x, T y, T z) {

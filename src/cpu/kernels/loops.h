@@ -75,6 +75,8 @@ static inline __attribute__((always_inline)) T clamped(T x, T lo, T hi) {
 #ifdef LT_IS_FLOAT
 #define CALLS(text)                                                                                \
   (__builtin_strstr(text, "lt_") != NULL && __builtin_strstr(text, "lt_plain_") == NULL)
+#elif defined LT_IS_COMPLEX
+#define CALLS(text) (__builtin_strstr(text, "lt_") != NULL)
 #else
 #define CALLS(text) 0
 #endif

@@ -8,7 +8,7 @@
 #define T     double _Complex
 #define R     double
 #define M(g)  lt_c_##g
-#define RM(g) g
+#define RM(g) lt_r_##g
 #define RE(z) creal(z)
 #define IM(z) cimag(z)
 #define MAKE  CMPLX

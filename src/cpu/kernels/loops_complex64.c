@@ -8,7 +8,7 @@
 #define T     float _Complex
 #define R     float
 #define M(g)  lt_c_##g##f
-#define RM(g) g##f
+#define RM(g) lt_r_##g##f
 #define RE(z) crealf(z)
 #define IM(z) cimagf(z)
 #define MAKE  CMPLXF

@@ -17,17 +17,7 @@
 #ifndef LT_CPU_MATHS_H
 #define LT_CPU_MATHS_H
 
-#include <math.h>
-
-#if defined(LT_VECTOR_MATH) && defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&  \
-    !defined(LT_DEBUG)
-#define LT_SIMD __attribute__((simd("notinbranch")))
-#ifndef LT_VECTOR_SLEEF
-#define LT_LIBMVEC_FLOAT32
-#endif
-#else
-#define LT_SIMD
-#endif
+#include "vector_maths.h"
 
 /* lt_m_<g>: the C library's functions, and their vector variants where the attribute names them. */
 #define LT_VECTOR1(g)                                                                              \
@@ -65,13 +55,10 @@ LT_WIDE1(acosh)
 #define LT_SCALAR2(g)                                                                              \
   static inline float lt_m_##g##f(float x, float y) { return g##f(x, y); }                         \
   static inline double lt_m_##g(double x, double y) { return g(x, y); }
-LT_SIMD double atan2(double, double);
 static inline double lt_m_atan2(double y, double x) { return atan2(y, x); }
 LT_SIMD float powf(float, float);
 LT_SIMD double pow(double, double);
 LT_SCALAR2(pow)
-LT_SIMD float hypotf(float, float);
-LT_SIMD double hypot(double, double);
 LT_SCALAR2(hypot)
 
 /* CPU instructions, whose loops run best without groups (see loops.h): the names have no lt_. */

@@ -1,5 +1,6 @@
 /* maths_complex.h: M(f), the math functions of the complex loops: the C library's, which are
- * correct at branch cuts and special values, and functions that the library lacks.
+ * correct at branch cuts and special values, and functions that the library lacks. RM(f), those of
+ * the parts, which loops over the elements vectorize.
  *
  * A product is computed from four real products, without the recovery of infinities of C's annex G,
  * which would prevent vector code. Other devices and PyTorch do the same. */
@@ -7,7 +8,8 @@
 #define LT_CPU_MATHS_COMPLEX_H
 
 #include <complex.h>
-#include <math.h>
+#include "maths_float32.h"
+#include "vector_maths.h"
 #undef I /* clashes with a name in ops.def */
 #undef complex
 
@@ -41,7 +43,21 @@ LT_COMPLEX1(tanh, ctanh)
 LT_COMPLEX1(asinh, casinh)
 LT_COMPLEX1(acosh, cacosh)
 LT_COMPLEX1(atanh, catanh)
-LT_COMPLEX1(fabs, cabs)
+
+#define lt_r_fabsf        fabsf
+#define lt_r_fabs         fabs
+#define lt_r_hypotf       hypotf
+#define lt_r_hypot        hypot
+#define lt_r_atan2f(y, x) lt_atan2f(y, x)
+#define lt_r_atan2        atan2
+
+/* The modulus. */
+static inline __attribute__((unused)) float _Complex lt_c_fabsf(float _Complex x) {
+  return hypotf(crealf(x), cimagf(x));
+}
+static inline __attribute__((unused)) double _Complex lt_c_fabs(double _Complex x) {
+  return hypot(creal(x), cimag(x));
+}
 
 #define CMPLXf_(x, y) CMPLXF(x, y)
 #define CMPLX_(x, y)  CMPLX(x, y)

@@ -53,6 +53,40 @@ describe("a complex tensor", function()
     check({{0, 2}}, lt.polar(2, lt.tensor({math.pi / 2}, {device = there})), 1e-6)
   end)
 
+  it("has the angle, modulus and sign of each element, wherever that is", function()
+    local parts = {0.0, -0.0, 1.0, -1.0, 3.0, -0.25, 1e-30, -2e19, math.huge, -math.huge}
+    for dtype, near in pairs{complex64 = 2e-7, complex128 = 1e-15} do
+      local list = {}
+      for _, re in ipairs(parts) do
+        for _, im in ipairs(parts) do list[#list + 1] = C(re, im) end
+      end
+      local z = lt.tensor(list, {dtype = dtype, device = there})
+      local angle, size, sign = z:angle():totable(), z:abs():totable(), z:sgn():totable()
+      for i, x in ipairs(list) do
+        local expected = math.atan(x.im, x.re)
+        local finite = math.max(math.abs(x.re), math.abs(x.im)) < math.huge
+        local modulus = finite and math.sqrt(x.re ^ 2 + x.im ^ 2) or math.huge
+        if modulus == 0 then modulus = math.max(math.abs(x.re), math.abs(x.im)) end
+        assert(math.abs(angle[i] - expected) <= 4 * near, ("angle %s: %.17g"):format(x, angle[i]))
+        assert.equal(1 / expected < 0, 1 / angle[i] < 0)
+        assert(size[i] == modulus or math.abs(size[i] - modulus) <= near * modulus,
+          ("abs %s: %.17g"):format(x, size[i]))
+        if finite then
+          local s = modulus == 0 and C(0, 0) or C(x.re / modulus, x.im / modulus)
+          local got = lt.is_complex(sign[i]) and sign[i] or C(sign[i], 0)
+          assert(math.abs(got.re - s.re) <= 2 * near and math.abs(got.im - s.im) <= 2 * near,
+            ("sgn %s: %s"):format(x, got))
+        end
+        local alone = z[i]:angle():item()
+        assert(alone == angle[i], ("angle of %s alone: %.17g"):format(x, alone))
+        assert(z[i]:abs():item() == size[i], ("modulus of %s alone"):format(x))
+      end
+    end
+    local nan = lt.tensor({C(0 / 0, 1), C(1, 0 / 0), C(0 / 0, 0 / 0)}, {device = there})
+    for _, v in ipairs(nan:angle():totable()) do assert.is_true(v ~= v) end
+    assert.equal(math.huge, lt.tensor({C(0 / 0, math.huge)}, {device = there}):abs():item())
+  end)
+
   it("is created by zeros, ones, full, empty and the random factories", function()
     local options = {dtype = "complex128", device = there}
     check({{0, 0}, {0, 0}}, lt.zeros({2}, options), 0)
