@@ -2,6 +2,7 @@
  * vector code: one loop for every instruction set. */
 #include "vector.h"
 
+#include "cpu/kernels/float64_ops.h"
 #include "mathx.h"
 #define LT_SPECIAL static __attribute__((unused))
 #include "special.h"
@@ -16,7 +17,11 @@
 #define LOOP_FI(...)
 #define LOOP_FC(...)
 #define LOOP_FIC(...)
-#define LOOP_WF LOOP_W
+#define LOOP_WF(name, ...)        LOOP_WF_(LT_IS_VECTOR(name), name, __VA_ARGS__)
+#define LOOP_WF_(is_vector, ...)  LOOP_WF__(is_vector, __VA_ARGS__)
+#define LOOP_WF__(is_vector, ...) LOOP_WF_##is_vector(__VA_ARGS__)
+#define LOOP_WF_1(...)
+#define LOOP_WF_0 LOOP_W
 #define LOOP_W(name, inputs, text)                                                                 \
   void lt_special_loop_##name(int64_t n, void *out, const void *x_, const void *y_,                \
                               const void *z_, const lt_Numbers *numbers);                          \

@@ -26,6 +26,10 @@
 #else
 #include "maths.h"
 #endif
+#ifdef LT_IS_DOUBLE
+#include "float64_ops.h"
+#include "special_float64.h"
+#endif
 
 #define LANES LT_SPREAD_SLACK /* 16: a multiple of every vector's length */
 #define BLOCK 256             /* elements whose range is checked together; a multiple of LANES */
@@ -304,13 +308,17 @@ static void repeat_y(lt_VectorFn loop, size_t size, int64_t n, char *out, const 
 #define LOOP_(name, inputs, result, text)    LOOP__(name, inputs, result, text)
 #define LOOP__(name, inputs, R, value, text) LOOP(name, inputs, R, value, text)
 
-#ifdef LT_IS_DOUBLE /* src/cpu/special.c */
+#ifdef LT_IS_DOUBLE /* src/cpu/special.c, but for those of special_float64.h */
 #define EMIT_W(name, ...)                                                                          \
   void lt_special_loop_##name(int64_t, void *, const void *, const void *, const void *,           \
                               const lt_Numbers *);
-#define ENTRY_W(name) [LT_OP_##name] = lt_special_loop_##name,
-#define EMIT_WF       EMIT_W
-#define ENTRY_WF      ENTRY_W
+#define ENTRY_W(name)      [LT_OP_##name] = lt_special_loop_##name,
+#define EMIT_WF(name, ...) JOIN(EMIT_WF_, LT_IS_VECTOR(name), , )(name, __VA_ARGS__)
+#define ENTRY_WF(name)     JOIN(ENTRY_WF_, LT_IS_VECTOR(name), , )(name)
+#define EMIT_WF_1          EMIT_F
+#define EMIT_WF_0          EMIT_W
+#define ENTRY_WF_1         ENTRY_F
+#define ENTRY_WF_0         ENTRY_W
 #else
 #define EMIT_W(...)
 #define ENTRY_W(name)

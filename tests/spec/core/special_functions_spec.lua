@@ -40,3 +40,61 @@ describe("airy_ai of float64", function()
     assert.is_true(y[3] ~= y[3])
   end)
 end)
+
+-- Checks f of long vectors, whose elements are computed side by side: each as if it were alone.
+local function is_the_same_alone(f, values)
+  local x = lt.tensor(values, {dtype = "float64"})
+  local y, repeated = f(x), f(x:repeat_interleave(7))
+  for i = 1, #values do
+    local alone = f(x[i]):item()
+    assert(y[i]:item() == alone and repeated[7 * i - 3]:item() == alone
+      or alone ~= alone and y[i]:item() ~= y[i]:item(), ("f(%.17g)"):format(values[i]))
+  end
+end
+
+describe("erfinv of float64", function()
+  it("is accurate relative to its value", function()
+    has_values(lt.erfinv, 0, 4e-16, {
+      {1e-300, 8.8622692545275804e-301}, {-1e-06, -8.8622692545298999e-7},
+      {0.125, 0.11123545184094996}, {-0.5, -0.47693627620446987}, {0.875, 1.0847870400692831},
+      {-0.998, -2.1851242191330041}, {0.99999, 3.1234132743415709},
+      {0.9999999, 3.7665625816384709}, {0.9999999990686774, 4.3280282758009465},
+      {0.9999999999999999, 5.8635847487551679},
+    })
+  end)
+
+  it("has the values at the ends and outside of its domain", function()
+    local y = lt.erfinv(lt.tensor({1, -1, 0.0, -0.0, 1.5, -math.huge, 0 / 0},
+      {dtype = "float64"})):tolist()
+    assert.same({math.huge, -math.huge, 0.0, -math.huge}, {y[1], y[2], y[3], 1 / y[4]})
+    for i = 5, 7 do assert.is_true(y[i] ~= y[i]) end
+  end)
+
+  it("does not depend on the other elements", function()
+    is_the_same_alone(lt.erfinv, {0.1, -0.9, 0.999, 1 - 2 ^ -40, 1, 2, -0.3, 1e-10, 0.5})
+  end)
+end)
+
+describe("ndtri of float64", function()
+  it("is accurate relative to its value", function()
+    has_values(lt.special.ndtri, 0, 6e-16, {
+      {5e-324, -38.467405617144346}, {1e-300, -37.047096299361199},
+      {1e-100, -21.273453560965324}, {1e-36, -12.604276277268245}, {1e-35, -12.421412039437843},
+      {1e-10, -6.3613409024040562}, {0.001, -3.0902323061678135}, {0.25, -0.67448975019608174},
+      {0.375, -0.31863936396437516}, {0.5000001, 2.5066282733116483e-7},
+      {0.75, 0.67448975019608174}, {0.9375, 1.5341205443525463},
+      {0.9999999999999999, 8.2095361516013869},
+    })
+  end)
+
+  it("has the values at the ends and outside of its domain", function()
+    local y = lt.special.ndtri(lt.tensor({1, 0, 0.5, 1.5, -1e-9, 0 / 0},
+      {dtype = "float64"})):tolist()
+    assert.same({math.huge, -math.huge, 0}, {y[1], y[2], y[3]})
+    for i = 4, 6 do assert.is_true(y[i] ~= y[i]) end
+  end)
+
+  it("does not depend on the other elements", function()
+    is_the_same_alone(lt.special.ndtri, {0.1, 0.9, 0.999, 1e-200, 1, 2, 0, 1e-10, 0.5})
+  end)
+end)
