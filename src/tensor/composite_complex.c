@@ -20,36 +20,6 @@ bool lt_composite_imag(lt_Call *c) {
       c, lt_do(select, LT_ARG(lt_do(view_as_real, c->arg[0])), LT_ARG(-1), LT_ARG(1)));
 }
 
-/* Writes an operand into one part (0 or 1) of z. Returns NULL on failure. */
-static lt_Tensor *put_part(lt_Tensor *z, int part, lt_Arg value) {
-  lt_Tensor *to = lt_do(select, LT_ARG(lt_do(view_as_real, LT_ARG(z))), LT_ARG(-1), LT_ARG(part));
-  return value.kind == LT_ARG_TENSOR ? lt_do_in_place(_copy, LT_ARG(to), value)
-                                     : lt_do_in_place(fill, LT_ARG(to), value);
-}
-
-static bool needs_grad(const lt_Call *c) {
-  bool any = false;
-  for (int i = 0; i < c->nargs && lt_grad_enabled(); i++)
-    any |= lt_in(c, i) && lt_tensor_requires_grad(lt_in(c, i));
-  return any;
-}
-
-/* Returns a complex tensor of the parts in c->arg, by ops that are recorded. */
-static lt_Tensor *of_pairs(const lt_Call *c, int ndim, const int64_t *shape, lt_Dtype dtype) {
-  lt_Tensor *part[2];
-  for (int i = 0; i < 2; i++) {
-    part[i] = lt_in(c, i);
-    if (part[i])
-      part[i] = lt_do(expand, LT_ARG(lt_do(to, LT_ARG(part[i]), LT_NIL, lt_arg_dtype(dtype))),
-                      LT_INTS(shape, ndim));
-    else
-      part[i] =
-          lt_do(full, LT_INTS(shape, ndim), c->arg[i], lt_arg_dtype(dtype), LT_ARG(c->device));
-    if (!part[i]) return NULL;
-  }
-  return lt_do(view_as_complex, LT_ARG(lt_do(stack, LT_TENSORS(part, 2), LT_ARG(-1))));
-}
-
 /* complex (real, imag): operands that are broadcast */
 bool lt_composite_complex(lt_Call *c) {
   lt_Dtype dtype = lt_result_type(c->arg, 2);
@@ -64,11 +34,20 @@ bool lt_composite_complex(lt_Call *c) {
       return lt_fail("cannot broadcast the shapes %s and %s together", lt_text(lt_in(c, 0)),
                      lt_text(lt_in(c, 1)));
   }
-  if (needs_grad(c)) return lt_result_set(c, of_pairs(c, ndim, shape, dtype));
-  lt_Tensor *z =
-      lt_do(empty, LT_INTS(shape, ndim), lt_arg_dtype(lt_dtype_complex(dtype)), LT_ARG(c->device));
-  bool ok = z && put_part(z, 0, c->arg[0]) && put_part(z, 1, c->arg[1]);
-  return lt_result_set(c, ok ? z : NULL);
+  lt_Tensor *part[2];
+  dtype = lt_dtype_real(lt_dtype_complex(dtype));
+  for (int i = 0; i < 2; i++) {
+    part[i] = lt_in(c, i);
+    if (part[i])
+      part[i] = lt_do(expand, LT_ARG(lt_do(to, LT_ARG(part[i]), LT_NIL, lt_arg_dtype(dtype))),
+                      LT_INTS(shape, ndim));
+    else
+      part[i] =
+          lt_do(full, LT_INTS(shape, ndim), c->arg[i], lt_arg_dtype(dtype), LT_ARG(c->device));
+    if (!part[i]) return false;
+  }
+  return lt_result_set(
+      c, lt_do(view_as_complex, LT_ARG(lt_do(stack, LT_TENSORS(part, 2), LT_ARG(-1)))));
 }
 
 /* polar (abs, angle) */

@@ -53,6 +53,26 @@ describe("a complex tensor", function()
     check({{0, 2}}, lt.polar(2, lt.tensor({math.pi / 2}, {device = there})), 1e-6)
   end)
 
+  it("is created from parts of any layout and real dtype", function()
+    local wide = lt.rand(70, 90, {device = there})
+    local cases = {
+      {wide, wide:t():contiguous():t()}, {wide:t(), 2}, {-1, wide["::3, 2::5"]},
+      {wide[1], wide:narrow(2, 1, 1)}, {lt.zeros(0, 3, {device = there}), 1},
+      {wide[1][1], wide[2][2]}, {wide:half(), (wide * 100):int()}, {wide:double(), wide:gt(0.5)},
+    }
+    for i, parts in ipairs(cases) do
+      local z = C(parts[1], parts[2])
+      local zero = lt.zeros(z.shape, {device = there})
+      assert.equal(i == 8 and "complex128" or "complex64", z.dtype)
+      assert.is_true(z:is_contiguous())
+      assert.is_true(lt.equal(z.real:double(), (zero:double() + parts[1]):double()), "case " .. i)
+      assert.is_true(lt.equal(z.imag:double(), (zero:double() + parts[2]):double()), "case " .. i)
+    end
+    local x = lt.rand(3, {device = there}):half():requires_grad_()
+    C(x, 1):abs():square():sum():backward()
+    assert.is_true(lt.allclose(x.grad:float(), 2 * x:detach():float(), 1e-3, 1e-3))
+  end)
+
   it("has the angle, modulus and sign of each element, wherever that is", function()
     local parts = {0.0, -0.0, 1.0, -1.0, 3.0, -0.25, 1e-30, -2e19, math.huge, -math.huge}
     for dtype, near in pairs{complex64 = 2e-7, complex128 = 1e-15} do
