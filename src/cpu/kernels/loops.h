@@ -96,6 +96,16 @@ static inline bool all_in(lt_Range range, int64_t n, const float *x) {
   }
   return most <= range.span;
 }
+#elif defined LT_IS_DOUBLE
+#define NEAR_RANGE(name) lt_near_range64(name)
+static inline bool all_in(lt_Range range, int64_t n, const double *x) {
+  uint32_t most = 0;
+  for (int64_t i = 0; i < n; i++) {
+    uint32_t distance = ((uint32_t)(lt_bits64(x[i]) >> 32) & range.mask) - range.low;
+    most = distance > most ? distance : most;
+  }
+  return most <= range.span;
+}
 #else
 #define NEAR_RANGE(name) ((lt_Range){0, 0, 0})
 static inline bool all_in(lt_Range range, int64_t n, const T *x) {

@@ -115,23 +115,38 @@ LT_MATHS double lt_erfinv_farther(double root) {
   return y;
 }
 
-LT_MATHS double lt_erfinv(double x) {
-  double v = fabs(x), w = -lt_m_log((1 - v) * (1 + v)), root = sqrt(w);
-  double near = lt_erfinv_near(v, w), mid = lt_erfinv_mid(root), far = lt_erfinv_far(root);
-  double y = w < 6 ? near : root < 4 ? mid : far;
+/* `near`: the caller guarantees that x is in the range of lt_near_range64, where w < 6. */
+LT_MATHS double lt_erfinv_wide(double x, bool near) {
+  double v = fabs(x), w = -lt_m_log((1 - v) * (1 + v)), y = lt_erfinv_near(v, w);
+  if (near) return copysign(y, x);
+  double root = sqrt(w), mid = lt_erfinv_mid(root), far = lt_erfinv_far(root);
+  y = w < 6 ? y : root < 4 ? mid : far;
   y = v < 1 ? y : (double)NAN;
   y = v == 1 ? (double)INFINITY : y;
   return copysign(y, x);
 }
 
-LT_MATHS double lt_ndtri(double p) {
-  double x = 2 * p - 1, v = fabs(x), w = -lt_m_log(4 * p * (1 - p)), root = sqrt(w);
-  double near = lt_erfinv_near(v, w), mid = lt_erfinv_mid(root), far = lt_erfinv_far(root);
+LT_MATHS double lt_ndtri_wide(double p, bool near) {
+  double x = 2 * p - 1, v = fabs(x), w = -lt_m_log(4 * p * (1 - p)), y = lt_erfinv_near(v, w);
+  if (near) return copysign(1.41421356237309504880 * y, x);
+  double root = sqrt(w), mid = lt_erfinv_mid(root), far = lt_erfinv_far(root);
   double farther = lt_erfinv_farther(root);
-  double y = 1.41421356237309504880 * (w < 6 ? near : root < 4 ? mid : root < 9 ? far : farther);
+  y = 1.41421356237309504880 * (w < 6 ? y : root < 4 ? mid : root < 9 ? far : farther);
   y = (p > 0) & (p < 1) ? y : (double)NAN;
   y = (p == 0) | (p == 1) ? (double)INFINITY : y;
   return copysign(y, x);
+}
+
+#define lt_erfinv(x) lt_erfinv_wide(x, LT_NEAR)
+#define lt_ndtri(x)  lt_ndtri_wide(x, LT_NEAR)
+
+/* Returns the range of an op, as lt_near_range, but of the upper 32 bits of x. */
+LT_MATHS lt_Range lt_near_range64(const char *op) {
+  if (__builtin_strcmp(op, "erfinv") == 0)
+    return (lt_Range){~LT_SIGN_BIT, 0, 0x3fefefffu}; /* |x| < 1 - 2^-9 */
+  if (__builtin_strcmp(op, "special_ndtri") == 0)
+    return (lt_Range){~0u, 0x3f500000u, 0x009ff7ffu}; /* 2^-10 to 1 - 2^-10 */
+  return (lt_Range){0, 0, 0};
 }
 
 #endif
