@@ -88,9 +88,10 @@ static void exchange_neighbours(uint64_t *x, int64_t n) {
 
 /* Sorts the n items of a bucket into x, and replaces them by their indices. */
 static void sort_bucket(const Permutation *s, const uint64_t *items, int64_t n, uint64_t *x) {
-  uint32_t starts[1 << MOST_SLOT_BITS] = {0}, sum = 0;
+  uint32_t starts[1 << MOST_SLOT_BITS], sum = 0;
   int bits = bits_of((uint64_t)n);
   if (bits > MOST_SLOT_BITS) bits = MOST_SLOT_BITS;
+  memset(starts, 0, sizeof *starts << bits);
   for (int64_t i = 0; i < n; i++) starts[items[i] >> 1 >> (63 - bits)]++;
   for (int64_t k = 0; k < (int64_t)1 << bits; k++) {
     uint32_t count = starts[k];

@@ -12,6 +12,7 @@
 #include "sort.h"
 #include "vector.h"
 
+#include <float.h>
 #include <math.h>
 
 /* Reserves the random numbers for n elements from generator argument i, the default generator if it
@@ -250,43 +251,102 @@ bool lt_cpu_randperm(lt_Call *c) {
   return false;
 }
 
+/* Returns the sum of w[0..n), and sets *positive to the number of weights above 0, *good to that of
+ * the finite ones that are not negative. By lanes, so that no addition waits for the one before. */
+static double count_weights(const double *w, int64_t n, int64_t *positive, int64_t *good) {
+  enum { LANES = 8 };
+  double sum[LANES] = {0}, above[LANES] = {0}, valid[LANES] = {0}, total[3] = {0};
+  int64_t whole = n - n % LANES;
+  for (int64_t i = 0; i < whole; i += LANES)
+    for (int j = 0; j < LANES; j++) {
+      double v = w[i + j];
+      sum[j] += v;
+      above[j] += v > 0 ? 1 : 0;
+      valid[j] += v >= 0 && v <= DBL_MAX ? 1 : 0;
+    }
+  for (int64_t i = whole; i < n; i++) {
+    sum[i - whole] += w[i];
+    above[i - whole] += w[i] > 0;
+    valid[i - whole] += w[i] >= 0 && w[i] <= DBL_MAX;
+  }
+  for (int j = 0; j < LANES; j++) total[0] += sum[j], total[1] += above[j], total[2] += valid[j];
+  *positive = (int64_t)total[1];
+  *good = (int64_t)total[2];
+  return total[0];
+}
+
 /* Returns whether a row of weights is valid: finite, not negative, and at least `least` positive
  * ones; sets the error otherwise. */
 static bool check_weights(const double *w, int64_t n, int64_t row, int64_t least) {
-  double sum = 0;
-  int64_t positive = 0;
-  for (int64_t i = 0; i < n; i++) {
-    if (!(w[i] >= 0) || isinf(w[i])) return lt_bad_weight(w[i], i, row);
-    sum += w[i];
-    positive += w[i] > 0;
+  int64_t positive, good, i = 0;
+  double sum = count_weights(w, n, &positive, &good);
+  if (good < n) {
+    while (w[i] >= 0 && w[i] <= DBL_MAX) i++;
+    return lt_bad_weight(w[i], i, row);
   }
   if (isinf(sum)) return lt_bad_weights(row, -1, least);
   if (positive == 0 || positive < least) return lt_bad_weights(row, positive, least);
   return true;
 }
 
-/* Draws with replacement, by inversion of the cumulative sum. Draw j of row r is element r * k +
- * j. */
-static void draw_with_replacement(const double *w, int64_t n, int64_t k, lt_Philox p, int64_t first,
-                                  double *sums, int64_t *out) {
+/* Sets sums[i] to the sum of w[0..i], by steps of four weights, whose sums do not wait for those
+ * before. Returns the index of the last weight above 0. */
+static int64_t accumulate_weights(const double *w, int64_t n, double *sums) {
   double sum = 0;
-  int64_t last = 0;
-  for (int64_t i = 0; i < n && !lt_stopped_at(i); i++) {
-    sums[i] = sum += w[i];
-    if (w[i] > 0) last = i;
+  int64_t i = 0, last = n - 1;
+  for (; i + 4 <= n && !lt_stopped_at(i); i += 4) {
+    double two = w[i] + w[i + 1], three = two + w[i + 2], four = two + (w[i + 2] + w[i + 3]);
+    sums[i] = sum + w[i];
+    sums[i + 1] = sum + two;
+    sums[i + 2] = sum + three;
+    sums[i + 3] = sum += four;
   }
-  for (int64_t j = 0; j < k && !lt_stopped_at(j); j++) {
-    double u = lt_fraction64(lt_philox_wide(p, first + j)) * sum;
-    int64_t low = 0, high = last; /* the first index whose cumulative sum is above u */
-    while (low < high) {
-      int64_t middle = low + (high - low) / 2;
-      if (sums[middle] > u)
-        high = middle;
-      else
-        low = middle + 1;
+  for (; i < n; i++) sums[i] = sum += w[i];
+  while (last > 0 && w[last] == 0) last--;
+  return last;
+}
+
+/* Draws with replacement from one row, by inversion of the cumulative sums of its weights. Draw j
+ * is element `first` + j of the call. */
+typedef struct Inversion {
+  const double *sums;
+  int64_t last; /* the index of the last weight above 0 */
+  lt_Philox p;
+  int64_t first;
+  int64_t *out;
+} Inversion;
+
+/* Draws from..to - 1. The search has no branches: those would be mispredicted, and searches of
+ * several draws overlap. */
+static void invert_sums(void *context, int64_t from, int64_t to) {
+  enum { CHUNK = 256 };
+  const Inversion *d = context;
+  const double *sums = d->sums, sum = sums[d->last];
+  uint32_t words[2 * CHUNK + 4];
+  for (int64_t start = from; start < to && !lt_stopped(); start += CHUNK) {
+    int64_t count = to - start < CHUNK ? to - start : CHUNK, at = d->first + start, odd = at % 2;
+    lt_rows()->philox(d->p.seed, d->p.position + (uint64_t)(at / 2), (odd + count + 1) / 2, words);
+    for (int64_t j = 0; j < count; j++) {
+      double u = lt_fraction64(wide_word(words, odd + j)) * sum;
+      int64_t low = 0; /* the first index whose cumulative sum is above u, `last` if none is */
+      for (int64_t left = d->last + 1; left > 1;) {
+        int64_t half = left / 2;
+        low += sums[low + half - 1] <= u ? half : 0;
+        left -= half;
+      }
+      d->out[start + j] = low + LT_INDEX_BASE;
     }
-    out[j] = low + LT_INDEX_BASE;
   }
+}
+
+/* Draws k elements from the n weights of a row. With `alone`, threads share the row. */
+static void draw_with_replacement(const double *w, int64_t n, int64_t k, lt_Philox p, int64_t first,
+                                  bool alone, double *sums, int64_t *out) {
+  Inversion inversion = {sums, accumulate_weights(w, n, sums), p, first, out};
+  if (alone)
+    lt_share(16 * k, k, invert_sums, &inversion);
+  else
+    invert_sums(&inversion, 0, k);
 }
 
 /* The times of a row's elements: items[i] becomes the time of index i. */
@@ -340,7 +400,7 @@ static void draw_rows(const Draws *d, lt_Keyed *scratch, int64_t first, int64_t 
     const double *w = d->w + r * n;
     int64_t *out = d->out + r * k;
     if (d->replacement)
-      draw_with_replacement(w, n, k, d->p, r * k, (double *)(void *)scratch, out);
+      draw_with_replacement(w, n, k, d->p, r * k, d->alone, (double *)(void *)scratch, out);
     else
       draw_without_replacement(w, n, k, d->p, r * n, d->alone, scratch, out);
   }
@@ -356,7 +416,7 @@ bool lt_cpu_multinomial(lt_Call *c) {
   const double *w = lt_tensor_data(weights);
   bool ok = true;
   for (int64_t r = 0; ok && r < rows; r++) ok = check_weights(w + r * n, n, r, replacement ? 1 : k);
-  int team = ok ? lt_team((replacement ? 8 : 64) * rows * n, rows) : 1;
+  int team = ok ? lt_team(rows * (replacement ? 8 * n + 16 * k : 64 * n), rows) : 1;
   lt_Keyed *scratch = ok ? malloc((size_t)(team * n) * 2 * sizeof *scratch) : NULL;
   if (ok && !scratch) ok = lt_fail_memory();
   if (ok) {

@@ -306,6 +306,40 @@ static void randperm_is_a_permutation(void) {
   lt_generator_free(g);
 }
 
+/* Draws with replacement are the first indices whose cumulative weight is above a fraction of the
+ * sum: for rows and numbers of draws that are no multiples of blocks, and for threads in a row. */
+static void multinomial_inverts_the_cumulative_weights(void) {
+  static const int64_t sizes[][3] = {{1, 1, 5}, {3, 7, 1001}, {1, 1003, 70001}, {5, 66, 513}};
+  int threads = lt_num_threads();
+  for (int t = 1; t <= 3; t += 2)
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+      int64_t rows = sizes[s][0], n = sizes[s][1], k = sizes[s][2];
+      lt_Generator *g = lt_generator_new(5);
+      double *w = calloc((size_t)(rows * n), sizeof *w);
+      REQUIRE(w);
+      for (int64_t i = 0; i < rows * n; i++) w[i] = (double)(i * 7 % 5) + (i == 0); /* some are 0 */
+      lt_Tensor *x = from_list(LT_float64, w, SHAPE(rows, n)), *y[LT_MAX_OUT];
+      lt_set_num_threads(t);
+      REQUIRE(RUN_OP(y, multinomial, false, LT_ARG(x), LT_ARG(k), LT_ARG((bool)true), LT_ARG(g)));
+      lt_generator_seed(g, 5);
+      lt_Philox p;
+      lt_generator_reserve(g, 1, &p.seed, &p.position);
+      const int64_t *drawn = lt_tensor_data(y[0]);
+      for (int64_t j = 0; j < rows * k; j++) {
+        const double *row = w + j / k * n;
+        double sum = 0, above = 0;
+        for (int64_t i = 0; i < n; i++) sum += row[i];
+        double u = lt_fraction64(lt_philox_wide(p, j)) * sum;
+        int64_t i = 0;
+        while ((above += row[i]) <= u) i++;
+        REQUIRE(drawn[j] == i + 1);
+      }
+      free(w);
+      lt_generator_free(g);
+    }
+  lt_set_num_threads(threads);
+}
+
 static void multinomial_draws_by_weight(void) {
   lt_Generator *g = lt_generator_new(11);
   lt_Tensor *w = from_list(LT_float32, (double[]){1, 0, 3, 4, 0, 0, 5, 0}, SHAPE(2, 4)),
@@ -363,5 +397,6 @@ int main(void) {
   RUN_SCOPED(permutations_are_sorted_by_random_numbers);
   RUN_SCOPED(randperm_is_a_permutation);
   RUN_SCOPED(multinomial_draws_by_weight);
+  RUN_SCOPED(multinomial_inverts_the_cumulative_weights);
   return check_end();
 }
