@@ -303,6 +303,60 @@ bool lt_composite_bernoulli(lt_Call *c) {
   return lt_result_set(c, lt_do_in_place(_bernoulli, LT_ARG(t), p, c->arg[2]));
 }
 
+/* Returns the tensor in which random numbers for self are computed: self where it is changed in
+ * place and has their dtype, float32 or float64; otherwise a new one. */
+static lt_Tensor *drawn(const lt_Call *c) {
+  lt_Tensor *self = lt_in(c, 0);
+  lt_Dtype dtype = self->dtype == LT_float64 ? LT_float64 : LT_float32;
+  if (c->in_place && self->dtype == dtype && !lt_tensor_requires_grad(self)) return self;
+  return lt_do(empty_like, c->arg[0], lt_arg_dtype(dtype));
+}
+
+/* Sets the result to self, or to a new tensor like it, with the numbers of t. */
+static bool set_drawn(lt_Call *c, lt_Tensor *t) {
+  if (t == lt_in(c, 0)) return lt_result_set(c, t);
+  lt_Arg to = c->in_place ? c->arg[0] : LT_ARG(lt_do(empty_like, c->arg[0]));
+  return lt_result_set(c, lt_do_in_place(_copy, to, LT_ARG(t)));
+}
+
+/* cauchy (self, median, sigma, generator?): tangents of angles from -pi / 2 to pi / 2 */
+bool lt_composite_cauchy(lt_Call *c) {
+  double median = c->arg[1].f, sigma = c->arg[2].f, right = 1.57079632679489661923;
+  if (!lt_check_float(c, 0)) return false;
+  if (!(sigma > 0))
+    return lt_fail("expected a number above 0 for argument 'sigma', got %s", lt_number_text(sigma));
+  lt_Tensor *t = drawn(c);
+  t = lt_do_in_place(uniform, LT_ARG(t), LT_ARG(-right), LT_ARG(right), c->arg[3]);
+  t = lt_do_in_place(tan, LT_ARG(t));
+  if (sigma != 1) t = lt_do_in_place(mul, LT_ARG(t), LT_ARG(sigma));
+  if (median != 0) t = lt_do_in_place(add, LT_ARG(t), LT_ARG(median));
+  return set_drawn(c, t);
+}
+
+/* log_normal (self, mean, std, generator?) */
+bool lt_composite_log_normal(lt_Call *c) {
+  if (!lt_check_float(c, 0)) return false;
+  if (!(c->arg[2].f > 0))
+    return lt_fail("expected a number above 0 for argument 'std', got %s",
+                   lt_number_text(c->arg[2].f));
+  lt_Tensor *t = drawn(c);
+  t = lt_do_in_place(normal, LT_ARG(t), c->arg[1], c->arg[2], c->arg[3]);
+  return set_drawn(c, lt_do_in_place(exp, LT_ARG(t)));
+}
+
+/* geometric (self, p, generator?): the integers above exponential numbers, which exceed k with the
+ * probability (1 - p)^k */
+bool lt_composite_geometric(lt_Call *c) {
+  double p = c->arg[1].f;
+  if (!(p > 0 && p < 1))
+    return lt_fail("expected a probability above 0 and below 1 for argument 'p', got %s",
+                   lt_number_text(p));
+  lt_Tensor *t = drawn(c);
+  t = lt_do_in_place(exponential, LT_ARG(t), LT_ARG(-log1p(-p)), c->arg[2]);
+  t = lt_do_in_place(ceil, LT_ARG(t));
+  return set_drawn(c, lt_do_in_place(clamp, LT_ARG(t), LT_ARG(1))); /* the exponential may be 0 */
+}
+
 /* dropout (self, p, training): Srivastava et al. 2014; the scaling makes the expected value
  * what it is at test time */
 bool lt_composite_dropout(lt_Call *c) {

@@ -1,5 +1,4 @@
---- Random distributions that are computed from uniform and normal numbers: normal with a mean and a
--- standard deviation for each element, and the in-place cauchy_, log_normal_ and geometric_.
+--- Normal random numbers with a mean and a standard deviation for each element.
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
@@ -43,47 +42,5 @@ lt._define{
     local z = drawn_like(zero):normal_(0, 1, generator)
     local function value(x) return lt.is_tensor(x) and x:detach() or x end
     return zero + (z * value(std) + value(mean)):to(zero.dtype)
-  end,
-}
-
-lt._define{
-  signature = "cauchy(Tensor self, float median = 0, float sigma = 1, Generator? generator = nil)",
-  doc = "Fills self with random numbers of the Cauchy distribution with this median and half "
-    .. "width.",
-  example = "lt.zeros(3):cauchy_()",
-  in_place = true,
-  fn = function(x, median, sigma, generator)
-    tensors.check_float("cauchy_", "self", x)
-    args.check(sigma > 0, "cauchy_: expected a number above 0 for argument 'sigma', got %s", sigma)
-    local u = drawn_like(x):uniform_(0, 1, generator)
-    return (((u - 0.5) * math.pi):tan() * sigma + median):to(x.dtype)
-  end,
-}
-
-lt._define{
-  signature = "log_normal(Tensor self, float mean = 1, float std = 2, Generator? generator = nil)",
-  doc = "Fills self with random numbers whose logarithms are normal with this mean and standard "
-    .. "deviation.",
-  example = "lt.zeros(3):log_normal_(0, 1)",
-  in_place = true,
-  fn = function(x, mean, std, generator)
-    tensors.check_float("log_normal_", "self", x)
-    args.check(std > 0, "log_normal_: expected a number above 0 for argument 'std', got %s", std)
-    return drawn_like(x):normal_(mean, std, generator):exp():to(x.dtype)
-  end,
-}
-
-lt._define{
-  signature = "geometric(Tensor self, float p, Generator? generator = nil)",
-  doc = "Fills self with random integers from 1: the number of trials that succeed with "
-    .. "probability p up to the first success.",
-  example = "lt.zeros(3):geometric_(0.5)",
-  in_place = true,
-  fn = function(x, p, generator)
-    args.check(p > 0 and p < 1,
-      "geometric_: expected a probability above 0 and below 1 for argument 'p', got %s", p)
-    local u = drawn_like(x):uniform_(0, 1, generator)
-    local log_failure = p < 1e-4 and -p - p * p / 2 or math.log(1 - p)
-    return ((-u):log1p() * (1 / log_failure)):ceil():clamp{min = 1}:to(x.dtype)
   end,
 }
