@@ -14,6 +14,11 @@ typedef struct Transform {
   atomic_bool failed;
 } Transform;
 
+/* Returns the number of threads that copy n complex numbers of one line. */
+static int pairs_team(const Transform *t, int64_t n) {
+  return lt_fft_is_parallel(t->plan) ? lt_team(n, n) : 1;
+}
+
 #define T float
 #define F f32
 #include "fft_lines.h"

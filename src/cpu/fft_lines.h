@@ -41,7 +41,12 @@ static void NAME(read_block)(const Transform *t, const T *x, int64_t step, int64
                         block); /* backward: parts are exchanged */
   } else {
     if (t->of.inverse) re = block + size, im = block;
-    loops->NAME(gather_pairs)(x, 2 * step, 2 * lane, t->of.from_n, lanes, re, im);
+    if (lanes == 1) /* threads share it where they share the transform */
+      LT_IN_TEAM(pairs_team(t, t->of.from_n), t->of.from_n,
+                 loops->NAME(gather_pairs)(x + 2 * step * first, 2 * step, 2 * lane, last - first,
+                                           1, re + first, im + first));
+    else
+      loops->NAME(gather_pairs)(x, 2 * step, 2 * lane, t->of.from_n, lanes, re, im);
     if (t->of.kind == LT_FFT_C2R) NAME(complete)(t->of.n, lanes, re, im);
   }
 }
@@ -73,7 +78,12 @@ static void NAME(write_block)(const Transform *t, T *z, T *y, int64_t step, int6
     re = z + size, im = z;
   }
   int64_t results = lt_fft_results(&t->of);
-  loops->NAME(scatter_pairs)(re, im, scale, results, lanes, y, 2 * step, 2 * lane);
+  if (lanes == 1)
+    LT_IN_TEAM(pairs_team(t, results), results,
+               loops->NAME(scatter_pairs)(re + first, im + first, scale, last - first, 1,
+                                          y + 2 * step * first, 2 * step, 2 * lane));
+  else
+    loops->NAME(scatter_pairs)(re, im, scale, results, lanes, y, 2 * step, 2 * lane);
   for (int64_t b = 0; t->of.full && b < lanes; b++, y += 2 * lane)
     loops->NAME(reverse_conjugates)(t->of.n - results, y + 2, y + 2 * results);
 }

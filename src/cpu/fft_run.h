@@ -46,6 +46,13 @@ static T *NAME(run_chirp)(const lt_FftPlan *p, int64_t lanes, T *x) {
   return z ? x : NULL;
 }
 
+/* Returns the lines of a block of a split transform's step: at least a cache line of each row, as
+ * the rows are far apart. */
+static int64_t NAME(split_lanes)(const lt_FftPlan *p) {
+  int64_t lanes = lt_fft_lanes(p), least = 64 / (int64_t)sizeof(T);
+  return lanes < least ? least : lanes;
+}
+
 /* One of the two steps of a split transform: lines first .. last - 1 of `count`. */
 typedef struct NAME(Step) {
   const lt_FftPlan *whole, *plan;
@@ -55,11 +62,12 @@ typedef struct NAME(Step) {
   atomic_bool failed;
 } NAME(Step);
 
-/* Step 1: line j2 has the numbers j1 n2 + j2; its result k1, times a factor, goes to k1 n2 + j2.
+/* Step 1: line j2 has the numbers j1 n2 + j2; its result k1, times a factor, goes to k1 n2 + j2, in
+ * the place of what was read, which is in the cache.
  * Step 2: line k1 has the numbers k1 n2 + j2; its result k2 goes to k1 + n1 k2. */
 static void NAME(run_step)(NAME(Step) * s, int64_t first, int64_t last) {
   const lt_FftLoops *loops = lt_fft_loops();
-  int64_t n = s->plan->n, most = lt_fft_lanes(s->plan), size = s->whole->n;
+  int64_t n = s->plan->n, most = NAME(split_lanes)(s->plan), size = s->whole->n;
   int64_t step = s->second ? 1 : s->count, lane = s->second ? n : 1;
   T *block = lt_fft_memory(sizeof(T) * lt_fft_scratch(s->plan, most));
   if (!block) atomic_store(&s->failed, true);
@@ -83,18 +91,15 @@ static T *NAME(run_split)(const lt_FftPlan *p, T *x) {
   T *y = x + 2 * p->n;
   for (int second = 0; second < 2; second++) {
     NAME(Step)
-    s = {p,
-         second ? p->second : p->first,
-         second,
-         second ? p->first->n : p->second->n,
-         second ? y : x,
-         second ? x : y,
+    s = {p,      second ? p->second : p->first,
+         second, second ? p->first->n : p->second->n,
+         x,      second ? y : x,
          false};
-    int64_t lanes = lt_fft_lanes(s.plan), blocks = (s.count + lanes - 1) / lanes;
+    int64_t lanes = NAME(split_lanes)(s.plan), blocks = (s.count + lanes - 1) / lanes;
     LT_IN_TEAM(lt_team(8 * p->n, blocks), blocks, NAME(run_step)(&s, first, last));
     if (atomic_load(&s.failed)) return lt_fail_memory(), NULL;
   }
-  return x;
+  return y;
 }
 
 T *NAME(lt_fft_run)(const lt_FftPlan *p, int64_t lanes, T *scratch) {

@@ -247,13 +247,15 @@ static void NAME(pass)(int radix, int64_t m, int64_t run, const T *xr, const T *
 
 /* Lanes that are 1 or 2 numbers apart are adjacent real or complex numbers. Otherwise lines are
  * copied in pieces of a cache line. */
-#define TILE 16
+#define TILE  16
+#define AHEAD 16 /* rows that are prefetched, as far rows are not by the machine */
 
 static void NAME(gather)(const T *x, int64_t step, int64_t lane, int64_t n, int64_t lanes, T *y) {
   if (lane <= 2 || lanes == 1) {
     for (int64_t k = 0; k < n; k++) {
       const T *from = x + k * step;
       T *to = y + k * lanes;
+      __builtin_prefetch(x + (k + AHEAD < n ? k + AHEAD : k) * step);
       if (lane == 1)
         for (int64_t b = 0; b < lanes; b++) to[b] = from[b];
       else
@@ -274,6 +276,7 @@ static void NAME(scatter)(const T *x, T scale, int64_t n, int64_t lanes, T *y, i
     for (int64_t k = 0; k < n; k++) {
       const T *from = x + k * lanes;
       T *to = y + k * step;
+      __builtin_prefetch(y + (k + AHEAD < n ? k + AHEAD : k) * step, 1);
       if (lane == 1)
         for (int64_t b = 0; b < lanes; b++) to[b] = scale * from[b];
       else
