@@ -6,6 +6,8 @@
  * of the paths that end, and begin, at a position at a time; both include that of their time. The
  * instances are shared among threads, and each is computed in a fixed order. */
 #include "kernel_support.h"
+#include "opids.h"
+#include "vector.h"
 
 #include <math.h>
 
@@ -15,7 +17,7 @@ typedef struct Instances {
   int64_t times, n, classes, width; /* width: of alpha: 2 S + 1 for the longest target */
   int64_t blank;                    /* from 0 */
   bool zero_infinity;
-  void *loss, *dx, *scratch; /* scratch: 2 * width elements for each instance */
+  void *loss, *dx, *scratch; /* scratch: 4 * width elements for each instance */
 } Instances;
 
 static void close_instances(Instances *s) {
@@ -56,7 +58,7 @@ static bool open_instances(const lt_Call *c, int first, Instances *s) {
 }
 
 /* One instance: `count` labels, from 1; log probabilities that are `step` apart in time. */
-#define CTC(T, F, M)                                                                               \
+#define CTC(T, F, M, D)                                                                            \
   typedef struct Path_##F {                                                                        \
     const int64_t *label;                                                                          \
     int64_t count, times, step, blank;                                                             \
@@ -97,24 +99,42 @@ static bool open_instances(const lt_Call *c, int first, Instances *s) {
     return add_##F(last[2 * p->count], p->count > 0 ? last[2 * p->count - 1] : -(T)INFINITY,       \
                    -(T)INFINITY);                                                                  \
   }                                                                                                \
+  /* Computes alpha of n positions from that before. scratch: 4 n elements. */                     \
+  /* The difference of two -inf counts as 0: their sum remains -inf. */                            \
+  static void advance_##F(const Path_##F *p, int64_t n, const T *before, T *scratch, T *alpha) {   \
+    T *own = scratch, *one = own + n, *two = one + n, *most = two + n;                             \
+    for (int64_t k = 0; k < n; k++) {                                                              \
+      T a = before[k], b = k > 0 ? before[k - 1] : -(T)INFINITY,                                   \
+        c = skips_##F(p, k) ? before[k - 2] : -(T)INFINITY, m = a > b ? a : b;                     \
+      m = m > c ? m : c;                                                                           \
+      own[k] = a == m ? 0 : a - m;                                                                 \
+      one[k] = b == m ? 0 : b - m;                                                                 \
+      two[k] = c == m ? 0 : c - m;                                                                 \
+      most[k] = m;                                                                                 \
+    }                                                                                              \
+    lt_vector_op(LT_OP_exp, D, 3 * n, scratch, scratch, NULL);                                     \
+    for (int64_t k = 0; k < n; k++) own[k] = own[k] + one[k] + two[k];                             \
+    lt_vector_op(LT_OP_log, D, n, own, own, NULL);                                                 \
+    for (int64_t k = 0; k < n; k++) alpha[k] = most[k] + own[k];                                   \
+  }                                                                                                \
   static void forward_##F(void *context, int64_t from, int64_t to) {                               \
     const Instances *s = context;                                                                  \
     int64_t step = s->n * s->width;                                                                \
     for (int64_t i = from; i < to; i++) {                                                          \
       Path_##F p = path_##F(s, i);                                                                 \
+      int64_t n = 2 * p.count + 1;                                                                 \
       T *alpha = (T *)lt_tensor_data(s->alpha) + i * s->width;                                     \
       for (int64_t t = 0; t < p.times && !lt_stopped(); t++) {                                     \
-        const T *before = alpha + (t - 1) * step, *value = p.logp + t * p.step;                    \
-        for (int64_t k = 0; k <= 2 * p.count; k++) {                                               \
-          T sum = k < 2 ? 0 : -(T)INFINITY;                                                        \
-          if (t > 0)                                                                               \
-            sum = add_##F(before[k], k > 0 ? before[k - 1] : -(T)INFINITY,                         \
-                          skips_##F(&p, k) ? before[k - 2] : -(T)INFINITY);                        \
-          alpha[t * step + k] = sum + value[class_##F(&p, k)];                                     \
-        }                                                                                          \
+        T *now = alpha + t * step;                                                                 \
+        const T *value = p.logp + t * p.step;                                                      \
+        if (t > 0)                                                                                 \
+          advance_##F(&p, n, now - step, (T *)s->scratch + 4 * i * s->width, now);                 \
+        else                                                                                       \
+          for (int64_t k = 0; k < n; k++) now[k] = k < 2 ? 0 : -(T)INFINITY;                       \
+        for (int64_t k = 0; k < n; k++) now[k] += value[class_##F(&p, k)];                         \
       }                                                                                            \
       for (int64_t t = 0; t < s->times; t++) /* what is not part of a path */                      \
-        for (int64_t k = t < p.times ? 2 * p.count + 1 : 0; k < s->width; k++)                     \
+        for (int64_t k = t < p.times ? n : 0; k < s->width; k++)                                   \
           alpha[t * step + k] = -(T)INFINITY;                                                      \
       ((T *)s->loss)[i] = 0 - likelihood_##F(&p, alpha, step);                                     \
     }                                                                                              \
@@ -149,8 +169,13 @@ static bool open_instances(const lt_Call *c, int first, Instances *s) {
     }                                                                                              \
   }
 
-CTC(float, f32, f)
-CTC(double, f64, )
+CTC(float, f32, f, LT_float32)
+CTC(double, f64, , LT_float64)
+
+static bool open_scratch(Instances *s, lt_Dtype work) {
+  s->scratch = malloc((size_t)(4 * s->n * s->width + 1) * lt_dtype_size(work));
+  return s->scratch || lt_fail_memory();
+}
 
 /* _ctc_loss (log_probs, targets, input_lengths, target_lengths, blank): loss, alpha */
 bool lt_cpu__ctc_loss(lt_Call *c) {
@@ -159,11 +184,12 @@ bool lt_cpu__ctc_loss(lt_Call *c) {
   lt_Dtype work = s.logp->dtype;
   lt_Tensor *loss = lt_output_open(c->out[0], work);
   s.alpha = lt_output_open(c->out[1], work);
-  bool ok = loss && s.alpha;
+  bool ok = loss && s.alpha && open_scratch(&s, work);
   if (ok) {
     s.loss = lt_tensor_data(loss);
     lt_share(s.times * s.n * s.width * 32, s.n, work == LT_float64 ? forward_f64 : forward_f32, &s);
   }
+  free(s.scratch);
   close_instances(&s);
   ok = lt_output_close(c->out[0], loss) && ok;
   return lt_output_close(c->out[1], s.alpha) && ok;
@@ -179,8 +205,7 @@ bool lt_cpu__ctc_loss_backward(lt_Call *c) {
   s.grad = lt_as_contiguous(lt_in(c, 0), work);
   s.alpha = lt_as_contiguous(lt_in(c, 7), work);
   s.zero_infinity = c->arg[6].b;
-  s.scratch = malloc((size_t)(2 * s.n * s.width + 1) * lt_dtype_size(work));
-  bool ok = dx && s.grad && s.alpha && (s.scratch || lt_fail_memory());
+  bool ok = dx && s.grad && s.alpha && open_scratch(&s, work);
   if (ok) {
     s.dx = lt_tensor_data(dx);
     lt_share(s.times * s.n * (s.width * 40 + s.classes * 8), s.n,

@@ -141,14 +141,20 @@ KernelGradient.backward = Gradient.backward
 local function kernel_loss(ctx, log_probs, labels, lengths, blank, zero_infinity)
   local inputs, targets = length_tensors(lengths, log_probs.device)
   local loss, alpha = ops._ctc_loss(log_probs, labels, inputs, targets, blank)
-  ctx:save_for_backward(log_probs)
-  ctx.kernel_state = {labels = labels:clone(), inputs = inputs, targets = targets, blank = blank,
-    zero_infinity = zero_infinity, alpha = alpha}
+  if ctx then
+    ctx:save_for_backward(log_probs)
+    ctx.kernel_state = {labels = labels:clone(), inputs = inputs, targets = targets, blank = blank,
+      zero_infinity = zero_infinity, alpha = alpha}
+  end
   return zero_infinity and loss:masked_fill(loss:eq(infinity), 0) or loss
 end
 
+local function has_kernel(log_probs)
+  return core._supported("_ctc_loss", log_probs.device:match "^%a+", log_probs.dtype)
+end
+
 function Loss.forward(ctx, log_probs, labels, lengths, blank, zero_infinity)
-  if core._supported("_ctc_loss", log_probs.device:match "^%a+", log_probs.dtype) then
+  if has_kernel(log_probs) then
     return kernel_loss(ctx, log_probs, labels, lengths, blank, zero_infinity)
   end
   local p = prepare(log_probs, labels, lengths, blank)
@@ -164,14 +170,22 @@ function Loss.backward(ctx, g)
   return Gradient(ctx:saved(), g, ctx.state, ctx.zero_infinity)
 end
 
+-- Returns the loss of each instance. A kernel's needs no Function where nothing is recorded.
+local function loss_of(log_probs, ...)
+  local recorded = log_probs.requires_grad and core.is_grad_enabled()
+  if not recorded and has_kernel(log_probs) then return kernel_loss(nil, log_probs, ...) end
+  return Loss(log_probs, ...)
+end
+
 -- ---- arguments
 
 local function numbers_of(name, v, n)
   local list = type(v) == "number" and {v} or v
   if lt.is_tensor(v) then list = v:reshape(v:numel()):to("cpu"):totable() end
   for i, length in ipairs(list) do
-    args.expect(math.type(length) == "integer", TITLE, "an integer", ("%s[%d]"):format(name, i),
-      length)
+    if math.type(length) ~= "integer" then
+      args.expect(false, TITLE, "an integer", ("%s[%d]"):format(name, i), length)
+    end
   end
   args.check(#list == n, "%s: expected %d numbers for argument '%s', one for each instance, got %d",
     TITLE, n, name, #list)
@@ -198,12 +212,16 @@ local function padded(targets, lengths)
 end
 
 local function check_lengths(lengths, times, longest)
-  for i, length in ipairs(lengths.inputs) do
-    args.check(length >= 0 and length <= times, "%s: expected numbers from 0 to %d for argument "
-      .. "'input_lengths', got %d", TITLE, times, length)
-    args.check(lengths.targets[i] >= 0 and lengths.targets[i] <= longest, "%s: expected numbers "
-      .. "from 0 to %d for argument 'target_lengths', got %d", TITLE, longest, lengths.targets[i])
+  local function check(name, list, most)
+    for _, length in ipairs(list) do
+      if length < 0 or length > most then
+        args.fail("%s: expected numbers from 0 to %d for argument '%s', got %d", TITLE, most, name,
+          length)
+      end
+    end
   end
+  check("input_lengths", lengths.inputs, times)
+  check("target_lengths", lengths.targets, longest)
 end
 
 lt._define{
@@ -231,12 +249,14 @@ lt._define{
     end
     local lengths = {inputs = numbers_of("input_lengths", input_lengths, n),
       targets = numbers_of("target_lengths", target_lengths, n)}
-    targets = targets:to{log_probs.device, dtype = "int64"}
+    if targets.dtype ~= "int64" or targets.device ~= log_probs.device then
+      targets = targets:to{log_probs.device, dtype = "int64"}
+    end
     if targets.ndim == 1 then targets = padded(targets, lengths.targets) end
     args.check(targets.ndim == 2 and targets:size(1) == n, "%s: expected shape {%d, S} or {S} for "
       .. "argument 'targets', got %s", TITLE, n, targets.shape)
     check_lengths(lengths, times, targets:size(2))
-    local loss = Loss(log_probs, targets, lengths, blank, zero_infinity)
+    local loss = loss_of(log_probs, targets, lengths, blank, zero_infinity)
     if reduction == "mean" then
       local size = lt.tensor(lengths.targets, {dtype = loss.dtype, device = loss.device})
       return (loss / size:clamp(1)):mean()

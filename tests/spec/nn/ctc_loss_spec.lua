@@ -53,6 +53,25 @@ describe("ctc_loss", function()
     end)
   end
 
+  it("is the same without a gradient, with labels of probability 0 and with NaN", function()
+    local scores = lt.randn(5, 4, 3)
+    scores:select(3, 3):select(2, 1):fill_(-math.huge)
+    scores:select(2, 2):fill_(0 / 0)
+    for _, dtype in ipairs{"float32", "float64"} do
+      local x = scores:to(dtype):log_softmax(3)
+      local loss = F.ctc_loss(x, labels, times, lengths, {reduction = "none"})
+      local recorded = F.ctc_loss(x:clone():requires_grad_(), labels, times, lengths,
+        {reduction = "none"})
+      assert.equal(math.huge, loss[1]:item()) -- its target has the label 3
+      assert.is_true(loss[2]:isnan():item())
+      for i = 3, 4 do
+        local want = -probability(x:select(2, i), targets[i], times[i]):log()
+        assert.is_true(loss[i]:allclose(want, 1e-5, 1e-5))
+      end
+      assert.is_true(loss:allclose(recorded, 0, 0, true))
+    end
+  end)
+
   it("has the same bits for any number of threads, and for each instance alone", function()
     local logp = lt.randn(60, 8, 12):log_softmax(3)
     local long = lt.randint(2, 12, {8, 25})
