@@ -12,6 +12,7 @@
 #include "rows.h"
 
 enum { PART = 512, MOST_BUCKET_BITS = 12, MOST_SLOT_BITS = 12, LOG_BUCKET = 9 };
+enum { GAP = 8 }; /* between the numbers of two pieces, which must not share a cache line */
 
 typedef struct Permutation {
   lt_Philox p;
@@ -20,6 +21,7 @@ typedef struct Permutation {
   int64_t *out;    /* first the keys, at the end the result */
   uint64_t *items; /* by bucket */
   int64_t *starts; /* for each piece and bucket: the number of items, then the next one's place */
+  int64_t stride;  /* of the pieces in starts */
   int64_t *ends;   /* for each bucket */
 } Permutation;
 
@@ -125,7 +127,7 @@ static void place_buckets(Permutation *s, int pieces, int64_t buckets) {
   int64_t sum = 0;
   for (int64_t b = 0; b < buckets; b++) {
     for (int k = 0; k < pieces; k++) {
-      int64_t *start = &s->starts[k * buckets + b], count = *start;
+      int64_t *start = &s->starts[k * s->stride + b], count = *start;
       *start = sum;
       sum += count;
     }
@@ -136,13 +138,14 @@ static void place_buckets(Permutation *s, int pieces, int64_t buckets) {
 /* Computes the permutation in `team` pieces. */
 static void permute(Permutation *s, int team, int64_t buckets) {
   int64_t parts = (s->n + PART - 1) / PART;
-  LT_IN_TEAM(team, team,
-             count_keys(s, parts * first / team, parts * last / team, s->starts + first * buckets));
+  LT_IN_TEAM(
+      team, team,
+      count_keys(s, parts * first / team, parts * last / team, s->starts + first * s->stride));
   if (lt_stopped()) return; /* the counts are incomplete */
   place_buckets(s, team, buckets);
   LT_IN_TEAM(
       team, team,
-      fill_buckets(s, parts * first / team, parts * last / team, s->starts + first * buckets));
+      fill_buckets(s, parts * first / team, parts * last / team, s->starts + first * s->stride));
   if (lt_stopped()) return;
   LT_IN_TEAM(team, buckets, sort_buckets(s, first, last));
 }
@@ -159,11 +162,12 @@ bool lt_permutation(lt_Philox p, int64_t n, int64_t *out) {
                    index_bits,
                    out,
                    malloc((size_t)n * sizeof *s.items),
-                   calloc((size_t)(team + 1) * (size_t)buckets, sizeof *s.starts),
+                   calloc((size_t)(team + 1) * (size_t)(buckets + GAP), sizeof *s.starts),
+                   buckets + GAP,
                    NULL};
   bool ok = s.items && s.starts;
   if (ok) {
-    s.ends = s.starts + team * buckets;
+    s.ends = s.starts + team * s.stride;
     permute(&s, team, buckets);
   }
   free(s.items);
