@@ -149,8 +149,14 @@ local function kernel_loss(ctx, log_probs, labels, lengths, blank, zero_infinity
   return zero_infinity and loss:masked_fill(loss:eq(infinity), 0) or loss
 end
 
+local supported = {} -- whether there is a kernel, by device and dtype
+
 local function has_kernel(log_probs)
-  return core._supported("_ctc_loss", log_probs.device:match "^%a+", log_probs.dtype)
+  local key = log_probs.device .. " " .. log_probs.dtype
+  if supported[key] == nil then
+    supported[key] = core._supported("_ctc_loss", key:match "^%a+", log_probs.dtype)
+  end
+  return supported[key]
 end
 
 function Loss.forward(ctx, log_probs, labels, lengths, blank, zero_infinity)
@@ -236,8 +242,10 @@ lt._define{
   example = "F.ctc_loss(lt.zeros(4, 1, 3), lt.tensor{{2, 3}}, {4}, {2})",
   fn = function(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity)
     local single = log_probs.ndim == 2
-    args.check(single or log_probs.ndim == 3, "%s: expected shape {T, N, C} or {T, C} for argument "
-      .. "'log_probs', got %s", TITLE, log_probs.shape)
+    if not single and log_probs.ndim ~= 3 then
+      args.fail("%s: expected shape {T, N, C} or {T, C} for argument 'log_probs', got %s", TITLE,
+        log_probs.shape)
+    end
     if single then log_probs = log_probs:unsqueeze(2) end
     local times, n, classes = table.unpack(log_probs.shape)
     args.check(times > 0, "%s: expected at least one time for argument 'log_probs', got shape %s",
@@ -258,8 +266,9 @@ lt._define{
     check_lengths(lengths, times, targets:size(2))
     local loss = loss_of(log_probs, targets, lengths, blank, zero_infinity)
     if reduction == "mean" then
-      local size = lt.tensor(lengths.targets, {dtype = loss.dtype, device = loss.device})
-      return (loss / size:clamp(1)):mean()
+      local sizes = {}
+      for i, length in ipairs(lengths.targets) do sizes[i] = math.max(length, 1) end
+      return (loss / lt.tensor(sizes, {dtype = loss.dtype, device = loss.device})):mean()
     elseif reduction == "sum" then
       return loss:sum()
     end
