@@ -1,6 +1,7 @@
 /* rows.c: returns the tables of loops over rows, planes and keys, folds, copies, attention and
  * Fourier transforms for this CPU, as selected by isa.c. */
 #include "attention.h"
+#include "distance.h"
 #include "fft.h"
 #include "moves.h"
 #include "order.h"
@@ -22,6 +23,7 @@
   extern const lt_BfloatLoops lt_bfloat_loops_##isa;                                               \
   extern const lt_FewLoops lt_few_loops_##isa[3];                                                  \
   extern const lt_TriangleLoops lt_triangle_loops_##isa[2];                                        \
+  extern const lt_DistanceLoops lt_distance_loops_##isa[2];                                        \
   extern const lt_AttentionKernels lt_attention_kernels_##isa;                                     \
   extern const lt_Moves lt_moves_##isa;                                                            \
   extern const lt_FftLoops lt_fft_loops_##isa;
@@ -109,6 +111,10 @@ const lt_FewLoops *lt_few_loops(lt_Dtype dtype) {
 const lt_TriangleLoops *lt_triangle_loops(lt_Dtype dtype) {
   if (is(LT_LEVEL_base) || (dtype != LT_float32 && dtype != LT_float64)) return NULL;
   return &BY_ISA(lt_triangle_loops)[dtype == LT_float64];
+}
+
+const lt_DistanceLoops *lt_distance_loops(lt_Dtype dtype) {
+  return &BY_ISA(lt_distance_loops)[dtype == LT_float64];
 }
 
 const lt_BfloatLoops *lt_bfloat_loops(void) { return BY_ISA(&lt_bfloat_loops); }

@@ -1,5 +1,6 @@
 /* infer_product.c: matrix products. */
 #include "infer.h"
+#include <math.h>
 
 bool lt_check_factors(const lt_Call *c, int i, int j) {
   if (!lt_check_same_dtype(c, i, j)) return false;
@@ -33,6 +34,25 @@ bool lt_infer_bmm(lt_Call *c) {
                    lt_text(b), (long long)a->shape[0], (long long)b->shape[0]);
   if (!check_inner(a, b) || !lt_check_factors(c, 0, 1)) return false;
   lt_spec(c, 0, a->dtype, 3, (int64_t[]){a->shape[0], a->shape[1], b->shape[2]});
+  return true;
+}
+
+/* _distances (x1, x2, p) */
+bool lt_infer_distances(lt_Call *c) {
+  const lt_Tensor *x = lt_in(c, 0), *y = lt_in(c, 1);
+  double p = c->arg[2].f;
+  if (!lt_check_float(c, 0) || !lt_check_same_dtype(c, 0, 1)) return false;
+  if (!lt_check_ndim(c, 0, 2, LT_MAX_DIMS) || !lt_check_ndim(c, 1, x->ndim, x->ndim)) return false;
+  int last = x->ndim - 1;
+  if (!lt_shape_equal(last - 1, x->shape, last - 1, y->shape) || x->shape[last] != y->shape[last])
+    return lt_fail("expected the same sizes but the one before the last, got %s and %s", lt_text(x),
+                   lt_text(y));
+  if (p != 1 && p != 2 && !(p > 0 && isinf(p)))
+    return lt_fail("expected 1, 2 or inf for argument 'p', got %g", p);
+  int64_t shape[LT_MAX_DIMS];
+  memcpy(shape, x->shape, sizeof *shape * (size_t)last);
+  shape[last] = y->shape[last - 1];
+  lt_spec(c, 0, x->dtype, x->ndim, shape);
   return true;
 }
 

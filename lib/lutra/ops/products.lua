@@ -329,6 +329,14 @@ local function distance(difference, p)
   return root(size:masked_fill(zero, 1):pow(p):masked_fill(zero, 0):sum(-1), 1 / p)
 end
 
+-- Returns whether the CPU's kernel computes these distances, which has no gradient.
+local function has_kernel(x, y, p)
+  if not (x.is_cpu and y.is_cpu and (p == 1 or p == 2 or p == math.huge)) then return false end
+  if x.dtype ~= y.dtype or x.ndim ~= y.ndim then return false end
+  for d = 1, x.ndim - 2 do if x:size(d) ~= y:size(d) then return false end end
+  return not ((x.requires_grad or y.requires_grad) and lt.is_grad_enabled())
+end
+
 lt._define{
   signature = "lt.cdist(Tensor x1, Tensor x2, float p = 2, "
     .. "'use_mm_for_euclid_dist_if_necessary'|'use_mm_for_euclid_dist'"
@@ -353,6 +361,7 @@ lt._define{
         or large and mode ~= "donot_use_mm_for_euclid_dist") then
       return distance_by_mm(x, y)
     end
+    if has_kernel(x, y, p) then return lt._ops._distances(x, y, p) end
     local difference = x:unsqueeze(-2) - y:unsqueeze(-3)
     return difference:size(-1) == 0 and difference:sum(-1) or distance(difference, p)
   end,

@@ -64,3 +64,48 @@ describe("a product of float32 matrices", function()
     for i = 1, 6 do is_product(c[i], a[i], b[i]) end
   end)
 end)
+
+describe("lt.cdist", function()
+  -- The same by differences, in float64.
+  local function by_differences(x, y, p)
+    local difference = (x:double():unsqueeze(-2) - y:double():unsqueeze(-3)):abs()
+    if p == 1 then return difference:sum(-1) end
+    if p == 2 then return difference:square():sum(-1):sqrt() end
+    return difference:amax(-1)
+  end
+
+  local bounds = {float32 = 1e-5, float64 = 1e-13, float16 = 4e-3, bfloat16 = 3e-2}
+
+  it("is the norm of differences for all sizes and dtypes", function()
+    lt.manual_seed(1)
+    for dtype, bound in pairs(bounds) do
+      for _, p in ipairs{1, 2, math.huge} do
+        for _, s in ipairs{{1, 1, 1}, {3, 5, 7}, {70, 33, 16}, {65, 40, 129}, {5, 100, 300}} do
+          local x = lt.randn(2, s[1], s[3]):to(dtype)
+          local y = lt.randn(2, s[3], s[2]):to(dtype):transpose(2, 3)
+          local found = lt.cdist(x, y, p, "donot_use_mm_for_euclid_dist")
+          local what = ("p = %s, %s, {%d, %d, %d}"):format(p, dtype, s[1], s[2], s[3])
+          assert.equal(dtype, found.dtype, what)
+          assert.is_true(lt.allclose(found:double(), by_differences(x, y, p), bound), what)
+        end
+      end
+    end
+  end)
+
+  it("is NaN for a row with NaN and for inf - inf, and 0 for rows without elements", function()
+    local x = lt.tensor{{1, lt.nan, 3}, {1, 2, 3}, {math.huge, 1, 2}}
+    for _, p in ipairs{1, 2, math.huge} do
+      local found = lt.cdist(x, x, p)
+      local expected = lt.tensor{{lt.nan, lt.nan, lt.nan}, {lt.nan, 0, math.huge},
+        {lt.nan, math.huge, lt.nan}}
+      assert.is_true(lt.allclose(found, expected, 0, 0, true))
+      assert.is_true(lt.equal(lt.zeros(3, 2), lt.cdist(lt.ones(3, 0), lt.ones(2, 0), p)))
+      assert.is_true(lt.equal(lt.zeros(0, 2), lt.cdist(lt.ones(0, 3), lt.ones(2, 3), p)))
+    end
+  end)
+
+  it("does not overflow in float16 for p = 2", function()
+    assert.equal(500, lt.cdist(lt.tensor({{300.}}, {dtype = "float16"}),
+      lt.tensor({{-200.}}, {dtype = "float16"})):item())
+  end)
+end)
