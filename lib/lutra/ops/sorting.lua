@@ -19,7 +19,8 @@ local function order_of(line, dim, k)
   return select(2, line:sort{dim = dim, stable = true})
 end
 
-local FEW = 32 -- ranks up to which the smallest of many elements are found faster than by selection
+-- Returns whether rank k among n elements is found faster by selection than among the k smallest.
+local function by_selection(k, n) return k > 32 or k > n // (n > 32 and 32 or 8) end
 
 -- Returns the values and indices of the elements with rank `k` (a number, or a tensor with one rank
 -- for each line) along a dim.
@@ -44,7 +45,7 @@ lt._define{
     args.check(k >= 1 and k <= n,
       "kthvalue: expected a rank from 1 to %d, the size of dim %d, for argument 'k', got %d", n,
       dim, k)
-    if x.is_cpu and (k > FEW or k > n // 8) then return ops._kthvalue(x, dim, keepdim, k) end
+    if x.is_cpu and by_selection(k, n) then return ops._kthvalue(x, dim, keepdim, k) end
     return of_rank(x, dim, k, keepdim)
   end,
 }
