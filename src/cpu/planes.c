@@ -8,7 +8,7 @@
 
 /* A call, for the functions of threads. */
 typedef struct Work {
-  const void *args, *in, *second;
+  const void *args, *in, *second, *third;
   void *out, *index;
   const lt_PoolTable *windows;
   const lt_ResampleTable *table;
@@ -244,11 +244,72 @@ bool lt_cpu_each__grid_sample(const lt_EachRun *run, void *const *out);
 bool lt_cpu_each__grid_sample(const lt_EachRun *run, void *const *out) {
   const lt_Grid *p = (const void *)run->args.bytes;
   int64_t blocks = (p->points + LT_GRID_BLOCK - 1) / LT_GRID_BLOCK;
-  if (product(p->in) >= INT32_MAX / 2) return false;
+  if (product(p->in) >= LT_GRID_ELEMENTS) return false;
   Work w = {.args = p,
             .in = lt_tensor_data(run->in[0]),
             .second = lt_tensor_data(run->in[1]),
             .out = out[0]};
   return share(run, run->n / p->channels / p->points * blocks, &w, grid_sample_range_f32,
                grid_sample_range_f64);
+}
+
+RANGES(grid_sample_backward, grid_sample_backward_f32(w->args, w->in, w->second, w->out, from, to),
+       grid_sample_backward_f64(w->args, w->in, w->second, w->out, from, to))
+RANGES(grid_sample_grid_backward,
+       grid_sample_grid_backward_f32(w->args, w->in, w->second, w->third, w->out, from, to),
+       grid_sample_grid_backward_f64(w->args, w->in, w->second, w->third, w->out, from, to))
+
+/* Returns the arguments of a gradient for images of `sizes`; argument `padding` of c and the one
+ * after it are padding and align_corners. */
+static lt_Grid grid_of(const lt_Call *c, const int64_t *sizes, int padding, bool nearest) {
+  const lt_Tensor *grad = lt_in(c, 0);
+  int n = grad->ndim - 2;
+  lt_Grid p = {.in = {1, 1, 1},
+               .channels = grad->shape[1],
+               .points = 1,
+               .dims = n,
+               .nearest = nearest,
+               .padding = (int32_t)c->arg[padding].i,
+               .align_corners = c->arg[padding + 1].b};
+  memcpy(p.in + 3 - n, sizes, (size_t)n * sizeof *sizes);
+  for (int d = 0; d < n; d++) p.points *= grad->shape[2 + d];
+  return p;
+}
+
+/* Runs a gradient in the working dtype: f32 or f64 for 0..n, with the first `count` arguments. */
+static bool run_gradient(lt_Call *c, const lt_Grid *p, int count, int64_t n, lt_RangeFn f32,
+                         lt_RangeFn f64) {
+  lt_Dtype work = lt_work_dtype(c->out[0]->dtype);
+  lt_Tensor *in[3] = {NULL}, *out = lt_output_open(c->out[0], work);
+  bool ok = out != NULL;
+  for (int i = 0; i < count && ok; i++) ok = (in[i] = lt_as_contiguous(lt_in(c, i), work)) != NULL;
+  if (ok) {
+    Work w = {.args = p,
+              .in = lt_tensor_data(in[0]),
+              .second = lt_tensor_data(in[1]),
+              .third = in[2] ? lt_tensor_data(in[2]) : NULL,
+              .out = lt_tensor_data(out)};
+    lt_share(lt_in(c, 0)->numel << (p->dims + 2), n, work == LT_float64 ? f64 : f32, &w);
+  }
+  for (int i = 0; i < count; i++) lt_release(in[i]);
+  if (ok) return lt_output_close(c->out[0], out);
+  lt_release(out);
+  return false;
+}
+
+/* _grid_sample_backward (grad, grid, input_size, nearest, padding, align_corners) */
+bool lt_cpu__grid_sample_backward(lt_Call *c);
+bool lt_cpu__grid_sample_backward(lt_Call *c) {
+  lt_Grid p = grid_of(c, c->arg[2].ints, 4, c->arg[3].b);
+  return run_gradient(c, &p, 2, c->out[0]->shape[0] * p.channels, grid_sample_backward_range_f32,
+                      grid_sample_backward_range_f64);
+}
+
+/* _grid_sample_grid_backward (grad, input, grid, padding, align_corners) */
+bool lt_cpu__grid_sample_grid_backward(lt_Call *c);
+bool lt_cpu__grid_sample_grid_backward(lt_Call *c) {
+  lt_Grid p = grid_of(c, lt_in(c, 1)->shape + 2, 3, false);
+  int64_t blocks = (p.points + LT_GRID_BLOCK - 1) / LT_GRID_BLOCK;
+  return run_gradient(c, &p, 3, c->out[0]->shape[0] * blocks, grid_sample_grid_backward_range_f32,
+                      grid_sample_grid_backward_range_f64);
 }

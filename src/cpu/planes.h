@@ -53,7 +53,12 @@ typedef struct lt_ResampleTable {
   void (*pad_##F)(const lt_Pad *p, const T *x, T *y, int64_t from, int64_t to);                    \
   /* Blocks from..to of LT_GRID_BLOCK places of all channels; the last of an image has fewer. */   \
   void (*grid_sample_##F)(const lt_Grid *p, const T *x, const T *grid, T *y, int64_t from,         \
-                          int64_t to);
+                          int64_t to);                                                             \
+  /* Its gradients: of planes from..to of the images, and of blocks from..to of the grid. */       \
+  void (*grid_sample_backward_##F)(const lt_Grid *p, const T *g, const T *grid, T *dx,             \
+                                   int64_t from, int64_t to);                                      \
+  void (*grid_sample_grid_backward_##F)(const lt_Grid *p, const T *g, const T *x, const T *grid,   \
+                                        T *dgrid, int64_t from, int64_t to);
 
 /* Places whose elements and weights are computed before the values of the channels are. */
 #define LT_GRID_BLOCK 256

@@ -276,6 +276,60 @@ bool lt_infer_grid_sample(lt_Call *c) {
   return true;
 }
 
+/* Checks the gradient, argument 0, of values at the places of a grid, argument `at`, in n dims; the
+ * arguments after it are padding and align_corners. */
+static bool check_grid_gradient(const lt_Call *c, int at, int n, int padding) {
+  const lt_Tensor *grad = lt_in(c, 0), *grid = lt_in(c, at);
+  int64_t shape[LT_MAX_DIMS] = {0};
+  if (!lt_check_float(c, 0) || !lt_check_ndim(c, 0, n + 2, n + 2)) return false;
+  shape[0] = grad->shape[0];
+  memcpy(shape + 1, grad->shape + 2, (size_t)n * sizeof *shape);
+  shape[n + 1] = n;
+  if (!lt_check_shape(c, at, n + 2, shape)) return false;
+  if (grid->dtype != grad->dtype)
+    return lt_fail("expected dtype \"%s\" for argument 'grid', got \"%s\"",
+                   lt_dtype_name(grad->dtype), lt_dtype_name(grid->dtype));
+  return (c->arg[padding].i >= LT_GRID_ZEROS && c->arg[padding].i <= LT_GRID_REFLECTION) ||
+         lt_fail("expected a number from 0 to 2 for argument 'padding', got %lld",
+                 (long long)c->arg[padding].i);
+}
+/* Checks the sizes of n dims of an image: its elements are numbered in 32 bits. */
+static bool check_grid_image(int n, const int64_t *sizes) {
+  int64_t numel;
+  for (int d = 0; d < n; d++)
+    if (sizes[d] < 1)
+      return lt_fail("cannot interpolate between %lld elements", (long long)sizes[d]);
+  if (!lt_shape_numel(NULL, n, sizes, &numel)) return false;
+  return numel < LT_GRID_ELEMENTS || lt_fail("expected images of less than %d elements, got %lld",
+                                             LT_GRID_ELEMENTS, (long long)numel);
+}
+/* _grid_sample_backward (grad, grid, input_size, nearest, padding, align_corners) */
+bool lt_infer_grid_sample_backward(lt_Call *c) {
+  int n = c->arg[2].count;
+  int64_t shape[LT_MAX_DIMS] = {0}, numel;
+  if (n != 2 && n != 3)
+    return lt_fail("expected 2 or 3 sizes for argument 'input_size', got %d", n);
+  if (!check_grid_gradient(c, 1, n, 4) || !check_grid_image(n, c->arg[2].ints)) return false;
+  memcpy(shape, lt_in(c, 0)->shape, 2 * sizeof *shape);
+  memcpy(shape + 2, c->arg[2].ints, (size_t)n * sizeof *shape);
+  if (!lt_shape_numel(NULL, n + 2, shape, &numel)) return false;
+  lt_spec(c, 0, lt_in(c, 0)->dtype, n + 2, shape);
+  return true;
+}
+/* _grid_sample_grid_backward (grad, input, grid, padding, align_corners) */
+bool lt_infer_grid_sample_grid_backward(lt_Call *c) {
+  const lt_Tensor *grad = lt_in(c, 0), *input = lt_in(c, 1);
+  if (!lt_check_ndim(c, 1, 4, 5)) return false;
+  int n = input->ndim - 2;
+  if (!check_grid_gradient(c, 2, n, 3) || !check_grid_image(n, input->shape + 2)) return false;
+  if (input->dtype != grad->dtype || input->shape[0] != grad->shape[0] ||
+      input->shape[1] != grad->shape[1])
+    return lt_fail("expected the images and channels of 'grad', %s, for argument 'input', got %s",
+                   lt_text(grad), lt_text(input));
+  lt_spec_like(c, 0, lt_in(c, 2));
+  return true;
+}
+
 /* ---- the arguments of bodies ----------------------------------------------------------------- */
 
 /* Copies a list of 1 to 3 numbers to the end of to[3], after `otherwise`. NULL: all are that. */

@@ -3,7 +3,9 @@
 local lt = require "lutra"
 local args = require "lutra.internal.args"
 local tensors = require "lutra.internal.tensors"
-local ops = require("lutra.core")._ops
+local core = require "lutra.core"
+
+local ops = core._ops
 
 -- ---- grid_sample
 
@@ -116,12 +118,8 @@ end
 -- The numbers of lt_GridPadding.
 local PADDING_NUMBERS = {zeros = 0, border = 1, reflection = 2}
 
-local function grid_sample(title, x, grid, mode, padding, corners)
-  check_grid(title, x, grid)
-  local recorded = lt.is_grad_enabled() and (x.requires_grad or grid.requires_grad)
-  if not recorded and mode ~= "bicubic" then
-    return ops._grid_sample(x, grid, mode == "nearest", PADDING_NUMBERS[padding], corners)
-  end
+-- Samples by other ops, which can be differentiated any number of times.
+local function composed(x, grid, mode, padding, corners)
   local k = x.ndim - 2
   local shape = {x:size(1), x:size(2)}
   for d = 1, k do shape[2 + d] = grid:size(1 + d) end
@@ -145,6 +143,62 @@ local function grid_sample(title, x, grid, mode, padding, corners)
     out = linear(flat, sizes, at)
   end
   return out:reshape(shape):to(dtype)
+end
+
+-- Samples by kernels with a gradient of their own; its gradient is computed by `composed`.
+local Sampled = lt.autograd.Function:extend "grid_sample"
+
+function Sampled.forward(ctx, x, grid, mode, padding, corners)
+  ctx:save_for_backward(x, grid)
+  ctx.mode, ctx.padding, ctx.corners = mode, padding, corners
+  return ops._grid_sample(x, grid, mode == "nearest", PADDING_NUMBERS[padding], corners)
+end
+
+-- Returns the gradients for x and the grid as functions of g, x and the grid.
+local function differentiable(ctx, g, x, grid)
+  local first, second = ctx.needs_input_grad[1], ctx.needs_input_grad[2]
+  local found = lt.autograd.grad({composed(x, grid, ctx.mode, ctx.padding, ctx.corners)},
+    {first and x or grid, first and second and grid or nil},
+    {grad_outputs = {g}, create_graph = true, allow_unused = true})
+  local dgrid = second and (found[first and 2 or 1] or lt.zeros_like(grid)) or nil
+  return first and found[1] or nil, dgrid
+end
+
+function Sampled.backward(ctx, g)
+  local x, grid = ctx:saved()
+  if lt.is_grad_enabled() then return differentiable(ctx, g, x, grid) end
+  local nearest, number = ctx.mode == "nearest", PADDING_NUMBERS[ctx.padding]
+  local dx, dgrid
+  if ctx.needs_input_grad[1] then
+    dx = ops._grid_sample_backward(g, grid, {table.unpack(x.shape, 3)}, nearest, number,
+      ctx.corners)
+  end
+  if ctx.needs_input_grad[2] then
+    dgrid = nearest and lt.zeros_like(grid)
+      or ops._grid_sample_grid_backward(g, x, grid, number, ctx.corners)
+  end
+  return dx, dgrid
+end
+
+-- The kernels of gradients number the elements of an image in 32 bits.
+local MOST_ELEMENTS <const> = (1 << 30) - 1
+
+local function has_gradients(x)
+  if not core._supported("_grid_sample_backward", x.device:match "^%a+", x.dtype) then
+    return false
+  end
+  local shape, elements = x.shape, 1
+  for d = 3, #shape do elements = elements * shape[d] end
+  return elements <= MOST_ELEMENTS
+end
+
+local function grid_sample(title, x, grid, mode, padding, corners)
+  check_grid(title, x, grid)
+  if mode == "bicubic" then return composed(x, grid, mode, padding, corners) end
+  if not lt.is_grad_enabled() or not (x.requires_grad or grid.requires_grad) then
+    return ops._grid_sample(x, grid, mode == "nearest", PADDING_NUMBERS[padding], corners)
+  end
+  return (has_gradients(x) and Sampled or composed)(x, grid, mode, padding, corners)
 end
 
 lt._define{

@@ -23,8 +23,17 @@
 #define BOTH(name) .name##_f32 = name##_f32, .name##_f64 = name##_f64
 extern const lt_PlaneKernels LT_FOR_ISA(lt_plane_kernels);
 const lt_PlaneKernels LT_FOR_ISA(lt_plane_kernels) = {
-    BOTH(max_values), BOTH(max_pool),          BOTH(max_pool_backward),
-    BOTH(avg_pool),   BOTH(avg_pool_backward), BOTH(im2col),
-    BOTH(col2im),     BOTH(resample),          BOTH(resample_backward),
-    BOTH(pad),        BOTH(grid_sample),
+    BOTH(max_values),
+    BOTH(max_pool),
+    BOTH(max_pool_backward),
+    BOTH(avg_pool),
+    BOTH(avg_pool_backward),
+    BOTH(im2col),
+    BOTH(col2im),
+    BOTH(resample),
+    BOTH(resample_backward),
+    BOTH(pad),
+    BOTH(grid_sample),
+    BOTH(grid_sample_backward),
+    BOTH(grid_sample_grid_backward),
 };

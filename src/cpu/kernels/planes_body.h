@@ -525,6 +525,7 @@ static void FN(pad)(const lt_Pad *p, const T *x, T *y, int64_t from, int64_t to)
 typedef struct FN(Corners) {
   int32_t place[8][LT_GRID_BLOCK];
   T weight[8][LT_GRID_BLOCK];
+  T part[3][LT_GRID_BLOCK]; /* how far the places are behind the first corner */
 } FN(Corners);
 
 /* Returns an element times a weight, 0 for one outside. */
@@ -533,12 +534,20 @@ static inline T FN(weighted)(const T *source, int32_t place, T weight) {
   return place < 0 ? 0 : v;
 }
 
-/* Computes the elements at or before n places in dim d, and how far the places are behind these. */
-static inline void FN(grid_line)(lt_Grid p, int d, const T *grid, int64_t n, int32_t *restrict low,
-                                 T *restrict part) {
-  grid += 2 - d;
+/* Returns the arguments of dim d alone. With constants, loops over places are vectorized. */
+static inline lt_Grid FN(dim_of)(const lt_Grid *p, int d, int dims, int padding, int corners) {
+  return (lt_Grid){
+      .in = {p->in[d], 1, 1}, .dims = dims, .padding = padding, .align_corners = corners};
+}
+
+/* Computes the elements at or before n places in one dim, and how far the places are behind
+ * these. */
+static inline __attribute__((always_inline)) void
+FN(grid_line)(lt_Grid p, const T *grid, int64_t n, int32_t *restrict low, T *restrict part) {
+  /* in one loop, the compiler makes branches for the limits of positions */
+  for (int64_t j = 0; j < n; j++) part[j] = FN(grid_position)(&p, 0, grid[j * p.dims]);
   for (int64_t j = 0; j < n; j++) {
-    T at = FN(grid_position)(&p, d, grid[j * p.dims]);
+    T at = part[j];
     int32_t first = (int32_t)at;
     first -= (T)first > at;
     part[j] = at - (T)first;
@@ -549,22 +558,16 @@ static inline void FN(grid_line)(lt_Grid p, int d, const T *grid, int64_t n, int
 /* Fills in the corners of n places. */
 static void FN(grid_corners)(const lt_Grid *p, const T *grid, int64_t n, FN(Corners) * c) {
   int32_t low[3][LT_GRID_BLOCK] = {{0}};
-  T part[3][LT_GRID_BLOCK] = {{0}};
+  T(*part)[LT_GRID_BLOCK] = c->part;
   int used = (int)p->dims;
-  lt_Grid q = *p;
   for (int d = 3 - used; d < 3; d++) {
-    /* with constants, the compiler vectorizes the loop */
-    q.dims = 2;
-    q.align_corners = 0;
-    if (used == 2 && p->padding == LT_GRID_ZEROS && !p->align_corners) {
-      q.padding = LT_GRID_ZEROS;
-      FN(grid_line)(q, d, grid, n, low[d], part[d]);
-    } else if (used == 2 && p->padding == LT_GRID_BORDER && !p->align_corners) {
-      q.padding = LT_GRID_BORDER;
-      FN(grid_line)(q, d, grid, n, low[d], part[d]);
-    } else {
-      FN(grid_line)(*p, d, grid, n, low[d], part[d]);
-    }
+    const T *line = grid + (2 - d);
+    if (used == 2 && p->padding == LT_GRID_ZEROS && !p->align_corners)
+      FN(grid_line)(FN(dim_of)(p, d, 2, LT_GRID_ZEROS, 0), line, n, low[d], part[d]);
+    else if (used == 2 && p->padding == LT_GRID_BORDER && !p->align_corners)
+      FN(grid_line)(FN(dim_of)(p, d, 2, LT_GRID_BORDER, 0), line, n, low[d], part[d]);
+    else
+      FN(grid_line)(FN(dim_of)(p, d, used, p->padding, p->align_corners), line, n, low[d], part[d]);
     for (int64_t j = 0; j < n && p->nearest; j++) {
       T rest = 2 * part[d][j];
       low[d][j] += rest > 1 || (rest == 1 && low[d][j] % 2 != 0);
@@ -618,6 +621,96 @@ static void FN(grid_sample)(const lt_Grid *p, const T *x, const T *grid, T *y, i
             sum += FN(weighted)(source, c.place[corner][j], c.weight[corner][j]);
           target[j] = sum;
         }
+    }
+  }
+}
+
+/* Adds gradients times the weights of the corners to the elements of a plane. */
+static inline __attribute__((always_inline)) void
+FN(add_corners)(const FN(Corners) * c, int corners, int64_t n, const T *g, T *dx) {
+  for (int64_t j = 0; j < n; j++)
+    for (int corner = 0; corner < corners; corner++) {
+      int32_t place = c->place[corner][j];
+      if (place >= 0) dx[place] += c->weight[corner][j] * g[j];
+    }
+}
+
+static void FN(grid_sample_backward)(const lt_Grid *p, const T *g, const T *grid, T *dx,
+                                     int64_t from, int64_t to) {
+  int64_t plane = p->in[0] * p->in[1] * p->in[2], points = p->points;
+  FN(Corners) c;
+  memset(dx + from * plane, 0, (size_t)((to - from) * plane) * sizeof(T));
+  for (int64_t end; from < to; from = end) {
+    int64_t image = from / p->channels;
+    end = (image + 1) * p->channels < to ? (image + 1) * p->channels : to;
+    for (int64_t first = 0; first < points; first += LT_GRID_BLOCK) {
+      int64_t n = points - first < LT_GRID_BLOCK ? points - first : LT_GRID_BLOCK;
+      FN(grid_corners)(p, grid + (image * points + first) * p->dims, n, &c);
+      for (int64_t k = from; k < end; k++)
+        if (p->nearest)
+          FN(add_corners)(&c, 1, n, g + k * points + first, dx + k * plane);
+        else if (p->dims == 2)
+          FN(add_corners)(&c, 4, n, g + k * points + first, dx + k * plane);
+        else
+          FN(add_corners)(&c, 8, n, g + k * points + first, dx + k * plane);
+    }
+  }
+}
+
+/* Adds values of a corner times the derivatives of its weights for the parts in dim d. */
+static inline void FN(add_difference)(const FN(Corners) * c, int dims, int corner, int d, int64_t n,
+                                      const T *values, T *total) {
+  T weighted[LT_GRID_BLOCK];
+  memcpy(weighted, values, (size_t)n * sizeof(T));
+  for (int e = 3 - dims; e < 3; e++) {
+    const T *part = c->part[e];
+    bool high = corner >> (2 - e) & 1;
+    if (e == d && !high)
+      for (int64_t j = 0; j < n; j++) weighted[j] = -weighted[j];
+    else if (e != d && high)
+      for (int64_t j = 0; j < n; j++) weighted[j] *= part[j];
+    else if (e != d)
+      for (int64_t j = 0; j < n; j++) weighted[j] *= 1 - part[j];
+  }
+  for (int64_t j = 0; j < n; j++) total[j] += weighted[j];
+}
+
+/* Computes the derivatives of n places in one dim. */
+static inline __attribute__((always_inline)) void FN(grid_slopes)(lt_Grid p, const T *grid,
+                                                                  int64_t n, T *restrict slope) {
+  for (int64_t j = 0; j < n; j++) slope[j] = FN(grid_slope)(&p, 0, grid[j * p.dims]);
+}
+
+static void FN(grid_sample_grid_backward)(const lt_Grid *p, const T *g, const T *x, const T *grid,
+                                          T *dgrid, int64_t from, int64_t to) {
+  int64_t blocks = (p->points + LT_GRID_BLOCK - 1) / LT_GRID_BLOCK,
+          plane = p->in[0] * p->in[1] * p->in[2];
+  int used = (int)p->dims, corners = 1 << used;
+  FN(Corners) c;
+  T sum[8][LT_GRID_BLOCK]; /* over the channels, of the gradients times a corner's elements */
+  for (int64_t block = from; block < to; block++) {
+    int64_t image = block / blocks, first = block % blocks * LT_GRID_BLOCK,
+            n = p->points - first < LT_GRID_BLOCK ? p->points - first : LT_GRID_BLOCK,
+            at = (image * p->points + first) * used;
+    FN(grid_corners)(p, grid + at, n, &c);
+    memset(sum, 0, sizeof sum);
+    for (int64_t k = image * p->channels; k < (image + 1) * p->channels; k++) {
+      const T *source = x + k * plane, *values = g + k * p->points + first;
+      for (int corner = 0; corner < corners; corner++)
+        for (int64_t j = 0; j < n; j++)
+          sum[corner][j] += FN(weighted)(source, c.place[corner][j], values[j]);
+    }
+    for (int d = 3 - used; d < 3; d++) {
+      T total[LT_GRID_BLOCK] = {0}, slope[LT_GRID_BLOCK];
+      for (int corner = 0; corner < corners; corner++)
+        FN(add_difference)(&c, used, corner, d, n, sum[corner], total);
+      const T *line = grid + at + (2 - d);
+      if (used == 2 && p->padding == LT_GRID_ZEROS && !p->align_corners)
+        FN(grid_slopes)(FN(dim_of)(p, d, 2, LT_GRID_ZEROS, 0), line, n, slope);
+      else
+        FN(grid_slopes)(FN(dim_of)(p, d, used, p->padding, p->align_corners), line, n, slope);
+      T *target = dgrid + at + (2 - d);
+      for (int64_t j = 0; j < n; j++) target[j * used] = total[j] * slope[j];
     }
   }
 }

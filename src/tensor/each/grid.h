@@ -18,4 +18,7 @@ typedef struct lt_Grid {
   int32_t align_corners; /* nonzero: -1 and 1 are the centers of the outer elements */
 } lt_Grid;
 
+/* Kernels that number the elements of an image in 32 bits take images with less than these. */
+#define LT_GRID_ELEMENTS (1 << 30)
+
 #endif

@@ -20,9 +20,28 @@ LT_EACH_OF_T T LT_EACH_NAME(grid_position)(LT_EACH_ARGS(lt_Grid) p, int d, T v) 
   T most = (T)(size - 1),
     at = p->align_corners != 0 ? (v + 1) / 2 * most : ((v + 1) * (T)size - 1) / 2;
   if (p->padding == LT_GRID_REFLECTION) at = LT_EACH_CALL(grid_reflected)(p, at, size);
-  if (IS_NAN(at)) return -2;
-  if (p->padding == LT_GRID_ZEROS) return at < -2 ? (T)-2 : at > most + 2 ? most + 2 : at;
-  return at < 0 ? (T)0 : at > most ? most : at;
+  T beyond = p->padding == LT_GRID_ZEROS ? 2 : 0; /* how far it may be outside */
+  T low = -beyond, high = most + beyond;
+  at = at < low ? low : at;
+  at = at > high ? high : at;
+  return IS_NAN(at) ? -2 : at;
+}
+
+/* Returns the derivative of grid_position: 0 at the limits of positions and beyond. The limits with
+ * zeros as padding are outside of the image, where no element depends on the position. */
+LT_EACH_OF_T T LT_EACH_NAME(grid_slope)(LT_EACH_ARGS(lt_Grid) p, int d, T v) {
+  int64_t size = p->in[d], span = p->align_corners != 0 ? size - 1 : size;
+  T most = (T)(size - 1), slope = (T)span / 2,
+    at = p->align_corners != 0 ? (v + 1) / 2 * most : ((v + 1) * (T)size - 1) / 2;
+  if (p->padding == LT_GRID_REFLECTION) {
+    T low = p->align_corners != 0 ? (T)0 : -(T)1 / (T)2, distance = at < low ? low - at : at - low;
+    if (span == 0 || !(distance / (T)span < (T)((int64_t)1 << 60))) return 0;
+    bool odd = (int64_t)(distance / (T)span) % 2 != 0;
+    if (odd != (at < low)) slope = -slope;
+    at = LT_EACH_CALL(grid_reflected)(p, at, size);
+  }
+  if (p->padding == LT_GRID_ZEROS) return slope + (at - at); /* NaN unless at is finite */
+  return at > 0 && at < most ? slope : 0;
 }
 
 /* Returns the largest integer up to a position. */

@@ -244,28 +244,90 @@ describe("padding", function()
 end)
 
 describe("grid_sample", function()
-  it("computes in one pass what the differentiable form computes", function()
+  -- Calls f with an image and a grid of 2 and 3 dims, some of its places special, and each kind of
+  -- sampling.
+  local function each_kind(dtype, f)
     local nan, infinite = 0 / 0, math.huge
     for k = 2, 3 do
       local sizes, places = {2, 3, 4, 5, 7}, {2, 3, 5, 23, 3}
       if k == 2 then sizes, places = {2, 3, 5, 70}, {2, 11, 31, 2} end
-      for _, dtype in ipairs{"float32", "float64", "float16"} do
-        local x, grid = lt.randn(sizes):to(dtype), (lt.rand(places) * 4 - 2):to(dtype)
-        local flat = grid:view(-1, k)
-        for i, v in ipairs{nan, infinite, -infinite, 1, -1, 0, -2, 3} do flat[i]:fill_(v) end
-        if dtype ~= "float16" then flat[9]:fill_(1e30) end
-        for _, mode in ipairs{"bilinear", "nearest"} do
-          for _, padding in ipairs{"zeros", "border", "reflection"} do
-            for _, corners in ipairs{true, false} do
-              local got = F.grid_sample(x, grid, mode, padding, corners)
-              local want = F.grid_sample(x:clone():requires_grad_(), grid, mode, padding, corners)
-              assert.is_true(got:equal(want:detach()), table.concat({k, dtype, mode, padding,
-                tostring(corners)}, " "))
-            end
+      local x, grid = lt.randn(sizes):to(dtype), (lt.rand(places) * 4 - 2):to(dtype)
+      local flat = grid:view(-1, k)
+      for i, v in ipairs{nan, infinite, -infinite, 1, -1, 0, -2, 3} do flat[i]:fill_(v) end
+      if dtype ~= "float16" then flat[9]:fill_(1e30) end
+      for _, mode in ipairs{"bilinear", "nearest"} do
+        for _, padding in ipairs{"zeros", "border", "reflection"} do
+          for _, corners in ipairs{true, false} do
+            local how = table.concat({k, dtype, mode, padding, tostring(corners)}, " ")
+            f(how, x, grid, mode, padding, corners)
           end
         end
       end
     end
+  end
+
+  -- The gradients that can be differentiated again are computed by other ops.
+  local function gradients(r, again, x, grid, ...)
+    x, grid = x:clone():requires_grad_(), grid:clone():requires_grad_()
+    local found = lt.autograd.grad({F.grid_sample(x, grid, ...)}, {x, grid},
+      {grad_outputs = {r}, create_graph = again})
+    return found[1]:detach(), found[2]:detach()
+  end
+
+  it("is linear in the image: it computes what its differentiable gradient states", function()
+    for _, dtype in ipairs{"float32", "float64"} do
+      each_kind(dtype, function(how, x, grid, ...)
+        local y = F.grid_sample(x, grid, ...)
+        local near = dtype == "float32" and 1e-3 or 1e-10
+        for _ = 1, 5 do
+          local r = lt.randn_like(y)
+          local dx = gradients(r, true, x, grid, ...)
+          assert.is_true(math.abs(((x * dx):sum() - (y * r):sum()):item()) < near, how)
+        end
+      end)
+    end
+  end)
+
+  it("computes the gradients that its differentiable form computes", function()
+    for dtype, near in pairs{float16 = 2e-2, float32 = 2e-4, float64 = 1e-11} do
+      each_kind(dtype, function(how, x, grid, ...)
+        local r = lt.randn_like(F.grid_sample(x, grid, ...))
+        local dx, dgrid = gradients(r, false, x, grid, ...)
+        local wanted_x, wanted_grid = gradients(r, true, x, grid, ...)
+        assert.is_true(dx:allclose(wanted_x, near, near), how)
+        local scale = wanted_grid:abs():nan_to_num(0):max():item() + 1
+        assert.is_true(dgrid:allclose(wanted_grid, {rtol = near, atol = near * scale,
+          equal_nan = true}), how)
+      end)
+    end
+  end)
+
+  it("has a gradient for one of its inputs alone, and of any layout", function()
+    local x, grid = lt.randn(2, 3, 6, 5), lt.rand(2, 4, 7, 2) * 3 - 1.5
+    local r = lt.randn(2, 3, 7, 4):transpose(3, 4)
+    local dx, dgrid = gradients(r, false, x, grid)
+    local alone = x:permute(4, 1, 3, 2):contiguous():permute(2, 4, 3, 1):requires_grad_()
+    F.grid_sample(alone, grid):backward(r)
+    assert.is_true(alone.grad:equal(dx))
+    alone = grid:flip{3}:flip{3}:requires_grad_()
+    F.grid_sample(x, alone):backward(r)
+    assert.is_true(alone.grad:equal(dgrid))
+    local none = lt.ones(0, 3, 6, 5):requires_grad_()
+    F.grid_sample(none, lt.ones(0, 4, 7, 2)):sum():backward()
+    assert.are.same({0, 3, 6, 5}, none.grad.shape)
+    none = lt.ones(2, 3, 6, 5):requires_grad_()
+    F.grid_sample(none, lt.ones(2, 0, 7, 2)):sum():backward()
+    assert.is_true(none.grad:eq(0):all():item())
+  end)
+
+  it("has the same gradients for any number of threads", function()
+    local x, grid = lt.randn(3, 5, 40, 30), lt.rand(3, 60, 50, 2) * 2.2 - 1.1
+    local r, threads = lt.randn(3, 5, 60, 50), lt.get_num_threads()
+    local dx, dgrid = gradients(r, false, x, grid)
+    lt.set_num_threads(threads == 1 and 2 or 1)
+    local other_x, other_grid = gradients(r, false, x, grid)
+    lt.set_num_threads(threads)
+    assert.is_true(dx:equal(other_x) and dgrid:equal(other_grid))
   end)
 
   it("returns the elements of the image at their centers", function()
