@@ -462,6 +462,28 @@ static inline bool FN(doubles)(const lt_Resample *p, const lt_ResampleTable *t) 
   return ok;
 }
 
+/* Returns whether each pair of neighbours of a line has two elements of the result, with the same
+ * two pairs of weights everywhere: those of elements 1 and 2. */
+static inline bool FN(doubles_pairs)(const lt_Resample *p, const lt_ResampleTable *t) {
+  const T *weight = t->weight;
+  bool ok = t->width == 2 && p->in > 1 && p->out == 2 * p->in;
+  for (int64_t o = 1; ok && o < p->out - 1; o++) {
+    int64_t at = 2 * o, same = o % 2 ? 2 : 4;
+    ok = t->count[o] == 2 && t->place[at] == (o - 1) / 2 && t->place[at + 1] == (o + 1) / 2 &&
+         weight[at] == weight[same] && weight[at + 1] == weight[same + 1];
+  }
+  return ok;
+}
+
+/* Computes such a line, all but its first and last element. */
+static inline void FN(weigh_pairs)(const T *x, const T *weight, int64_t n, T *restrict y) {
+  const T a = weight[2], b = weight[3], c = weight[4], d = weight[5];
+  for (int64_t i = 0; i < n - 1; i++) {
+    y[2 * i + 1] = a * x[i] + b * x[i + 1];
+    y[2 * i + 2] = c * x[i] + d * x[i + 1];
+  }
+}
+
 static void FN(resample)(const lt_Resample *p, const lt_ResampleTable *t, const T *x, T *y,
                          int64_t from, int64_t to) {
   int64_t inner = p->inner, width = t->width;
@@ -469,12 +491,19 @@ static void FN(resample)(const lt_Resample *p, const lt_ResampleTable *t, const 
     for (int64_t i = from * p->in; i < to * p->in; i++) y[2 * i] = y[2 * i + 1] = x[i];
     return;
   }
+  bool pairs = inner == 1 && FN(doubles_pairs)(p, t);
   for (int64_t line = from; line < to; line++) {
     const T *source = x + line * p->in * inner;
     T *target = y + line * p->out * inner;
     int64_t o = 0;
-    if (inner == 1 && (width == 1 || width == 2 || width == 4))
+    if (pairs) {
+      const T *weight = t->weight;
+      FN(weigh)(source, 1, t->count[0], t->place, weight, target);
+      FN(weigh_pairs)(source, weight, p->in, target);
+      o = p->out - 1;
+    } else if (inner == 1 && (width == 1 || width == 2 || width == 4)) {
       o = FN(weigh_narrow)(source, t, p->out, target);
+    }
     for (; o < p->out; o++) FN(weigh)
     (source, inner, t->count[o], t->place + o * width, (const T *)t->weight + o * width,
      target + o * inner);

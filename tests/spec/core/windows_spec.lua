@@ -358,6 +358,25 @@ describe("interpolation", function()
     end
   end)
 
+  it("doubles lines by the two weights of each pair of neighbours", function()
+    for _, n in ipairs{1, 2, 3, 37} do
+      for _, dtype in ipairs{"float32", "float64", "float16"} do
+        local x = lt.randn{2, 3, n, dtype = dtype}
+        local want = lt.empty(2, 3, 2 * n, {dtype = "float64"})
+        for o = 0, 2 * n - 1 do
+          local at = math.min(math.max((o + 0.5) / 2 - 0.5, 0), n - 1)
+          local low = math.floor(at)
+          local high, part = math.min(low + 1, n - 1), at - low
+          want:select(3, o + 1):copy_(x:select(3, low + 1):double() * (1 - part)
+            + x:select(3, high + 1):double() * part)
+        end
+        local near = dtype == "float16" and 2e-3 or 1e-6
+        assert.is_true(F.interpolate(x, 2 * n, {mode = "linear"}):double()
+          :allclose(want, near, near))
+      end
+    end
+  end)
+
   it("of two dims is that of one after the other", function()
     local x = lt.randn(2, 3, 20, 31)
     for _, sizes in ipairs{{10, 15}, {40, 62}, {10, 62}, {40, 15}} do
