@@ -1,5 +1,5 @@
-/* float64_ops.h: the ops of type WF that have vector loops of float64 (special_float64.h). The others
- * have those of src/cpu/special.c. */
+/* float64_ops.h: the ops of type WF that have vector loops of float64 (special_float64.h). The
+ * others have those of src/cpu/special.c. */
 #ifndef LT_CPU_FLOAT64_OPS_H
 #define LT_CPU_FLOAT64_OPS_H
 

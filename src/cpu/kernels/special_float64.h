@@ -1,5 +1,5 @@
-/* special_float64.h: the functions of float64_ops.h's ops: those of special.h, but without branches,
- * so that loops over them are vectorized. Written as those of maths_float32.h, whose
+/* special_float64.h: the functions of float64_ops.h's ops: those of special.h, but without
+ * branches, so that loops over them are vectorized. Written as those of maths_float32.h, whose
  * remarks hold here too. The polynomials interpolate at Chebyshev's nodes. */
 #ifndef LT_CPU_SPECIAL_FLOAT64_H
 #define LT_CPU_SPECIAL_FLOAT64_H

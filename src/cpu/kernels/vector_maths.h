@@ -1,6 +1,6 @@
-/* vector_maths.h: which functions of the C library have vector variants; see maths.h. LT_SIMD is the
- * attribute of their declarations. Those declared here are also functions of the parts of complex
- * numbers. */
+/* vector_maths.h: which functions of the C library have vector variants; see maths.h. LT_SIMD is
+ * the attribute of their declarations. Those declared here are also functions of the parts of
+ * complex numbers. */
 #ifndef LT_CPU_VECTOR_MATHS_H
 #define LT_CPU_VECTOR_MATHS_H
 
