@@ -1,5 +1,5 @@
 /* loss.c: negative log likelihood of rows of log probabilities, cross entropy of rows of scores,
- * and their gradients. Classes are counted from 1; rows whose class is ignore_index are skipped.
+ * and their gradients. The scores are {N, C}, or {N, C, P}: then those of a row are P apart. Classes are counted from 1; rows whose class is ignore_index are skipped.
  * Sums are computed in float64. */
 #include "kernel_support.h"
 #include "rows.h"
@@ -8,8 +8,14 @@
 typedef struct Rows {
   lt_Tensor *target, *weight;
   int64_t n, classes, ignore;
+  int64_t inner; /* rows whose scores are side by side: P */
   bool mean, none;
 } Rows;
+
+/* Returns the index of the first score of row i. */
+static int64_t row_at(const Rows *r, int64_t i) {
+  return r->inner == 1 ? i * r->classes : i / r->inner * r->classes * r->inner + i % r->inner;
+}
 
 static void rows_close(Rows *r) {
   lt_release(r->target);
@@ -20,7 +26,8 @@ static void rows_close(Rows *r) {
 static bool rows_open(lt_Call *c, int first, Rows *r) {
   const lt_Tensor *self = lt_in(c, first);
   lt_Tensor *target = lt_in(c, first + 1), *weight = lt_in(c, first + 2);
-  r->n = self->shape[0];
+  r->inner = self->ndim == 3 ? self->shape[2] : 1;
+  r->n = self->shape[0] * r->inner;
   r->classes = self->shape[1];
   r->ignore = c->arg[first + 4].i;
   r->mean = strcmp(c->arg[first + 3].string, "mean") == 0;
@@ -29,7 +36,10 @@ static bool rows_open(lt_Call *c, int first, Rows *r) {
   r->target = lt_as_contiguous(target, LT_int64);
   bool ok = r->target && (r->weight || !weight);
   const int64_t *t = ok ? lt_tensor_data(r->target) : NULL;
+  uint64_t wrong = 0;
   for (int64_t i = 0; ok && i < r->n; i++)
+    wrong |= (t[i] != r->ignore) & ((uint64_t)t[i] - 1 >= (uint64_t)r->classes);
+  for (int64_t i = 0; ok && wrong && i < r->n; i++)
     if (t[i] != r->ignore && (t[i] < 1 || t[i] > r->classes))
       ok = lt_bad_target(i, t[i], r->classes, r->ignore);
   if (!ok) rows_close(r);
@@ -41,13 +51,15 @@ static bool rows_open(lt_Call *c, int first, Rows *r) {
     const int64_t *target = lt_tensor_data(r->target);                                             \
     const T *weight = r->weight ? lt_tensor_data(r->weight) : NULL;                                \
     double sum = 0, all = 0;                                                                       \
+    int64_t at = 0, column = 0;                                                                    \
     for (int64_t i = 0; i < r->n; i++) {                                                           \
       int64_t t = target[i] - LT_INDEX_BASE;                                                       \
       bool ignored = target[i] == r->ignore;                                                       \
       double w = ignored ? 0 : weight ? (double)weight[t] : 1;                                     \
-      double loss = ignored ? 0 : -w * (double)x[i * r->classes + t];                              \
+      double loss = ignored ? 0 : -w * (double)x[at + column + t * r->inner];                      \
       if (r->none) out[i] = (T)loss;                                                               \
       sum += loss;                                                                                 \
+      if (++column == r->inner) column = 0, at += r->classes * r->inner;                           \
       all += w;                                                                                    \
     }                                                                                              \
     if (!r->none) out[0] = (T)(r->mean ? sum / all : sum);                                         \
@@ -60,12 +72,12 @@ static bool rows_open(lt_Call *c, int first, Rows *r) {
     double all = 0;                                                                                \
     for (int64_t i = 0; i < r->n; i++)                                                             \
       if (target[i] != r->ignore) all += weight ? (double)weight[target[i] - LT_INDEX_BASE] : 1;   \
+    memset(dx, 0, (size_t)(r->n * r->classes) * sizeof *dx);                                       \
     for (int64_t i = 0; i < r->n && !lt_stopped(); i++) {                                          \
       int64_t t = target[i] - LT_INDEX_BASE;                                                       \
-      memset(dx + i * r->classes, 0, (size_t)r->classes * sizeof *dx);                             \
       if (target[i] == r->ignore) continue;                                                        \
       T g = r->none ? grad[i] : r->mean ? grad[0] / (T)all : grad[0];                              \
-      dx[i * r->classes + t] = -g * (weight ? weight[t] : 1);                                      \
+      dx[row_at(r, i) + t * r->inner] = -g * (weight ? weight[t] : 1);                             \
     }                                                                                              \
   }
 
@@ -120,6 +132,13 @@ typedef struct Scores {
   const void *grad, *total;
 } Scores;
 
+/* Returns how many of the rows i..to - 1 are processed as columns at once. */
+static int64_t columns_from(const Rows *r, int64_t i, int64_t to) {
+  int64_t w = r->inner - i % r->inner;
+  w = w < to - i ? w : to - i;
+  return w < LT_FOLD_WIDTH ? w : LT_FOLD_WIDTH;
+}
+
 #define ENTROPY(T, F)                                                                              \
   /* Processes rows from..to. */                                                                   \
   static void score_##F(void *context, int64_t from, int64_t to) {                                 \
@@ -128,11 +147,19 @@ typedef struct Scores {
     const int64_t *target = lt_tensor_data(s->r->target);                                          \
     const T *x = s->x;                                                                             \
     T *peak = s->peak, *log_sum = s->log_sum, *logp = s->logp;                                     \
-    lt_rows()->log_sums_##F(x + from * n, to - from, n, peak + from, log_sum + from);              \
+    if (s->r->inner == 1)                                                                          \
+      lt_rows()->log_sums_##F(x + from * n, to - from, n, peak + from, log_sum + from);            \
+    else                                                                                           \
+      for (int64_t i = from, w; i < to && !lt_stopped(); i += w) {                                 \
+        w = columns_from(s->r, i, to);                                                             \
+        lt_rows()->log_sums_columns_##F(x + row_at(s->r, i), n, s->r->inner, w, peak + i,          \
+                                        log_sum + i);                                              \
+      }                                                                                            \
     for (int64_t i = from; i < to; i++)                                                            \
       logp[i] = target[i] == s->r->ignore                                                          \
                     ? 0                                                                            \
-                    : (x[i * n + target[i] - LT_INDEX_BASE] - peak[i]) - log_sum[i];               \
+                    : (x[row_at(s->r, i) + (target[i] - LT_INDEX_BASE) * s->r->inner] - peak[i]) - \
+                          log_sum[i];                                                              \
   }                                                                                                \
   static void descend_##F(void *context, int64_t from, int64_t to) {                               \
     const Scores *s = context;                                                                     \
@@ -147,10 +174,19 @@ typedef struct Scores {
       scale[i] =                                                                                   \
           target[i] == r->ignore ? 0 : g * (weight ? weight[target[i] - LT_INDEX_BASE] : 1);       \
     }                                                                                              \
-    lt_rows()->cross_entropy_backward_##F((const T *)s->x + from * n, peak + from, log_sum + from, \
-                                          scale + from, to - from, n, dx + from * n);              \
+    if (r->inner == 1)                                                                             \
+      lt_rows()->cross_entropy_backward_##F((const T *)s->x + from * n, peak + from,               \
+                                            log_sum + from, scale + from, to - from, n,            \
+                                            dx + from * n);                                        \
+    else                                                                                           \
+      for (int64_t i = from, w, at; i < to && !lt_stopped(); i += w) {                             \
+        w = columns_from(r, i, to), at = row_at(r, i);                                             \
+        lt_rows()->cross_entropy_backward_columns_##F((const T *)s->x + at, peak + i, log_sum + i, \
+                                                      scale + i, n, r->inner, w, dx + at);         \
+      }                                                                                            \
     for (int64_t i = from; i < to; i++)                                                            \
-      if (target[i] != r->ignore) dx[i * n + target[i] - LT_INDEX_BASE] -= scale[i];               \
+      if (target[i] != r->ignore)                                                                  \
+        dx[row_at(r, i) + (target[i] - LT_INDEX_BASE) * r->inner] -= scale[i];                     \
   }                                                                                                \
   /* Reduces the losses of rows, from the log probability of each row's class. */                  \
   static void reduce_##F(const T *logp, const Rows *r, T *out, T *total) {                         \

@@ -20,6 +20,8 @@ static void rows_close(Rows *r) {
  * release; else the caller calls rows_close. */
 static bool rows_open(lt_Call *c, int first, Rows *r, lt_CudaNll *k) {
   const lt_Tensor *self = lt_in(c, first);
+  if (self->ndim != 2)
+    return lt_fail("expected 2 dimensions for argument 'self', got %d", self->ndim);
   lt_Tensor *target = lt_in(c, first + 1), *weight = lt_in(c, first + 2);
   const char *reduction = c->arg[first + 3].string;
   *k = (lt_CudaNll){.dtype = self->dtype,

@@ -23,6 +23,8 @@ static void rows_close(Rows *r) {
  * to release; else the caller calls rows_close. */
 static bool rows_open(lt_Call *c, int first, Rows *r) {
   const lt_Tensor *self = lt_in(c, first);
+  if (self->ndim != 2)
+    return lt_fail("expected 2 dimensions for argument 'self', got %d", self->ndim);
   lt_Tensor *target = lt_in(c, first + 1), *weight = lt_in(c, first + 2);
   const char *reduction = c->arg[first + 3].string;
   *r = (Rows){.args = {.n = self->shape[0],

@@ -107,7 +107,8 @@ bool lt_composite_prelu(lt_Call *c) {
 
 /* ---- classes --------------------------------------------------------------------------------- */
 
-/* A loss over classes in the form of its kernel: scores {rows, classes}, targets {rows}. */
+/* A loss over classes in the form of its kernel: scores {rows, classes}, or {N, classes, P} of N * P
+ * rows, targets {rows}. */
 typedef struct Rows {
   lt_Tensor *scores, *target;
   int64_t classes;
@@ -152,10 +153,22 @@ static bool check_classes(const lt_Tensor *self, const lt_Tensor *target) {
                  lt_shape_text(ndim, shape), lt_text(self), lt_text(target));
 }
 
-/* Reshapes scores and targets. */
-static Rows as_rows(lt_Tensor *self, lt_Tensor *target) {
-  Rows r = {rows_of(self), target, self->shape[class_dim(self)]};
-  if (r.scores && target->ndim != 1) r.target = lt_do_reshape(target, 1, &r.scores->shape[0]);
+/* Returns whether the kernels of this device take dense scores {N, C, ...} as {N, C, P}, without a
+ * copy that moves the classes to the end. */
+static bool keeps_planes(const lt_Call *c, const lt_Tensor *self) {
+  return c->device.type == lt_cpu().type && self->ndim > 2 && self->numel > 0 &&
+         lt_tensor_is_contiguous(self);
+}
+
+/* Reshapes scores and targets; with `planes` to {N, C, P}. */
+static Rows as_rows(lt_Tensor *self, lt_Tensor *target, bool planes) {
+  Rows r = {NULL, target, self->shape[class_dim(self)]};
+  int64_t rows = target->numel;
+  if (planes)
+    r.scores = lt_do_view(self, 3, (int64_t[]){self->shape[0], r.classes, rows / self->shape[0]});
+  else
+    r.scores = rows_of(self);
+  if (r.scores && target->ndim != 1) r.target = lt_do_reshape(target, 1, &rows);
   return r;
 }
 
@@ -171,7 +184,7 @@ bool lt_composite_nll_loss(lt_Call *c) {
   lt_Tensor *self = lt_in(c, 0);
   if (!lt_check_index(c, 1) || !check_classes(self, lt_in(c, 1))) return false;
   resolve_reduction(c, 3, 5, 6);
-  Rows r = as_rows(self, lt_in(c, 1));
+  Rows r = as_rows(self, lt_in(c, 1), keeps_planes(c, self));
   lt_Tensor *loss =
       lt_do(_nll_loss, LT_ARG(r.scores), LT_ARG(r.target), c->arg[2], c->arg[6], c->arg[4]);
   /* {C} gives one number, whatever the reduction */
@@ -203,7 +216,7 @@ static lt_Tensor *fused_cross_entropy(const lt_Call *c, Rows r) {
 static bool cross_entropy_of_classes(lt_Call *c, double smoothing) {
   lt_Tensor *self = lt_in(c, 0), *loss[2];
   if (!lt_check_index(c, 1) || !check_classes(self, lt_in(c, 1))) return false;
-  Rows r = as_rows(self, lt_in(c, 1));
+  Rows r = as_rows(self, lt_in(c, 1), smoothing == 0 && keeps_planes(c, self));
   if (smoothing == 0 && lt_op_supported(LT_OP__cross_entropy, c->device.type, self->dtype))
     return lt_result_set(c, by_place(fused_cross_entropy(c, r), self));
   lt_Tensor *logp = lt_do(log_softmax, LT_ARG(r.scores), LT_ARG(1));

@@ -59,15 +59,21 @@ bool lt_infer_layer_norm_backward(lt_Call *c) {
   return true;
 }
 
-/* Checks self {N, C}, target {N} and weight {C} or nil, which are the arguments from `first` on. */
+/* Returns the number of rows of self, {N, C} or {N, C, P}. */
+static int64_t rows_of(const lt_Tensor *self) {
+  return self->shape[0] * (self->ndim == 3 ? self->shape[2] : 1);
+}
+
+/* Checks self {N, C} and target {N}, or {N, C, P} and {N * P}, which only the CPU's kernels take, and
+ * weight {C} or nil, which are the arguments from `first` on. */
 static bool check_nll(const lt_Call *c, int first) {
   const lt_Tensor *self = lt_in(c, first), *target = lt_in(c, first + 1),
                   *weight = lt_in(c, first + 2);
-  if (!lt_check_float(c, first) || !lt_check_index(c, first + 1) || !lt_check_ndim(c, first, 2, 2))
+  if (!lt_check_float(c, first) || !lt_check_index(c, first + 1) || !lt_check_ndim(c, first, 2, 3))
     return false;
-  if (target->ndim != 1 || target->shape[0] != self->shape[0])
+  if (target->ndim != 1 || target->shape[0] != rows_of(self))
     return lt_fail("expected shape {%lld} for argument 'target', as self is %s, got %s",
-                   (long long)self->shape[0], lt_text(self), lt_text(target));
+                   (long long)rows_of(self), lt_text(self), lt_text(target));
   if (weight && (weight->ndim != 1 || weight->shape[0] != self->shape[1]))
     return lt_fail("expected shape {%lld} for argument 'weight', one number for each class, got %s",
                    (long long)self->shape[1], lt_text(weight));
@@ -80,7 +86,7 @@ bool lt_infer_nll_loss(lt_Call *c) {
   if (!check_nll(c, 0)) return false;
   const lt_Tensor *self = lt_in(c, 0);
   bool each = !strcmp(c->arg[3].string, "none");
-  lt_spec(c, 0, self->dtype, each ? 1 : 0, self->shape);
+  lt_spec(c, 0, self->dtype, each ? 1 : 0, (int64_t[]){rows_of(self)});
   lt_spec(c, 1, self->dtype, 0, NULL);
   return true;
 }
@@ -91,8 +97,8 @@ bool lt_infer_cross_entropy(lt_Call *c) {
   if (!check_nll(c, 0)) return false;
   const lt_Tensor *self = lt_in(c, 0);
   lt_Dtype wide = lt_dtype_accumulate(self->dtype);
-  lt_spec(c, 0, self->dtype, !strcmp(c->arg[3].string, "none") ? 1 : 0, self->shape);
-  lt_spec(c, 1, wide, 2, (int64_t[]){2, self->shape[0]});
+  lt_spec(c, 0, self->dtype, !strcmp(c->arg[3].string, "none") ? 1 : 0, (int64_t[]){rows_of(self)});
+  lt_spec(c, 1, wide, 2, (int64_t[]){2, rows_of(self)});
   lt_spec(c, 2, wide, 0, NULL);
   return true;
 }
@@ -103,8 +109,8 @@ bool lt_infer_cross_entropy_backward(lt_Call *c) {
   if (!check_nll(c, 1)) return false;
   bool each = !strcmp(c->arg[4].string, "none");
   const lt_Tensor *self = lt_in(c, 1);
-  if (!lt_check_shape(c, 0, each ? 1 : 0, self->shape)) return false;
-  if (!lt_check_float(c, 6) || !lt_check_shape(c, 6, 2, (int64_t[]){2, self->shape[0]}))
+  if (!lt_check_shape(c, 0, each ? 1 : 0, (int64_t[]){rows_of(self)})) return false;
+  if (!lt_check_float(c, 6) || !lt_check_shape(c, 6, 2, (int64_t[]){2, rows_of(self)}))
     return false;
   if (!lt_check_shape(c, 7, 0, NULL)) return false;
   lt_spec_like(c, 0, self);
@@ -160,7 +166,7 @@ bool lt_infer_ctc_loss_backward(lt_Call *c) {
 bool lt_infer_nll_loss_backward(lt_Call *c) {
   if (!check_nll(c, 1)) return false;
   bool each = !strcmp(c->arg[4].string, "none");
-  if (!lt_check_shape(c, 0, each ? 1 : 0, lt_in(c, 1)->shape)) return false;
+  if (!lt_check_shape(c, 0, each ? 1 : 0, (int64_t[]){rows_of(lt_in(c, 1))})) return false;
   if (!lt_check_shape(c, 6, 0, NULL)) return false;
   lt_spec_like(c, 0, lt_in(c, 1));
   return true;

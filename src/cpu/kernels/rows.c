@@ -85,6 +85,8 @@ const lt_RowKernels LT_FOR_ISA(lt_row_kernels) = {
     BOTH(softmax_backward_columns),
     BOTH(log_sums),
     BOTH(cross_entropy_backward),
+    BOTH(log_sums_columns),
+    BOTH(cross_entropy_backward_columns),
     BOTH(layer_norm),
     BOTH(layer_norm_backward),
     BOTH(moments),

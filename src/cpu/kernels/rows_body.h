@@ -281,14 +281,43 @@ static void FN(cross_entropy_backward)(const T *x, const T *peak, const T *log_s
 
 /* ---- softmax along columns ------------------------------------------------------------------- */
 
-static void FN(softmax_columns)(const T *x, T *y, int64_t n, int64_t stride, int64_t width,
-                                bool log) {
-  T m[LT_FOLD_WIDTH], s[LT_FOLD_WIDTH], e[LT_FOLD_WIDTH];
+/* Computes the largest element of each column, as `peak` does. */
+STATIC(void) FN(peaks)(const T *x, int64_t n, int64_t stride, int64_t width, T *m) {
   for (int64_t j = 0; j < width; j++) m[j] = x[j];
   for (int64_t i = 1; i < n; i++) {
     const T *r = x + i * stride;
     for (int64_t j = 0; j < width; j++) m[j] = r[j] > m[j] ? r[j] : m[j];
   }
+}
+
+static void FN(log_sums_columns)(const T *x, int64_t n, int64_t stride, int64_t width, T *peak,
+                                 T *log_sum) {
+  T m[LT_FOLD_WIDTH], s[LT_FOLD_WIDTH] = {0}, e[LT_FOLD_WIDTH];
+  FN(peaks)(x, n, stride, width, m);
+  for (int64_t i = 0; i < n; i++) {
+    FN(exps_each)(x + i * stride, m, e, width);
+    for (int64_t j = 0; j < width; j++) s[j] += e[j];
+  }
+  FN(logs)(s, width);
+  memcpy(peak, m, (size_t)width * sizeof *peak);
+  memcpy(log_sum, s, (size_t)width * sizeof *log_sum);
+}
+
+static void FN(cross_entropy_backward_columns)(const T *x, const T *peak, const T *log_sum,
+                                               const T *scale, int64_t n, int64_t stride,
+                                               int64_t width, T *dx) {
+  T less[LT_FOLD_WIDTH];
+  for (int64_t i = 0; i < n; i++, x += stride, dx += stride) {
+    for (int64_t j = 0; j < width; j++) less[j] = x[j] - peak[j];
+    FN(exps_each)(less, log_sum, less, width);
+    for (int64_t j = 0; j < width; j++) dx[j] = less[j] * scale[j];
+  }
+}
+
+static void FN(softmax_columns)(const T *x, T *y, int64_t n, int64_t stride, int64_t width,
+                                bool log) {
+  T m[LT_FOLD_WIDTH], s[LT_FOLD_WIDTH], e[LT_FOLD_WIDTH];
+  FN(peaks)(x, n, stride, width, m);
   for (int64_t j = 0; j < width; j++) s[j] = 0;
   for (int64_t i = 0; i < n; i++) {
     T *to = log ? e : y + i * stride;

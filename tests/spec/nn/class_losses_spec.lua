@@ -1,0 +1,62 @@
+-- Losses over classes of scores {N, C, ...} agree with those of the same scores as rows {N, C}.
+
+local lt = require "lutra"
+local F = lt.nn.functional
+
+local SHAPES = {{2, 3, 4, 5}, {1, 5, 700}, {3, 21, 40, 30}, {2, 1, 3}, {2, 1100, 3, 3}, {2, 4, 1},
+  {0, 4, 3}, {2, 4, 0}}
+local BOUNDS = {float32 = 2e-6, float64 = 1e-13, bfloat16 = 1e-2}
+
+-- Random scores, labels of which one is ignored, and the order of dims with the classes last.
+local function sample(shape, dtype)
+  local places, order = {shape[1]}, {1}
+  for d = 3, #shape do places[d - 1], order[d - 1] = shape[d], d end
+  order[#shape] = 2
+  local labels = lt.randint(1, shape[2], places)
+  if labels:numel() > 3 then labels:view(-1)[2] = -100 end
+  return lt.randn(shape):to(dtype), labels, order
+end
+
+-- Compares the loss and its gradient.
+local function check(loss, shape, dtype, options)
+  local x, labels, order = sample(shape, dtype)
+  local planes, rows = x:clone():requires_grad_(), x:clone():requires_grad_()
+  local found = loss(planes, labels, options)
+  local expected = loss(rows:permute(order):reshape(-1, shape[2]), labels:reshape(-1), options)
+  local gradient = lt.rand(found.shape):to(dtype)
+  found:backward(gradient)
+  expected:backward(gradient:reshape(expected.shape))
+  local function same(a, b)
+    return lt.allclose(a:double(), b:double(), BOUNDS[dtype], BOUNDS[dtype], true)
+  end
+  local what = ("%s, {%s}, %s"):format(dtype, table.concat(shape, ", "), options.reduction)
+  assert.is_true(same(found:reshape(expected.shape), expected), what)
+  assert.is_true(same(planes.grad, rows.grad), what)
+end
+
+describe("the losses over classes", function()
+  for _, name in ipairs{"cross_entropy", "nll_loss"} do
+    it("are the same for planes as for rows: " .. name, function()
+      lt.manual_seed(3)
+      for dtype in pairs(BOUNDS) do
+        for _, shape in ipairs(SHAPES) do
+          for _, reduction in ipairs{"none", "mean", "sum"} do
+            check(F[name], shape, dtype, {reduction = reduction})
+            local weight = (lt.rand(shape[2]) + 0.1):to(dtype)
+            check(F[name], shape, dtype, {reduction = reduction, weight = weight})
+          end
+        end
+      end
+    end)
+  end
+
+  it("name the label of a place that is out of range", function()
+    local labels = lt.ones({2, 3, 2}, {dtype = "int64"})
+    labels[2][3][1] = 5
+    for _, name in ipairs{"cross_entropy", "nll_loss"} do
+      local ok, message = pcall(F[name], lt.zeros(2, 4, 3, 2), labels)
+      assert.is_false(ok)
+      assert.matches("5", message, 1, true)
+    end
+  end)
+end)
