@@ -93,48 +93,47 @@ typedef struct lt_Scan {
 } lt_Scan;
 
 /* Loops over rows of n float32 or float64 numbers (`T`), all dense. */
-#define LT_ROWS(T, F)                                                                                \
-  /* Softmax, or log softmax, of rows of n >= 1 elements. x and y may be the same. */                \
-  void (*softmax_##F)(const T *x, T *y, int64_t rows, int64_t n, bool log);                          \
-  /* dx = y (g - sum(g y)); with `log` dx = g - e^y sum(g) */                                        \
-  void (*softmax_backward_##F)(const T *g, const T *y, T *dx, int64_t rows, int64_t n, bool log);    \
-  /* The largest element of each row, and log(sum(e^(x - peak))). n >= 1. */                         \
-  void (*log_sums_##F)(const T *x, int64_t rows, int64_t n, T *peak, T *log_sum);                    \
-  /* dx = scale e^(x - peak - log_sum); these are numbers of each row. */                            \
-  void (*cross_entropy_backward_##F)(const T *x, const T *peak, const T *log_sum, const T *scale,    \
-                                     int64_t rows, int64_t n, T *dx);                                \
-  /* The same along n rows of a block of `width` <= LT_FOLD_WIDTH columns; rows are `stride`       \
-   * apart. */ \
-  void (*log_sums_columns_##F)(const T *x, int64_t n, int64_t stride, int64_t width, T *peak,        \
-                               T *log_sum);                                                          \
-  void (*cross_entropy_backward_columns_##F)(const T *x, const T *peak, const T *log_sum,            \
-                                             const T *scale, int64_t n, int64_t stride,              \
-                                             int64_t width, T *dx);                                  \
-  void (*softmax_columns_##F)(const T *x, T *y, int64_t n, int64_t stride, int64_t width,            \
-                              bool log);                                                             \
-  void (*softmax_backward_columns_##F)(const T *g, const T *y, T *dx, int64_t n, int64_t stride,     \
-                                       int64_t width, bool log);                                     \
-  /* Layer norm: w and b may be NULL. */                                                             \
-  void (*layer_norm_##F)(const T *x, const T *w, const T *b, T eps, int64_t n, T *y, T *mean,        \
-                         T *rstd);                                                                   \
-  /* Computes dx (unless NULL) of one row, and adds to dw and db (unless NULL). */                   \
-  void (*layer_norm_backward_##F)(const T *g, const T *x, const T *w, T mean, T rstd, int64_t n,     \
-                                  T *dx, T *dw, T *db);                                              \
-  /* The mean of x, and the sum of the squares of the deviations from it. n >= 1. */                 \
-  void (*moments_##F)(const T *x, int64_t n, T *mean, T *squares);                                   \
-  /* The sums of g and of g (x - mean). */                                                           \
-  void (*norm_sums_##F)(const T *g, const T *x, T mean, int64_t n, T *sum, T *product);              \
-  /* y = a (x - mean) + b */                                                                         \
-  void (*affine_##F)(const T *x, T mean, T a, T b, int64_t n, T *y);                                 \
-  /* y = a[j] (x - mean[j]) + b[j] in n rows of `width` columns; rows are `stride` apart. */         \
-  void (*affine_columns_##F)(const T *x, const T *mean, const T *a, const T *b, int64_t n,           \
-                             int64_t stride, int64_t width, T *y);                                   \
-  /* dx = a g + b (x - mean) + c */                                                                  \
-  void (*norm_gradient_##F)(const T *g, const T *x, T mean, T a, T b, T c, int64_t n, T *dx);        \
-  /* y[j] = bias + the sum of weight[t] row[t][j] for t < count */                                   \
-  void (*weighted_##F)(const T *const *row, const T *weight, int64_t count, T bias, int64_t n,       \
-                       T *y);                                                                        \
-  /* The sum of x[i] y[i]. */                                                                        \
+#define LT_ROWS(T, F)                                                                              \
+  /* Softmax, or log softmax, of rows of n >= 1 elements. x and y may be the same. */              \
+  void (*softmax_##F)(const T *x, T *y, int64_t rows, int64_t n, bool log);                        \
+  /* dx = y (g - sum(g y)); with `log` dx = g - e^y sum(g) */                                      \
+  void (*softmax_backward_##F)(const T *g, const T *y, T *dx, int64_t rows, int64_t n, bool log);  \
+  /* The largest element of each row, and log(sum(e^(x - peak))). n >= 1. */                       \
+  void (*log_sums_##F)(const T *x, int64_t rows, int64_t n, T *peak, T *log_sum);                  \
+  /* dx = scale e^(x - peak - log_sum); these are numbers of each row. */                          \
+  void (*cross_entropy_backward_##F)(const T *x, const T *peak, const T *log_sum, const T *scale,  \
+                                     int64_t rows, int64_t n, T *dx);                              \
+  /* The same along n rows of a block of `width` columns; rows are `stride` apart. */              \
+  void (*log_sums_columns_##F)(const T *x, int64_t n, int64_t stride, int64_t width, T *peak,      \
+                               T *log_sum);                                                        \
+  void (*cross_entropy_backward_columns_##F)(const T *x, const T *peak, const T *log_sum,          \
+                                             const T *scale, int64_t n, int64_t stride,            \
+                                             int64_t width, T *dx);                                \
+  void (*softmax_columns_##F)(const T *x, T *y, int64_t n, int64_t stride, int64_t width,          \
+                              bool log);                                                           \
+  void (*softmax_backward_columns_##F)(const T *g, const T *y, T *dx, int64_t n, int64_t stride,   \
+                                       int64_t width, bool log);                                   \
+  /* Layer norm: w and b may be NULL. */                                                           \
+  void (*layer_norm_##F)(const T *x, const T *w, const T *b, T eps, int64_t n, T *y, T *mean,      \
+                         T *rstd);                                                                 \
+  /* Computes dx (unless NULL) of one row, and adds to dw and db (unless NULL). */                 \
+  void (*layer_norm_backward_##F)(const T *g, const T *x, const T *w, T mean, T rstd, int64_t n,   \
+                                  T *dx, T *dw, T *db);                                            \
+  /* The mean of x, and the sum of the squares of the deviations from it. n >= 1. */               \
+  void (*moments_##F)(const T *x, int64_t n, T *mean, T *squares);                                 \
+  /* The sums of g and of g (x - mean). */                                                         \
+  void (*norm_sums_##F)(const T *g, const T *x, T mean, int64_t n, T *sum, T *product);            \
+  /* y = a (x - mean) + b */                                                                       \
+  void (*affine_##F)(const T *x, T mean, T a, T b, int64_t n, T *y);                               \
+  /* y = a[j] (x - mean[j]) + b[j] in n rows of `width` columns; rows are `stride` apart. */       \
+  void (*affine_columns_##F)(const T *x, const T *mean, const T *a, const T *b, int64_t n,         \
+                             int64_t stride, int64_t width, T *y);                                 \
+  /* dx = a g + b (x - mean) + c */                                                                \
+  void (*norm_gradient_##F)(const T *g, const T *x, T mean, T a, T b, T c, int64_t n, T *dx);      \
+  /* y[j] = bias + the sum of weight[t] row[t][j] for t < count */                                 \
+  void (*weighted_##F)(const T *const *row, const T *weight, int64_t count, T bias, int64_t n,     \
+                       T *y);                                                                      \
+  /* The sum of x[i] y[i]. */                                                                      \
   T (*dot_##F)(const T *x, const T *y, int64_t n);
 
 /* Returns the index of the first 0 among n elements `stride` elements apart, or -1. */

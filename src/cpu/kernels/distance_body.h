@@ -1,7 +1,7 @@
 /* distance_body.h: the loops of distance.h for one float type. distance.c defines T, its suffix F,
- * the vectors V with V_N elements, V_LOAD, V_ALL, their magnitude V_ABS, and V_MOST, the larger of
- * two magnitudes or NaN, and ROOT. Each result is summed in one order, so every instruction set gives the
- * same bits. */
+ * the vectors V with V_N elements, V_LOAD, V_ALL, their magnitude V_ABS, V_MOST, the larger of two
+ * magnitudes or NaN, and ROOT. Each result is summed in one order, so every instruction set gives
+ * the same bits. */
 #define FN(name) LT_PASTE(name, F)
 #define COLUMNS  (LT_DISTANCE_BYTES / (int64_t)sizeof(T))
 #define VECTORS  (LT_DISTANCE_BYTES / LT_VECTOR_SIZE)
