@@ -190,9 +190,24 @@ FILL
 #include "each/resample_weights.h"
     FILL
 
-    /* Runs a resampling, or its gradient, of `lines` lines. */
     static bool
-    resample(const lt_EachRun *run, void *to, int64_t lines, lt_RangeFn f32, lt_RangeFn f64) {
+    doubles(const lt_Resample *p, const lt_ResampleTable *t) {
+  bool ok = t->width == 1 && p->out == 2 * p->in;
+  for (int64_t o = 0; ok && o < p->out; o++) ok = t->count[o] == 1 && t->place[o] == o / 2;
+  return ok;
+}
+static bool doubles_pairs(const lt_Resample *p, const lt_ResampleTable *t, size_t size) {
+  const char *weight = t->weight;
+  bool ok = t->width == 2 && p->in > 1 && p->out == 2 * p->in;
+  for (int64_t o = 1; ok && o < p->out - 1; o++)
+    ok = t->count[o] == 2 && t->place[2 * o] == (o - 1) / 2 && t->place[2 * o + 1] == (o + 1) / 2 &&
+         memcmp(weight + (size_t)(2 * o) * size, weight + (o % 2 ? 2 : 4) * size, 2 * size) == 0;
+  return ok;
+}
+
+/* Runs a resampling, or its gradient, of `lines` lines. */
+static bool resample(const lt_EachRun *run, void *to, int64_t lines, lt_RangeFn f32,
+                     lt_RangeFn f64) {
   const lt_Resample *p = (const void *)run->args.bytes;
   bool narrow = run->compute == LT_float32;
   if (!narrow && run->compute != LT_float64) return false;
@@ -207,7 +222,9 @@ FILL
   bool ok = count && place && weight;
   if (ok && narrow) fill_float(p, width, count, place, weight);
   if (ok && !narrow) fill_double(p, width, count, place, weight);
-  lt_ResampleTable table = {width, count, place, weight};
+  lt_ResampleTable table = {.width = width, .count = count, .place = place, .weight = weight};
+  table.doubles = ok && doubles(p, &table);
+  table.doubles_pairs = ok && doubles_pairs(p, &table, narrow ? sizeof(float) : sizeof(double));
   Work w = {.args = p, .in = lt_tensor_data(run->in[0]), .out = to, .table = &table};
   ok = ok && share(run, lines, &w, f32, f64);
   free(count);

@@ -6,6 +6,8 @@
 
 #include "each/args.h"
 
+#include <stdbool.h>
+
 /* A window of an average pool in one dim. */
 typedef struct lt_PoolSpan {
   int64_t first, end; /* the part that is inside of the input */
@@ -24,6 +26,9 @@ typedef struct lt_ResampleTable {
   int64_t width;
   const int64_t *count, *place;
   const void *weight;
+  bool doubles;       /* the result has each element of a line twice */
+  bool doubles_pairs; /* it has two elements for each pair of neighbours, with the same two pairs of
+                       * weights everywhere: those of elements 1 and 2 */
 } lt_ResampleTable;
 
 /* The loops of one type. A row of max_pool, max_values and avg_pool is all windows with the same

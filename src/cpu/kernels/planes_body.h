@@ -455,27 +455,7 @@ static inline int64_t FN(weigh_narrow)(const T *source, const lt_ResampleTable *
   return n;
 }
 
-/* Returns whether a line of the result has each element of the input twice. */
-static inline bool FN(doubles)(const lt_Resample *p, const lt_ResampleTable *t) {
-  bool ok = t->width == 1 && p->out == 2 * p->in;
-  for (int64_t o = 0; ok && o < p->out; o++) ok = t->count[o] == 1 && t->place[o] == o / 2;
-  return ok;
-}
-
-/* Returns whether each pair of neighbours of a line has two elements of the result, with the same
- * two pairs of weights everywhere: those of elements 1 and 2. */
-static inline bool FN(doubles_pairs)(const lt_Resample *p, const lt_ResampleTable *t) {
-  const T *weight = t->weight;
-  bool ok = t->width == 2 && p->in > 1 && p->out == 2 * p->in;
-  for (int64_t o = 1; ok && o < p->out - 1; o++) {
-    int64_t at = 2 * o, same = o % 2 ? 2 : 4;
-    ok = t->count[o] == 2 && t->place[at] == (o - 1) / 2 && t->place[at + 1] == (o + 1) / 2 &&
-         weight[at] == weight[same] && weight[at + 1] == weight[same + 1];
-  }
-  return ok;
-}
-
-/* Computes such a line, all but its first and last element. */
+/* Computes a line of doubled pairs (lt_ResampleTable), all but its first and last element. */
 static inline void FN(weigh_pairs)(const T *x, const T *weight, int64_t n, T *restrict y) {
   const T a = weight[2], b = weight[3], c = weight[4], d = weight[5];
   for (int64_t i = 0; i < n - 1; i++) {
@@ -487,11 +467,11 @@ static inline void FN(weigh_pairs)(const T *x, const T *weight, int64_t n, T *re
 static void FN(resample)(const lt_Resample *p, const lt_ResampleTable *t, const T *x, T *y,
                          int64_t from, int64_t to) {
   int64_t inner = p->inner, width = t->width;
-  if (inner == 1 && FN(doubles)(p, t)) {
+  if (inner == 1 && t->doubles) {
     for (int64_t i = from * p->in; i < to * p->in; i++) y[2 * i] = y[2 * i + 1] = x[i];
     return;
   }
-  bool pairs = inner == 1 && FN(doubles_pairs)(p, t);
+  bool pairs = inner == 1 && t->doubles_pairs;
   for (int64_t line = from; line < to; line++) {
     const T *source = x + line * p->in * inner;
     T *target = y + line * p->out * inner;
@@ -513,7 +493,7 @@ static void FN(resample)(const lt_Resample *p, const lt_ResampleTable *t, const 
 static void FN(resample_backward)(const lt_Resample *p, const lt_ResampleTable *t, const T *g,
                                   T *dx, int64_t from, int64_t to) {
   int64_t inner = p->inner;
-  if (inner == 1 && FN(doubles)(p, t)) {
+  if (inner == 1 && t->doubles) {
     for (int64_t i = from * p->in; i < to * p->in; i++) dx[i] = (T)0 + g[2 * i] + g[2 * i + 1];
     return;
   }
