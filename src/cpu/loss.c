@@ -1,6 +1,7 @@
 /* loss.c: negative log likelihood of rows of log probabilities, cross entropy of rows of scores,
- * and their gradients. The scores are {N, C}, or {N, C, P}: then those of a row are P apart. Classes
- * are counted from 1; rows whose class is ignore_index are skipped. Sums are computed in float64. */
+ * and their gradients. The scores are {N, C}, or {N, C, P}: then those of a row are P apart.
+ * Classes are counted from 1; rows whose class is ignore_index are skipped. Sums are computed in
+ * float64. */
 #include "kernel_support.h"
 #include "rows.h"
 

@@ -107,8 +107,8 @@ bool lt_composite_prelu(lt_Call *c) {
 
 /* ---- classes --------------------------------------------------------------------------------- */
 
-/* A loss over classes in the form of its kernel: scores {rows, classes}, or {N, classes, P} of N * P
- * rows, targets {rows}. */
+/* A loss over classes in the form of its kernel: scores {rows, classes}, or {N, classes, P} of
+ * N * P rows, targets {rows}. */
 typedef struct Rows {
   lt_Tensor *scores, *target;
   int64_t classes;

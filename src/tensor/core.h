@@ -257,7 +257,7 @@ static inline bool lt_call_writes(const lt_Call *c, int i) {
  * the trait HOST. */
 bool lt_fallback_run(lt_Call *c, bool (*run)(lt_Call *host));
 
-/* ---- bools on memory that another dtype writes: loose_bool.c ---------------------------------- */
+/* ---- bools on memory that another dtype writes: loose_bool.c --------------------------------- */
 
 /* Notes that bool tensors on s may read bytes other than 0 and 1. */
 void lt_bools_loosen(lt_Storage *s);

@@ -69,8 +69,9 @@ describe("bools with bytes other than 0 and 1", function()
 
   it("are copied as true, between dtypes, layouts and devices", function()
     local matrix, plain = pair(20, 30)
-    for _, copy in ipairs{matrix:clone(), matrix:t():contiguous():t(), lt.cat{matrix}, matrix + matrix,
-      lt.zeros(20, 30, {dtype = "bool"}):copy_(matrix), matrix:to("cpu"):clone()} do
+    for _, copy in ipairs{matrix:clone(), matrix:t():contiguous():t(), lt.cat{matrix},
+      matrix + matrix, lt.zeros(20, 30, {dtype = "bool"}):copy_(matrix),
+      matrix:to("cpu"):clone()} do
       assert.is_true(lt.equal(plain:to(copy.device):to "uint8", copy:contiguous():view "uint8"))
     end
   end)
