@@ -322,7 +322,8 @@ lt._define{
     local terms = (margin - rows:gather(2, at) + rows):clamp{min = 0}
     if p == 2 then terms = terms:square() end
     if weight then terms = terms * weight:index_select(1, at:reshape(-1)):unsqueeze(2) end
-    local loss = terms:scatter(2, at, 0):sum(2) / rows:size(2)
+    local others = lt.arange(1, rows:size(2), {device = x.device}):ne(at)
+    local loss = (terms * others:to(terms.dtype)):sum(2) / rows:size(2)
     if x.ndim <= 1 and y.ndim == 0 then loss = loss:squeeze(1) end
     return reduced(loss, size_average, reduce, reduction)
   end,
