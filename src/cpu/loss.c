@@ -54,8 +54,8 @@ static bool rows_open(lt_Call *c, int first, Rows *r) {
     double sum = 0, all = 0;                                                                       \
     int64_t at = 0, column = 0;                                                                    \
     for (int64_t i = 0; i < r->n; i++) {                                                           \
-      int64_t t = target[i] - LT_INDEX_BASE;                                                       \
       bool ignored = target[i] == r->ignore;                                                       \
+      int64_t t = ignored ? 0 : target[i] - LT_INDEX_BASE;                                         \
       double w = ignored ? 0 : weight ? (double)weight[t] : 1;                                     \
       double loss = ignored ? 0 : -w * (double)x[at + column + t * r->inner];                      \
       if (r->none) out[i] = (T)loss;                                                               \
@@ -75,8 +75,8 @@ static bool rows_open(lt_Call *c, int first, Rows *r) {
       if (target[i] != r->ignore) all += weight ? (double)weight[target[i] - LT_INDEX_BASE] : 1;   \
     memset(dx, 0, (size_t)(r->n * r->classes) * sizeof *dx);                                       \
     for (int64_t i = 0; i < r->n && !lt_stopped(); i++) {                                          \
-      int64_t t = target[i] - LT_INDEX_BASE;                                                       \
       if (target[i] == r->ignore) continue;                                                        \
+      int64_t t = target[i] - LT_INDEX_BASE;                                                       \
       T g = r->none ? grad[i] : r->mean ? grad[0] / (T)all : grad[0];                              \
       dx[row_at(r, i) + t * r->inner] = -g * (weight ? weight[t] : 1);                             \
     }                                                                                              \

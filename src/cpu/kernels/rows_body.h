@@ -75,19 +75,30 @@ STATIC(T) FN(peak)(const T *x, int64_t n) {
   return a;
 }
 
+/* Compute x[i] = e^x[i] in place for whole groups of i < n, x[i] <= 0 or NaN and any x[i]: by vectors
+ * only. The compiler would unroll a loop over the rest of a row, and call for some elements the
+ * scalar function, whose last bits can differ. */
+STATIC(__attribute__((noinline)) void) FN(exps_of_groups)(T *x, int64_t n) {
+  int64_t whole = n / GROUP * GROUP;
+#pragma omp simd
+  for (int64_t i = 0; i < whole; i++) x[i] = M(exp_below)(x[i]);
+}
+STATIC(__attribute__((noinline)) void) FN(any_exps_of_groups)(T *x, int64_t n) {
+  int64_t whole = n / GROUP * GROUP;
+#pragma omp simd
+  for (int64_t i = 0; i < whole; i++) x[i] = M(exp)(x[i]);
+}
+
 /* Computes y[i] = e^(x[i] - m), x[i] <= m or NaN, for i < n; x and y may be the same. */
 STATIC(void) FN(exps)(const T *x, T m, T *y, int64_t n) {
-  int64_t whole = n / GROUP * GROUP, rest = n - whole;
-  T last[GROUP];
-  if (rest) {
-    for (int64_t k = 0; k < GROUP; k++) last[k] = m;
-    for (int64_t k = 0; k < rest; k++) last[k] = x[whole + k];
-#pragma omp simd
-    for (int k = 0; k < GROUP; k++) last[k] = M(exp_below)(last[k] - m);
-  }
+  int64_t whole = n / GROUP * GROUP;
 #pragma omp simd
   for (int64_t i = 0; i < whole; i++) y[i] = M(exp_below)(x[i] - m);
-  for (int64_t k = 0; k < rest; k++) y[whole + k] = last[k];
+  if (whole == n) return;
+  T last[GROUP] = {0};
+  for (int64_t i = whole; i < n; i++) last[i - whole] = x[i] - m;
+  FN(exps_of_groups)(last, a_group());
+  for (int64_t i = whole; i < n; i++) y[i] = last[i - whole];
 }
 
 /* Computes y[i] = e^(x[i] - m[i]) likewise, with a number for each element. */
@@ -98,8 +109,7 @@ STATIC(void) FN(exps_each)(const T *x, const T *m, T *y, int64_t n) {
   if (whole == n) return;
   T last[GROUP] = {0};
   for (int64_t i = whole; i < n; i++) last[i - whole] = x[i] - m[i];
-#pragma omp simd
-  for (int k = 0; k < GROUP; k++) last[k] = M(exp_below)(last[k]);
+  FN(exps_of_groups)(last, a_group());
   for (int64_t i = whole; i < n; i++) y[i] = last[i - whole];
 }
 
@@ -224,8 +234,7 @@ STATIC(void) FN(exps_of_all)(const T *x, T *e, int64_t n) {
   if (whole == n) return;
   T last[GROUP] = {0};
   for (int64_t i = whole; i < n; i++) last[i - whole] = x[i];
-#pragma omp simd
-  for (int k = 0; k < GROUP; k++) last[k] = M(exp)(last[k]);
+  FN(any_exps_of_groups)(last, a_group());
   for (int64_t i = whole; i < n; i++) e[i] = last[i - whole];
 }
 

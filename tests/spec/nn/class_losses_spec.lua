@@ -59,4 +59,35 @@ describe("the losses over classes", function()
       assert.matches("5", message, 1, true)
     end
   end)
+
+  it("are the same, to the last bit, in equal places and for any number of threads", function()
+    local threads = lt.get_num_threads()
+    for dtype in pairs(BOUNDS) do
+      local scores = lt.randn(1, 50, 1):to(dtype)
+      for _, places in ipairs{3, 15, 17, 31, 33} do
+        local x = scores:expand(1, 50, places):contiguous():requires_grad_()
+        local loss = F.cross_entropy(x, lt.ones({1, places}, {dtype = "int64"}),
+          {reduction = "none"})
+        loss:sum():backward()
+        assert.is_true(loss:eq(loss[1][1]):all():item())
+        assert.is_true(x.grad:eq(x.grad:narrow(3, 1, 1)):all():item())
+      end
+      local rows, g = lt.randn(9001, 100):to(dtype), lt.randn(9001, 100):to(dtype)
+      local function gradient(count)
+        lt.set_num_threads(count)
+        local x = rows:clone():requires_grad_()
+        F.log_softmax(x, 2):backward(g)
+        return x.grad
+      end
+      local one = gradient(1)
+      for _, count in ipairs{2, 3} do assert.is_true(lt.equal(one, gradient(count))) end
+    end
+    lt.set_num_threads(threads)
+  end)
+
+  it("ignore the least integer", function()
+    local labels = lt.tensor{{math.mininteger, 2}}
+    local loss = F.nll_loss(lt.full({1, 3, 2}, -2.), labels, {ignore_index = math.mininteger})
+    assert.equal(2, loss:item())
+  end)
 end)
