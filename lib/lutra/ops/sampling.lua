@@ -156,12 +156,16 @@ end
 
 -- Returns the gradients for x and the grid as functions of g, x and the grid.
 local function differentiable(ctx, g, x, grid)
-  local first, second = ctx.needs_input_grad[1], ctx.needs_input_grad[2]
+  local nearest = ctx.mode == "nearest"
+  local first, second = ctx.needs_input_grad[1], ctx.needs_input_grad[2] and not nearest
+  local dgrid = ctx.needs_input_grad[2] and lt.zeros_like(grid) or nil
+  if not first and not second then return nil, dgrid end
+  -- views of their own, for one of x and grid may be computed from the other
+  x, grid = first and x:view_as(x) or x, second and grid:view_as(grid) or grid
   local found = lt.autograd.grad({composed(x, grid, ctx.mode, ctx.padding, ctx.corners)},
     {first and x or grid, first and second and grid or nil},
     {grad_outputs = {g}, create_graph = true, allow_unused = true})
-  local dgrid = second and (found[first and 2 or 1] or lt.zeros_like(grid)) or nil
-  return first and found[1] or nil, dgrid
+  return first and found[1] or nil, second and found[first and 2 or 1] or dgrid
 end
 
 function Sampled.backward(ctx, g)

@@ -330,6 +330,29 @@ describe("grid_sample", function()
     assert.is_true(dx:equal(other_x) and dgrid:equal(other_grid))
   end)
 
+  it("has the same gradient with a graph, where one input is computed from the other", function()
+    local x = lt.randn(1, 2, 3, 3, {dtype = "float64"}):requires_grad_()
+    for _, mode in ipairs{"bilinear", "nearest"} do
+      local function gradient(f, of, create)
+        return (lt.autograd.grad(f(of):sum(), of, {create_graph = create}))
+      end
+      local function by_image(v)
+        return F.grid_sample(v, (v:permute(1, 3, 4, 2) * 0.3):tanh(), mode)
+      end
+      local function by_grid(v)
+        return F.grid_sample((v:permute(1, 4, 2, 3) * 2):sin(), v, mode)
+      end
+      local grid = lt.rand(1, 3, 3, 2, {dtype = "float64"}):requires_grad_()
+      for f, of in pairs{[by_image] = x, [by_grid] = grid} do
+        assert.is_true(gradient(f, of, true):allclose(gradient(f, of, false), 1e-12, 1e-12))
+      end
+    end
+    local grid = lt.rand(1, 3, 3, 2):requires_grad_()
+    local found = lt.autograd.grad(F.grid_sample(lt.ones(1, 2, 3, 3), grid, "nearest"):sum(), grid,
+      {create_graph = true})
+    assert.is_true(lt.equal(lt.zeros_like(grid), found))
+  end)
+
   it("returns the elements of the image at their centers", function()
     local x = lt.randn(1, 2, 3, 5)
     local grid = F.affine_grid(lt.tensor{{{1., 0, 0}, {0, 1, 0}}}, {1, 2, 3, 5})
