@@ -89,6 +89,20 @@ describe("bools with bytes other than 0 and 1", function()
     assert.is_true(lt.equal(y, x))
   end)
 
+  it("keep the bytes that a call in place does not change", function()
+    local bytes = lt.tensor({0, 2, 3, 4}, {dtype = "uint8"})
+    local bools = bytes:view "bool"
+    bools:masked_fill_(lt.tensor{false, false, true, false}, false)
+    assert.same({0, 2, 0, 4}, bytes:totable())
+    bools:scatter_(1, lt.tensor{1}, true)
+    assert.same({1, 2, 0, 4}, bytes:totable())
+    for _, call in ipairs{function() bools:logical_and_(lt.ones(3)) end,
+      function() bools:add_(1.5) end, function() bools:scatter_(1, lt.tensor{1, 9}, true) end} do
+      assert.is_false((pcall(call)))
+      assert.same({1, 2, 0, 4}, bytes:totable())
+    end
+  end)
+
   it("may change with the bytes", function()
     local bytes = lt.zeros(300, {dtype = "bool"})
     local view = bytes:view "uint8"
