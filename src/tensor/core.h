@@ -267,8 +267,8 @@ bool lt_bools_are_loose(const lt_Tensor *t);
 bool lt_bools_in_args(const lt_Call *c);
 /* Returns t with bytes of 0 and 1, owned by the innermost scope. NULL on failure. */
 lt_Tensor *lt_bools_copy(const lt_Tensor *t);
-/* Calls run with copies in place of these arguments. Of a tensor that the call changes in place, the
- * bytes are 0 and 1 meanwhile. */
+/* Calls run with copies in place of these arguments. Of a tensor that the call changes in place,
+ * the bytes are 0 and 1 meanwhile. */
 bool lt_bools_run(lt_Call *c, bool (*run)(lt_Call *c));
 
 /* Returns the function that computes the op by other ops, as a composite op does, for devices

@@ -75,9 +75,9 @@ STATIC(T) FN(peak)(const T *x, int64_t n) {
   return a;
 }
 
-/* Compute x[i] = e^x[i] in place for whole groups of i < n, x[i] <= 0 or NaN and any x[i]: by vectors
- * only. The compiler would unroll a loop over the rest of a row, and call for some elements the
- * scalar function, whose last bits can differ. */
+/* Compute x[i] = e^x[i] in place for whole groups of i < n, x[i] <= 0 or NaN and any x[i]: by
+ * vectors only. The compiler would unroll a loop over the rest of a row, and call for some elements
+ * the scalar function, whose last bits can differ. */
 STATIC(__attribute__((noinline)) void) FN(exps_of_groups)(T *x, int64_t n) {
   int64_t whole = n / GROUP * GROUP;
 #pragma omp simd
