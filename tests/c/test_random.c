@@ -318,7 +318,7 @@ static void multinomial_inverts_the_cumulative_weights(void) {
       double *w = calloc((size_t)(rows * n), sizeof *w);
       REQUIRE(w);
       for (int64_t i = 0; i < rows * n; i++) w[i] = (double)(i * 7 % 5) + (i == 0); /* some are 0 */
-      lt_Tensor *x = from_list(LT_float64, w, SHAPE(rows, n)), *y[LT_MAX_OUT];
+      lt_Tensor *x = from_list(LT_float32, w, SHAPE(rows, n)), *y[LT_MAX_OUT];
       lt_set_num_threads(t);
       REQUIRE(RUN_OP(y, multinomial, false, LT_ARG(x), LT_ARG(k), LT_ARG((bool)true), LT_ARG(g)));
       lt_generator_seed(g, 5);
