@@ -1,6 +1,8 @@
 --- Errors of composites start with the name of a function that the user can call, not with that of
 -- an internal op.
 
+local calls = require "op_calls_support"
+
 local lt = require "lutra"
 local composites = require "lutra.internal.composites"
 
@@ -87,33 +89,15 @@ local function samples()
   return list
 end
 
--- Returns an argument of a type; `tensor` for tensors.
-local function argument(type, tensor)
-  if type:find "%[%]" then return {tensor, tensor} end
-  if type:find "Tensor" or type == "Index" or type == "Operand" then return tensor end
-  if type:find "ints" or type:find "dims" or type:find "sizes" then return {2} end
-  return type:match "'([^']*)'" or type:find "bool" and true or 2
-end
-
--- Returns the function of an op: in lt, or in its namespace.
-local function function_of(op)
-  if op.variants["function"] then return lt[op.name] end
-  local space, name = next(op.namespaces)
-  local found = lt
-  for part in (space or ""):gmatch "[^.]+" do found = found[part] end
-  return space and found[name] or require("lutra.core")._methods[op.name]
-end
-
 describe("no error of a public function names an internal op:", function()
   for name, op in pairs(public) do
     it(name, function()
-      local f, tensors = function_of(op), samples() -- new ones, because ops in place change them
+      -- new samples, because ops in place change them
+      local f, tensors = calls.function_of(op), samples()
       for i, tensor in ipairs(f and tensors or {}) do
-        local given = {}
-        for k, param in ipairs(op.params) do
-          if param.optional then break end
-          given[k] = argument(param.type, k == 1 and tensor or tensors[(i + 3 * k) % #tensors + 1])
-        end
+        local given = calls.arguments(op, 2, function(k)
+          return k == 1 and tensor or tensors[(i + 3 * k) % #tensors + 1]
+        end)
         local title = (message_of(f, table.unpack(given)) or ""):match "^([%w_.]+):"
         local wrong = title and (internal[title] and not public[title]
           or title:find "^linalg_" or title:find "^special_" or title:find "^_")

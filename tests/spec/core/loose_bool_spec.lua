@@ -1,5 +1,7 @@
 -- Bool tensors on memory where bytes are neither 0 nor 1: every op takes them as true.
 
+local calls = require "op_calls_support"
+
 local lt = require "lutra"
 local composites = require "lutra.internal.composites"
 
@@ -18,29 +20,11 @@ local random = {bernoulli = true, multinomial = true, rand_like = true, randn_li
   poisson = true, rrelu = true, gumbel_softmax = true, binomial = true, random = true,
   empty_like = true, new_empty = true, new_empty_strided = true}
 
-local function function_of(op)
-  if op.variants["function"] then return lt[op.name] end
-  local space, name = next(op.namespaces)
-  local found = lt
-  for part in (space or ""):gmatch "[^.]+" do found = found[part] end
-  return space and found[name] or require("lutra.core")._methods[op.name]
-end
-
-local function argument(type, tensor)
-  if type:find "%[%]" then return {tensor, tensor} end
-  if type:find "Tensor" or type == "Operand" then return tensor end
-  if type == "Index" then return lt.tensor{1} end
-  if type:find "ints" or type:find "dims" or type:find "sizes" then return {1} end
-  return type:match "'([^']*)'" or type:find "bool" and true or 1
-end
-
 -- Returns the results of a call as nested tables of numbers and bools, or its error.
 local function outcome(op, tensor)
-  local given = {}
-  for k, param in ipairs(op.params) do
-    if param.optional then break end
-    given[k] = argument(param.type, tensor)
-  end
+  local given = calls.arguments(op, 1, function(_, type)
+    return type == "Index" and lt.tensor{1} or tensor
+  end)
   local function plain(v)
     if lt.is_tensor(v) then return {v.dtype, v:totable()} end
     if type(v) ~= "table" then return tostring(v) end
@@ -48,7 +32,7 @@ local function outcome(op, tensor)
     for i, item in ipairs(v) do list[i] = plain(item) end
     return list
   end
-  local results = table.pack(pcall(function_of(op), table.unpack(given)))
+  local results = table.pack(pcall(calls.function_of(op), table.unpack(given)))
   for i = 1, results.n do results[i] = plain(results[i]) end
   return results
 end
@@ -112,7 +96,7 @@ describe("bools with bytes other than 0 and 1", function()
   end)
 
   for _, op in ipairs(composites.ops()) do
-    if op.name:sub(1, 1) ~= "_" and not random[op.name] and op.params[1] and function_of(op)
+    if op.name:sub(1, 1) ~= "_" and not random[op.name] and op.params[1] and calls.function_of(op)
       and op.params[1].type:find "Tensor" then
       it("are taken as true by " .. op.name, function()
         for _, shape in ipairs{{7}, {3, 3}} do
