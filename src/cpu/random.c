@@ -251,8 +251,11 @@ bool lt_cpu_randperm(lt_Call *c) {
   return false;
 }
 
+/* Returns whether v can be a weight: finite and not negative. */
+static inline bool is_weight(double v) { return v >= 0 && v <= DBL_MAX; }
+
 /* Returns the sum of w[0..n), and sets *positive to the number of weights above 0, *good to that of
- * the finite ones that are not negative. By lanes, so that no addition waits for the one before. */
+ * those that can be weights. By lanes, so that no addition waits for the one before. */
 static double count_weights(const double *w, int64_t n, int64_t *positive, int64_t *good) {
   enum { LANES = 8 };
   double sum[LANES] = {0}, above[LANES] = {0}, valid[LANES] = {0}, total[3] = {0};
@@ -262,12 +265,12 @@ static double count_weights(const double *w, int64_t n, int64_t *positive, int64
       double v = w[i + j];
       sum[j] += v;
       above[j] += v > 0 ? 1 : 0;
-      valid[j] += v >= 0 && v <= DBL_MAX ? 1 : 0;
+      valid[j] += is_weight(v) ? 1 : 0;
     }
   for (int64_t i = whole; i < n; i++) {
     sum[i - whole] += w[i];
     above[i - whole] += w[i] > 0;
-    valid[i - whole] += w[i] >= 0 && w[i] <= DBL_MAX;
+    valid[i - whole] += is_weight(w[i]);
   }
   for (int j = 0; j < LANES; j++) total[0] += sum[j], total[1] += above[j], total[2] += valid[j];
   *positive = (int64_t)total[1];
@@ -281,7 +284,7 @@ static bool check_weights(const double *w, int64_t n, int64_t row, int64_t least
   int64_t positive, good, i = 0;
   double sum = count_weights(w, n, &positive, &good);
   if (good < n) {
-    while (w[i] >= 0 && w[i] <= DBL_MAX) i++;
+    while (is_weight(w[i])) i++;
     return lt_bad_weight(w[i], i, row);
   }
   if (isinf(sum)) return lt_bad_weights(row, -1, least);
