@@ -161,7 +161,7 @@ RANGES(resample_backward, resample_backward_f32(w->args, w->table, w->in, w->out
 /* The functions of weights, in float and in double, and fill_<T>, which fills a table. */
 #define LT_EACH_OF_T    LT_EACH_FUNCTION
 #define LT_EACH_CALL(f) LT_EACH_NAME(f)
-#define FILL                                                                                       \
+#define FILL(T)                                                                                    \
   static int64_t LT_EACH_NAME(fill)(const lt_Resample *p, int64_t width, int64_t *count,           \
                                     int64_t *place, T *weight) {                                   \
     int64_t most = 0;                                                                              \
@@ -182,20 +182,24 @@ RANGES(resample_backward, resample_backward_f32(w->args, w->table, w->in, w->out
 #define T               float
 #define LT_EACH_NAME(f) f##_float
 #include "each/resample_weights.h"
-FILL
+FILL(float)
 #undef T
 #undef LT_EACH_NAME
 #define T               double
 #define LT_EACH_NAME(f) f##_double
 #include "each/resample_weights.h"
-    FILL
+FILL(double)
+#undef T
+#undef LT_EACH_NAME
 
-    static bool
-    doubles(const lt_Resample *p, const lt_ResampleTable *t) {
+/* Returns whether the table is that of lt_ResampleTable's `doubles`. */
+static bool doubles(const lt_Resample *p, const lt_ResampleTable *t) {
   bool ok = t->width == 1 && p->out == 2 * p->in;
   for (int64_t o = 0; ok && o < p->out; o++) ok = t->count[o] == 1 && t->place[o] == o / 2;
   return ok;
 }
+
+/* Likewise, of its `doubles_pairs`, with weights of `size` bytes. */
 static bool doubles_pairs(const lt_Resample *p, const lt_ResampleTable *t, size_t size) {
   const char *weight = t->weight;
   bool ok = t->width == 2 && p->in > 1 && p->out == 2 * p->in;
