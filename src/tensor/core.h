@@ -261,8 +261,6 @@ bool lt_fallback_run(lt_Call *c, bool (*run)(lt_Call *host));
 
 /* Notes that bool tensors on s may read bytes other than 0 and 1. */
 void lt_bools_loosen(lt_Storage *s);
-/* Returns whether t (may be NULL) is a bool tensor that may. */
-bool lt_bools_are_loose(const lt_Tensor *t);
 /* Returns whether an argument of the call is such a tensor. */
 bool lt_bools_in_args(const lt_Call *c);
 /* Returns t with bytes of 0 and 1, owned by the innermost scope. NULL on failure. */

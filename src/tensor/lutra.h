@@ -258,6 +258,8 @@ static inline lt_Device lt_tensor_device(const lt_Tensor *t) { return t->storage
 static inline bool lt_tensor_is_meta(const lt_Tensor *t) {
   return t->storage->device.type == LT_DEVICE_meta;
 }
+/* Returns whether t (may be NULL) is a bool tensor that may read bytes other than 0 and 1. */
+bool lt_bools_are_loose(const lt_Tensor *t);
 /* Blocks until the pending copy from or to this host memory is done; see lt_Storage.pending. */
 void lt_storage_synchronize(lt_Storage *s);
 /* Returns the address of the first element on t's device, NULL when there is no memory. Never

@@ -695,14 +695,16 @@ static bool connect(lt_Plan *p, lt_Tensor *const *inputs, lt_Tensor *const *capt
 
 /* ---- a call ---------------------------------------------------------------------------------- */
 
-/* Returns true when the captured tensors have the recorded geometry, no other tensor shares memory
- * that the plan writes, and the stream is the plan's. */
+/* Returns true when the captured tensors have the recorded geometry, none of them is a bool tensor
+ * on a loose storage, no other tensor shares memory that the plan writes, and the stream is the
+ * plan's. */
 static bool is_current(const lt_Plan *p, lt_Tensor *const *inputs, lt_Tensor *const *captured) {
   if (p->stream != lt_stream_current(p->device)) return false;
   for (int i = 0; i < p->ncaptured; i++) {
     lt_Tensor *t = captured[i];
     const lt_Tensor *like = p->like[i];
-    if (t->freed || t->dtype != like->dtype || !lt_device_equal(lt_tensor_device(t), p->device) ||
+    if (t->freed || t->dtype != like->dtype || lt_bools_are_loose(t) ||
+        !lt_device_equal(lt_tensor_device(t), p->device) ||
         !lt_shape_equal(t->ndim, t->shape, like->ndim, like->shape) ||
         !lt_shape_equal(t->ndim, t->strides, like->ndim, like->strides) ||
         lt_tensor_requires_grad(t) != like->requires_grad)

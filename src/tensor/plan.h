@@ -51,8 +51,9 @@ int lt_plan_results(const lt_Plan *p);
 typedef enum lt_PlanResult {
   LT_PLAN_FAILED, /* with the error */
   LT_PLAN_RAN,
-  LT_PLAN_OUTDATED /* a captured tensor has another geometry, another tensor shares memory that the
-                      plan writes, or the plan was made on another stream; nothing was changed */
+  LT_PLAN_OUTDATED /* a captured tensor has another geometry or loose bools, another tensor shares
+                      memory that the plan writes, or the plan was made on another stream; nothing
+                      was changed */
 } lt_PlanResult;
 /* Runs the plan on inputs of the recorded geometry, in the order in which their stand-ins were
  * created, and stores one reference for each result in out. captured: the tensors that are read in

@@ -6,9 +6,9 @@
  *   _compiled(entries, miss)          the function that runs the entry which fits its arguments
  *
  * An entry fits when grad mode, default dtype and the arguments are as they were when it was made
- * (tensors: geometry, dtype, device, requires_grad; other values: the same value), and when each of
- * its guards, a field or an upvalue, still has the value that it had. It is a userdata whose user
- * value is its settings:
+ * (tensors: geometry, dtype, device, requires_grad, loose bools; other values: the same value), and
+ * when each of its guards, a field or an upvalue, still has the value that it had. It is a userdata
+ * whose user value is its settings:
  *
  *   arguments   the arguments, and their number in the field n
  *   captured    container, key, container, key, ... of each captured tensor, in the plan's order
@@ -155,7 +155,7 @@ enum { ARGUMENTS = 1, CAPTURED, CONSTANTS, GUARDS, BUILD, PLAIN, USER_VALUES = P
 
 /* What an argument must be. */
 typedef struct Argument {
-  bool tensor, requires_grad;
+  bool tensor, requires_grad, loose_bools;
   int same; /* an earlier argument that is the same tensor, or -1 */
   int input;
   lt_Dtype dtype;
@@ -202,6 +202,7 @@ static void read_argument(lua_State *L, Entry *e, int i, int list) {
   if (!t) return;
   a->tensor = true;
   a->requires_grad = lt_tensor_requires_grad(t);
+  a->loose_bools = lt_bools_are_loose(t);
   a->dtype = t->dtype;
   a->device = lt_tensor_device(t);
   a->ndim = t->ndim;
@@ -261,7 +262,7 @@ static bool fits_tensor(const Argument *a, lt_Tensor *t) {
   return t && a->dtype == t->dtype && lt_device_equal(a->device, lt_tensor_device(t)) &&
          lt_shape_equal(a->ndim, a->shape, t->ndim, t->shape) &&
          lt_shape_equal(a->ndim, a->strides, t->ndim, t->strides) &&
-         a->requires_grad == lt_tensor_requires_grad(t);
+         a->requires_grad == lt_tensor_requires_grad(t) && a->loose_bools == lt_bools_are_loose(t);
 }
 
 /* Returns whether two values are the same; numbers: of the same type, with the same bits, as -0.0

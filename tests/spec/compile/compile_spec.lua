@@ -392,6 +392,22 @@ describe("the reason why lt.compile calls the function itself", function()
     same(lt.ones(2) * 2, lt.ones(2) + 1)
   end)
 
+  it("is a bool tensor on memory that is not bool, also of a later call", function()
+    local net = {mask = lt.tensor{true, false, true}}
+    local given = lt.compile(function(mask) return mask:to("int64") * 10 end)
+    local captured = lt.compile(function(a) return a + net.mask:to("int64") end)
+    local loose = lt.tensor({5, 0, 255}, {dtype = "uint8"}):view("bool")
+    for _, mask in ipairs {net.mask, loose, net.mask} do
+      net.mask = mask
+      assert.same({10, 0, 10}, given(mask):totable())
+      assert.same({2, 1, 2}, captured(lt.ones(3, {dtype = "int64"})):totable())
+    end
+    local kinds = given:plans()
+    assert.equal(2, #kinds)
+    assert.truthy(kinds[1].reason:find("not bool", 1, true))
+    assert.equal(2, kinds[2].calls)
+  end)
+
   it("is a tensor that is stored outside", function()
     local kept = {}
     local c = lt.compile(function(a) kept.last = a * 2; return a + 1 end)
