@@ -123,8 +123,9 @@ end
 
 local function shape_text(sizes) return "{" .. table.concat(sizes, ", ") .. "}" end
 
--- Raises an error unless the input's data has `ndim` dimensions, the layer's input size and dtype.
-local function check_input(self, x, ndim)
+-- Raises an error unless the input's data has the layer's input size and dtype, and elements along
+-- dimension `time` (nil: packed data, which always has some).
+local function check_input(self, x, time)
   if x:size(-1) ~= self.input_size then
     self:fail("expected %d (input_size) for the last size of argument 'input', got %s",
       self.input_size, tostring(x.shape))
@@ -135,7 +136,7 @@ local function check_input(self, x, ndim)
       .. 'hint: x:to "%s", or net:to "%s" for the parameters of a module', dtype, x.dtype, dtype,
       x.dtype)
   end
-  if ndim == 3 and x:size(1) == 0 then
+  if time and x:size(time) == 0 then
     self:fail("expected a sequence of at least 1 element for argument 'input', got %s",
       tostring(x.shape))
   end
@@ -220,7 +221,7 @@ local function forward_packed(self, packed, hx)
     self:fail("expected packed data of 2 dimensions for argument 'input', got %d: %s", x.ndim,
       tostring(x.shape))
   end
-  check_input(self, x, 2)
+  check_input(self, x)
   local states = first_states(self, x, sizes[1], true, hx)
   if hx ~= nil then
     for i, state in ipairs(states) do states[i] = permuted(state, packed.sorted_indices) end
@@ -247,12 +248,12 @@ function RNNBase:forward(input, hx)
       tostring(x.shape))
   end
   local batched = x.ndim == 3
+  check_input(self, x, batched and self.batch_first and 2 or 1)
   if not batched then
     x = x:unsqueeze(2)
   elseif self.batch_first then
     x = x:transpose(1, 2)
   end
-  check_input(self, x, 3)
   local out, last = run(self, x, nil, first_states(self, x, x:size(2), batched, hx))
   if not batched then
     out = out:squeeze(2)
