@@ -479,11 +479,35 @@ static bool run_loop(const lt_Loop *l, lt_Dtype compute, bool gives_bool) {
 
 /* ---- dtypes narrower than the compute type --------------------------------------------------- */
 
+/* Returns a bound of a clamp that has the same effect on elements of the integer dtype d: the lower
+ * bound is at least d's smallest number, the upper one at most the largest. */
+static int64_t narrow_bound(bool lower, int64_t bound, lt_Dtype d) {
+  int64_t count = (int64_t)1 << 8 * lt_dtype_size(d), low = d == LT_uint8 ? 0 : -count / 2;
+  if (lower) return bound < low ? low : bound;
+  return bound >= low + count ? low + count - 1 : bound;
+}
+
+/* Returns whether an integer is an element of dtype d, and writes it as one. */
+static bool narrow_store(int64_t i, lt_Dtype d, void *element) {
+  return lt_number_store(lt_scalar_int(i), d, element) && lt_scalar_load(d, element).i == i;
+}
+
 /* Writes the number of operand k, an int32, as an element of dtype d. Returns false if it does
  * not fit. */
 static bool narrow_number(const lt_Loop *l, int k, lt_Dtype d, void *element) {
-  lt_Scalar number = lt_scalar_load(LT_int32, l->operand[k].data);
-  return lt_number_store(number, d, element) && lt_scalar_load(d, element).i == number.i;
+  int64_t number = lt_scalar_load(LT_int32, l->operand[k].data).i;
+  if (l->op == LT_OP__clamp) number = narrow_bound(k == 2, number, d);
+  return narrow_store(number, d, element);
+}
+
+/* Makes the bounds of _hardtanh elements of dtype d. Returns false if they do not fit. */
+static bool narrow_bounds(lt_Loop *l, lt_Dtype d) {
+  _Alignas(LT_MAX_ELEMENT) char element[LT_MAX_ELEMENT];
+  lt_Numbers numbers;
+  lt_cpu_numbers(&numbers, LT_int32, LT_int32, &l->a, &l->b);
+  l->a = lt_scalar_int(narrow_bound(true, numbers.a.int32, d));
+  l->b = lt_scalar_int(narrow_bound(false, numbers.b.int32, d));
+  return narrow_store(l->a.i, d, element) && narrow_store(l->b.i, d, element);
 }
 
 /* Returns whether the loops of a half float can be used: all operands are dense and of that dtype,
@@ -519,7 +543,8 @@ static lt_Dtype narrow_dtype(const lt_Loop *l, lt_Dtype compute, bool test) {
   if (!test && l->operand[0].dtype != d) return compute;
   if (lt_dtype_is_float(d))
     return fits_halves(l, d) && l->operand[0].dtype == (test ? LT_bool : d) ? d : compute;
-  if (l->op == LT_OP__hardtanh) return compute; /* its scalar arguments may not fit */
+  if (l->op == LT_OP__hardtanh)
+    return narrow_bounds(&(lt_Loop){.a = l->a, .b = l->b}, d) ? d : compute;
   for (int k = 1; k <= l->inputs; k++) {
     const lt_Operand *o = &l->operand[k];
     bool number = o->host && o->dtype == LT_int32;
@@ -534,8 +559,9 @@ static bool run_narrow(const lt_Loop *loop, lt_Dtype d, bool test) {
   bool numbers = false;
   if (lt_dtype_is_float(d)) return run_halves(loop, d, test);
   for (int k = 1; k <= loop->inputs; k++) numbers |= loop->operand[k].dtype != d;
-  if (!numbers) return run_loop(loop, d, test);
+  if (!numbers && loop->op != LT_OP__hardtanh) return run_loop(loop, d, test);
   lt_Loop l = *loop;
+  if (l.op == LT_OP__hardtanh) narrow_bounds(&l, d);
   for (int k = 1; k <= loop->inputs; k++) {
     lt_Operand *o = &l.operand[k];
     if (o->dtype == d) continue;
@@ -554,13 +580,18 @@ static bool loads_directly(lt_Dtype to, lt_Dtype from) {
   return narrow && lt_dtype_compute(to) == to && !lt_dtype_is_complex(to);
 }
 
-/* Returns the dtype that a loop is computed in: that of the op, but float32 where all tensors are
- * of float32 or narrower floats, and a wide op has a loop of it. */
+/* Returns the dtype that a loop is computed in: that of the op, but float32 where the result is of
+ * float32 or a narrower float, so are all inputs that are floats, and a wide op has a loop of it.
+ * Integers become float32, as they do in ops that are not wide. */
 static lt_Dtype compute_dtype(const lt_Loop *l) {
   lt_Dtype compute = lt_dtype_compute(l->compute);
   if (!lt_op_is_wide(l->op) || !lt_cpu_isa()->vectors[LT_float32]->op[l->op]) return compute;
-  for (int k = 0; k <= l->inputs; k++)
-    if (!l->operand[k].host && lt_dtype_compute(l->operand[k].dtype) != LT_float32) return compute;
+  if (lt_dtype_compute(l->operand[0].dtype) != LT_float32) return compute;
+  for (int k = 1; k <= l->inputs; k++) {
+    const lt_Operand *o = &l->operand[k];
+    bool floating = lt_dtype_category(o->dtype) >= LT_FLOATING;
+    if (!o->host && floating && lt_dtype_compute(o->dtype) != LT_float32) return compute;
+  }
   return LT_float32;
 }
 

@@ -1,0 +1,58 @@
+-- Integers of 8 and 16 bits: every value has the result that int32 has, wrapped to the dtype.
+local lt = require "lutra"
+
+local RANGES = {uint8 = {0, 255}, int8 = {-128, 127}, int16 = {-32768, 32767}}
+local ONE = {"neg", "abs", "sign", "sgn", "square", "relu", "floor", "ceil", "round", "trunc",
+  "bitwise_not", "logical_not", "isnan", "isinf", "isposinf", "isneginf", "isreal", "isfinite",
+  "signbit"}
+local TWO = {"add", "sub", "mul", "maximum", "minimum", "fmax", "fmin", "eq", "lt", "bitwise_xor",
+  "bitwise_left_shift", "bitwise_right_shift"}
+local BOUNDS = {{-1, 1}, {0, 6}, {-300, 300}, {300, 400}, {-400, -300}, {-40000, 40000}, {2, -1}}
+
+for dtype, range in pairs(RANGES) do
+  describe(dtype, function()
+    local x = lt.arange(range[1], range[2]):to(dtype)
+    local y = x:flip(1)
+    local wide, other = x:int(), y:int()
+    local function same(name, got, want)
+      assert.is_true(lt.equal(got, want:to(got.dtype)), name)
+    end
+
+    it("has the results of int32", function()
+      for _, name in ipairs(ONE) do same(name, x[name](x), wide[name](wide)) end
+      for _, name in ipairs(TWO) do same(name, x[name](x, y), wide[name](wide, other)) end
+      for _, factor in ipairs {3, -300} do
+        same("addcmul", x:addcmul(y, x, factor), wide:addcmul(other, wide, factor))
+      end
+    end)
+
+    it("is shifted by any number of bits", function()
+      for _, count in ipairs {-300, -1, 0, 1, 7, 8, 9, 15, 16, 40, 300} do
+        for _, name in ipairs {"bitwise_left_shift", "bitwise_right_shift"} do
+          same(name .. count, x[name](x, count), wide[name](wide, count))
+        end
+      end
+    end)
+
+    it("is clamped to bounds that it cannot contain", function()
+      for _, b in ipairs(BOUNDS) do
+        local label = ("%d to %d"):format(b[1], b[2])
+        same(label, x:clamp(b[1], b[2]), wide:clamp(b[1], b[2]))
+        if b[1] <= b[2] then
+          local f = lt.nn.functional.hardtanh
+          same(label, f(x, b[1], b[2]), f(wide, b[1], b[2]))
+        end
+      end
+    end)
+  end)
+end
+
+it("integers of any dtype are computed as the default float that they become", function()
+  for _, dtype in ipairs {"bool", "uint8", "int32", "int64"} do
+    local x = lt.tensor({0, 1, 1, 0}, "int64"):to(dtype)
+    for _, name in ipairs {"erfc", "lgamma", "sinc", "i0", "digamma"} do
+      assert.is_true(lt.allclose(lt[name](x:float()), lt[name](x), 0, 0, true), dtype .. name)
+      assert.equal("float32", lt[name](x).dtype)
+    end
+  end
+end)
