@@ -361,6 +361,71 @@ bool lt_cpu_index_add(lt_Call *c) {
   return lt_output_close(out, to);
 }
 
+/* Writes to rows selected by index: the rows of `from`, or one element that fills all of them.
+ * Sizes count elements of `size` bytes. */
+typedef struct RowWrites {
+  lt_Lines to;   /* the result's shape */
+  int64_t count; /* number of indices */
+  const int64_t *at;
+  char *out;
+  const char *from;
+  int64_t size, step; /* bytes of an element; between those of `from`: 0 where there is one */
+} RowWrites;
+
+#define WRITE_EACH(T)                                                                              \
+  for (int64_t j = first; j < last; j++)                                                           \
+  ((T *)(void *)to)[w->at[j] - LT_INDEX_BASE] = *(const T *)(const void *)(from + j * w->step)
+
+/* Writes elements first .. last - 1 of block i, which has rows of one element. */
+static void write_elements(const RowWrites *w, int64_t i, int64_t first, int64_t last) {
+  char *to = w->out + i * w->to.n * w->size;
+  const char *from = w->from + i * w->count * w->step;
+  switch (w->size) {
+  case 1:
+    WRITE_EACH(uint8_t);
+    break;
+  case 2:
+    WRITE_EACH(uint16_t);
+    break;
+  case 4:
+    WRITE_EACH(uint32_t);
+    break;
+  case 8:
+    WRITE_EACH(uint64_t);
+    break;
+  default:
+    WRITE_EACH(lt_complex128);
+    break;
+  }
+}
+
+/* Writes row j of block i. */
+static void write_row(const RowWrites *w, int64_t i, int64_t j) {
+  int64_t row = i * w->to.n + w->at[j] - LT_INDEX_BASE, n = w->to.inner;
+  char *to = w->out + row * n * w->size;
+  if (w->step)
+    lt_copy_bytes(to, w->from + (i * w->count + j) * n * w->size, (size_t)(n * w->size));
+  else
+    lt_move(to, w->size, w->from, 0, n, (size_t)w->size);
+}
+
+/* Writes all rows of the blocks first .. last - 1. */
+static void write_rows(const RowWrites *w, int64_t first, int64_t last) {
+  for (int64_t i = first; i < last; i++)
+    if (w->to.inner == 1)
+      for (int64_t j = 0; j < w->count && !lt_stopped(); j += LT_CHUNK)
+        write_elements(w, i, j, w->count - j < LT_CHUNK ? w->count : j + LT_CHUNK);
+    else
+      for (int64_t j = 0; j < w->count && !lt_stopped_at(j); j++) write_row(w, i, j);
+}
+
+/* Writes all rows. Threads share blocks, as no two may write one element; parts of rows would share
+ * cache lines, and take longer than one thread does. */
+static void write_all_rows(const RowWrites *w) {
+  int64_t blocks = w->to.outer;
+  LT_IN_TEAM(lt_team(blocks * w->count * w->to.inner, blocks), blocks, write_rows(w, first, last));
+}
+
 bool lt_cpu_index_copy(lt_Call *c) {
   lt_Tensor *out = c->out[0];
   int dim = lt_arg_dim(c, 1, out);
@@ -368,16 +433,10 @@ bool lt_cpu_index_copy(lt_Call *c) {
   lt_Lines l = lt_lines(out->ndim, out->shape, dim);
   lt_Tensor *index = lt_index_open(lt_in(c, 2), l.n, false, "index");
   lt_Tensor *from = index ? lt_as_contiguous(lt_in(c, 3), out->dtype) : NULL;
-  if (from && from->numel > 0) {
-    int64_t k = index->numel;
-    size_t block = (size_t)l.inner * lt_dtype_size(out->dtype);
-    const int64_t *at = lt_tensor_data(index);
-    for (int64_t i = 0; i < l.outer; i++)
-      for (int64_t j = 0; j < k && !lt_stopped_at(j); j++)
-        lt_copy_bytes((char *)lt_tensor_data(out) +
-                          (size_t)(i * l.n + at[j] - LT_INDEX_BASE) * block,
-                      (const char *)lt_tensor_data(from) + (size_t)(i * k + j) * block, block);
-  }
+  int64_t size = (int64_t)lt_dtype_size(out->dtype);
+  if (from && from->numel > 0)
+    write_all_rows(&(RowWrites){l, index->numel, lt_tensor_data(index), lt_tensor_data(out),
+                                lt_tensor_data(from), size, size});
   bool ok = from != NULL;
   lt_release(index);
   lt_release(from);
@@ -394,12 +453,9 @@ bool lt_cpu_index_fill(lt_Call *c) {
   lt_Lines l = lt_lines(out->ndim, out->shape, dim);
   lt_Tensor *index = lt_index_open(lt_in(c, 2), l.n, false, "index");
   if (!index) return false;
-  int64_t size = (int64_t)lt_dtype_size(out->dtype);
-  const int64_t *at = lt_tensor_data(index);
-  for (int64_t i = 0; i < l.outer && out->numel > 0; i++)
-    for (int64_t j = 0; j < index->numel && !lt_stopped_at(j); j++)
-      lt_move((char *)lt_tensor_data(out) + (i * l.n + at[j] - LT_INDEX_BASE) * l.inner * size,
-              size, number, 0, l.inner, (size_t)size);
+  if (out->numel > 0 && index->numel > 0)
+    write_all_rows(&(RowWrites){l, index->numel, lt_tensor_data(index), lt_tensor_data(out), number,
+                                (int64_t)lt_dtype_size(out->dtype), 0});
   lt_release(index);
   return true;
 }
@@ -427,6 +483,42 @@ static void write_block(void *context, int64_t place, int64_t at, int64_t n) {
     for (int64_t i = 0; i < n; i++) add_run(w->sum, to + (size_t)i * w->size, from, 1, &w->factor);
   else
     add_run(w->sum, to, from, n, &w->factor);
+}
+
+#define WRITE_OFFSETS(T, change)                                                                   \
+  for (int64_t i = first; i < last; i++) {                                                         \
+    T *t = (T *)(void *)w->to + offset[i], f = ((const T *)(const void *)w->from)[i * step];       \
+    *t = change;                                                                                   \
+  }
+
+/* Writes elements first .. last - 1, or adds to them, where each block is one element. */
+static void write_at_offsets(const Write *w, const int64_t *offset, int64_t first, int64_t last) {
+  int64_t step = w->one ? 0 : 1;
+  if (w->sum == LT_float32)
+    WRITE_OFFSETS(float, *t + f)
+  else if (w->sum == LT_float64)
+    WRITE_OFFSETS(double, *t + f)
+  else if (w->sum == LT_int64)
+    WRITE_OFFSETS(int64_t, (int64_t)((uint64_t)*t + (uint64_t)f))
+  else if (w->size == 1)
+    WRITE_OFFSETS(uint8_t, f)
+  else if (w->size == 2)
+    WRITE_OFFSETS(uint16_t, f)
+  else if (w->size == 4)
+    WRITE_OFFSETS(uint32_t, f)
+  else if (w->size == 8)
+    WRITE_OFFSETS(uint64_t, f)
+  else
+    WRITE_OFFSETS(lt_complex128, f)
+}
+
+/* Writes all selected blocks. */
+static void write_blocks(lt_IndexBlocks *p, Write *w) {
+  if (p->lead > 1 || p->mid > 1 || p->block > 1 || lt_dtype_is_complex(w->sum))
+    lt_index_blocks_each(p, write_block, w);
+  else
+    for (int64_t i = 0, end; (end = lt_next_chunk(i, p->offsets->numel)) > i; i = end)
+      write_at_offsets(w, lt_tensor_data(p->offsets), i, end);
 }
 
 /* Computes the shape to which values are broadcast: lead dims, those of the index, mid dims, and
@@ -462,7 +554,7 @@ bool lt_cpu__index_put(lt_Call *c) {
                {.a = {0}}};
     const lt_Scalar factor = lt_scalar_int(1);
     if (add) lt_cpu_numbers(&w.factor, work, work, &factor, &factor);
-    lt_index_blocks_each(&p, write_block, &w);
+    write_blocks(&p, &w);
   }
   lt_release(p.offsets);
   lt_release(from);

@@ -213,3 +213,61 @@ describe("copies of permuted tensors", function()
     end
   end)
 end)
+
+describe("writing by index", function()
+  -- The values after those of `written`, by rows, replace the rows or columns at `index`.
+  local function replaced(values, n, m, dim, index, written)
+    local rows = built(values, n, m, function(i, j) return i, j end)
+    for k, at in ipairs(index) do
+      for other = 1, dim == 1 and m or n do
+        local i, j = dim == 1 and at or other, dim == 1 and other or at
+        rows[i][j] = written(dim == 1 and k or other, dim == 1 and other or k)
+      end
+    end
+    return rows
+  end
+
+  it("copies and fills rows and columns, and the last of repeated indices remains", function()
+    each_matrix(function(x, values, n, m)
+      for dim = 1, 2 do
+        local last = dim == 1 and n or m
+        local index = {last, 1, (last + 1) // 2, last}
+        local at = lt.tensor(index, {device = device})
+        local rows, columns = dim == 1 and 4 or n, dim == 1 and m or 4
+        local source = matrix(rows, columns, x.dtype, false)
+        local from = numbers(source)
+        assert.same(replaced(values, n, m, dim, index, function(i, j) return from[i][j] end),
+          numbers(x:index_copy(dim, at, source)))
+        assert.same(replaced(values, n, m, dim, index, function() return 7 end),
+          numbers(x:index_fill(dim, at, 7)))
+      end
+    end)
+  end)
+
+  it("copies and fills columns on several threads", function()
+    local x, index = matrix(300, 301, "float32", false), lt.randperm(301, {device = device})
+    local rows, at = x:clone(), index:totable()
+    for k, column in ipairs(at) do rows[{{}, column}] = x[{{}, k}] end
+    assert.is_true(x:index_copy(2, index, x):equal(rows))
+    assert.is_true(x:index_fill(2, index, 3):equal(lt.full_like(x, 3)))
+  end)
+
+  it("puts and adds single elements of a vector, in the order of the index", function()
+    for _, dtype in ipairs{"uint8", "int16", "float16", "float32", "float64", "int64",
+      "complex128"} do
+      if not (device == "cuda" and dtype == "float16") then
+        local x = lt.zeros(3, {dtype = dtype, device = device})
+        local at = lt.tensor({3, 1, 3, -3}, {device = device})
+        local values = lt.tensor({1, 2, 3, 4}, {device = device}):to(dtype)
+        assert.same({4, 0, 3}, numbers(x:index_put({at}, values)))
+        assert.same({6, 0, 4}, numbers(x:index_put({at}, values, true)))
+        assert.same({2, 0, 2}, numbers(x:index_put({at}, values[1], true)))
+      end
+    end
+    local n = 100000
+    local at = lt.randint(1, 7, {n}, {device = device})
+    local sums = lt.zeros(7, {dtype = "float64", device = device}):index_put({at},
+      lt.ones(n, {dtype = "float64", device = device}), true)
+    assert.same(lt.bincount(at, {minlength = 7}):totable(), sums:long():totable())
+  end)
+end)
