@@ -92,6 +92,15 @@ typedef struct lt_Scan {
   void (*columns)(const void *x, void *y, int64_t n, int64_t stride, int64_t width);
 } lt_Scan;
 
+/* Loops of running maxima or minima: the values, and the indices from LT_INDEX_BASE on. */
+typedef struct lt_Extremes {
+  /* Along a row of n >= 1 elements. */
+  void (*line)(const void *x, void *values, int64_t *indices, int64_t n);
+  /* Along n rows of a block of up to LT_SCAN_WIDTH columns; rows are `stride` apart. */
+  void (*columns)(const void *x, void *values, int64_t *indices, int64_t n, int64_t stride,
+                  int64_t width);
+} lt_Extremes;
+
 /* Loops over rows of n float32 or float64 numbers (`T`), all dense. */
 #define LT_ROWS(T, F)                                                                              \
   /* Softmax, or log softmax, of rows of n >= 1 elements. x and y may be the same. */              \
@@ -159,6 +168,7 @@ const lt_Centered *lt_centered(lt_ReductionId id, lt_Dtype work);
 const lt_Best *lt_best(lt_ReductionId id, lt_Dtype work);
 const lt_RowKernels *lt_rows(void);
 const lt_Scan *lt_scan(lt_Dtype work, bool product);
+const lt_Extremes *lt_extremes(lt_Dtype work, bool largest);
 
 /* Run reductions of the kinds BEST and CENTERED (reduce_line.c). Return false with the error
  * set. */
