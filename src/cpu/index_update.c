@@ -55,58 +55,69 @@ typedef struct Scatter {
   atomic_bool *outside; /* set when another one was found */
 } Scatter;
 
+/* Changes elements by values first .. last - 1 of a row; returns false at an index that is not
+ * allowed. */
 #define EACH(T, CHANGE)                                                                            \
-  for (int64_t j = first; j < last; j++) {                                                         \
-    T *t = (T *)(void *)(to + j * across + (at[j] - LT_INDEX_BASE) * along);                       \
-    T f = *(const T *)(const void *)(src + j * step);                                              \
-    CHANGE;                                                                                        \
-  }
+  do {                                                                                             \
+    if (across == 0 && along == (int64_t)sizeof(T) && step == (int64_t)sizeof(T))                  \
+      for (int64_t j = first; j < last; j++) {                                                     \
+        uint64_t k = (uint64_t)(at[j] - LT_INDEX_BASE);                                            \
+        if (k >= indices) return false;                                                            \
+        T *t = (T *)(void *)to + k, f = ((const T *)(const void *)src)[j];                         \
+        CHANGE;                                                                                    \
+      }                                                                                            \
+    else                                                                                           \
+      for (int64_t j = first; j < last; j++) {                                                     \
+        uint64_t k = (uint64_t)(at[j] - LT_INDEX_BASE);                                            \
+        if (k >= indices) return false;                                                            \
+        T *t = (T *)(void *)(to + j * across + (int64_t)k * along);                                \
+        T f = *(const T *)(const void *)(src + j * step);                                          \
+        CHANGE;                                                                                    \
+      }                                                                                            \
+  } while (0)
 #define CHANGE_ROW(T, sum, product)                                                                \
   do {                                                                                             \
-    if (s->how == ADD && dense)                                                                    \
-      for (int64_t j = first; j < last; j++) {                                                     \
-        T *t = (T *)(void *)to + at[j] - LT_INDEX_BASE, f = ((const T *)(const void *)src)[j];     \
-        *t = sum;                                                                                  \
-      }                                                                                            \
-    else if (s->how == ADD)                                                                        \
-      EACH(T, *t = sum)                                                                            \
+    if (s->how == ADD)                                                                             \
+      EACH(T, *t = sum);                                                                           \
     else if (s->how == MULTIPLY)                                                                   \
-      EACH(T, *t = product)                                                                        \
+      EACH(T, *t = product);                                                                       \
     else if (s->how == LARGEST)                                                                    \
-      EACH(T, if (f > *t || f != f) *t = f)                                                        \
+      EACH(T, *t = f > *t || f != f ? f : *t);                                                     \
     else                                                                                           \
-      EACH(T, if (f < *t || f != f) *t = f)                                                        \
+      EACH(T, *t = f < *t || f != f ? f : *t);                                                     \
   } while (0)
 
-/* Puts values first .. last - 1 of a row into elements of this size. */
-static void put_row(const Scatter *s, char *to, const char *src, const int64_t *at, int64_t first,
+/* Puts values first .. last - 1 of a row into elements of this size, in this order. Returns false
+ * at an index that is not allowed. */
+static bool put_row(const Scatter *s, char *to, const char *src, const int64_t *at, int64_t first,
                     int64_t last) {
   int64_t across = s->across, along = s->along, step = s->step;
+  uint64_t indices = (uint64_t)s->indices;
   switch (lt_dtype_size(s->work)) {
   case 1:
-    EACH(uint8_t, *t = f)
+    EACH(uint8_t, *t = f);
     break;
   case 2:
-    EACH(uint16_t, *t = f)
+    EACH(uint16_t, *t = f);
     break;
   case 4:
-    EACH(uint32_t, *t = f)
+    EACH(uint32_t, *t = f);
     break;
   case 8:
-    EACH(uint64_t, *t = f)
+    EACH(uint64_t, *t = f);
     break;
   default:
-    EACH(lt_complex128, *t = f)
+    EACH(lt_complex128, *t = f);
     break;
   }
+  return true;
 }
 
-/* Changes elements by values first .. last - 1 of a row, in this order. */
-static void change_row(const Scatter *s, char *to, const char *src, const int64_t *at,
+/* Does the same for the other changes. */
+static bool change_row(const Scatter *s, char *to, const char *src, const int64_t *at,
                        int64_t first, int64_t last) {
-  int64_t across = s->across, along = s->along, step = s->step,
-          size = (int64_t)lt_dtype_size(s->work);
-  bool dense = across == 0 && along == size && step == size;
+  int64_t across = s->across, along = s->along, step = s->step;
+  uint64_t indices = (uint64_t)s->indices;
   if (s->work == LT_float32)
     CHANGE_ROW(float, *t + f, *t * f);
   else if (s->work == LT_float64)
@@ -114,6 +125,7 @@ static void change_row(const Scatter *s, char *to, const char *src, const int64_
   else
     CHANGE_ROW(int64_t, (int64_t)((uint64_t)*t + (uint64_t)f),
                (int64_t)((uint64_t)*t * (uint64_t)f));
+  return true;
 }
 
 /* Scatters values first .. last - 1 of the rows first_row .. last_row - 1. */
@@ -126,22 +138,22 @@ static void scatter_rows(const Scatter *s, int64_t first_row, int64_t last_row, 
     const char *src = s->src + o.offset[1];
     for (int64_t j = first; j < last && !lt_stopped(); j += LT_CHUNK) {
       int64_t end = last - j < LT_CHUNK ? last : j + LT_CHUNK;
-      if (!lt_index_inside(s->at + r * s->n + j, end - j, s->indices)) {
+      if (!(s->how == PUT ? put_row : change_row)(s, to, src, s->at + r * s->n, j, end)) {
         atomic_store(s->outside, true);
         return;
       }
-      (s->how == PUT ? put_row : change_row)(s, to, src, s->at + r * s->n, j, end);
     }
     lt_odometer_step(&o);
   }
 }
 
-/* Scatters all rows. Threads share blocks of rows, or columns, that change different elements. */
+/* Scatters all rows. Threads share blocks of rows, or columns, that change different elements.
+ * Parts of rows share cache lines, so these pay only for more elements. */
 static void scatter_all(const Scatter *s, int64_t numel) {
   int64_t rows = numel / s->n, blocks = rows / s->block, n = s->n;
   int team = lt_team(4 * numel, blocks);
   if (team == 1 && s->across) {
-    LT_IN_TEAM(lt_team(4 * numel, n), n, scatter_rows(s, 0, rows, first, last));
+    LT_IN_TEAM(lt_team(numel, n / 16), n, scatter_rows(s, 0, rows, first, last));
   } else {
     LT_IN_TEAM(team, blocks, scatter_rows(s, first * s->block, last * s->block, 0, n));
   }
@@ -231,10 +243,11 @@ typedef struct RowSums {
   do {                                                                                             \
     T *to = (T *)(void *)s->out + i * s->to.n - LT_INDEX_BASE, *t;                                 \
     const T *from = (const T *)(const void *)s->from + i * s->count * s->step;                     \
-    for (int64_t j = 0; j < s->count && !lt_stopped();)                                            \
-      for (int64_t end = s->count - j < LT_CHUNK ? s->count : j + LT_CHUNK; j < end; j++) {        \
-        T f = from[j * s->step];                                                                   \
-        t = to + s->at[j];                                                                         \
+    const int64_t *at = s->at, count = s->count, step = s->step;                                   \
+    for (int64_t j = 0; j < count && !lt_stopped();)                                               \
+      for (int64_t end = count - j < LT_CHUNK ? count : j + LT_CHUNK; j < end; j++) {              \
+        T f = from[j * step];                                                                      \
+        t = to + at[j];                                                                            \
         *t = sum;                                                                                  \
       }                                                                                            \
   } while (0)
