@@ -378,6 +378,14 @@ static void select_elements(const void *from, void *to, const uint8_t *mask_byte
   }
 }
 
+/* Does so for the elements first .. last - 1, after those selected before them. */
+static void select_part(const char *from, char *to, const uint8_t *mask_bytes, size_t size,
+                        int64_t first, int64_t last) {
+  int64_t before = count_true(mask_bytes, first);
+  select_elements(from + (size_t)first * size, to + (size_t)before * size, mask_bytes + first,
+                  count_true(mask_bytes + first, last - first), size);
+}
+
 bool lt_cpu_masked_select(lt_Call *c) {
   lt_Tensor *self = lt_in(c, 0), *mask = lt_in(c, 1);
   int ndim = self->ndim;
@@ -390,9 +398,14 @@ bool lt_cpu_masked_select(lt_Call *c) {
     const uint8_t *mask_bytes = lt_tensor_data(m);
     int64_t count = count_true(mask_bytes, m->numel);
     out = lt_empty(self->dtype, lt_cpu(), 1, &count);
-    if (out)
-      select_elements(lt_tensor_data(x), lt_tensor_data(out), mask_bytes, count,
-                      lt_dtype_size(self->dtype));
+    int team = out ? lt_team(m->numel, m->numel) : 0;
+    const char *from = lt_tensor_data(x);
+    if (team == 1)
+      select_elements(from, lt_tensor_data(out), mask_bytes, count, lt_dtype_size(self->dtype));
+    else if (team > 1)
+      LT_IN_TEAM(team, m->numel,
+                 select_part(from, lt_tensor_data(out), mask_bytes, lt_dtype_size(self->dtype),
+                             first, last));
   }
   lt_release(x);
   lt_release(m);

@@ -87,17 +87,27 @@ lt._define{
   example = "lt.block_diag(lt.tensor{{1, 2}}, lt.tensor{{3}, {4}})",
   fn = function(tensors)
     local blocks = each("block_diag", tensors, two)
-    local width, left, rows = 0, 0, {}
+    local first, heights, widths, height, width = blocks[1], {}, {}, 0, 0
+    local alike = first and not first.is_meta
     for i, t in ipairs(blocks) do
       args.check(t.ndim == 2,
         "block_diag: expected at most 2 dims for argument 'tensors[%d]', got %d", i, t.ndim)
-      width = width + t:size(2)
+      heights[i], widths[i] = t:size(1), t:size(2)
+      height, width = height + heights[i], width + widths[i]
+      alike = alike and t.dtype == first.dtype and t.device == first.device
+        and not t.requires_grad
     end
+    local out = alike and first:new_zeros(height, width)
+    local top, left, rows = 0, 0, {}
     for i, t in ipairs(blocks) do
-      local h, w = t:size(1), t:size(2)
-      rows[i] = lt.cat({t:new_zeros(h, left), t, t:new_zeros(h, width - left - w)}, 2)
-      left = left + w
+      local h, w = heights[i], widths[i]
+      if alike then
+        out[{{top + 1, top + h}, {left + 1, left + w}}] = t
+      else
+        rows[i] = lt.cat({t:new_zeros(h, left), t, t:new_zeros(h, width - left - w)}, 2)
+      end
+      top, left = top + h, left + w
     end
-    return lt.cat(rows, 1)
+    return alike and out or lt.cat(rows, 1)
   end,
 }

@@ -257,6 +257,8 @@ lt._define{
   end,
 }
 
+local SHORT_ROW = 16 -- elements of a row that are too few for a loop of their own
+
 lt._define{
   signature = "lt.kron(Tensor self, Tensor other)",
   doc = "Kronecker product: each element of self times the whole of other, as blocks. The tensor "
@@ -264,6 +266,11 @@ lt._define{
   example = "lt.kron(lt.eye(2), lt.ones(2, 2))",
   method = true,
   fn = function(a, b)
+    if a.ndim == 2 and b.ndim == 2 and b:size(2) < SHORT_ROW then -- multiplies whole rows
+      local m, p, n, q = a:size(1), a:size(2), b:size(1), b:size(2)
+      local left, right = a:repeat_interleave(q, 2), b:tile(1, p)
+      return (left:view(m, 1, p * q) * right:view(1, n, p * q)):view(m * n, p * q)
+    end
     local ndim = math.max(a.ndim, b.ndim)
     local left, right, shape = {}, {}, {}
     for d = 1, ndim do

@@ -288,14 +288,13 @@ local function keys_of(x, dim)
   return row_keys(x:movedim(dim, 1):reshape(n, size))
 end
 
--- Returns the distinct elements of a vector, sorted.
-local function distinct(x)
-  local values = x:sort()
-  local n = values:size(1)
-  if n < 2 then return values end
-  local rest = dims.range(values, 1, 2, n)
-  local new = rest:masked_select(rest:ne(dims.range(values, 1, 1, n - 1)))
-  return lt.cat{values:narrow(1, 1, 1), new}
+-- Returns the elements of a vector that differ from the one before.
+local function changes(x)
+  local n = x:size(1)
+  if n < 2 then return x:clone() end
+  local rest = dims.range(x, 1, 2, n)
+  local new = rest:masked_select(rest:ne(dims.range(x, 1, 1, n - 1)))
+  return lt.cat{x:narrow(1, 1, 1), new}
 end
 
 -- Computes unique, or unique_consecutive unless `sorted`.
@@ -303,8 +302,9 @@ local function unique(title, sorted, x, inverse, counts, dim)
   x = x:detach()
   local keys, shape
   if dim == nil or x.ndim == 0 then
-    if sorted and not inverse and not counts then
-      return distinct(x.ndim == 1 and x or x:reshape(-1))
+    if not inverse and not counts then
+      local line = x.ndim == 1 and x or x:reshape(-1)
+      return changes(sorted and line:sort() or line)
     end
     shape, x, dim = x.shape, x:reshape(-1), 1
     keys = x

@@ -271,3 +271,58 @@ describe("writing by index", function()
     assert.same(lt.bincount(at, {minlength = 7}):totable(), sums:long():totable())
   end)
 end)
+
+describe("joined and selected elements", function()
+  it("block_diag: every block in its place, 0 elsewhere", function()
+    for _, dtype in ipairs(DTYPES) do
+      for _, gradient in ipairs{false, dtype == "float32"} do
+        local a, b, c = matrix(2, 3, dtype), matrix(4, 1, dtype, true), matrix(0, 2, dtype)
+        if gradient then a:requires_grad_() end
+        local x = lt.block_diag(a, c, b, a)
+        assert.same({8, 9}, x.shape)
+        local expected = lt.zeros({8, 9}, {dtype = dtype, device = device})
+        for i = 1, 2 do
+          for j = 1, 3 do
+            expected[{i, j}] = a[{i, j}]
+            expected[{i + 6, j + 6}] = a[{i, j}]
+          end
+        end
+        for i = 1, 4 do expected[{i + 2, 6}] = b[{i, 1}] end
+        assert.same(numbers(expected), numbers(x))
+      end
+    end
+    assert.equal("float64", lt.block_diag(lt.ones(1, 1), lt.ones(2, 1, {dtype = "float64"})).dtype)
+  end)
+
+  it("masked_select: those whose mask is true, on several threads", function()
+    for _, dtype in ipairs(DTYPES) do
+      for _, n in ipairs{1, 63, 1000, 100001} do
+        local x = matrix(1, n, dtype):view(n)
+        local mask = lt.arange(n, {device = device}):mul(7):remainder(5):lt(2)
+        local expected, at = {}, 0
+        local values, taken = numbers(x), mask:totable()
+        for i = 1, n do
+          if taken[i] then
+            at = at + 1
+            expected[at] = values[i]
+          end
+        end
+        assert.same(expected, numbers(x:masked_select(mask)))
+      end
+    end
+  end)
+
+  it("unique_consecutive: those that differ from the one before", function()
+    for _, values in ipairs{{}, {3}, {1, 1}, {1, 1, 2, 2, 2, 1, 5, 5}} do
+      local expected = {}
+      for i, v in ipairs(values) do
+        if v ~= values[i - 1] then expected[#expected + 1] = v end
+      end
+      local x = lt.tensor(values, {dtype = "float32", device = device})
+      local y = x:unique_consecutive()
+      assert.same(expected, y:totable())
+      y:fill_(0)
+      assert.same(values, x:totable())
+    end
+  end)
+end)

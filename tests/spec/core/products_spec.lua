@@ -109,3 +109,42 @@ describe("lt.cdist", function()
       lt.tensor({{-200.}}, {dtype = "float16"})):item())
   end)
 end)
+
+describe("pdist", function()
+  it("agrees with a loop over the pairs of rows", function()
+    for _, p in ipairs{1, 1.5, 2, math.huge} do
+      for _, gradient in ipairs{false, true} do
+        local x = lt.randn(13, 5, {dtype = "float64"})
+        local found, k = lt.pdist(gradient and x:clone():requires_grad_() or x, p), 0
+        assert.same({78}, found.shape)
+        for i = 1, 13 do
+          for j = i + 1, 13 do
+            k = k + 1
+            local expected = (x[i] - x[j]):norm(p):item()
+            assert.near(expected, found[k]:item(), 1e-12 * expected)
+          end
+        end
+      end
+    end
+  end)
+end)
+
+describe("kron", function()
+  it("agrees with a loop, for short and long rows", function()
+    for _, s in ipairs{{2, 3, 4, 5}, {3, 1, 1, 2}, {1, 3, 2, 1}, {2, 2, 2, 20}, {0, 2, 3, 2}} do
+      local a, b = lt.randint(-9, 9, {s[1], s[2]}), lt.randint(-9, 9, {s[3], s[4]}):t()
+      local c = b:t():contiguous()
+      for _, right in ipairs{b:t(), c} do
+        local x = lt.kron(a, right)
+        assert.same({s[1] * s[3], s[2] * s[4]}, x.shape)
+        for i = 1, x:size(1) do
+          for j = 1, x:size(2) do
+            local k, m = (i - 1) // s[3], (j - 1) // s[4]
+            assert.equal(a[{k + 1, m + 1}]:item()
+              * c[{i - k * s[3], j - m * s[4]}]:item(), x[{i, j}]:item())
+          end
+        end
+      end
+    end
+  end)
+end)
