@@ -251,9 +251,9 @@ int lt_blas_open(int callers, double work) {
   return callers;
 }
 
-bool lt_blas_open_alone(double work) {
+bool lt_blas_open_alone(void) {
   if (lt_blas_open(1, 0) == 0) return false;
-  if (blas.sgemm && work > SMALL) use_threads(1);
+  if (blas.sgemm) use_threads(1);
   return true;
 }
 

@@ -41,9 +41,9 @@ void *lt_blas_symbol(const char *name);
 bool lt_gemm_nests(void);
 /* Do the same for functions of the library. */
 int lt_blas_open(int callers, double work);
-/* Prepares calls by one caller that run on one thread, of so many multiplications; false with an
- * error when memory is out. lt_blas_close(1) ends it. */
-bool lt_blas_open_alone(double work);
+/* Prepares calls by one caller that run on one thread; false with an error when memory is out.
+ * Functions of LAPACK divide even products of 4 x 4 otherwise. lt_blas_close(1) ends it. */
+bool lt_blas_open_alone(void);
 void lt_blas_close(int callers);
 bool lt_blas_nests(void);
 

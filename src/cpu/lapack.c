@@ -125,7 +125,7 @@ bool lt_matrices_run(int64_t count, double work, double alone, size_t scratch, l
   Batch b = {.scratch = scratch, .fn = fn, .context = context};
   int team = work <= alone && lt_blas_nests() ? batch_team(count, work) : 1;
   if (team == 1 && work <= alone)
-    team = lt_blas_open_alone(work);
+    team = lt_blas_open_alone();
   else
     team = lt_blas_open(team, work);
   if (team == 0) return false;
