@@ -2,19 +2,19 @@
 #include "pace.h"
 
 enum {
-  GAP_PATIENCE = 16,   /* most windows between two checks of a gap */
+  GAP_PATIENCE = 8,    /* most windows between two checks of a gap */
   BATCH_PATIENCE = 16, /* and of a batch */
   GAP_WINDOW = 32,     /* steps after which the gap may change */
   LEAST_STEPS = 8,     /* those where what they left is clear */
+  LEAST_QUIET = 3,     /* those of a wide gap where it is clear that they left little */
+  QUIET_BOXES = 24,    /* with so many boxes, too */
   MOST_GAP = 32,       /* boxes */
   BATCH_WINDOW = 8,    /* steps after which the batch may change */
 };
 
 static int doubled(int patience, int most) { return 2 * patience < most ? 2 * patience : most; }
 
-void lt_gap_init(lt_Gap *g) {
-  *g = (lt_Gap){.boxes = 1, .next = 1, .oldest = {1, 1}, .patience = 1};
-}
+void lt_gap_init(lt_Gap *g) { *g = (lt_Gap){.boxes = 1, .next = 1, .oldest = 1, .patience = 1}; }
 
 void lt_gap_begin(lt_Gap *g, int64_t weight) {
   g->steps = 0;
@@ -23,7 +23,7 @@ void lt_gap_begin(lt_Gap *g, int64_t weight) {
 }
 
 void lt_gap_age(lt_Gap *g, uint32_t age) {
-  if (age > g->oldest[0]) g->oldest[0] = age;
+  if (age > g->oldest) g->oldest = age;
 }
 
 /* Puts the next check off. */
@@ -32,37 +32,41 @@ static void put_off(lt_Gap *g) {
   g->wait = g->patience;
 }
 
-/* After a try the former gap returns. */
+/* After a check or a try the former gap returns. */
 void lt_gap_widen(lt_Gap *g) {
-  g->failed = g->trying;
-  if (g->trying) {
+  if (g->trying || g->checking) {
     g->boxes = g->former;
     put_off(g);
   } else {
     g->boxes = (uint32_t)doubled((int)g->boxes, MOST_GAP);
+    g->wait = g->patience;
   }
   g->trying = g->checking = false;
 }
 
 /* Ends a window in which little was left. A gap that is a multiple of a loop's boxes sees the same
- * part of the loop at each step, so ages are checked before they are believed. */
+ * part of the loop at each step. So an age is checked in a window of steps in no regular order,
+ * about as near to each other as it says, before the gap becomes as narrow. */
 static void may_narrow(lt_Gap *g) {
-  uint32_t oldest = g->oldest[g->oldest[1] > g->oldest[0]];
-  bool checked = g->checking;
-  g->checking = false;
   if (g->trying) {
-    g->trying = g->failed = false;
+    g->trying = false;
     g->wait = g->patience = 1;
   }
-  if (checked && oldest < g->boxes) {
+  if (g->checking) {
+    g->checking = false;
+    g->trying = g->oldest < g->former;
+    g->boxes = g->trying ? g->oldest : g->former;
+    if (!g->trying) put_off(g);
+  } else if (g->oldest >= g->boxes) {
+    g->wait = g->patience;
+  } else if (--g->wait <= 0) {
     g->former = g->boxes;
-    g->boxes = oldest;
-    g->trying = true;
-  } else if (checked) {
-    put_off(g);
-  } else if (oldest < g->boxes) {
-    g->checking = --g->wait <= 0 || (!g->failed && 2 * oldest <= g->boxes);
+    g->boxes = g->oldest;
+    g->checking = true;
+  } else {
+    return; /* the ages of all windows until the check count */
   }
+  g->oldest = 1;
 }
 
 /* The gap becomes wider after a window in which more than a sixteenth of all growth was left. */
@@ -71,19 +75,27 @@ static void end_window(lt_Gap *g, int64_t weight) {
     lt_gap_widen(g);
   else
     may_narrow(g);
-  g->oldest[1] = g->oldest[0];
-  g->oldest[0] = 1;
   lt_gap_begin(g, weight);
 }
 
 /* The window ends early when more than an eighth is left, or less than a 32nd: a gap that is too
- * wide wastes as much. */
+ * wide wastes as much, so with a wide one it ends after fewer steps. */
+static bool is_window(const lt_Gap *g, int64_t left) {
+  int quiet = g->checking ? LEAST_STEPS : QUIET_BOXES / (int)g->boxes;
+  if (quiet > LEAST_STEPS) quiet = LEAST_STEPS;
+  if (quiet < LEAST_QUIET) quiet = LEAST_QUIET;
+  if (32 * left <= g->grown) return g->steps >= quiet;
+  return g->steps == GAP_WINDOW || (8 * left > g->grown && g->steps >= LEAST_STEPS);
+}
+
 void lt_gap_count(lt_Gap *g, int64_t weight, int64_t grown) {
-  int64_t left = weight - g->begin;
   g->grown += grown;
-  bool clear = 8 * left > g->grown || 32 * left <= g->grown;
-  if (++g->steps == GAP_WINDOW || (clear && g->steps >= LEAST_STEPS)) end_window(g, weight);
-  g->next = g->boxes + (g->checking && (++g->count * 0x9E3779B9u) >> 31);
+  g->steps++;
+  if (is_window(g, weight - g->begin)) end_window(g, weight);
+  g->next = g->boxes;
+  if (!g->checking) return;
+  g->next += 1 + ((++g->count * 0x9E3779B9u) >> 30);
+  if (g->next > g->former + g->former / 2) g->next = g->former + g->former / 2;
 }
 
 void lt_batch_init(lt_Batch *b) { *b = (lt_Batch){.size = LT_SMALLEST_BATCH, .patience = 1}; }

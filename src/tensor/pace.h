@@ -17,19 +17,18 @@
  * step tells its age there when it is finalized. The gap becomes as narrow as the greatest such
  * age: then no tensor is in use at two steps, and the fewest blocks of memory are. */
 typedef struct lt_Gap {
-  uint32_t boxes;     /* least number of boxes between two steps */
-  uint32_t next;      /* the same until the next step: in a check sometimes one more */
-  uint32_t count;     /* of steps, modulo 2^32 */
-  int steps;          /* since the window began */
-  int64_t begin;      /* weight when the window began */
-  int64_t grown;      /* sum of the growth before each step of the window */
-  uint32_t oldest[2]; /* greatest age: in this window, in the one before */
-  uint32_t former;    /* the gap before the last try of a narrower one */
-  int wait;           /* windows until the next check */
-  int patience;       /* the next value of `wait` */
-  bool checking;      /* the steps of the window come in no regular order */
-  bool trying;        /* the window is the first one with a narrower gap */
-  bool failed;        /* the last try failed */
+  uint32_t boxes;  /* least number of boxes between two steps */
+  uint32_t next;   /* the same until the next step: in a check 1 to 4 more, as `former` allows */
+  uint32_t count;  /* of steps in checks, modulo 2^32 */
+  int steps;       /* since the window began */
+  int64_t begin;   /* weight when the window began */
+  int64_t grown;   /* sum of the growth before each step of the window */
+  uint32_t oldest; /* greatest age since the last check, or since none was less than the gap */
+  uint32_t former; /* the gap before the last check of a narrower one */
+  int wait;        /* windows until the next check */
+  int patience;    /* the next value of `wait` */
+  bool checking;   /* the window checks a narrower gap: its steps come in no regular order */
+  bool trying;     /* the window is the first one with a narrower gap */
 } lt_Gap;
 
 /* Starts with the smallest gap. */

@@ -174,6 +174,34 @@ static void it_becomes_the_greatest_age(void) {
   }
 }
 
+/* Returns after how many boxes of a loop of sums, each dropped at the next, the gap is the smallest
+ * or one more; before, this loop ran, from which `boxes` were created. */
+static int boxes_until_narrow(int boxes, int count, const int *ages) {
+  static const int one[] = {1};
+  Program p;
+  begin_program(&p);
+  run_program(&p, boxes, count, ages);
+  int n = 0;
+  for (; p.gap.boxes > 2 && n < 1000; n++) run_program(&p, 1, 1, one);
+  return n;
+}
+
+/* A loop whose results are dropped at once gets a narrow gap soon, whatever ran before. */
+static void it_narrows_soon_after_another_loop(void) {
+  static const int long_sum[] = {5, 4, 7, 1, 1}, list[] = {10, 9, 8, 7, 6, 5, 4, 3, 2, 1},
+                   function[] = {1, 1, 1, 1, 4, 1, 1, 2};
+  static const struct {
+    int count;
+    const int *ages;
+  } loops[] = {{5, long_sum}, {10, list}, {8, function}};
+  for (int i = 0; i < 3; i++) {
+    int sum = 0, tries = 40;
+    for (int k = 0; k < tries; k++)
+      sum += boxes_until_narrow(3000 + 37 * k, loops[i].count, loops[i].ages);
+    CHECK(sum / tries < 100);
+  }
+}
+
 int main(void) {
   RUN(cheap_steps_keep_the_batch_small);
   RUN(dear_steps_make_it_grow);
@@ -183,5 +211,6 @@ int main(void) {
   RUN(little_growth_widens_it_later);
   RUN(it_narrows_when_nothing_is_left);
   RUN(it_becomes_the_greatest_age);
+  RUN(it_narrows_soon_after_another_loop);
   return check_end();
 }
