@@ -73,7 +73,9 @@ static bool rows_open(lt_Call *c, int first, Rows *r) {
     double all = 0;                                                                                \
     for (int64_t i = 0; i < r->n; i++)                                                             \
       if (target[i] != r->ignore) all += weight ? (double)weight[target[i] - LT_INDEX_BASE] : 1;   \
-    memset(dx, 0, (size_t)(r->n * r->classes) * sizeof *dx);                                       \
+    const int64_t numel = r->n * r->classes;                                                       \
+    LT_IN_TEAM(lt_team(numel, numel), numel,                                                       \
+               memset(dx + first, 0, (size_t)(last - first) * sizeof *dx));                        \
     for (int64_t i = 0; i < r->n && !lt_stopped(); i++) {                                          \
       if (target[i] == r->ignore) continue;                                                        \
       int64_t t = target[i] - LT_INDEX_BASE;                                                       \

@@ -6,7 +6,9 @@
 #include "sort.h"
 
 #define FEW        32 /* keys that are sorted */
-#define BITS       8  /* of the number of a bucket */
+#define SMALL      512
+#define SMALL_BITS 5 /* of the number of a bucket among less than SMALL keys */
+#define BITS       8
 #define LARGE      (1 << 14)
 #define LARGE_BITS 11 /* of that among at least LARGE keys */
 #define BLOCK      1024
@@ -38,7 +40,10 @@ static int bits_of(uint64_t x) { return 64 - __builtin_clzll(x | 1); }
       for (int64_t i = 0, end; (end = lt_next_chunk(i, n)) > i; i = end)                           \
         loops->span_##F(keys + i, end - i, &low, &high);                                           \
       if (low >= high) return low;                                                                 \
-      int most = n < LARGE ? BITS : LARGE_BITS, bits = bits_of(high - low);                        \
+      int most = n < SMALL   ? SMALL_BITS                                                          \
+                 : n < LARGE ? BITS                                                                \
+                             : LARGE_BITS,                                                         \
+          bits = bits_of(high - low);                                                              \
       int shift = bits > most ? bits - most : 0;                                                   \
       int64_t counts[1 << LARGE_BITS], bucket = 0, count = 0;                                      \
       memset(counts, 0, sizeof(int64_t) << (bits - shift));                                        \

@@ -1,7 +1,7 @@
 /* sort.c: sort and topk. Elements are converted to keys (NaN is the largest, -0 equals 0,
  * descending order by complement), which are sorted together with their indices: few by insertion,
- * more by radix, digit by digit from the lowest, which is stable; digits that all keys share are
- * skipped. Keys of 32 bits are sorted by radix.c. The values are copied by index, so all their bits
+ * more by radix, digit by digit of their differences from the least key, from the lowest, which is
+ * stable. Keys of 32 bits are sorted by radix.c. The values are copied by index, so all their bits
  * are kept. */
 #include "cpu.h"
 #include "kernel_support.h"
@@ -28,18 +28,17 @@ void lt_keyed_sort(lt_Keyed *items, lt_Keyed *scratch, int64_t n) {
     insertion(items, n);
     return;
   }
-  uint64_t all = ~(uint64_t)0, some = 0;
+  uint64_t low = ~(uint64_t)0, high = 0;
   for (int64_t i = 0, end; (end = lt_next_chunk(i, n)) > i;)
     for (; i < end; i++) {
-      all &= items[i].key;
-      some |= items[i].key;
+      low = items[i].key < low ? items[i].key : low;
+      high = items[i].key > high ? items[i].key : high;
     }
   lt_Keyed *from = items, *to = scratch;
-  for (int shift = 0; shift < 64; shift += 8) {
-    if (((all ^ some) >> shift & 255) == 0) continue;
+  for (int shift = 0; shift < 64 && (high - low) >> shift; shift += 8) {
     int64_t start[256] = {0}, sum = 0;
     for (int64_t i = 0, end; (end = lt_next_chunk(i, n)) > i;)
-      for (; i < end; i++) start[from[i].key >> shift & 255]++;
+      for (; i < end; i++) start[(from[i].key - low) >> shift & 255]++;
     if (lt_stopped()) return; /* the counts are incomplete */
     for (int k = 0; k < 256; k++) {
       int64_t count = start[k];
@@ -47,7 +46,7 @@ void lt_keyed_sort(lt_Keyed *items, lt_Keyed *scratch, int64_t n) {
       sum += count;
     }
     for (int64_t i = 0, end; (end = lt_next_chunk(i, n)) > i;)
-      for (; i < end; i++) to[start[from[i].key >> shift & 255]++] = from[i];
+      for (; i < end; i++) to[start[(from[i].key - low) >> shift & 255]++] = from[i];
     lt_Keyed *swap = from;
     from = to;
     to = swap;
