@@ -786,21 +786,19 @@ static int take_ints(lua_State *L, lt_LuaArgs *a, int p, int i, int top) {
   return n;
 }
 
-/* Stores the value at i as parameter p and returns how many values it takes, or 0 when it is not
- * of the parameter's type, or the type is not a frequent one. */
-static int take_value(lua_State *L, lt_LuaArgs *a, int p, int i, int top) {
-  const lt_Param *param = &a->signature->param[p];
+/* Stores the value at i as parameter p, read as this type, and returns how many values it takes, or
+ * 0 when it is not of the type, or the type is not a frequent one. */
+static int take_as(lua_State *L, lt_LuaArgs *a, int p, lt_ParamType type, int i, int top) {
   lt_Arg *out = &a->arg[p];
-  if (param->spreads || param->has_least) return 0;
   out->count = 0;
-  switch (param->type) {
+  switch (type) {
   case LT_PARAM_TENSOR:
   case LT_PARAM_INDEX:
   case LT_PARAM_OPERAND:
     out->kind = LT_ARG_TENSOR;
     out->tensor = tensor_at(L, a, i);
     if (out->tensor) return 1;
-    if (param->type != LT_PARAM_OPERAND) return 0;
+    if (type != LT_PARAM_OPERAND) return 0;
     /* fallthrough */
   case LT_PARAM_SCALAR:
     if (lua_type(L, i) != LUA_TNUMBER) return 0;
@@ -811,7 +809,7 @@ static int take_value(lua_State *L, lt_LuaArgs *a, int p, int i, int top) {
   case LT_PARAM_DIM:
   case LT_PARAM_POSITION:
     out->kind = LT_ARG_INT;
-    return take_int(L, i, param->type != LT_PARAM_INT, &out->i);
+    return take_int(L, i, type != LT_PARAM_INT, &out->i);
   case LT_PARAM_FLOAT:
     if (lua_type(L, i) != LUA_TNUMBER) return 0;
     *out = lt_arg_float(lua_tonumber(L, i));
@@ -829,24 +827,77 @@ static int take_value(lua_State *L, lt_LuaArgs *a, int p, int i, int top) {
   }
 }
 
+/* Stores the table at i as the list of parameter p. Returns false when it is no short list of
+ * integers, or of tensors, that the parameter accepts. */
+static bool take_list(lua_State *L, lt_LuaArgs *a, int p, int i) {
+  lt_ParamType type = a->signature->param[p].type;
+  lt_Arg *out = &a->arg[p];
+  lua_Unsigned n = lua_rawlen(L, i);
+  int64_t *ints = a->ints + a->ints_used;
+  if (n > sizeof a->ints / sizeof *a->ints - (size_t)a->ints_used) return false;
+  out->count = (int)n;
+  if (type == LT_PARAM_TENSORS) {
+    out->kind = LT_ARG_TENSORS;
+    return (out->tensors = read_few(L, a, i, (int)n)) != NULL;
+  }
+  if (type != LT_PARAM_SIZES && type != LT_PARAM_INTS && type != LT_PARAM_DIMS) return false;
+  for (int k = 0; k < (int)n; k++) {
+    lua_rawgeti(L, i, k + 1);
+    bool fits = take_int(L, -1, type == LT_PARAM_DIMS, &ints[k]);
+    lua_pop(L, 1);
+    if (!fits) return false;
+  }
+  a->ints_used += (int)n;
+  out->kind = LT_ARG_INTS;
+  out->ints = ints;
+  return true;
+}
+
+/* Stores the value at i as parameter p and returns how many values it takes, or 0 when it is not
+ * of the parameter's type, or the type is not a frequent one. The last argument may be a table of
+ * names, so it is no list here. */
+static int take_value(lua_State *L, lt_LuaArgs *a, int p, int i, int top) {
+  const lt_Param *param = &a->signature->param[p];
+  if (param->has_least) return 0;
+  if (lua_type(L, i) == LUA_TTABLE) return i < top && take_list(L, a, p, i);
+  if (param->spreads) return 0;
+  if (param->type != LT_PARAM_UNION) return take_as(L, a, p, param->type, i, top);
+  if (is(param, LISTS)) return 0;
+  for (uint32_t rest = param->types; rest; rest &= rest - 1) {
+    lt_ParamType type = (lt_ParamType)__builtin_ctz(rest);
+    if (looks_like(L, i, type)) return take_as(L, a, p, type, i, top);
+  }
+  return 0;
+}
+
+/* Stores that parameter p is not given; returns false when it must be. */
+static bool take_none(lt_LuaArgs *a, int p) {
+  a->slot[p] = 0;
+  a->arg[p] = LT_NIL;
+  return a->signature->param[p].has_default || a->signature->param[p].optional;
+}
+
 /* Reads the most frequent form of a call: tensors and numbers by position. Returns false, without
  * an error, for every other form, and for a wrong call. */
 static bool read_plain(lua_State *L, lt_LuaArgs *a, bool method) {
   const lt_Signature *g = a->signature;
-  int p = 0;
-  for (int i = 1, top = lua_gettop(L); i <= top; p++) {
-    int n = p < g->count ? take_value(L, a, p, i, top) : 0;
-    if (n == 0) return false;
+  int p = 0, i = 1, top = lua_gettop(L);
+  while (top > 0 && lua_type(L, top) == LUA_TNIL) top--;
+  a->given = 0;
+  for (; i <= top && p < g->count; p++) {
+    int n = take_value(L, a, p, i, top);
+    if (n == 0) {
+      if (lua_type(L, i++) != LUA_TNIL || !take_none(a, p)) return false;
+      continue;
+    }
     a->slot[p] = i;
     a->span[p] = n;
+    a->given = p + 1;
     i += n;
   }
-  a->given = p;
-  for (; p < g->count; p++) {
-    if (!g->param[p].has_default && !g->param[p].optional) return false;
-    a->slot[p] = 0;
-    a->arg[p] = LT_NIL;
-  }
+  if (i <= top) return false;
+  for (; p < g->count; p++)
+    if (!take_none(a, p)) return false;
   return !method || (a->given && a->arg[0].kind == LT_ARG_TENSOR);
 }
 
@@ -857,8 +908,10 @@ void lt_lua_arguments(lua_State *L, lt_Lua *S, lt_LuaArgs *a, const char *name,
   a->signature = signature;
   a->out = 0;
   a->ints_used = a->few_used = 0;
+  int top = lua_gettop(L);
   if (read_plain(L, a, method)) return;
-  a->given = a->ints_used = 0;
+  lua_settop(L, top);
+  a->given = a->ints_used = a->few_used = 0;
   memset(a->slot, 0, sizeof a->slot[0] * (size_t)signature->count);
   bool object = method && signature->param[0].type == LT_PARAM_ANY; /* self is not a tensor */
   if (method && !object && !tensor_at(L, a, 1)) lt_lua_check(L, 1, name, "self");
