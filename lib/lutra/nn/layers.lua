@@ -101,12 +101,24 @@ end
 -- name. `row` is as for layers.define.
 function layers.define_function(name, signature, f, row)
   local class, names
+  local spare -- the empty table of the last call, faster than a new one; nil during a call
+  local function keep(named, ...)
+    named[1] = nil
+    for i = 1, #names do named[names[i]] = nil end
+    spare = named
+    return ...
+  end
   class, names = layers.define(name, signature, function(self, x)
     -- Without options, a call without a table is faster.
     if names[1] == nil or names[2] == nil and self[names[1]] == false then return F[f](x) end
-    local named = {x}
-    for _, option in ipairs(names) do named[option] = self[option] end
-    return F[f](named)
+    local named = spare or {}
+    spare = nil
+    named[1] = x
+    for i = 1, #names do
+      local option = names[i]
+      named[option] = self[option]
+    end
+    return keep(named, F[f](named))
   end, row)
   return class
 end

@@ -44,25 +44,28 @@ function pooling.at_least(title, values, least, name)
 end
 local at_least = pooling.at_least
 
---- Checks that x is {C, sizes} or {N, C, sizes} with k sizes, of which no dim but N is empty.
+--- Checks that x is {C, sizes} or {N, C, sizes} with k sizes, of which no dim but N or the only
+-- one before the sizes is empty. Returns its shape.
 function pooling.check_input(title, k, x, name)
-  local ndim = x.ndim
+  local shape = x.shape
+  local ndim = #shape
   if ndim ~= k + 1 and ndim ~= k + 2 then
     args.fail("%s: expected %d or %d dimensions for argument '%s', got shape %s", title, k + 1,
-      k + 2, name or "input", x.shape)
+      k + 2, name or "input", shape)
   end
-  for d = x:numel() == 0 and ndim - k or ndim + 1, ndim do
-    args.check(d == ndim - k and ndim == k + 1 or x:size(d) > 0 or k + 2 == ndim and d == 1,
-      "%s: expected no empty dimension but the batch for argument '%s', got shape %s", title,
-      name or "input", x.shape)
+  for d = 2, ndim do
+    if shape[d] == 0 then
+      args.fail("%s: expected no empty dimension but the batch for argument '%s', got shape %s",
+        title, name or "input", shape)
+    end
   end
+  return shape
 end
 
--- The sizes of the last k dims.
-local function sizes_of(x, k)
-  local sizes = {}
-  for d = 1, k do sizes[d] = x:size(d - k - 1) end
-  return sizes
+-- Returns the sizes of the last k dims of x, whose shape may be given.
+local function sizes_of(x, k, shape)
+  shape = shape or x.shape
+  return {table.unpack(shape, #shape - k + 1)}
 end
 pooling.sizes_of = sizes_of
 
@@ -81,7 +84,7 @@ local ZEROS, ONES = {{0}, {0, 0}, {0, 0, 0}}, {{1}, {1, 1}, {1, 1, 1}}
 -- Checks the windows of a pool, and returns the sizes of its result, and each argument as a list of
 -- k numbers.
 local function windows(title, k, x, kernel, stride, padding, dilation, ceil)
-  pooling.check_input(title, k, x)
+  local shape = pooling.check_input(title, k, x)
   if #kernel == 0 then
     args.fail("%s: expected a size for argument 'kernel_size', got an empty list", title)
   end
@@ -89,21 +92,24 @@ local function windows(title, k, x, kernel, stride, padding, dilation, ceil)
   stride = list_of(title, k, stride, "stride", kernel)
   padding = list_of(title, k, padding, "padding", ZEROS[k])
   dilation = list_of(title, k, dilation, "dilation", ONES[k])
-  at_least(title, kernel, 1, "kernel_size")
-  at_least(title, stride, 1, "stride")
-  at_least(title, padding, 0, "padding")
-  at_least(title, dilation, 1, "dilation")
-  local sizes = sizes_of(x, k)
+  local sizes = sizes_of(x, k, shape)
   for d = 1, k do
-    local reach = (kernel[d] - 1) * dilation[d] + 1
-    if padding[d] > reach // 2 then
-      args.fail("%s: expected at most half of the kernel's size for argument 'padding', got %d for "
-        .. "a kernel of size %d", title, padding[d], reach)
+    local size, width, step, pad, apart = sizes[d], kernel[d], stride[d], padding[d], dilation[d]
+    if width < 1 or step < 1 or pad < 0 or apart < 1 then
+      at_least(title, kernel, 1, "kernel_size")
+      at_least(title, stride, 1, "stride")
+      at_least(title, padding, 0, "padding")
+      at_least(title, dilation, 1, "dilation")
     end
-    local n = count(sizes[d], kernel[d], stride[d], padding[d], dilation[d], ceil)
+    local reach = (width - 1) * apart + 1
+    if pad > reach // 2 then
+      args.fail("%s: expected at most half of the kernel's size for argument 'padding', got %d for "
+        .. "a kernel of size %d", title, pad, reach)
+    end
+    local n = count(size, width, step, pad, apart, ceil)
     if n < 1 then
       args.fail("%s: cannot place a window of size %d: dim %d of the input has %d elements, %d "
-        .. "with padding", title, reach, x.ndim - k + d, sizes[d], sizes[d] + 2 * padding[d])
+        .. "with padding", title, reach, x.ndim - k + d, size, size + 2 * pad)
     end
     sizes[d] = n
   end
@@ -112,7 +118,7 @@ end
 
 local function check_real(title, x)
   local dtype = x.dtype
-  if dtype == "bool" or dtype:sub(1, 7) == "complex" then
+  if dtype ~= "float32" and (dtype == "bool" or dtype:sub(1, 7) == "complex") then
     args.fail("%s: expected a real dtype other than bool for argument 'input', got %s", title,
       dtype)
   end
