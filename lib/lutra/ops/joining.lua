@@ -21,14 +21,16 @@ end
 local function one(t) return t.ndim == 0 and t:reshape(1) or t end
 
 local function two(t)
-  if t.ndim == 0 then return t:reshape(1, 1) end
-  return t.ndim == 1 and t:unsqueeze(1) or t
+  local ndim = t.ndim
+  if ndim >= 2 then return t end
+  return ndim == 0 and t:reshape(1, 1) or t:unsqueeze(1)
 end
 
 local function three(t)
-  if t.ndim == 0 then return t:reshape(1, 1, 1) end
-  if t.ndim == 1 then return t:unsqueeze(1):unsqueeze(3) end
-  return t.ndim == 2 and t:unsqueeze(3) or t
+  local ndim = t.ndim
+  if ndim >= 3 then return t end
+  if ndim == 0 then return t:reshape(1, 1, 1) end
+  return ndim == 1 and t:unsqueeze(1):unsqueeze(3) or t:unsqueeze(3)
 end
 
 define_at_least("atleast_1d", "1 dim", one)
@@ -38,7 +40,7 @@ define_at_least("atleast_3d", "3 dims: {n} becomes {1, n, 1}, {n, m} becomes {n,
 -- Returns f of each tensor; raises an error for an empty list.
 local function each(name, tensors, f)
   local out = {}
-  for i, t in ipairs(tensors) do out[i] = f(t) end
+  for i = 1, #tensors do out[i] = f(tensors[i]) end
   args.check(#out > 0, "%s: expected at least one tensor for argument 'tensors', got an empty list",
     name)
   return out

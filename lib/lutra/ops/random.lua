@@ -21,11 +21,13 @@ lt._define{
     .. "tensors, which are broadcast; or a tensor of `size` for two numbers.",
   example = "lt.normal(lt.zeros(3), 2)",
   fn = function(mean, std, size, generator, dtype, device, requires_grad)
-    local means, deviations = lt.is_tensor(mean), lt.is_tensor(std)
+    local means = type(mean) == "userdata" and lt.is_tensor(mean)
+    local deviations = type(std) == "userdata" and lt.is_tensor(std)
     if not means and not deviations then
       args.check(size, "normal: expected sizes for argument 'size', as mean and std are numbers")
       check_deviation(std)
-      local result = lt.empty{size, dtype = dtype, device = device}
+      local result = (dtype or device) and lt.empty{size, dtype = dtype, device = device}
+        or lt.empty(size)
       result:normal_(mean, std, generator)
       return requires_grad and result:requires_grad_(true) or result
     end

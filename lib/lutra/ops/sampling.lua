@@ -285,17 +285,21 @@ lt._define{
 
 -- ---- channels and pixels
 
--- The orders of {c, r, r, h, w} and of {c, h, r, w, r}.
-local SHUFFLED, UNSHUFFLED = {1, 4, 2, 5, 3}, {1, 3, 5, 2, 4}
+-- Returns y, the pieces {N, c, r, r, h, w} or {N, c, h, r, w, r} of x, of this shape
+-- {..., C, H, W}, in the order of the result, with the result's last dims.
+local function rearranged(y, shape, c, h, w)
+  local n = #shape - 3
+  if n == 1 then return y:reshape(shape[1], c, h, w) end
+  local sizes = table.move(shape, 1, n, 1, {})
+  sizes[n + 1], sizes[n + 2], sizes[n + 3] = c, h, w
+  return y:reshape(sizes)
+end
 
--- Returns x of this shape {..., C, H, W} with these last dims, after its last three were split into
--- the sizes of `split` and permuted by `order`.
-local function rearranged(x, shape, split, order, last)
-  local n, sizes, dims, result = #shape - 3, {}, {}, {}
-  for d = 1, n do sizes[d], dims[d], result[d] = shape[d], d, shape[d] end
-  for i = 1, 5 do sizes[n + i], dims[n + i] = split[i], n + order[i] end
-  for i = 1, 3 do result[n + i] = last[i] end
-  return x:reshape(sizes):permute(dims):reshape(result)
+-- Returns the product of the sizes before the last three.
+local function count_images(shape)
+  local count = 1
+  for d = 1, #shape - 3 do count = count * shape[d] end
+  return count
 end
 
 lt._define{
@@ -314,7 +318,8 @@ lt._define{
         .. "argument 'self', got %s", r * r, shape)
     end
     local c, h, w = shape[n - 2] // (r * r), shape[n - 1], shape[n]
-    return rearranged(x, shape, {c, r, r, h, w}, SHUFFLED, {c, h * r, w * r})
+    local pieces = x:reshape(count_images(shape), c, r, r, h, w):permute(1, 2, 5, 3, 6, 4)
+    return rearranged(pieces, shape, c, h * r, w * r)
   end,
 }
 
@@ -336,7 +341,8 @@ lt._define{
         .. "'self', got %s", r, shape)
     end
     local c, h, w = shape[n - 2], shape[n - 1] // r, shape[n] // r
-    return rearranged(x, shape, {c, h, r, w, r}, UNSHUFFLED, {c * r * r, h, w})
+    local pieces = x:reshape(count_images(shape), c, h, r, w, r):permute(1, 2, 4, 6, 3, 5)
+    return rearranged(pieces, shape, c * r * r, h, w)
   end,
 }
 

@@ -93,37 +93,49 @@ lt._define{
 
 -- ---- broadcasting, repetition
 
+-- Broadcasts `size`, a list, into `shape`, a list of sizes from the last dim on.
+local function broadcast(shape, size)
+  local count = #size
+  for d = 1, count do
+    local n, old = size[count - d + 1], shape[d]
+    if math.type(n) ~= "integer" or n < 0 then
+      args.fail("broadcast_shapes: expected sizes (integers of at least 0), got %s", args.show(n))
+    end
+    if not old or old == 1 then
+      shape[d] = n
+    elseif n ~= 1 and n ~= old then
+      args.fail("broadcast_shapes: cannot broadcast sizes %d and %d in dim %d from the end", old, n,
+        d)
+    end
+  end
+end
+
+-- Returns the elements of the list from the last one on.
+local function reversed(list)
+  local out, n = {}, #list
+  for i = 1, n do out[i] = list[n - i + 1] end
+  return out
+end
+
 lt._define{
   signature = "lt.broadcast_tensors(Tensor[]... tensors) -> Tensor[]",
   doc = "Views of the tensors, expanded to their common shape.",
   example = "lt.broadcast_tensors(lt.zeros(2, 1), lt.zeros(3))",
   fn = function(tensors)
-    local shapes, out = {}, {}
-    for i, t in ipairs(tensors) do shapes[i] = t.shape end
-    local shape = lt.broadcast_shapes(table.unpack(shapes))
-    for i, t in ipairs(tensors) do out[i] = t:expand(shape) end
+    local back, out = {}, {}
+    for i = 1, #tensors do broadcast(back, tensors[i].shape) end
+    local shape = reversed(back)
+    for i = 1, #tensors do out[i] = tensors[i]:expand(shape) end
     return out
   end,
 }
-
--- Broadcasts `size`, a list, into `shape`, a list of sizes from the last dim on.
-local function broadcast(shape, size)
-  for d = 1, #size do
-    local n, old = size[#size - d + 1], shape[d]
-    args.check(math.type(n) == "integer" and n >= 0,
-      "broadcast_shapes: expected sizes (integers of at least 0), got %s", args.show(n))
-    args.check(not old or old == 1 or n == 1 or n == old,
-      "broadcast_shapes: cannot broadcast sizes %d and %d in dim %d from the end", old or 0, n, d)
-    shape[d] = (not old or old == 1) and n or old
-  end
-end
 
 lt._define{
   signature = "lt.broadcast_shapes(list... shapes) -> nil",
   doc = "The shape to which tensors of these shapes are broadcast.",
   example = "lt.broadcast_shapes({2, 1}, {3})",
   fn = function(shapes)
-    local back, out = {}, {}
+    local back = {}
     if type(shapes[1]) == "number" and #shapes > 1 then shapes = {shapes} end
     for i, size in ipairs(shapes) do
       local list = type(size) == "number" and {size} or size
@@ -131,8 +143,7 @@ lt._define{
         ("shapes[%d]"):format(i), size)
       broadcast(back, list)
     end
-    for d, n in ipairs(back) do out[#back - d + 1] = n end
-    return setmetatable(out, getmetatable(lt.empty(0).shape))
+    return setmetatable(reversed(back), getmetatable(lt.empty(0).shape))
   end,
 }
 
