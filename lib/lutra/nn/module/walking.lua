@@ -73,16 +73,22 @@ end
 -- are prefix, recurse, base, and every: true lists a value again under each of its names.
 local function collect(self, kind, options)
   local list, seen = {}, {}
+  local every, recurse, base = options.every, options.recurse ~= false, options.base
   local function visit(module, prefix)
-    for name, value in own(module, kind) do
-      if options.every or not seen[value] then
+    local state = state_of(module)
+    local entries, kinds, fields = state.entries, state.kinds, state.fields
+    for i = 1, #entries do
+      local name = entries[i]
+      local value = kinds[name] == kind and fields[name]
+      if value and (every or not seen[value]) then
         seen[value] = true
         list[#list + 1] = {join(prefix, name), value, module, name}
       end
     end
-    if options.recurse == false then return end
-    for name, child in own(module, "module") do
-      visit(child, join(prefix, spelled(module, name, options.base)))
+    for i = 1, recurse and #entries or 0 do
+      local name = entries[i]
+      local child = kinds[name] == "module" and fields[name]
+      if child then visit(child, join(prefix, spelled(module, name, base))) end
     end
   end
   visit(self, options.prefix or "")
