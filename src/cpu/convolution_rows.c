@@ -53,6 +53,11 @@ static int64_t margin(const Work *w) { return w->reach[0] * w->pitch + w->reach[
         int64_t count = w->used - (first + w->padding[1]) / w->stride[1];                          \
         T *to = phases + phase * w->phase + offset;                                                \
         const T *from = in + i * w->in[1];                                                         \
+        if (w->stride[1] == 1) {                                                                   \
+          count = w->in[1] - first < count ? w->in[1] - first : count;                             \
+          if (count > 0) memcpy(to, from + first, (size_t)count * sizeof *to);                     \
+          continue;                                                                                \
+        }                                                                                          \
         for (int64_t k = 0, j = first; k < count && j < w->in[1]; k++, j += w->stride[1])          \
           to[k] = from[j];                                                                         \
       }                                                                                            \
