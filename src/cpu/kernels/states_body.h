@@ -127,7 +127,17 @@
     T e[LT_CENTERED_WIDTH], some[LT_CENTERED_WIDTH];                                               \
     int64_t padded = CALLS(#term) ? (width + GROUP - 1) / GROUP * GROUP : width;                   \
     for (int64_t j = 0; j < width; j++) pivot[j] = (T)x[j];                                        \
-    for (int64_t i = 1; i < m; i++)                                                                \
+    int64_t i = 1;                                                                                 \
+    for (; i + 4 <= m; i += 4) {                                                                   \
+      const FROM *from = x + i * stride;                                                           \
+      for (int64_t j = 0; j < width; j++) {                                                        \
+        T p = NAMED(merge, name)(pivot[j], (T)from[j]);                                            \
+        p = NAMED(merge, name)(p, (T)from[stride + j]);                                            \
+        p = NAMED(merge, name)(p, (T)from[2 * stride + j]);                                        \
+        pivot[j] = NAMED(merge, name)(p, (T)from[3 * stride + j]);                                 \
+      }                                                                                            \
+    }                                                                                              \
+    for (; i < m; i++)                                                                             \
       for (int64_t j = 0; j < width; j++)                                                          \
         pivot[j] = NAMED(merge, name)(pivot[j], (T)x[i * stride + j]);                             \
     for (int64_t j = 0; j < width; j++) {                                                          \
@@ -135,9 +145,19 @@
       sum[j] = 0;                                                                                  \
     }                                                                                              \
     for (int64_t j = width; j < padded; j++) e[j] = pivot[j] = 0;                                  \
-    for (int64_t i = 0; i < m; i += ROW_GROUP) {                                                   \
+    for (i = 0; i < m; i += ROW_GROUP) {                                                           \
+      int64_t k = i, end = i + ROW_GROUP < m ? i + ROW_GROUP : m;                                  \
       for (int64_t j = 0; j < padded; j++) some[j] = 0;                                            \
-      for (int64_t k = i; k < m && k < i + ROW_GROUP; k++) {                                       \
+      for (; !CALLS(#term) && k + 4 <= end; k += 4) {                                              \
+        const FROM *from = x + k * stride;                                                         \
+        for (int64_t j = 0; j < width; j++) {                                                      \
+          T s = some[j] + NAMED(summand, name)((T)from[j], pivot[j]);                              \
+          s += NAMED(summand, name)((T)from[stride + j], pivot[j]);                                \
+          s += NAMED(summand, name)((T)from[2 * stride + j], pivot[j]);                            \
+          some[j] = s + NAMED(summand, name)((T)from[3 * stride + j], pivot[j]);                   \
+        }                                                                                          \
+      }                                                                                            \
+      for (; k < end; k++) {                                                                       \
         for (int64_t j = 0; j < width; j++) e[j] = (T)x[k * stride + j];                           \
         _Pragma("omp simd")                                                                        \
         for (int64_t j = 0; j < padded; j++) some[j] += NAMED(summand, name)(e[j], pivot[j]);      \
