@@ -26,6 +26,7 @@ enum {
   FEW_COLUMNS = 64, /* columns of a piece of such a product */
   SHORT = 64,       /* least terms of its sums */
   HUGE_PAGE = 2 << 20,
+  SMALL_ROOM = 16384, /* bytes of copied columns of b in a batch of small products */
   FAR = 2048 /* bytes between rows of b from which they are copied: they share lines of a cache */
 };
 
@@ -41,6 +42,7 @@ typedef struct Product {
   char *room;     /* scratch memory, `each` bytes for a thread */
   int64_t each, total;
   int across, down; /* blocks of c along n and along m */
+  int64_t step[3];  /* of a batch: bytes from one a, b and c to the next */
 } Product;
 
 static char *at(const Product *g, lt_Matrix x, int64_t row, int64_t column) {
@@ -150,6 +152,9 @@ static void transpose(Product *g) {
   int64_t m = g->m;
   g->m = g->n;
   g->n = m;
+  int64_t step = g->step[0];
+  g->step[0] = g->step[1];
+  g->step[1] = step;
 }
 
 /* Makes b the factor with dense columns, or the smaller one. */
@@ -274,13 +279,14 @@ static bool prepare(Product *g) {
   return true;
 }
 
-static void run_batch(const Product *g, const int64_t step[3], int64_t first, int64_t last) {
+static void run_batch(const Product *g, int64_t first, int64_t last) {
+  _Alignas(64) char room[SMALL_ROOM];
   for (; first < last && !lt_stopped(); first++) {
     Product one = *g;
-    one.a.data = (char *)g->a.data + first * step[0];
-    one.b.data = (char *)g->b.data + first * step[1];
-    one.z.data = one.c.data = (char *)g->c.data + first * step[2];
-    run_block(&one, 0, one.m, 0, one.n, NULL);
+    one.a.data = (char *)g->a.data + first * g->step[0];
+    one.b.data = (char *)g->b.data + first * g->step[1];
+    one.z.data = one.c.data = (char *)g->c.data + first * g->step[2];
+    run_block(&one, 0, one.m, 0, one.n, room);
   }
 }
 
@@ -295,10 +301,11 @@ bool lt_product_batch(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, int64_t c
                .a = a,
                .b = b,
                .z = c,
-               .c = c};
-  if (!g.loops || m == 1 || n == 1 || b.column != 1 || !prepare(&g) || g.copy_a || g.copy_b)
-    return false;
-  LT_IN_TEAM(team, count, run_batch(&g, step, first, last));
+               .c = c,
+               .step = {step[0], step[1], step[2]}};
+  if (!g.loops || m == 1 || n == 1 || !prepare(&g) || g.copy_a) return false;
+  if (g.copy_b && rounded(g.n, g.loops->columns) * g.depth * g.size > SMALL_ROOM) return false;
+  LT_IN_TEAM(team, count, run_batch(&g, first, last));
   return true;
 }
 

@@ -63,6 +63,37 @@ describe("a product of float32 matrices", function()
     local c = lt.bmm(a, b)
     for i = 1, 6 do is_product(c[i], a[i], b[i]) end
   end)
+
+  it("of a batch of small matrices is right for all layouts", function()
+    for _, size in ipairs{{3, 3, 3}, {16, 16, 16}, {8, 20, 5}, {20, 8, 5}, {2, 40, 33}} do
+      local m, n, k = table.unpack(size)
+      local factors = {lt.randn(9, m, k), lt.randn(9, k, m):transpose(2, 3), lt.randn(18, m, k)[{"1:18:2"}]}
+      for _, a in ipairs(factors) do
+        for _, b in ipairs{lt.randn(9, k, n), lt.randn(9, n, k):transpose(2, 3)} do
+          local c = a:bmm(b)
+          for i = 1, 9 do is_product(c[i], a[i], b[i], ("%d x %d x %d"):format(m, n, k)) end
+        end
+      end
+    end
+  end)
+
+  it("is added in place", function()
+    local a, b, c = lt.randn(90, 90), lt.randn(90, 90), lt.randn(90, 90)
+    for name, layout in pairs(layouts) do
+      local x = layout(c:clone())
+      local address = x:data_ptr()
+      assert.equal(x, x:addmm_(a, b))
+      assert.equal(address, x:data_ptr())
+      is_product(x - c, a, b, name)
+      x:copy_(c)
+      assert.is_true(lt.equal(c:addmm(c, b), x:addmm_(x, b)))
+      is_product(x:addmm_(a, b, {beta = 0}), a, b, name)
+    end
+    local half = c:half()
+    assert.is_true(lt.equal(half:addmm(a:half(), b:half()), half:clone():addmm_(a:half(), b:half())))
+    assert.is_true(lt.equal(c:addmm(a:narrow(2, 1, 0), b:narrow(1, 1, 0)),
+      c:clone():addmm_(a:narrow(2, 1, 0), b:narrow(1, 1, 0))))
+  end)
 end)
 
 describe("lt.cdist", function()
