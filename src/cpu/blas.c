@@ -230,7 +230,7 @@ static void use_threads(int n) {
   if (n == 1 && openmp > 1) threads_before = openmp;
 }
 
-#define SMALL 4096 /* up to this many multiplications the library always uses one thread */
+#define SMALL 4096 /* up to this many multiplications products always use one thread */
 
 int lt_blas_open(int callers, double work) {
   if (!load()) return 0;

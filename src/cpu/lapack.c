@@ -3,7 +3,7 @@
  * Invariant: LAPACK is called only between lt_blas_open and lt_blas_close, because OpenBLAS ends
  * the process when it cannot allocate memory. */
 #include "lapack.h"
-#include "blas.h"
+#include "cpu.h"
 #include "kernel_support.h"
 #include "moves.h"
 
@@ -88,12 +88,13 @@ int lt_lapack_work(const lt_Lapack *f, const void *work) {
 
 /* ---- batches --------------------------------------------------------------------------------- */
 
-/* Returns the number of threads that share a batch of matrices, each of them on one thread. */
+/* Returns the number of threads that share a batch of matrices, each of them on one thread. The
+ * smallest matrices take about 60 ns. */
 static int batch_team(int64_t count, double work) {
   int threads = lt_num_threads();
   if (count < 2) return 1;
   if (count < threads) threads = (int)count;
-  double grains = work * (double)count / LT_GRAIN;
+  double grains = (work + 500) * (double)count / LT_GRAIN;
   int team = grains < threads ? (int)grains > 1 ? (int)grains : 1 : threads;
   return lt_threads_start(team);
 }
@@ -107,10 +108,10 @@ typedef struct Batch {
 
 /* Runs matrices first .. last - 1 on this thread. */
 static void run_some(Batch *b, int64_t first, int64_t last) {
-  char *memory = malloc(b->scratch + 64);
+  char *memory = lt_cpu_scratch(b->scratch + 64);
   if (!memory) atomic_store(&b->no_memory, true);
   for (int64_t i = first; memory && i < last && !lt_stopped(); i++) b->fn(b->context, i, memory);
-  free(memory);
+  if (memory) lt_cpu_free(NULL, 0, memory, b->scratch + 64, NULL);
 }
 
 bool lt_matrices_each(int64_t count, double work, size_t scratch, lt_MatrixFn fn, void *context) {
@@ -148,6 +149,10 @@ static char *first_of(const lt_Tensor *t, int64_t at) {
     at /= t->shape[d];
   }
   return (char *)lt_tensor_data(t) + offset * (int64_t)lt_dtype_size(t->dtype);
+}
+
+lt_Matrix lt_matrix_of(const lt_Tensor *t, int64_t at) {
+  return (lt_Matrix){first_of(t, at), t->strides[t->ndim - 2], t->strides[t->ndim - 1]};
 }
 
 /* Copies r x c elements; strides in elements. */

@@ -8,7 +8,7 @@
 #ifndef LT_CPU_LAPACK_H
 #define LT_CPU_LAPACK_H
 
-#include "kernel.h"
+#include "blas.h"
 
 /* The functions for matrices of one dtype; members of the other kind (real, complex) are NULL. */
 typedef struct lt_Lapack {
@@ -111,6 +111,8 @@ bool lt_matrices_each(int64_t count, double work, size_t scratch, lt_MatrixFn fn
 
 /* Returns the number of matrices in t, of `dims` last dimensions (2, or 1 for vectors). */
 int64_t lt_matrices_count(const lt_Tensor *t, int dims);
+/* Returns matrix `at` of t, of any strides. */
+lt_Matrix lt_matrix_of(const lt_Tensor *t, int64_t at);
 /* Copies matrix `at` of t, of any strides, to column-major memory with leading dimension ld; with
  * `transposed`, its transpose. */
 void lt_matrix_get(const lt_Tensor *t, int64_t at, bool transposed, void *to, int64_t ld);

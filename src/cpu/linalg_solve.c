@@ -314,10 +314,15 @@ bool lt_cpu__linalg_solve(lt_Call *c) {
 
 static void triangular_by_rows(const Job *j, int64_t at, char *scratch) {
   bool left = j->flag[1];
-  char *a = lt_take(&scratch, matrix_bytes(j));
-  lt_matrix_get(lt_in(j->c, 0), at, left, a, j->ld);
+  lt_Matrix a = lt_matrix_of(lt_in(j->c, 0), at);
+  if (!left) a = (lt_Matrix){a.data, a.column, a.row};
+  if (!lt_gemm_takes(a, j->n, j->n)) {
+    char *copy = lt_take(&scratch, matrix_bytes(j));
+    lt_matrix_get(lt_in(j->c, 0), at, left, copy, j->ld);
+    a = rows_of(copy, j->ld);
+  }
   lt_matrix_get(lt_in(j->c, 1), at, left, scratch, j->ldb);
-  lt_triangle_solve(j->dtype, j->n, j->nrhs, rows_of(a, j->ld), j->flag[0] == left, j->flag[2],
+  lt_triangle_solve(j->dtype, j->n, j->nrhs, a, j->flag[0] == left, j->flag[2],
                     rows_of(scratch, j->ldb));
   lt_matrix_put(j->c->out[0], at, left, scratch, j->ldb, j->nrhs, j->n);
 }

@@ -11,6 +11,7 @@
 #else
 #define ROWS 4
 #endif
+#define FEW    8 /* rows of the matrices that are factored element by element, at most */
 #define UNROLL _Pragma("GCC unroll 16")
 
 #define T        float

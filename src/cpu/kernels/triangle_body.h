@@ -121,20 +121,43 @@ static void NAME(update_column)(int64_t m, int j, T *a, int64_t step) {
   if (i < m) NAME(update_vectors)(1, j, a + i, x, step);
 }
 
+/* Exchanges rows i and p of n columns. */
+LT_LANES void NAME(exchange)(int n, T *a, int64_t step, int64_t i, int64_t p) {
+  for (int k = 0; p != i && k < n; k++) {
+    T other = a[k * step + p];
+    a[k * step + p] = a[k * step + i];
+    a[k * step + i] = other;
+  }
+}
+
+/* Factors columns of a few elements: vectors would be loaded from elements that are still being
+ * stored. */
+static int NAME(lu_of_few)(int64_t m, int n, T *a, int64_t step, int32_t *pivots) {
+  int info = 0;
+  for (int j = 0; j < n && j < m; j++) {
+    T *x = a + j * step;
+    int64_t p = NAME(largest)(j, m, x);
+    pivots[j] = (int32_t)p + 1;
+    NAME(exchange)(n, a, step, j, p);
+    if (x[j] == 0 && !info) info = j + 1;
+    for (int64_t i = j + 1; x[j] != 0 && i < m; i++) x[i] /= x[j];
+    for (int k = j + 1; k < n; k++)
+      for (int64_t i = j + 1; i < m; i++) a[k * step + i] -= x[i] * a[k * step + j];
+  }
+  return info;
+}
+
 static int NAME(lu)(int64_t m, int n, void *matrix, int64_t step, int32_t *pivots) {
   T *a = matrix;
   int info = 0;
+  if (m <= FEW) return NAME(lu_of_few)(m, n, a, step, pivots);
   for (int j = 0; j < n; j++) {
     T *x = a + j * step;
     NAME(update_column)(m, j, a, step);
     if (j >= m) continue;
     int64_t p = NAME(largest)(j, m, x);
     pivots[j] = (int32_t)p + 1;
-    for (int k = 0; p != j && k < n; k++) {
-      T other = a[k * step + p];
-      a[k * step + p] = a[k * step + j];
-      a[k * step + j] = other;
-    }
+    NAME(exchange)(n, a, step, j, p);
     const T pivot = x[j];
     if (pivot == 0 && !info) info = j + 1;
     for (int64_t i = j + 1; pivot != 0 && i < m; i += V_N) {
@@ -147,8 +170,22 @@ static int NAME(lu)(int64_t m, int n, void *matrix, int64_t step, int32_t *pivot
 
 /* ---- Cholesky -------------------------------------------------------------------------------- */
 
+/* Does the same for an order up to FEW, element by element. */
+static int NAME(cholesky_of_few)(int n, T *a, int64_t row) {
+  for (int k = 0; k < n; k++) {
+    T *x = a + k * row;
+    if (!(x[k] > 0)) return k + 1;
+    const T root = ROOT(x[k]);
+    for (int j = k; j < n; j++) x[j] /= root;
+    for (int i = k + 1; i < n; i++)
+      for (int j = i; j < n; j++) a[i * row + j] -= x[i] * x[j];
+  }
+  return 0;
+}
+
 static int NAME(cholesky)(int n, void *matrix, int64_t row) {
   enum { WIDTH = LT_CHOLESKY_ORDER };
+  if (n <= FEW) return NAME(cholesky_of_few)(n, matrix, row);
   T *a = matrix, u[WIDTH * WIDTH];
   memset(u, 0, sizeof(T) * (size_t)(n * WIDTH));
   for (int i = 0; i < n; i++)
