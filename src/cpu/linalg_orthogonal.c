@@ -2,9 +2,12 @@
  * reflections, and least squares.
  *
  * Each kernel runs LAPACK on a column-major copy of every matrix of the batch. A workspace is
- * queried once, for the first matrix: its size depends on sizes only. */
+ * queried once, for the first matrix: its size depends on sizes only. Real matrices are factored by
+ * reflections.c where there are products for the CPU. */
 #include "kernel_support.h"
 #include "lapack.h"
+#include "reflections.h"
+#include "triangle.h"
 
 static int least(int a, int b) { return a < b ? a : b; }
 static int most(int a, int b) { return a > b ? a : b; }
@@ -17,6 +20,9 @@ typedef struct Qr {
   lt_Call *c;
   const lt_Lapack *f;
   int m, n, k, ld, columns, rows, lwork;
+  bool own;    /* reflections.c is used */
+  size_t room; /* bytes of its scratch memory */
+  lt_Dtype dtype;
 } Qr;
 
 static size_t bytes_of(const lt_Lapack *f, int64_t r, int64_t c) {
@@ -34,7 +40,21 @@ static bool open_qr(Qr *q, lt_Call *c) {
   *q = (Qr){.c = c, .f = lt_lapack(a->dtype), .m = (int)m, .n = (int)n};
   q->k = least(q->m, q->n);
   q->ld = most(q->m, 1);
+  q->dtype = a->dtype;
   return q->f != NULL;
+}
+
+/* Uses reflections.c if there are loops for the dtype. */
+static void open_own(Qr *q) {
+  q->own = lt_triangle_loops(q->dtype) != NULL;
+  q->room = q->own ? (size_t)lt_reflections_room(q->m, q->n, q->columns) * q->f->size : 0;
+}
+
+/* Runs fn for each matrix, of so many multiplications, as lt_matrices_run does. */
+static bool run_qr(Qr *q, double work, size_t scratch, lt_MatrixFn fn) {
+  int64_t count = lt_matrices_count(lt_in(q->c, 0), 2);
+  return q->own ? lt_matrices_each(count, work, scratch, fn, q)
+                : lt_matrices_run(count, work, LT_ALONE_VECTORS, scratch, fn, q);
 }
 
 /* Sets lwork to what the factorization, and Q if it is computed, need. */
@@ -42,7 +62,7 @@ static void query_qr(Qr *q) {
   int query = -1, info;
   char answer[16];
   q->lwork = 1;
-  if (!q->k) return;
+  if (!q->k || q->own) return;
   q->f->geqrf(&q->m, &q->n, NULL, &q->ld, NULL, answer, &query, &info);
   q->lwork = lt_lapack_work(q->f, answer);
   if (!q->columns) return;
@@ -74,12 +94,17 @@ static void qr_one(void *context, int64_t at, char *scratch) {
   int info = 0, width = most(q->n, q->columns);
   char *a = lt_take(&scratch, bytes_of(q->f, q->ld, width));
   char *tau = lt_take(&scratch, bytes_of(q->f, q->k, 1));
-  char *work = lt_take(&scratch, bytes_of(q->f, q->lwork, 1));
+  char *work = lt_take(&scratch, q->own ? q->room : bytes_of(q->f, q->lwork, 1));
   lt_matrix_get(lt_in(q->c, 0), at, false, a, q->ld);
-  if (q->k) q->f->geqrf(&q->m, &q->n, a, &q->ld, tau, work, &q->lwork, &info);
+  if (q->own)
+    lt_reflections_factor(q->dtype, q->m, q->n, a, q->ld, tau, work);
+  else if (q->k)
+    q->f->geqrf(&q->m, &q->n, a, &q->ld, tau, work, &q->lwork, &info);
   put_upper(q, q->c->out[1], at, a, scratch);
   if (!q->columns) return;
-  if (q->k)
+  if (q->own)
+    lt_reflections_expand(q->dtype, q->m, q->n, q->columns, a, q->ld, work);
+  else if (q->k)
     q->f->orgqr(&q->m, &q->columns, &q->k, a, &q->ld, tau, work, &q->lwork, &info);
   else
     set_identity(q->f, a, q->m, q->columns, q->ld);
@@ -93,22 +118,24 @@ bool lt_cpu__linalg_qr(lt_Call *c) {
   const lt_Tensor *out = c->out[0], *r = c->out[1];
   q.rows = (int)r->shape[r->ndim - 2];
   q.columns = out->numel ? (int)out->shape[out->ndim - 1] : 0;
+  open_own(&q);
   query_qr(&q);
   size_t scratch = lt_lines_of(bytes_of(q.f, q.ld, most(q.n, q.columns))) +
                    lt_lines_of(bytes_of(q.f, q.k, 1)) + lt_lines_of(bytes_of(q.f, q.lwork, 1)) +
-                   bytes_of(q.f, q.rows, q.n);
-  return lt_matrices_run(lt_matrices_count(r, 2), (double)q.m * q.n * q.k * 3, LT_ALONE_VECTORS,
-                         scratch, qr_one, &q);
+                   lt_lines_of(q.room) + bytes_of(q.f, q.rows, q.n);
+  return run_qr(&q, (double)q.m * q.n * q.k * 3, scratch, qr_one);
 }
 
 static void geqrf_one(void *context, int64_t at, char *scratch) {
   const Qr *q = context;
   int info = 0;
   char *a = lt_take(&scratch, bytes_of(q->f, q->ld, q->n));
+  void *tau = lt_vector_at(q->c->out[1], at, q->k);
   lt_matrix_get(lt_in(q->c, 0), at, false, a, q->ld);
-  if (q->k)
-    q->f->geqrf(&q->m, &q->n, a, &q->ld, lt_vector_at(q->c->out[1], at, q->k), scratch, &q->lwork,
-                &info);
+  if (q->own)
+    lt_reflections_factor(q->dtype, q->m, q->n, a, q->ld, tau, scratch);
+  else if (q->k)
+    q->f->geqrf(&q->m, &q->n, a, &q->ld, tau, scratch, &q->lwork, &info);
   lt_matrix_put(q->c->out[0], at, false, a, q->ld, q->m, q->n);
 }
 
@@ -116,10 +143,11 @@ static void geqrf_one(void *context, int64_t at, char *scratch) {
 bool lt_cpu_geqrf(lt_Call *c) {
   Qr q;
   if (!open_qr(&q, c)) return false;
+  open_own(&q);
   query_qr(&q);
-  return lt_matrices_run(
-      lt_matrices_count(c->out[0], 2), (double)q.m * q.n * q.k * 2, LT_ALONE_VECTORS,
-      lt_lines_of(bytes_of(q.f, q.ld, q.n)) + bytes_of(q.f, q.lwork, 1), geqrf_one, &q);
+  return run_qr(&q, (double)q.m * q.n * q.k * 2,
+                lt_lines_of(bytes_of(q.f, q.ld, q.n)) + bytes_of(q.f, q.lwork, 1) + q.room,
+                geqrf_one);
 }
 
 /* ---- products of reflections ----------------------------------------------------------------- */

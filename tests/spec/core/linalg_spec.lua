@@ -180,6 +180,26 @@ describe("factors of real matrices", function()
       end
     end)
 
+    it("are orthogonal and triangular in " .. dtype, function()
+      for _, shape in ipairs{{1, 1}, {3, 3}, {8, 8}, {9, 9}, {32, 32}, {33, 33}, {65, 65}, {5, 2},
+        {2, 5}, {40, 70}, {130, 70}, {200, 3}} do
+        for _, scale in ipairs{1, 1e-30, 1e30} do -- squares are out of the range of float32
+          local a = lt.randn(shape[1], shape[2], {dtype = dtype})
+          local b, n = a * scale, shape[1] .. " x " .. shape[2]
+          for _, mode in ipairs{"reduced", "complete"} do
+            local q, r = L.qr(b, mode)
+            near(q:mm(r / scale), a, n)
+            near(q:t():mm(q), lt.eye(q:size(2), {dtype = dtype}), n)
+            assert.is_true(lt.equal(r, r:triu()))
+          end
+          local h, tau = lt.geqrf(b)
+          local _, r = L.qr(b, "r")
+          assert.is_true(lt.equal(r, h:narrow(1, 1, r:size(1)):triu()))
+          if shape[1] >= shape[2] then near(L.householder_product(h, tau):mm(r / scale), a, n) end
+        end
+      end
+    end)
+
     it("of matrices that are not square multiply to them in " .. dtype, function()
       for _, shape in ipairs{{1, 40}, {40, 1}, {10, 100}, {100, 10}, {17, 33}, {90, 65}} do
         local a = lt.randn(shape[1], shape[2], {dtype = dtype})
