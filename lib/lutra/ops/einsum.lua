@@ -411,7 +411,7 @@ local function run(tree, operands, uses, sizes)
   return product
 end
 
--- ---- one matrix product
+-- ---- one matrix product, or one sum
 
 -- Returns the dims of the values of a list, by value; nil if one occurs twice or is an ellipsis.
 local function places_of(labels)
@@ -423,16 +423,38 @@ local function places_of(labels)
   return at
 end
 
--- Returns how two operands are contracted by one matrix product: `a` and `b` are their dims in the
+-- Returns the labels of the result's dims, of equations whose operands have no ellipsis.
+local function stated_labels(lists, stated)
+  local labels = {}
+  for _, label in ipairs(stated or implicit_result(lists)) do
+    if stated or label ~= "..." then labels[#labels + 1] = label end
+  end
+  return labels
+end
+
+-- Returns how one operand is summed: the dims of the sum, and those of the result in the order of
+-- the remaining ones. Returns false for an equation that needs more than that.
+local function sum_plan(list, stated)
+  local at_x, labels = places_of(list), stated_labels({list}, stated)
+  local at = places_of(labels)
+  if not at_x or not at then return false end
+  local plan, kept = {ndim = #list, dims = {}, result = {}}, {}
+  for d, label in ipairs(list) do
+    if at[label] then kept[#kept + 1] = label else plan.dims[#plan.dims + 1] = d end
+  end
+  if #kept ~= #labels then return false end
+  local place = places_of(kept)
+  for i, label in ipairs(labels) do plan.result[i] = place[label] end
+  return plan
+end
+
+-- Returns how two operands are contracted by one matrix product, or by an outer product: `a` and `b` are their dims in the
 -- order batch, rows, summed, and batch, summed, columns, with these numbers of each; `result` are
 -- the dims of the product in the order of the result. Returns false for an equation that needs more
 -- or less than that.
 local function product_plan(lists, stated)
   local at_a, at_b = places_of(lists[1]), places_of(lists[2])
-  local labels = {}
-  for _, label in ipairs(stated or implicit_result(lists)) do
-    if stated or label ~= "..." then labels[#labels + 1] = label end
-  end
+  local labels = stated_labels(lists, stated)
   local at = places_of(labels)
   if not at_a or not at_b or not at then return false end
   local batch, rows, summed, columns = {}, {}, {}, {}
@@ -448,7 +470,7 @@ local function product_plan(lists, stated)
     end
   end
   local product = joined(batch, rows, columns)
-  if #summed == 0 or #product ~= #labels then return false end
+  if (#summed == 0 and #batch > 0) or #product ~= #labels then return false end
   local plan = {a = {}, b = {}, result = {}, batch = #batch, rows = #rows, summed = #summed,
     columns = #columns}
   for i, label in ipairs(joined(batch, rows, summed)) do plan.a[i] = at_a[label] end
@@ -493,7 +515,9 @@ local function run_product(plan, a, b)
   local k = sizes_at(of_a, in_a, batch + plan.rows + 1, plan.summed, inner)
   local m = sizes_at(of_b, in_b, batch + plan.summed + 1, plan.columns, shape)
   local product
-  if batch == 0 then
+  if plan.summed == 0 then
+    product = ordered(a, in_a):reshape(n, 1) * ordered(b, in_b):reshape(1, m)
+  elseif batch == 0 then
     product = ordered(a, in_a):reshape(n, k):mm(ordered(b, in_b):reshape(k, m))
   else
     product = ordered(a, in_a):reshape(count, n, k):bmm(ordered(b, in_b):reshape(count, k, m))
@@ -506,6 +530,13 @@ local function einsum(...)
   if #tensors ~= #lists or #tensors == 0 then
     fail("expected %d operand%s by the equation, got %d", #lists, #lists == 1 and "" or "s",
       #tensors)
+  end
+  if equation and #tensors == 1 and lt.is_tensor(tensors[1]) then
+    if equation.plan == nil then equation.plan = sum_plan(lists[1], stated) end
+    local plan, x = equation.plan, tensors[1]
+    if plan and x.ndim == plan.ndim then
+      return ordered(#plan.dims > 0 and x:sum(plan.dims) or x, plan.result)
+    end
   end
   if equation and #tensors == 2 and lt.is_tensor(tensors[1]) and lt.is_tensor(tensors[2]) then
     if equation.plan == nil then equation.plan = product_plan(lists, stated) end

@@ -306,6 +306,22 @@ describe("einsum", function()
     end
   end)
 
+  it("of one tensor is a sum and an order of its dims", function()
+    local sizes, x = {i = 2, j = 3, k = 4}, lt.arange(24.):reshape(2, 3, 4)
+    for _, result in ipairs{"ijk", "kij", "jik", "jk", "ki", "j", "k", ""} do
+      local want = by_loop("ijk", "", result, sizes, x, lt.tensor(1.0))
+      local equation = "ijk->" .. result
+      for _ = 1, 2 do
+        local y = lt.einsum(equation, x)
+        assert.equal(#result, y.ndim)
+        assert.same(want, y:flatten():totable(), equation)
+      end
+      assert.is_false(pcall(lt.einsum, equation, x[1]))
+    end
+    assert.is_true(lt.equal(x:permute(2, 3, 1), lt.einsum("kij", x))) -- labels in order: i, j, k
+    assert.equal(x:data_ptr(), lt.einsum("ijk->kij", x):data_ptr())
+  end)
+
   it("broadcasts a size of 1 where the same equation was used without", function()
     local a, b = lt.arange(6.):reshape(2, 3), lt.arange(12.):reshape(3, 4)
     lt.einsum("ij,jk->ik", a, b)

@@ -544,6 +544,7 @@ local samples = {
   einsum = {
     function() return "bij,bjk,i->bk", R(2, 2, 3), R(2, 3, 2), R(2) end,
     function() return "iij,j->", R(2, 2, 3), R(3) end,
+    function() return "ij,k->kji", R(2, 3), R(2) end, function() return "ijk->ki", R(2, 2, 3) end,
   },
   mv = {function() return R(2, 3), R(3) end}, dot = {function() return R(3), R(3) end},
   outer = {function() return R(2), R(3) end},
