@@ -51,13 +51,15 @@ static bool is(lt_IsaLevel level) { return lt_cpu_isa()->level == level; }
 #define BY_ISA(table) ((void)is, table##_base)
 #endif
 
-/* Returns the state of a narrow integer's dtype, or LT_STATE_COUNT. */
+/* Returns the state of the dtype of narrow integers or of complex numbers, or LT_STATE_COUNT. */
 static lt_State narrow_state(lt_Dtype dtype) {
-  return dtype == LT_int32   ? LT_STATE_I32
-         : dtype == LT_int16 ? LT_STATE_I16
-         : dtype == LT_int8  ? LT_STATE_I8
-         : dtype == LT_uint8 ? LT_STATE_UINT8
-                             : LT_STATE_COUNT;
+  return dtype == LT_int32        ? LT_STATE_I32
+         : dtype == LT_int16      ? LT_STATE_I16
+         : dtype == LT_int8       ? LT_STATE_I8
+         : dtype == LT_uint8      ? LT_STATE_UINT8
+         : dtype == LT_complex64  ? LT_STATE_C64
+         : dtype == LT_complex128 ? LT_STATE_C128
+                                  : LT_STATE_COUNT;
 }
 
 static lt_State state_of(lt_ReductionId id, lt_Dtype work) {

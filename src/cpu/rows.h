@@ -15,7 +15,8 @@
 #define LT_PASTE(a, b)   LT_PASTE_(a, b)
 #define LT_FOR_ISA(name) LT_PASTE(name, LT_ISA)
 
-/* The types of a reduction's elements and state: float, double, an integer, or the byte of a bool.
+/* The types of a reduction's elements and state: float, double, an integer, the byte of a
+ * bool, or complex.
  * WIDE: float elements with a double state; COUNT: bool elements with an int64 state. */
 typedef enum lt_State {
   LT_STATE_F32,
@@ -28,6 +29,8 @@ typedef enum lt_State {
   LT_STATE_UINT8,
   LT_STATE_U8,
   LT_STATE_U8_COUNT,
+  LT_STATE_C64,
+  LT_STATE_C128,
   LT_STATE_COUNT
 } lt_State;
 
@@ -161,8 +164,8 @@ typedef struct lt_RowKernels {
  * `bytes` of bool, or the dtype `work` (float32, float64, int64; for lt_best any integer). NULL
  * members: not defined for that type. */
 const lt_Fold *lt_fold(lt_ReductionId id, lt_Dtype work, bool bytes);
-/* Returns the loops for elements and states of an integer dtype narrower than int64; NULL if they
- * are not defined. */
+/* Returns the loops for elements and states of an integer dtype narrower than int64 or of a complex
+ * one; NULL if they are not defined. */
 const lt_Fold *lt_narrow_fold(lt_ReductionId id, lt_Dtype dtype);
 const lt_Centered *lt_centered(lt_ReductionId id, lt_Dtype work);
 const lt_Best *lt_best(lt_ReductionId id, lt_Dtype work);

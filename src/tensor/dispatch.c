@@ -680,12 +680,20 @@ static bool call_complex(lt_Call *c) {
   return c->in_place && !by_parts ? form_in_place(c, form) : call_composite(c, form);
 }
 
+/* Returns whether the op's kernels accept the complex arguments that it has, if any. */
+static bool accepts_complex(const lt_Call *c) {
+  int dtype = c->signature->dtype_param;
+  bool as_it_is = dtype < 0 || !lt_given(c, dtype);
+  if (c->info->traits & LT_TRAIT_COMPLEX || !lt_has_complex_arg(c)) return true;
+  return c->info->traits & LT_TRAIT_COMPLEX_CPU && c->device.type == LT_DEVICE_cpu && as_it_is;
+}
+
 /* Runs a call with results of its own or in place. */
 static bool run_read(lt_Call *c) {
   if (c->info->kind == LT_KIND_ELEMENTWISE) {
     if (!lt_infer_elementwise(c)) return false;
   } else {
-    if (!(c->info->traits & LT_TRAIT_COMPLEX) && lt_has_complex_arg(c)) return call_complex(c);
+    if (!accepts_complex(c)) return call_complex(c);
     if (c->device.type != LT_DEVICE_cpu && lacks_kernel(c) && lt_composite_form(c->op))
       return call_composite(c, lt_composite_form(c->op));
     if (c->device.type != LT_DEVICE_cpu && has_lent_args(c)) return call_with_lent_args(c);

@@ -37,7 +37,8 @@ static bool reduced_dtype(const lt_Call *c, lt_Dtype *dtype) {
   *dtype = given ? c->arg[place].dtype : self->dtype;
   bool is_float = lt_dtype_is_float(*dtype);
   if (c->info->rule == LT_RULE_FLOATING && !is_float) return refuse_numbers(c, *dtype);
-  if (c->info->rule == LT_RULE_SUM && !is_float && !given) *dtype = LT_int64;
+  bool whole = lt_dtype_category(*dtype) < LT_FLOATING;
+  if (c->info->rule == LT_RULE_SUM && whole && !given) *dtype = LT_int64;
   if (c->info->rule == LT_RULE_FLOAT && !is_float) *dtype = lt_dtype_default();
   return true;
 }

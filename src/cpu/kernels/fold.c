@@ -295,6 +295,48 @@
 #define SAME_TYPE  true
 #include "fold_integers.h"
 
+/* ---- products of complex numbers ------------------------------------------------------------- */
+
+/* Without the recovery of infinities of C's annex G, as the loops of mul. */
+#ifdef __clang__
+#pragma STDC CX_LIMITED_RANGE ON
+#else
+#pragma GCC optimize("cx-limited-range")
+#endif
+
+#undef ON_SUM
+#undef ON_ORDERED
+#undef ON_BOOL
+#undef PLUS
+#undef TIMES
+#define ON_SUM     ON_ALWAYS
+#define ON_ORDERED NOTHING
+#define ON_BOOL    NOTHING
+#define PLUS       PLUS_FLOATS
+#define TIMES      TIMES_FLOATS
+#define BY_COLUMNS
+#define U         T
+#define LOWEST    0
+#define HIGHEST   0
+#define S         C64
+#define FROM      float _Complex
+#define T         float _Complex
+#define LT_FROM   LT_complex64
+#define LT_TO     LT_complex64
+#define SAME_TYPE true
+#include "fold_integers.h"
+
+#define U         T
+#define LOWEST    0
+#define HIGHEST   0
+#define S         C128
+#define FROM      double _Complex
+#define T         double _Complex
+#define LT_FROM   LT_complex128
+#define LT_TO     LT_complex128
+#define SAME_TYPE true
+#include "fold_integers.h"
+
 extern const lt_Fold *const LT_FOR_ISA(lt_folds)[LT_STATE_COUNT];
 const lt_Fold *const LT_FOR_ISA(lt_folds)[LT_STATE_COUNT] = {
     [LT_STATE_F32] = folds_of_F32, [LT_STATE_F32_WIDE] = folds_of_F32_WIDE,
@@ -302,4 +344,5 @@ const lt_Fold *const LT_FOR_ISA(lt_folds)[LT_STATE_COUNT] = {
     [LT_STATE_I32] = folds_of_I32, [LT_STATE_I16] = folds_of_I16,
     [LT_STATE_I8] = folds_of_I8,   [LT_STATE_UINT8] = folds_of_UINT8,
     [LT_STATE_U8] = folds_of_U8,   [LT_STATE_U8_COUNT] = folds_of_U8_COUNT,
+    [LT_STATE_C64] = folds_of_C64, [LT_STATE_C128] = folds_of_C128,
 };

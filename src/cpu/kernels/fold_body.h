@@ -7,6 +7,7 @@
  *                from elements and states, and the result of comparing vectors
  *   AHEAD        for floats: how many elements before their use elements are prefetched; 0: not
  *   OF_HALVES    (x): x if rows of bfloat16 and float16 are loaded to lanes, else nothing
+ *   BY_COLUMNS   if rows are processed as columns of one element
  *   ON_<RULE>    (x): x if rows of this rule are defined for the type, else nothing
  *   ROW_FOLD, ROW_FOLD_WIDE   LOOPS if rows of this kind are, else NOTHING
  *   ENTRY_FOLD, ENTRY_FOLD_WIDE   likewise ENTRY or NOTHING
@@ -129,9 +130,21 @@
     }                                                                                              \
   }
 
+/* ---- rows of complex numbers: as columns of one element, which compilers vectorize ------------ */
+
+#define ROWS_BY_COLUMNS(NAME, OF)                                                                  \
+  static void NAMED(columns, NAME)(const void *, int64_t, int64_t, int64_t, void *);               \
+  static void NAMED(rows, NAME)(const void *x, int64_t rows, int64_t n, void *out) {               \
+    for (int64_t r = 0; r < rows; r++)                                                             \
+      NAMED(columns, NAME)((const OF *)x + r * n, n, 1, 1, (T *)out + r);                          \
+  }
+
 #ifdef V
 #define ROWS(NAME, OF, load, lift, one, join, join_one, identity, quick, has_quick)                \
   ROWS_BY_LANES(NAME, OF, load, lift, one, join, join_one, identity, quick, has_quick)
+#elif defined BY_COLUMNS
+#define ROWS(NAME, OF, load, lift, one, join, join_one, identity, quick, has_quick)                \
+  ROWS_BY_COLUMNS(NAME, OF)
 #else
 #define ROWS(NAME, OF, load, lift, one, join, join_one, identity, quick, has_quick)                \
   PLAIN_ROWS(NAME, OF, one, join_one, identity)
@@ -193,16 +206,16 @@
                                    void *result) {                                                 \
     T *out = result;                                                                               \
     int64_t many = LT_FOLD_WIDTH / 2 / width;                                                      \
-    if (width > 32 || stride != width || n < 2 * many) {                                           \
+    while (many > n / 4) many /= 2;                                                                \
+    if (width > 32 || stride != width || many < 2) {                                               \
       NAMED(split, NAME)(x, n, stride, width, out);                                                \
       return;                                                                                      \
     }                                                                                              \
     T wide[LT_FOLD_WIDTH];                                                                         \
     NAMED(split, NAME)(x, n / many, many * width, many * width, wide);                             \
+    const OF *rest = (const OF *)x + n / many * many * width;                                      \
+    for (int64_t j = 0; j < n % many * width; j++) wide[j] = join_one(wide[j], one((T)rest[j]));   \
     NAMED(again, NAME)(wide, many, width, out);                                                    \
-    for (int64_t i = n / many * many; i < n; i++)                                                  \
-      for (int64_t j = 0; j < width; j++)                                                          \
-        out[j] = join_one(out[j], one((T)((const OF *)x)[i * width + j]));                         \
   }
 
 /* ---- a row of ops.def ------------------------------------------------------------------------ */
@@ -274,6 +287,7 @@ static const lt_Fold NAMED(folds, of)[LT_REDUCTION_COUNT] = {
 #undef OF_VECTORS
 #undef ROWS_BY_LANES
 #undef PLAIN_ROWS
+#undef ROWS_BY_COLUMNS
 #undef WIDE
 #undef SELECTS
 #undef PREFETCH

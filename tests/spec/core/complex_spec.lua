@@ -368,6 +368,35 @@ describe("sums and products of complex tensors", function()
     assert.truthy(odd.im ~= odd.im)
   end)
 
+  it("multiply rows, columns and pieces of any layout", function()
+    -- powers of i and exact halves: i^(1 + 2 + ... + n), times 2^-1 for each element
+    local n, k = 40, 3
+    for _, dtype in ipairs {"complex64", "complex128"} do
+      local units = {C(0, 0.5), C(-0.5, 0), C(0, -0.5), C(0.5, 0)}
+      local rows, product = {}, {{1, 0}, {1, 0}, {1, 0}}
+      for j = 1, k do
+        rows[j] = {}
+        for i = 1, n do
+          local u, p = units[(i * j) % 4 + 1], product[j]
+          rows[j][i] = u
+          product[j] = {p[1] * u.re - p[2] * u.im, p[1] * u.im + p[2] * u.re}
+        end
+      end
+      local z = lt.tensor(rows, {dtype = dtype, device = there})
+      check(product, z:prod(2), 0)
+      check(product, z:t():contiguous():prod(1), 0)
+      check(product, z:t():prod(1), 0)
+      check(product, lt.stack({z, z}, 3):select(3, 1):prod(2), 0)
+      check(product, z:view(k, 1, n):prod{dim = 3, keepdim = true}:view(k), 0)
+      check({{1, 0}}, z:narrow(2, 1, 0):prod(), 0)
+      assert.equal(dtype, z:prod(2).dtype)
+    end
+    local long = lt.full({100003}, C(0, 1), {dtype = "complex64", device = there})
+    check({{0, -1}}, long:prod(), 0) -- 100003 = 3 mod 4
+    check({{0, -1}}, lt.full({3}, C(0, 1), {dtype = "complex64", device = there}):prod(), 0)
+    check({{6, 0}}, lt.tensor({1, 2, 3}, {device = there}):prod{dtype = "complex64"}, 0)
+  end)
+
   it("add at indices", function()
     local z, index = tensor{{3, 4}, {0, 0}}, lt.tensor({1, 1}, {device = there})
     local source = tensor{{1, 1}, {0, -3}}
