@@ -494,6 +494,75 @@ bool lt_cpu_reduce(lt_Call *c) {
   return ok;
 }
 
+/* ---- _aminmax ------------------------------------------------------------------------------- */
+
+typedef void (*RowsFn)(const void *x, int64_t rows, int64_t n, void *out);
+
+/* Both extremes of pieces of a vector, each of which is read twice while caches hold it. */
+typedef struct Extremes {
+  RowsFn least, largest;
+  const char *x;
+  int64_t n, size, piece, state; /* elements; bytes of one; elements of a piece; bytes of a state */
+  char *low, *high;              /* the states of the pieces */
+} Extremes;
+
+static void fold_extremes(const Extremes *e, int64_t first, int64_t last) {
+  for (int64_t p = first; p < last && !lt_stopped(); p++) {
+    int64_t at = p * e->piece, n = e->n - at < e->piece ? e->n - at : e->piece;
+    e->least(e->x + at * e->size, 1, n, e->low + p * e->state);
+    e->largest(e->x + at * e->size, 1, n, e->high + p * e->state);
+  }
+}
+
+/* Returns the fold of a reduction for elements of a dtype. */
+static const lt_Fold *fold_of(lt_ReductionId id, lt_Dtype dtype) {
+  const lt_Fold *narrow = lt_narrow_fold(id, dtype);
+  return narrow ? narrow : lt_fold(id, lt_work_dtype(dtype), dtype == LT_bool);
+}
+
+/* Returns its loop for halves; NULL for other dtypes, and where halves are converted before. */
+static RowsFn rows_of_halves(const lt_Fold *f, lt_Dtype dtype) {
+  return dtype == LT_bfloat16 ? f->bfloat16_rows : dtype == LT_float16 ? f->half_rows : NULL;
+}
+
+/* _aminmax (self) */
+bool lt_cpu__aminmax(lt_Call *c) {
+  enum { PIECE_BYTES = 1 << 14 };
+  lt_Tensor *self = lt_in(c, 0);
+  const lt_Fold *least = fold_of(LT_REDUCTION_amin, self->dtype),
+                *largest = fold_of(LT_REDUCTION_amax, self->dtype);
+  RowsFn halves = rows_of_halves(least, self->dtype), upper = rows_of_halves(largest, self->dtype);
+  lt_Dtype from = halves && upper ? self->dtype : least->from;
+  lt_Tensor *x = lt_as_contiguous(self, from),
+            *low = x ? lt_output_open(c->out[0], least->to) : NULL,
+            *high = low ? lt_output_open(c->out[1], largest->to) : NULL;
+  int64_t size = (int64_t)lt_dtype_size(from), state = (int64_t)lt_dtype_size(least->to),
+          pieces = (self->numel * size + PIECE_BYTES - 1) / PIECE_BYTES;
+  char *states = high ? malloc((size_t)(2 * pieces * state)) : NULL;
+  if (states) {
+    bool direct = from == least->from;
+    Extremes e = {.least = direct ? least->elements.rows : halves,
+                  .largest = direct ? largest->elements.rows : upper,
+                  .x = lt_tensor_data(x),
+                  .n = self->numel,
+                  .size = size,
+                  .piece = PIECE_BYTES / size,
+                  .state = state,
+                  .low = states,
+                  .high = states + pieces * state};
+    LT_IN_TEAM(lt_team(self->numel, pieces), pieces, fold_extremes(&e, first, last));
+    least->states.rows(e.low, 1, pieces, lt_tensor_data(low));
+    largest->states.rows(e.high, 1, pieces, lt_tensor_data(high));
+  } else if (high) {
+    lt_fail_memory();
+  }
+  bool ok = states && lt_check_interrupt();
+  free(states);
+  lt_release(x);
+  ok = lt_output_close(c->out[0], low) && ok;
+  return lt_output_close(c->out[1], high) && ok;
+}
+
 /* ---- _norm ----------------------------------------------------------------------------------- */
 
 static bool unary_loop(lt_OpId op, lt_Tensor *out, lt_Dtype compute, lt_Tensor *x) {

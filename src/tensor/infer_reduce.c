@@ -183,6 +183,22 @@ bool lt_infer_kthvalue(lt_Call *c) {
                  (long long)lt_size_at(self, dim), dim + 1, lt_text(self), (long long)c->arg[3].i);
 }
 
+/* _aminmax (self) */
+bool lt_infer_aminmax(lt_Call *c) {
+  const lt_Tensor *self = lt_in(c, 0);
+  if (!check_not_empty(c, (1u << self->ndim) - 1)) return false;
+  lt_spec(c, 0, self->dtype, 0, NULL);
+  lt_spec(c, 1, self->dtype, 0, NULL);
+  return true;
+}
+
+/* _logcumsumexp (self, dim) */
+bool lt_infer_logcumsumexp(lt_Call *c) {
+  if (!lt_check_float(c, 0) || lt_dim(c->arg[1].i, lt_in(c, 0)->ndim) < 0) return false;
+  lt_spec_like(c, 0, lt_in(c, 0));
+  return true;
+}
+
 /* softmax, log_softmax (self, dim, dtype?) */
 bool lt_infer_softmax(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);

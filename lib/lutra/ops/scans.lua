@@ -42,6 +42,9 @@ lt._define{
   method = true,
   fn = function(x, dim)
     dim = dims.one("logcumsumexp", x, dim)
+    if x.is_cpu and x:is_floating_point() and not x.requires_grad then
+      return lt._ops._logcumsumexp(x, dim)
+    end
     local n = dims.size(x, dim)
     local y = x:clone()
     local step = 1

@@ -130,6 +130,9 @@ lt._define{
           x.shape)
       end
     end
+    if dim == nil and not keepdim and x.is_cpu and not x.requires_grad then
+      return lt._ops._aminmax(x)
+    end
     return x:amin(dim, keepdim), x:amax(dim, keepdim)
   end,
 }

@@ -79,3 +79,94 @@ describe("cummax and cummin", function()
     end)
   end
 end)
+
+describe("aminmax", function()
+  it("agrees with amin and amax for every dtype, layout and number of pieces", function()
+    for _, dtype in ipairs{"bool", "uint8", "int8", "int16", "int32", "int64", "float16",
+      "bfloat16", "float32", "float64"} do
+      for _, n in ipairs{1, 7, 1000, 50001} do
+        local x = lt.randint(-90, 90, {n, 2}):to(dtype)
+        for _, t in ipairs{x, x:t(), x:select(2, 1), x[1][1]} do
+          local low, high = t:aminmax()
+          assert.equal(dtype, low.dtype)
+          assert.equal(dtype, high.dtype)
+          assert.same({}, low.shape)
+          assert.is_true(low:equal(t:amin()) and high:equal(t:amax()))
+        end
+      end
+    end
+  end)
+
+  it("is NaN if any element is NaN", function()
+    for _, dtype in ipairs{"float16", "float32", "float64"} do
+      local x = lt.rand(40000):to(dtype)
+      x[30000] = lt.nan
+      local low, high = x:aminmax()
+      assert.is_true(is_nan(low:item()) and is_nan(high:item()))
+    end
+  end)
+end)
+
+describe("logcumsumexp", function()
+  -- The logarithms of cumulative sums of e^x, by a loop.
+  local function expected(line)
+    local top, sum, result = -math.huge, 0, {}
+    for i, x in ipairs(line) do
+      if x ~= x or top ~= top then
+        top = lt.nan
+      elseif x > top then
+        sum, top = (top == -math.huge and 0 or sum * math.exp(top - x)) + 1, x
+      elseif top < math.huge and x > -math.huge then
+        sum = sum + math.exp(x - top)
+      end
+      result[i] = (top ~= top or top == math.huge or top == -math.huge) and top
+        or top + math.log(sum)
+    end
+    return result
+  end
+
+  local function agrees(x, dim)
+    local found = x:logcumsumexp(dim)
+    assert.equal(x.dtype, found.dtype)
+    local lines, results = x:movedim(dim, -1):reshape(-1, x:size(dim)),
+      found:movedim(dim, -1):reshape(-1, x:size(dim))
+    local bound = x.dtype == "float64" and 1e-13 or x.dtype == "float32" and 1e-6 or 5e-3
+    for i = 1, lines:size(1) do
+      local line = results[i]:double():tolist()
+      for j, e in ipairs(expected(lines[i]:double():tolist())) do
+        local size = math.max(1, math.abs(e))
+        assert.is_true(same(e, line[j]) or math.abs(e - line[j]) <= bound * size,
+          ("%s: expected %s, got %s"):format(x.dtype, e, line[j]))
+      end
+    end
+  end
+
+  it("agrees with a loop", function()
+    for _, dtype in ipairs{"float16", "float32", "float64"} do
+      for _, scale in ipairs{1, 30, 1000} do
+        for _, shape in ipairs{{1, 1}, {3, 700}, {300, 37}} do
+          local x = (lt.randn(shape[1], shape[2]) * scale):to(dtype)
+          agrees(x, 1)
+          agrees(x, 2)
+          agrees(x:t(), 1)
+        end
+      end
+      agrees(lt.arange(600):mul(5):to(dtype):view(600, 1), 1)
+      agrees(lt.arange(600):mul(-5):to(dtype):view(600, 1), 1)
+    end
+  end)
+
+  it("follows infinities and NaN", function()
+    local inf, nan = math.huge, lt.nan
+    for _, line in ipairs{{-inf, -inf, 1, -inf, 2}, {1, inf, 2, inf, -inf}, {-inf, inf, inf},
+      {1, nan, inf, 2}, {inf, nan, -inf}} do
+      for _, dtype in ipairs{"float32", "float64"} do
+        agrees(lt.tensor({line, line}, {dtype = dtype}), 2)
+        agrees(lt.tensor({line, line}, {dtype = dtype}):t():contiguous(), 1)
+        agrees(lt.cat{lt.randn(300):to(dtype), lt.tensor(line, {dtype = dtype}),
+          lt.randn(300):to(dtype)}:view(1, -1), 2)
+      end
+    end
+    assert.same({0, 3}, lt.ones(0, 3):logcumsumexp(1).shape)
+  end)
+end)
