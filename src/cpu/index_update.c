@@ -61,14 +61,14 @@ typedef struct Scatter {
   do {                                                                                             \
     if (across == 0 && along == (int64_t)sizeof(T) && step == (int64_t)sizeof(T))                  \
       for (int64_t j = first; j < last; j++) {                                                     \
-        uint64_t k = (uint64_t)(at[j] - LT_INDEX_BASE);                                            \
+        uint64_t k = (uint64_t)at[j] - LT_INDEX_BASE;                                              \
         if (k >= indices) return false;                                                            \
         T *t = (T *)(void *)to + k, f = ((const T *)(const void *)src)[j];                         \
         CHANGE;                                                                                    \
       }                                                                                            \
     else                                                                                           \
       for (int64_t j = first; j < last; j++) {                                                     \
-        uint64_t k = (uint64_t)(at[j] - LT_INDEX_BASE);                                            \
+        uint64_t k = (uint64_t)at[j] - LT_INDEX_BASE;                                              \
         if (k >= indices) return false;                                                            \
         T *t = (T *)(void *)(to + j * across + (int64_t)k * along);                                \
         T f = *(const T *)(const void *)(src + j * step);                                          \

@@ -368,3 +368,16 @@ describe("meta", function()
     assert.matches("meta", fails(get, x, x:gt(0)), 1, true)
   end)
 end)
+
+describe("scatter", function()
+  it("refuses the least and the largest integer as an index", function()
+    for _, bad in ipairs{math.mininteger, math.maxinteger, 0, 3} do
+      local index = lt.tensor{1, bad}
+      for _, name in ipairs{"scatter", "scatter_add", "scatter_", "scatter_add_"} do
+        local x = lt.zeros(2)
+        assert.matches("index from 1 to 2", fails(x[name], x, 1, index, lt.ones(2)))
+        assert.same({0, 0}, x:totable())
+      end
+    end
+  end)
+end)
