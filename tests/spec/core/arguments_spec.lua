@@ -45,6 +45,21 @@ describe("the three spellings", function()
     assert.equal("{}", shape(lt.zeros({})))
   end)
 
+  it("take lists and nil before the last argument", function()
+    assert.same({{6}, {15}}, x:sum({2}, true):totable())
+    assert.same({{21}}, x:sum({1, -1}, true):totable())
+    assert.same({{21}}, x:sum(nil, true):totable())
+    assert.same({0, 1, 2, 3, 4, 5}, (x - 1):reshape({6}, nil):totable())
+    assert.same({{1, 2, 3, 1}, {4, 5, 6, 2}},
+      lt.cat({x, lt.tensor{{1.}, {2.}}}, 2):totable())
+    assert.same({{2, 3}, {5, 6}}, x:narrow(2, 2, 2):totable())
+    assert.same({{2, 3}, {5, 6}}, x:narrow(-1, lt.tensor(2), 2):totable())
+    assert.matches("expected an integer for argument 'dim%[2%]', got the string \"a\"",
+      fails(x.sum, x, {1, "a"}, true))
+    assert.matches("expected a 1%-based dim for argument 'dim', got 0", fails(x.sum, x, {0}, true))
+    assert.matches("expected a tensor for argument 'tensors%[2%]', got 1", fails(lt.cat, {x, 1}, 1))
+  end)
+
   it("take options after sizes", function()
     assert.equal("float64", lt.zeros(2, 3, {dtype = "float64"}).dtype)
     assert.equal("float64", lt.zeros{2, 3, dtype = "float64"}.dtype)
