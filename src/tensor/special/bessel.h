@@ -40,7 +40,7 @@ LT_SPECIAL double lt_bessel_ke(double x, int order) {
   if (x == 0) return INFINITY;
   if (x <= 2) {
     double z = x * x / 4, power = 1, psi = -LT_EULER, sum = 0, grown = 0;
-    for (int k = 0; k < 40; k++) {
+    for (int k = 0; k < 40 && power > 1e-20; k++) {
       double next = psi + 1.0 / (k + 1);
       sum += power * (order ? psi + next : psi);
       grown += power;
