@@ -40,11 +40,12 @@
 #define FFLOORDIV(x, y) lt_floordiv(M(fmod)(x, y), x, y)
 #define POW(x, y)       lt_pow(x, y)
 
-#define LERP(x, y, z)           lt_plain_lerp(x, y, z)
-#define ROUND_DECIMALS(x, a, b) (M(rint)((x) * (a) / (b)) * (b) / (a))
+#define LERP(x, y, z) lt_plain_lerp(x, y, z)
+#define ROUND_DECIMALS(x, a, b)                                                                    \
+  ((b) == 1 ? M(rint)((x) * (a)) / (a) : M(rint)((x) * (a) / (b)) * (b) / (a))
 
 /* Operations for which complex numbers need other code than C's operators. */
-#define ANGLE(x) lt_argument(x)
+#define ANGLE(x) lt_plain_argument(x)
 #ifdef LT_MATHX_COMPLEX
 #define QUOTIENT(x, y)  lt_quotient(x, y)
 #define SCALED_BY(a, y) lt_scaled(a, y)
@@ -195,7 +196,10 @@ LT_MATHX_FLOAT T lt_plain_finite_or(T x, T nan, T above, T below) {
   return x - x == 0 ? x : other;
 }
 
-LT_MATHX_FLOAT T lt_argument(T x) { return x != x ? x : x < 0 ? (T)3.14159265358979323846 : (T)0; }
+LT_MATHX_FLOAT T lt_plain_argument(T x) {
+  T angle = x < 0 ? (T)3.14159265358979323846 : (T)0;
+  return x != x ? x : angle;
+}
 
 #ifdef LT_OWN_FORMULAS
 LT_MATHX_FLOAT T lt_sigmoid(T x) { return 1 / (1 + M(exp)(-x)); }
@@ -292,17 +296,19 @@ LT_MATHX_INTEGER T lt_ipow(T x, T y) {
 #endif
 
 #ifdef LT_MATHX_COMPLEX
-/* Smith's division (1962), which overflows only if the quotient does. Division by 0 gives infinity
- * or NaN in each part. */
+/* Smith's division (1962), which overflows only if the quotient does: by the larger part of y, with
+ * u, the part of x at the same place, and the smaller, with v. Division by 0 gives infinity or NaN
+ * in each part. */
 LT_MATHX_COMPLEX T lt_quotient(T x, T y) {
   R a = RE(x), b = IM(x), c = RE(y), d = IM(y);
-  if (c == 0 && d == 0) return MAKE(a / RM(fabs)(c), b / RM(fabs)(c));
-  if (RM(fabs)(c) >= RM(fabs)(d)) {
-    R ratio = d / c, scale = 1 / (c + d * ratio);
-    return MAKE((a + b * ratio) * scale, (b - a * ratio) * scale);
-  }
-  R ratio = c / d, scale = 1 / (c * ratio + d);
-  return MAKE((a * ratio + b) * scale, (b * ratio - a) * scale);
+  bool first = RM(fabs)(c) >= RM(fabs)(d);
+  R larger = first ? c : d, smaller = first ? d : c, u = first ? a : b, v = first ? b : a;
+  R ratio = smaller / larger, scale = 1 / (larger + smaller * ratio);
+  R ahead = v - u * ratio, behind = u * ratio - v, re = (u + v * ratio) * scale;
+  R im = (first ? ahead : behind) * scale;
+  re = larger == 0 ? a * (R)INFINITY : re;
+  im = larger == 0 ? b * (R)INFINITY : im;
+  return MAKE(re, im);
 }
 
 /* a * y. With a real factor, infinite parts do not become NaN. */
@@ -311,7 +317,9 @@ LT_MATHX_COMPLEX T lt_scaled(T a, T y) {
 }
 
 LT_MATHX_COMPLEX R lt_plain_finite_or(R x, R nan, R above, R below) {
-  return x != x ? nan : x == (R)INFINITY ? above : x == -(R)INFINITY ? below : x;
+  R other = x > 0 ? above : below;
+  other = x != x ? nan : other;
+  return x - x == 0 ? x : other;
 }
 
 LT_MATHX_COMPLEX T lt_sgn(T x) {
@@ -333,7 +341,7 @@ LT_MATHX_COMPLEX T lt_logaddexp(T x, T y) {
   return top + M(log)(MAKE(1, 0) + M(exp)(rest - top));
 }
 
-LT_MATHX_COMPLEX T lt_argument(T x) { return MAKE(RM(atan2)(IM(x), RE(x)), 0); }
+LT_MATHX_COMPLEX T lt_plain_argument(T x) { return MAKE(RM(atan2)(IM(x), RE(x)), 0); }
 
 LT_MATHX_COMPLEX T lt_sigmoid(T x) { return lt_quotient(MAKE(1, 0), MAKE(1, 0) + M(exp)(-x)); }
 
