@@ -94,7 +94,7 @@ static void transfer(const Plan *p, const Port *port, const int64_t *from, int64
 static char *in_place(const Plan *p, const Port *port, int64_t position, const int64_t *at) {
   if (!port->direct) return NULL;
   if (port->place == LINEAR) return port->operand->data + position * port->size;
-  bool usable = (p->rows && port->dense) || (p->numbers.y_once && port == &p->port[2]);
+  bool usable = (p->rows && port->dense) || (p->numbers.y_once && port >= &p->port[2]);
   return usable ? lt_position_address(p->loop->ndim, port->operand, at) : NULL;
 }
 
@@ -463,10 +463,13 @@ static bool run_loop(const lt_Loop *l, lt_Dtype compute, bool gives_bool) {
   p.rows = l->shape[p.last] >= (p.port[0].place == LINEAR ? ROW_LIMIT : ROW_LIMIT_STRIDED);
   p.numbers.y_once = p.fn && p.inputs == 2 && y->direct &&
                      (y->place == CONSTANT || (p.rows && y->operand->strides[p.last] == 0));
+  if (p.inputs == 3 && LT_YZ_ONCE(l->op))
+    p.numbers.y_once =
+        y[0].direct && y[0].place == CONSTANT && y[1].direct && y[1].place == CONSTANT;
   bool dense = p.fn != NULL;
   for (int k = 0; k <= p.inputs; k++)
     dense &= p.port[k].direct && (p.port[k].place == LINEAR ||
-                                  (k == 2 && p.port[k].place == CONSTANT && p.numbers.y_once));
+                                  (k >= 2 && p.port[k].place == CONSTANT && p.numbers.y_once));
   const Port *out = p.port, *in = out + 1;
   if (!p.fn && out->place == LINEAR && in->place == LINEAR && (out->direct || in->direct))
     return run_all(&p, run_conversion);

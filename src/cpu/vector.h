@@ -25,6 +25,7 @@ typedef struct lt_Numbers {
   lt_Number a, b;  /* scalar arguments of the op */
   lt_Number limit; /* the largest finite number of the result's dtype */
   /* y (x) is one element in each row. Only for ops with two inputs, and for x those of LT_X_ONCE.
+   * With three inputs: y and z are one element, for the ops of LT_YZ_ONCE.
    * For half floats: only y, of one row, as a float32. */
   bool y_once, x_once;
   int64_t rows;    /* then: rows of n elements */
@@ -33,6 +34,8 @@ typedef struct lt_Numbers {
 
 #define LT_X_ONCE(op)                                                                              \
   ((op) == LT_OP_add || (op) == LT_OP_sub || (op) == LT_OP_mul || (op) == LT_OP__true_divide)
+
+#define LT_YZ_ONCE(op) ((op) == LT_OP__nan_to_num || (op) == LT_OP__where)
 
 /* Converts the scalar arguments a and b of an op that computes in `compute` and returns the dtype
  * `result`. */
@@ -68,7 +71,7 @@ enum {
 typedef struct lt_Vectors {
   /* [LT_OP_COUNT]: for elementwise ops; NULL where the op does not support this type */
   const lt_VectorFn *op;
-  const lt_VectorFn *power;       /* [LT_POWER_COUNT]; NULL for types other than floats */
+  const lt_VectorFn *power;       /* [LT_POWER_COUNT]; NULL for integers and bool */
   const lt_MapFn *map;            /* [LT_MAP_COUNT] */
   lt_LoadFn load[LT_DTYPE_COUNT]; /* by dtype in memory; complex dtypes only for complex types */
   /* For complex types: to bool, floats (the real part) and complex dtypes only. To complex dtypes:
@@ -90,8 +93,8 @@ typedef struct lt_Isa {
  * avx512) selects. */
 const lt_Isa *lt_cpu_isa(void);
 
-/* Returns the loop of x^y for a number y, if it is one of powers.def, or 2 for types other than
- * floats; else NULL. It has one input. */
+/* Returns the loop of x^y for a number y, if it is one of powers.def, for complex numbers 2 or 3,
+ * and 2 for other types; else NULL. It has one input. */
 lt_VectorFn lt_cpu_power(lt_Dtype compute, lt_Scalar exponent);
 
 /* Computes out[i] = op(x[i], y[i]) on dense memory of a compute type, for kernels that use an

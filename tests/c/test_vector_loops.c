@@ -226,13 +226,13 @@ static void conversions(void) {
 
 /* ---- loops of float16 and bfloat16 ----------------------------------------------------------- */
 
-/* Compares an op's loop with that of float32, with y or one y: the results, rounded, have the same
+/* Compares an op's loop with that of float32, with y and z or one y: the results, rounded, have the same
  * bits or are NaN. */
 static void half_loop(lt_Dtype d, lt_OpId op, int64_t n, bool once) {
-  static uint16_t in[2][MOST], out[MOST];
-  static float x[2][MOST], wide[MOST];
+  static uint16_t in[3][MOST], out[MOST];
+  static float x[3][MOST], wide[MOST];
   const bool test = lt_ops[op].rule == LT_RULE_TEST;
-  for (int k = 0; k < 2; k++)
+  for (int k = 0; k < 3; k++)
     for (int64_t i = 0; i < n; i++) {
       in[k][i] = rounded(d, random_float());
       x[k][i] = widened(d, in[k][i]);
@@ -242,11 +242,11 @@ static void half_loop(lt_Dtype d, lt_OpId op, int64_t n, bool once) {
   lt_Scalar a = lt_scalar_float(0.75);
   lt_cpu_numbers(&numbers, LT_float32, d, &a, &a);
   numbers.y_once = once;
-  lt_cpu_isa()->vectors[LT_float32]->op[op](n, wide, x[0], x[1], NULL, &numbers);
+  lt_cpu_isa()->vectors[LT_float32]->op[op](n, wide, x[0], x[1], x[2], &numbers);
   lt_cpu_numbers(&numbers, d, d, &a, &a);
   numbers.y_once = once;
   const void *y = once ? (const void *)x[1] : in[1];
-  lt_cpu_isa()->vectors[d]->op[op](n, out, in[0], y, NULL, &numbers);
+  lt_cpu_isa()->vectors[d]->op[op](n, out, in[0], y, in[2], &numbers);
   for (int64_t i = 0; i < n; i++) {
     bool same =
         test ? ((uint8_t *)out)[i] == ((uint8_t *)wide)[i]

@@ -43,6 +43,8 @@
 #define LT_HALF_le           , 1
 #define LT_HALF_gt           , 1
 #define LT_HALF_ge           , 1
+#define LT_HALF_addcmul      , 1
+#define LT_HALF_addcdiv      , 1
 
 /* ---- loops ----------------------------------------------------------------------------------- */
 
@@ -67,9 +69,13 @@ static void fill_up(int64_t n, H *to, const H *from) {
 #define LOAD_2(convert)                                                                            \
   LOAD_1(convert) float ys[LANES];                                                                 \
   convert(ys, q);
+#define LOAD_3(convert)                                                                            \
+  LOAD_2(convert) float zs[LANES];                                                                 \
+  convert(zs, r);
 #define LOAD_ONCE LOAD_1
 #define READ_1    const T x = xs[i];
 #define READ_2    READ_1 const T y = ys[i];
+#define READ_3    READ_2 const T z = zs[i];
 #define READ_ONCE READ_1 const T y = once;
 #define FILL_1(n)                                                                                  \
   H px[LANES];                                                                                     \
@@ -79,9 +85,14 @@ static void fill_up(int64_t n, H *to, const H *from) {
   FILL_1(n) H qx[LANES];                                                                           \
   fill_up(n, qx, q);                                                                               \
   q = qx;
+#define FILL_3(n)                                                                                  \
+  FILL_2(n) H rx[LANES];                                                                           \
+  fill_up(n, rx, r);                                                                               \
+  r = rx;
 
 #define ADVANCE_1(n) p += n;
 #define ADVANCE_2(n) ADVANCE_1(n) q += n;
+#define ADVANCE_3(n) ADVANCE_2(n) r += n;
 #define FILL_ONCE    FILL_1
 #define ADVANCE_ONCE ADVANCE_1
 
@@ -100,8 +111,8 @@ static void fill_up(int64_t n, H *to, const H *from) {
 /* Defines a loop over groups, whose y is `once` for inputs ONCE. */
 #define GROUPS(function, inputs, test, text)                                                       \
   static __attribute__((noinline)) void function(int64_t groups, ELEMENT_##test *o, const H *p,    \
-                                                 const H *q, T a, T once) {                        \
-    (void)q, (void)a, (void)once;                                                                  \
+                                                 const H *q, const H *r, T a, T once) {            \
+    (void)q, (void)r, (void)a, (void)once;                                                         \
     for (; groups > 0; groups--) {                                                                 \
       RESULTS_##test LOAD_##inputs(CONVERT_##test) _Pragma("omp simd")                             \
       for (int i = 0; i < LANES; i++) {                                                            \
@@ -113,16 +124,18 @@ static void fill_up(int64_t n, H *to, const H *from) {
   }
 /* Runs it for n elements, the last of which are in a group that is filled up, and returns. */
 #define RUN(function, inputs, once)                                                                \
-  function(n / LANES, o, p, q, a, once);                                                           \
+  function(n / LANES, o, p, q, r, a, once);                                                        \
   if (left == 0) return;                                                                           \
-  ADVANCE_##inputs(n - left) FILL_##inputs(left) function(1, rest, p, q, a, once);                 \
+  ADVANCE_##inputs(n - left) FILL_##inputs(left) function(1, rest, p, q, r, a, once);              \
   memcpy(o + (n - left), rest, (size_t)left * sizeof *o);                                          \
   return;
 
 /* A y that is one element is a float32. */
 #define ONCE_GROUPS_1(...)
 #define ONCE_GROUPS_2(name, test, text) GROUPS(name##_once, ONCE, test, text)
+#define ONCE_GROUPS_3(...)
 #define ONCE_1(name)
+#define ONCE_3(name)
 #define ONCE_2(name)                                                                               \
   if (numbers->y_once) {                                                                           \
     const T y = *(const T *)y_;                                                                    \
@@ -136,9 +149,9 @@ static void fill_up(int64_t n, H *to, const H *from) {
                                                              const lt_Numbers *numbers) {          \
     const int64_t left = n % LANES;                                                                \
     const T a = numbers->a.float32;                                                                \
-    const H *p = x_, *q = y_;                                                                      \
+    const H *p = x_, *q = y_, *r = z_;                                                             \
     ELEMENT_##test *o = out, rest[LANES];                                                          \
-    (void)z_;                                                                                      \
+    (void)r;                                                                                       \
     ONCE_##inputs(name) RUN(name##_groups, inputs, 0)                                              \
   }
 #define LOOP_0(...)
@@ -173,6 +186,21 @@ static void fill_up(int64_t n, H *to, const H *from) {
 SIGN_LOOP(neg, x ^ SIGN)
 SIGN_LOOP(abs, x & ~SIGN)
 
+static void copysign_(int64_t n, void *out, const void *in, const void *from, const void *z,
+                      const lt_Numbers *numbers) {
+  const uint16_t *p = in, *q = from;
+  uint16_t *o = out;
+  (void)z;
+  if (numbers->y_once) {
+    const uint16_t sign = signbit(*(const float *)from) ? SIGN : 0;
+    _Pragma("omp simd")
+    for (int64_t i = 0; i < n; i++) o[i] = (uint16_t)((p[i] & ~SIGN) | sign);
+    return;
+  }
+  _Pragma("omp simd")
+  for (int64_t i = 0; i < n; i++) o[i] = (uint16_t)((p[i] & ~SIGN) | (q[i] & SIGN));
+}
+
 #define ENTRY_1(name) [LT_OP_##name] = name##_,
 #define ENTRY_0(name)
 #define LT_ELEMENTWISE(name, ...) EMIT(JOIN(ENTRY_, LT_IS_HALF(name)), name)
@@ -180,6 +208,7 @@ static const lt_VectorFn entries[LT_OP_COUNT] = {
 #include "ops.def"
     [LT_OP_neg] = neg_,
     [LT_OP_abs] = abs_,
+    [LT_OP_copysign] = copysign_,
 };
 
 extern const lt_Vectors LT_FOR_ISA(TABLE);

@@ -238,7 +238,18 @@ static void repeat_y(lt_VectorFn loop, size_t size, int64_t n, char *out, const 
     }                                                                                              \
     return;                                                                                        \
   }
-#define ONCE_3(...)
+/* With y and z as one element each. */
+#define ONCE_3(name, R, result, calls)                                                             \
+  if (LT_YZ_ONCE(LT_OP_##name) && numbers->y_once) {                                               \
+    enum { LT_NEAR = false };                                                                      \
+    const T y = *q, z = *r;                                                                        \
+    (void)y, (void)z;                                                                              \
+    _Pragma("omp simd")                                                                            \
+    for (int64_t i = 0; i < n; i++) {                                                              \
+      READ_1(i) o[i] = result;                                                                     \
+    }                                                                                              \
+    return;                                                                                        \
+  }
 
 /* Defines name##_near and name##_any: whole groups, with LT_NEAR true or false. */
 #define GROUPS(function, inputs, R, is_near, result)                                               \
@@ -413,6 +424,13 @@ static const lt_VectorFn powers[LT_POWER_COUNT] = {
 #define LT_POWER(name, ...) [LT_POWER_##name] = power_##name##_,
 #include "powers.def"
 #undef LT_POWER
+};
+#define POWERS powers
+#elif defined LT_IS_COMPLEX
+LOOP(power_three, 1, T, VALUE, x *x *x)
+static const lt_VectorFn powers[LT_POWER_COUNT] = {
+    [LT_POWER_two] = square_,
+    [LT_POWER_three] = power_three_,
 };
 #define POWERS powers
 #else
@@ -608,9 +626,24 @@ NEAR_FLOATS(double, near_float64)
 #endif
 
 #ifdef LT_IS_DOUBLE
+/* Rounds a block of doubles to float and the floats to float16. Returns false if that may differ
+ * from one rounding: where a float is halfway between two normal float16, is not normal in float16,
+ * or NaN. */
+static bool round_to_halves(uint16_t *out, const double *in) {
+  float block[BLOCK];
+  uint32_t far = 0;
+  for (int i = 0; i < BLOCK; i++) block[i] = (float)in[i];
+  for (int i = 0; i < BLOCK; i++) {
+    const uint32_t bits = lt_float_bits(block[i]), size = bits & 0x7fffffffu;
+    far |= (((bits ^ 0x1000) & 0x1fff) - 1) | (0x7f800000u - size);
+    far |= (size - 0x38800000u) & ~(size - 1);
+  }
+  return far >> 31 == 0 && lt_floats_to_halves(BLOCK, out, block) == BLOCK;
+}
+
 /* Rounds a block of doubles to float and the floats to bfloat16. Returns false if that may differ
  * from one rounding: where a float is halfway between two bfloat16, or NaN. */
-static bool round_twice(uint16_t *out, const double *in) {
+static bool round_to_bfloats(uint16_t *out, const double *in) {
   uint32_t far = 0;
   for (int i = 0; i < BLOCK; i++) {
     const uint32_t bits = lt_float_bits((float)in[i]);
@@ -621,7 +654,7 @@ static bool round_twice(uint16_t *out, const double *in) {
 }
 
 /* Converts doubles to float16 or bfloat16 block by block: rounded to odd, as by
- * lt_float_from_double_odd, then to nearest, unless round_twice suffices. Ends before a block with
+ * lt_float_from_double_odd, then to nearest, unless two roundings suffice. Ends before a block with
  * an element whose float is infinite, NaN or not normal, except 0, to which only those are rounded
  * that are 0 in these dtypes. Returns how many. */
 static int64_t first_halves(int64_t n, void *out, const double *in, bool is_bfloat) {
@@ -629,7 +662,7 @@ static int64_t first_halves(int64_t n, void *out, const double *in, bool is_bflo
   int64_t done = 0;
   for (; done + BLOCK <= n; done += BLOCK) {
     uint16_t *to = (uint16_t *)out + done;
-    if (is_bfloat && round_twice(to, in + done)) continue;
+    if ((is_bfloat ? round_to_bfloats : round_to_halves)(to, in + done)) continue;
     float block[BLOCK];
     uint32_t far = 0;
     for (int i = 0; i < BLOCK; i++) {

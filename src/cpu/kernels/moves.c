@@ -76,6 +76,9 @@ LT_LANES void transpose_square(int64_t size, char *to, int64_t to_stride, const 
     } else if (to_stride == size && from_stride == -size) {                                        \
       const type *restrict in = (const type *)from - (n - 1);                                      \
       for (int64_t i = 0; i < n; i++) out[i] = in[n - 1 - i];                                      \
+    } else if (to_stride == size && from_stride == 2 * size) { /* vectorized */                    \
+      const type *restrict in = (const type *)from;                                                \
+      for (int64_t i = 0; i < n; i++) out[i] = in[2 * i];                                          \
     } else if (to_stride == size) {                                                                \
       for (int64_t i = 0; i < n; i++) out[i] = *(const type *)(from + i * from_stride);            \
     } else {                                                                                       \
