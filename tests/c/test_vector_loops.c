@@ -226,8 +226,8 @@ static void conversions(void) {
 
 /* ---- loops of float16 and bfloat16 ----------------------------------------------------------- */
 
-/* Compares an op's loop with that of float32, with y and z or one y: the results, rounded, have the same
- * bits or are NaN. */
+/* Compares an op's loop with that of float32, with y and z or one y: the results, rounded, have the
+ * same bits or are NaN. */
 static void half_loop(lt_Dtype d, lt_OpId op, int64_t n, bool once) {
   static uint16_t in[3][MOST], out[MOST];
   static float x[3][MOST], wide[MOST];

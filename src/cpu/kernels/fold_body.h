@@ -130,7 +130,7 @@
     }                                                                                              \
   }
 
-/* ---- rows of complex numbers: as columns of one element, which compilers vectorize ------------ */
+/* ---- rows of complex numbers: as columns of one element, which compilers vectorize ----------- */
 
 #define ROWS_BY_COLUMNS(NAME, OF)                                                                  \
   static void NAMED(columns, NAME)(const void *, int64_t, int64_t, int64_t, void *);               \
