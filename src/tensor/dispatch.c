@@ -368,9 +368,10 @@ static bool needs_temporary(const lt_Call *c) {
  * copied to self. */
 static bool run_in_place(lt_Call *c) {
   lt_Tensor *self = lt_in(c, 0);
-  bool update = c->info->kind == LT_KIND_UPDATE;
+  bool over = c->info->kind == LT_KIND_UPDATE ||
+              (has_trait(c, LT_TRAIT_OVER) && c->spec[0].dtype == self->dtype);
   bool direct = !needs_temporary(c) &&
-                (c->info->kind == LT_KIND_ELEMENTWISE || (update && lt_tensor_is_contiguous(self)));
+                (c->info->kind == LT_KIND_ELEMENTWISE || (over && lt_tensor_is_contiguous(self)));
   if (has_trait(c, LT_TRAIT_BUILTIN)) direct = true; /* lt_copy_into handles overlap itself */
   if (direct) {
     c->out[0] = self;

@@ -18,7 +18,8 @@ static const struct {
               {"builtin", LT_TRAIT_BUILTIN},   {"layout", LT_TRAIT_LAYOUT},
               {"core", LT_TRAIT_CORE},         {"takes_complex", LT_TRAIT_COMPLEX},
               {"parts", LT_TRAIT_PARTS},       {"linear", LT_TRAIT_LINEAR},
-              {"bilinear", LT_TRAIT_BILINEAR}, {"host", LT_TRAIT_HOST}};
+              {"bilinear", LT_TRAIT_BILINEAR}, {"host", LT_TRAIT_HOST},
+              {"over", LT_TRAIT_OVER}};
 
 /* The classes of autocast, by number. */
 static const char *const autocast_classes[] = {NULL,       "LOW",      "LOW_GPU", "HIGH",

@@ -26,6 +26,7 @@ describe("the record of an op", function()
     assert.same({core = true, parts = true, autocast = "HIGH_GPU"}, ops.sum.traits)
     assert.same({linear = true}, ops.neg.traits)
     assert.same({bilinear = true}, ops.mul.traits)
+    assert.same({over = true, autocast = "LOW"}, ops.addmm.traits)
   end)
 
   -- f(2 u - 3 v) = 2 f(u) - 3 f(v), and f(2 u) = 2 f(u) for infinite u
