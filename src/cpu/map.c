@@ -2,20 +2,23 @@
  * tensors. The elements of all tensors are numbered consecutively, and each thread processes a
  * range.
  *
- * A range is processed in blocks: a dense tensor of the compute type is used in memory; elements of
- * others are loaded to a block on the stack and stored from it. So nothing is allocated for any
- * layout or dtype, and an element's result does not depend on the split. */
+ * A range is processed in blocks: a dense tensor of the compute type is used in memory, and so are
+ * rows, if those of all tensors are dense; elements of others are loaded to a block on the stack and
+ * stored from it. So nothing is allocated for any layout or dtype, and an element's result does not
+ * depend on the split. */
 #include "cpu.h"
 #include "kernel_support.h"
 #include "vector.h"
 
 #define BLOCK 1024 /* elements of a block on the stack */
 #define FEW   32   /* up to this many tensors of a list need no allocation for their jobs */
+#define SHORT 64   /* least elements of rows that are used in memory */
 
 /* The tensors at one index of the lists. */
 typedef struct Job {
   int64_t first; /* number of its first element among those of all jobs */
   bool dense;    /* no tensor needs blocks, and all lists or no optional ones are given */
+  int64_t row;   /* elements of the rows that are used in memory, or 0 */
   lt_Dtype compute;
   char *data[LT_MAP_TENSORS]; /* NULL: this list is not given */
 } Job;
@@ -94,6 +97,29 @@ static void run_dense(const Plan *p, const Job *job, int64_t from, int64_t n) {
   vectors_of(job)->map[p->id](n, memory, p->written, p->numbers);
 }
 
+/* Returns the bytes from the first element of t to the first of row number `row`. */
+static int64_t row_offset(const lt_Tensor *t, int64_t row, int64_t size) {
+  int64_t offset = 0;
+  for (int d = t->ndim - 2; d > 0; row /= t->shape[d--])
+    offset += row % t->shape[d] * t->strides[d];
+  return t->ndim > 1 ? (offset + row * t->strides[0]) * size : 0;
+}
+
+static void run_rows(const Plan *p, int i, int64_t from, int64_t end) {
+  const Job *job = &p->job[i];
+  char *memory[LT_MAP_TENSORS];
+  int64_t size = (int64_t)lt_dtype_size(job->compute);
+  for (int64_t n; from < end; from += n) {
+    int64_t row = from / job->row, inner = from % job->row;
+    n = job->row - inner < end - from ? job->row - inner : end - from;
+    for (int k = 0; k < p->lists; k++) {
+      const lt_Tensor *t = lt_map_tensor(p->call, k, i);
+      memory[k] = t ? job->data[k] + row_offset(t, row, size) + inner * size : NULL;
+    }
+    vectors_of(job)->map[p->id](n, memory, p->written, p->numbers);
+  }
+}
+
 static void run_blocks(const Plan *p, int i, int64_t from, int64_t end) {
   _Alignas(64) char block[LT_MAP_TENSORS][BLOCK * 8];
   for (int64_t n; from < end; from += n) {
@@ -122,9 +148,23 @@ static void run(void *plan, int64_t begin, int64_t end) {
     int64_t from = (begin > first ? begin : first) - first;
     if (p->job[i].dense)
       run_dense(p, &p->job[i], from, stop - first - from);
+    else if (p->job[i].row)
+      run_rows(p, i, from, stop - first);
     else
       run_blocks(p, i, from, stop - first);
   }
+}
+
+/* Returns the elements of a row of job i, if rows of all its tensors are used in memory, else 0. */
+static int64_t row_of(const Plan *p, const Job *job, int i) {
+  const lt_Tensor *like = lt_map_tensor(p->call, 0, i);
+  int last = like->ndim - 1;
+  if (!p->uniform || like->shape[last] < SHORT) return 0;
+  for (int k = 0; k < p->lists; k++) {
+    const lt_Tensor *t = lt_map_tensor(p->call, k, i);
+    if (t && (t->dtype != job->compute || t->strides[last] != 1)) return 0;
+  }
+  return like->shape[last];
 }
 
 /* Numbers the elements of all jobs and classifies their tensors. */
@@ -139,6 +179,7 @@ static void open_jobs(Plan *p) {
       job->data[k] = t ? lt_tensor_data(t) : NULL;
       job->dense &= !t || (t->dtype == job->compute && lt_tensor_is_contiguous(t));
     }
+    job->row = job->dense ? 0 : row_of(p, job, i);
     p->numel += lt_map_tensor(p->call, 0, i)->numel;
   }
 }
@@ -153,7 +194,9 @@ bool lt_cpu_map(lt_Call *c) {
   if (!p.job) return lt_fail_memory();
   lt_map_numbers(c, p.numbers);
   open_jobs(&p);
-  lt_share(2 * p.numel, p.numel, run, &p);
+  int given = 0;
+  for (int k = 0; k < p.lists; k++) given += c->arg[k].kind == LT_ARG_TENSORS;
+  lt_share(2 * given * p.numel, p.numel, run, &p);
   if (p.job != few) free(p.job);
   return true;
 }

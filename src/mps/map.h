@@ -4,7 +4,7 @@
 
 #include "dtypes.h"
 
-#define LT_MPS_MAP_TENSORS 6  /* equal to LT_MAP_TENSORS of kernel.h */
+#define LT_MPS_MAP_TENSORS 8  /* equal to LT_MAP_TENSORS of kernel.h */
 #define LT_MPS_MAP_NUMBERS 24 /* equal to LT_MAP_NUMBERS */
 #define LT_MPS_MAP_THREADS 256
 

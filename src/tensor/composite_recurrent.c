@@ -68,10 +68,12 @@ static bool map(lt_OpId op, lt_Tensor *const *tensors, int n) {
   return lt_call(op, false, args, n, &results);
 }
 
-/* Returns the transpose of a weight, dense where products with several times pay for the copy. */
+/* Returns the transpose of a weight, dense where products with several times pay for the copy: those
+ * of few rows are sums along the dense columns of the view. */
 static lt_Tensor *transposed(const Times *t, lt_Arg weight) {
   lt_Tensor *view = lt_do(t, weight);
-  return view && t->count > 3 && t->rows > 1 ? lt_do(contiguous, LT_ARG(view)) : view;
+  bool few = t->rows == 1 || (t->rows <= 8 && weight.tensor->shape[1] >= 64);
+  return view && t->count > 3 && !few ? lt_do(contiguous, LT_ARG(view)) : view;
 }
 
 /* ---- LSTM ------------------------------------------------------------------------------------ */
@@ -87,11 +89,11 @@ bool lt_composite__lstm_run(lt_Call *c) {
   for (int i = 0; i < 4; i++) gate[i] = columns(gates, h->shape[1], i, 1);
   for (int64_t k = 0; k < t.count; k++) {
     size_t mark = lt_scope_open();
-    lt_Tensor *now = at(&t, cell, k), *past = before(&t, h, lt_in(c, 3), k);
-    bool ok = lt_do_in_place(addmm, LT_ARG(at(&t, gates, k)), LT_ARG(past), LT_ARG(weight)) &&
-              MAP(_lstm_step, at(&t, gate[0], k), at(&t, gate[1], k), at(&t, gate[2], k),
-                  before(&t, cell, lt_in(c, 4), k), now) &&
-              MAP(_lstm_output, at(&t, gate[3], k), now, at(&t, h, k));
+    lt_Tensor *past = before(&t, h, lt_in(c, 3), k);
+    bool ok =
+        lt_do_in_place(addmm, LT_ARG(at(&t, gates, k)), LT_ARG(past), LT_ARG(weight)) &&
+        MAP(_lstm_step, at(&t, gate[0], k), at(&t, gate[1], k), at(&t, gate[2], k),
+            at(&t, gate[3], k), before(&t, cell, lt_in(c, 4), k), at(&t, cell, k), at(&t, h, k));
     lt_scope_close(mark, NULL);
     if (!ok) return false;
   }
@@ -111,9 +113,8 @@ bool lt_composite__lstm_run_backward(lt_Call *c) {
   for (int64_t k = t.count - 1; k >= 0; k--) {
     size_t mark = lt_scope_open();
     lt_Tensor *sum = lt_do(add, LT_ARG(at(&t, grad, k)), LT_ARG(dh));
-    bool ok = MAP(_lstm_output_backward, at(&t, gate[3], k), at(&t, cell, k), sum, dc) &&
-              MAP(_lstm_step_backward, at(&t, gate[0], k), at(&t, gate[1], k), at(&t, gate[2], k),
-                  before(&t, cell, first, k), dc);
+    bool ok = MAP(_lstm_step_backward, at(&t, gate[0], k), at(&t, gate[1], k), at(&t, gate[2], k),
+                  at(&t, gate[3], k), before(&t, cell, first, k), at(&t, cell, k), sum, dc);
     dh = ok ? lt_do(mm, LT_ARG(at(&t, gates, k)), LT_ARG(weight)) : NULL;
     dh = lt_scope_own(lt_scope_close(mark, dh));
     if (!dh) return false;

@@ -134,7 +134,7 @@ bool lt_host_run(lt_Call *c);
 
 /* ---- maps (map.c) ---------------------------------------------------------------------------- */
 
-#define LT_MAP_TENSORS 6  /* lists of tensors of a map */
+#define LT_MAP_TENSORS 8  /* lists of tensors of a map */
 #define LT_MAP_NUMBERS 24 /* its numbers */
 
 /* What a row LT_MAP says, apart from its expressions. */

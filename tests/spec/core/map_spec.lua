@@ -163,6 +163,25 @@ describe("a map", function()
   end)
 end)
 
+describe("a map over rows of wider tensors", function()
+  it("gives the bits of contiguous ones", function()
+    lt.manual_seed(5)
+    for _, shape in ipairs {{9, 64}, {300, 201}, {3, 5, 70}, {2, 3, 4, 65}, {40, 63}} do
+      local wide = {table.unpack(shape)}
+      wide[#wide] = wide[#wide] + 7
+      local lists, dense = {}, {}
+      for k = 1, 3 do
+        local x = lt.randn(wide):narrow(-1, k, shape[#shape])
+        lists[k], dense[k] = {x}, {x:contiguous()}
+      end
+      dense[2] = lists[2] -- some rows are dense, others not
+      sgd(lists[1], lists[2], lists[3])
+      sgd(dense[1], dense[2], dense[3])
+      for k = 1, 3 do assert.is_true(lt.equal(lists[k][1], dense[k][1])) end
+    end
+  end)
+end)
+
 describe("an optimizer", function()
   -- Names of the ops that a function runs, with their number.
   local function ops_of(f)
