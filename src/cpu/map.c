@@ -3,9 +3,9 @@
  * range.
  *
  * A range is processed in blocks: a dense tensor of the compute type is used in memory, and so are
- * rows, if those of all tensors are dense; elements of others are loaded to a block on the stack and
- * stored from it. So nothing is allocated for any layout or dtype, and an element's result does not
- * depend on the split. */
+ * rows, if those of all tensors are dense; elements of others are loaded to a block on the stack
+ * and stored from it. So nothing is allocated for any layout or dtype, and an element's result does
+ * not depend on the split. */
 #include "cpu.h"
 #include "kernel_support.h"
 #include "vector.h"

@@ -25,83 +25,83 @@ static void *at(lt_Dtype dtype, void *a, int64_t index) {
 
 /* reflect: computes I - tau v v^T, which maps x to (beta, 0, ...): stores v after its first
  * element, 1, and beta as that, and returns tau. Sums of squares outside of LOW..HIGH may have lost
- * digits, and are computed again with a scale. apply: applies it to n columns y. factor_few: reflects
- * n columns of m elements; expand_few: replaces k reflections by n columns of Q, of which those
- * behind the first k are the identity's. triangle: computes T from tau and g = V^T V. */
-#define LOOPS(T, F, ROOT, SIZE, LOW, HIGH)                                                           \
-  static T norm_##F(const T *x, int64_t n) {                                                         \
-    T sum = lt_rows()->dot_##F(x, x, n), most = 0;                                                   \
-    if (sum > (LOW) && sum < (HIGH)) return ROOT(sum);                                               \
-    for (int64_t i = 0; i < n; i++) most = SIZE(x[i]) > most || x[i] != x[i] ? SIZE(x[i]) : most;    \
-    if (!(most > 0) || most - most != 0) return most;                                                \
-    sum = 0;                                                                                         \
-    for (int64_t i = 0; i < n; i++) sum += x[i] / most * (x[i] / most);                              \
-    return most * ROOT(sum);                                                                         \
-  }                                                                                                  \
-  static T reflect_##F(T *x, int64_t n) {                                                            \
-    T rest = n > 1 ? norm_##F(x + 1, n - 1) : 0, alpha = x[0];                                       \
-    if (rest == 0) return 0;                                                                         \
-    T pair[2] = {alpha, rest}, beta = norm_##F(pair, 2);                                             \
-    if (!signbit(alpha)) beta = -beta;                                                               \
-    T v = alpha - beta, factor = 1 / v;                                                              \
-    if (factor - factor == 0)                                                                        \
-      lt_rows()->weighted_##F((const T *const[]){x + 1}, &factor, 1, 0, n - 1, x + 1);               \
-    else                                                                                             \
-      for (int64_t i = 1; i < n; i++) x[i] /= v;                                                     \
-    x[0] = beta;                                                                                     \
-    return (beta - alpha) / beta;                                                                    \
-  }                                                                                                  \
-  static void apply_##F(int64_t m, int64_t n, const T *x, T tau, T *y, int64_t ld) {                 \
-    for (int64_t j = 0; j < n && tau != 0; j++, y += ld) {                                           \
-      T d = tau * (y[0] + lt_rows()->dot_##F(x + 1, y + 1, m - 1)), w[2] = {1, -d};                  \
-      y[0] -= d;                                                                                     \
-      lt_rows()->weighted_##F((const T *const[]){y + 1, x + 1}, w, 2, 0, m - 1, y + 1);              \
-    }                                                                                                \
-  }                                                                                                  \
-  static void factor_few_##F(int64_t m, int64_t n, T *a, int64_t ld, T *tau) {                       \
-    for (int64_t i = 0; i < n && i < m; i++) {                                                       \
-      T *x = a + i * ld + i;                                                                         \
-      tau[i] = reflect_##F(x, m - i);                                                                \
-      apply_##F(m - i, n - i - 1, x, tau[i], x + ld, ld);                                            \
-    }                                                                                                \
-  }                                                                                                  \
-  static void expand_few_##F(int64_t m, int64_t n, int64_t k, T *a, int64_t ld, const T *tau) {      \
-    for (int64_t i = k - 1; i >= 0; i--) {                                                           \
-      T *x = a + i * ld + i, factor = -tau[i];                                                       \
-      for (int64_t j = i + 1; j < n; j++) a[j * ld + i] = 0;                                         \
-      apply_##F(m - i, n - i - 1, x, tau[i], x + ld, ld);                                            \
-      lt_rows()->weighted_##F((const T *const[]){x + 1}, &factor, 1, 0, m - i - 1, x + 1);           \
-      x[0] = 1 - tau[i];                                                                             \
-      memset(x - i, 0, sizeof(T) * (size_t)i);                                                       \
-    }                                                                                                \
-  }                                                                                                  \
-  static void triangle_##F(int64_t k, const T *tau, const T *g, T *t) {                              \
-    memset(t, 0, sizeof(T) * (size_t)(k * k));                                                       \
-    for (int64_t i = 0; i < k; i++) {                                                                \
-      t[i * k + i] = tau[i];                                                                         \
-      for (int64_t r = 0; r < i && tau[i] != 0; r++) {                                               \
-        T sum = 0;                                                                                   \
-        for (int64_t q = r; q < i; q++) sum += t[r * k + q] * g[q * k + i];                          \
-        t[r * k + i] = -tau[i] * sum;                                                                \
-      }                                                                                              \
-    }                                                                                                \
-  }                                                                                                  \
-  /* Copies the reflections of k columns to rows of v, with their ones and zeros. */                 \
-  static void copy_##F(int64_t m, int64_t k, const T *a, int64_t ld, T *v) {                         \
-    for (int64_t i = 0; i < k; i++, v += m, a += ld) {                                               \
-      memset(v, 0, sizeof(T) * (size_t)i);                                                           \
-      v[i] = 1;                                                                                      \
-      memcpy(v + i + 1, a + i + 1, sizeof(T) * (size_t)(m - i - 1));                                 \
-    }                                                                                                \
-  }                                                                                                  \
-  /* Sets columns first .. first + k - 1 of rows `first` to n - 1 to those of the identity, and    \
-   * all behind of the first k of these rows. */ \
-  static void clear_##F(int64_t m, int64_t n, int64_t first, int64_t k, T *a, int64_t ld) {          \
-    for (int64_t j = first; j < n; j++) {                                                            \
-      T *x = a + j * ld;                                                                             \
-      memset(x + first, 0, sizeof(T) * (size_t)(j < first + k ? m - first : k));                     \
-      if (j < first + k) x[j] = 1;                                                                   \
-    }                                                                                                \
+ * digits, and are computed again with a scale. apply: applies it to n columns y. factor_few:
+ * reflects n columns of m elements. expand_few: replaces k reflections by n columns of Q, of which
+ * those behind the first k are the identity's. triangle: computes T from tau and g = V^T V. clear:
+ * sets columns first .. first + k - 1 of rows `first` to n - 1 to those of the identity, and the
+ * first k elements of the columns behind to 0. */
+#define LOOPS(T, F, ROOT, SIZE, LOW, HIGH)                                                         \
+  static T norm_##F(const T *x, int64_t n) {                                                       \
+    T sum = lt_rows()->dot_##F(x, x, n), most = 0;                                                 \
+    if (sum > (LOW) && sum < (HIGH)) return ROOT(sum);                                             \
+    for (int64_t i = 0; i < n; i++) most = SIZE(x[i]) > most || x[i] != x[i] ? SIZE(x[i]) : most;  \
+    if (!(most > 0) || most - most != 0) return most;                                              \
+    sum = 0;                                                                                       \
+    for (int64_t i = 0; i < n; i++) sum += x[i] / most * (x[i] / most);                            \
+    return most * ROOT(sum);                                                                       \
+  }                                                                                                \
+  static T reflect_##F(T *x, int64_t n) {                                                          \
+    T rest = n > 1 ? norm_##F(x + 1, n - 1) : 0, alpha = x[0];                                     \
+    if (rest == 0) return 0;                                                                       \
+    T pair[2] = {alpha, rest}, beta = norm_##F(pair, 2);                                           \
+    if (!signbit(alpha)) beta = -beta;                                                             \
+    T v = alpha - beta, factor = 1 / v;                                                            \
+    if (factor - factor == 0)                                                                      \
+      lt_rows()->weighted_##F((const T *const[]){x + 1}, &factor, 1, 0, n - 1, x + 1);             \
+    else                                                                                           \
+      for (int64_t i = 1; i < n; i++) x[i] /= v;                                                   \
+    x[0] = beta;                                                                                   \
+    return (beta - alpha) / beta;                                                                  \
+  }                                                                                                \
+  static void apply_##F(int64_t m, int64_t n, const T *x, T tau, T *y, int64_t ld) {               \
+    for (int64_t j = 0; j < n && tau != 0; j++, y += ld) {                                         \
+      T d = tau * (y[0] + lt_rows()->dot_##F(x + 1, y + 1, m - 1)), w[2] = {1, -d};                \
+      y[0] -= d;                                                                                   \
+      lt_rows()->weighted_##F((const T *const[]){y + 1, x + 1}, w, 2, 0, m - 1, y + 1);            \
+    }                                                                                              \
+  }                                                                                                \
+  static void factor_few_##F(int64_t m, int64_t n, T *a, int64_t ld, T *tau) {                     \
+    for (int64_t i = 0; i < n && i < m; i++) {                                                     \
+      T *x = a + i * ld + i;                                                                       \
+      tau[i] = reflect_##F(x, m - i);                                                              \
+      apply_##F(m - i, n - i - 1, x, tau[i], x + ld, ld);                                          \
+    }                                                                                              \
+  }                                                                                                \
+  static void expand_few_##F(int64_t m, int64_t n, int64_t k, T *a, int64_t ld, const T *tau) {    \
+    for (int64_t i = k - 1; i >= 0; i--) {                                                         \
+      T *x = a + i * ld + i, factor = -tau[i];                                                     \
+      for (int64_t j = i + 1; j < n; j++) a[j * ld + i] = 0;                                       \
+      apply_##F(m - i, n - i - 1, x, tau[i], x + ld, ld);                                          \
+      lt_rows()->weighted_##F((const T *const[]){x + 1}, &factor, 1, 0, m - i - 1, x + 1);         \
+      x[0] = 1 - tau[i];                                                                           \
+      memset(x - i, 0, sizeof(T) * (size_t)i);                                                     \
+    }                                                                                              \
+  }                                                                                                \
+  static void triangle_##F(int64_t k, const T *tau, const T *g, T *t) {                            \
+    memset(t, 0, sizeof(T) * (size_t)(k * k));                                                     \
+    for (int64_t i = 0; i < k; i++) {                                                              \
+      t[i * k + i] = tau[i];                                                                       \
+      for (int64_t r = 0; r < i && tau[i] != 0; r++) {                                             \
+        T sum = 0;                                                                                 \
+        for (int64_t q = r; q < i; q++) sum += t[r * k + q] * g[q * k + i];                        \
+        t[r * k + i] = -tau[i] * sum;                                                              \
+      }                                                                                            \
+    }                                                                                              \
+  }                                                                                                \
+  /* Copies the reflections of k columns to rows of v, with their ones and zeros. */               \
+  static void copy_##F(int64_t m, int64_t k, const T *a, int64_t ld, T *v) {                       \
+    for (int64_t i = 0; i < k; i++, v += m, a += ld) {                                             \
+      memset(v, 0, sizeof(T) * (size_t)i);                                                         \
+      v[i] = 1;                                                                                    \
+      memcpy(v + i + 1, a + i + 1, sizeof(T) * (size_t)(m - i - 1));                               \
+    }                                                                                              \
+  }                                                                                                \
+  static void clear_##F(int64_t m, int64_t n, int64_t first, int64_t k, T *a, int64_t ld) {        \
+    for (int64_t j = first; j < n; j++) {                                                          \
+      T *x = a + j * ld;                                                                           \
+      memset(x + first, 0, sizeof(T) * (size_t)(j < first + k ? m - first : k));                   \
+      if (j < first + k) x[j] = 1;                                                                 \
+    }                                                                                              \
   }
 
 LOOPS(float, f32, sqrtf, fabsf, 0x1p-80f, 0x1p120f)

@@ -448,10 +448,10 @@ local function sum_plan(list, stated)
   return plan
 end
 
--- Returns how two operands are contracted by one matrix product, or by an outer product: `a` and `b` are their dims in the
--- order batch, rows, summed, and batch, summed, columns, with these numbers of each; `result` are
--- the dims of the product in the order of the result. Returns false for an equation that needs more
--- or less than that.
+-- Returns how two operands are contracted by one matrix product, or by an outer product: `a` and
+-- `b` are their dims in the order batch, rows, summed, and batch, summed, columns, with these
+-- numbers of each; `result` are the dims of the product in the order of the result. Returns false
+-- for an equation that needs more or less than that.
 local function product_plan(lists, stated)
   local at_a, at_b = places_of(lists[1]), places_of(lists[2])
   local labels = stated_labels(lists, stated)
