@@ -107,7 +107,7 @@ static inline void map_four(Item item, constant lt_MpsMap &args, int64_t i) {
       device char *g [[buffer(6)]], device char *h [[buffer(7)]],                                  \
       constant lt_MpsMap &args [[buffer(8)]], uint3 group [[threadgroup_position_in_grid]],        \
       uint3 groups [[threadgroups_per_grid]], uint thread_index [[thread_index_in_threadgroup]]) { \
-    Item item = {{a, b, c, d, e, f, g, h}};                                                              \
+    Item item = {{a, b, c, d, e, f, g, h}};                                                        \
     int64_t step = (int64_t)groups.x * LT_MPS_MAP_THREADS * 4;                                     \
     int64_t i = ((int64_t)group.x * LT_MPS_MAP_THREADS + thread_index) * 4;                        \
     for (; i < args.n; i += step) map_four<Map_##name>(item, args, i);                             \

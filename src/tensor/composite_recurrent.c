@@ -68,8 +68,8 @@ static bool map(lt_OpId op, lt_Tensor *const *tensors, int n) {
   return lt_call(op, false, args, n, &results);
 }
 
-/* Returns the transpose of a weight, dense where products with several times pay for the copy: those
- * of few rows are sums along the dense columns of the view. */
+/* Returns the transpose of a weight, dense where products with several times pay for the copy:
+ * those of few rows are sums along the dense columns of the view. */
 static lt_Tensor *transposed(const Times *t, lt_Arg weight) {
   lt_Tensor *view = lt_do(t, weight);
   bool few = t->rows == 1 || (t->rows <= 8 && weight.tensor->shape[1] >= 64);

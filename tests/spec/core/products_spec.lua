@@ -67,7 +67,8 @@ describe("a product of float32 matrices", function()
   it("of a batch of small matrices is right for all layouts", function()
     for _, size in ipairs{{3, 3, 3}, {16, 16, 16}, {8, 20, 5}, {20, 8, 5}, {2, 40, 33}} do
       local m, n, k = table.unpack(size)
-      local factors = {lt.randn(9, m, k), lt.randn(9, k, m):transpose(2, 3), lt.randn(18, m, k)[{"1:18:2"}]}
+      local factors = {lt.randn(9, m, k), lt.randn(9, k, m):transpose(2, 3),
+        lt.randn(18, m, k)[{"1:18:2"}]}
       for _, a in ipairs(factors) do
         for _, b in ipairs{lt.randn(9, k, n), lt.randn(9, n, k):transpose(2, 3)} do
           local c = a:bmm(b)
@@ -90,7 +91,8 @@ describe("a product of float32 matrices", function()
       is_product(x:addmm_(a, b, {beta = 0}), a, b, name)
     end
     local half = c:half()
-    assert.is_true(lt.equal(half:addmm(a:half(), b:half()), half:clone():addmm_(a:half(), b:half())))
+    assert.is_true(lt.equal(half:addmm(a:half(), b:half()),
+      half:clone():addmm_(a:half(), b:half())))
     assert.is_true(lt.equal(c:addmm(a:narrow(2, 1, 0), b:narrow(1, 1, 0)),
       c:clone():addmm_(a:narrow(2, 1, 0), b:narrow(1, 1, 0))))
   end)
