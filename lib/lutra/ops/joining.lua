@@ -40,7 +40,7 @@ define_at_least("atleast_3d", "3 dims: {n} becomes {1, n, 1}, {n, m} becomes {n,
 -- Returns f of each tensor; raises an error for an empty list.
 local function each(name, tensors, f)
   local out = {}
-  for i = 1, #tensors do out[i] = f(tensors[i]) end
+  for i = 1, rawlen(tensors) do out[i] = f(tensors[i]) end
   args.check(#out > 0, "%s: expected at least one tensor for argument 'tensors', got an empty list",
     name)
   return out

@@ -123,9 +123,9 @@ lt._define{
   example = "lt.broadcast_tensors(lt.zeros(2, 1), lt.zeros(3))",
   fn = function(tensors)
     local back, out = {}, {}
-    for i = 1, #tensors do broadcast(back, tensors[i].shape) end
+    for i = 1, rawlen(tensors) do broadcast(back, tensors[i].shape) end
     local shape = reversed(back)
-    for i = 1, #tensors do out[i] = tensors[i]:expand(shape) end
+    for i = 1, rawlen(tensors) do out[i] = tensors[i]:expand(shape) end
     return out
   end,
 }
