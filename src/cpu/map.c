@@ -159,7 +159,7 @@ static void run(void *plan, int64_t begin, int64_t end) {
 static int64_t row_of(const Plan *p, const Job *job, int i) {
   const lt_Tensor *like = lt_map_tensor(p->call, 0, i);
   int last = like->ndim - 1;
-  if (!p->uniform || like->shape[last] < SHORT) return 0;
+  if (last < 0 || !p->uniform || like->shape[last] < SHORT) return 0;
   for (int k = 0; k < p->lists; k++) {
     const lt_Tensor *t = lt_map_tensor(p->call, k, i);
     if (t && (t->dtype != job->compute || t->strides[last] != 1)) return 0;

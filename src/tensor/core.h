@@ -85,8 +85,8 @@ enum {
   LT_TRAIT_LINEAR = 1024,
   LT_TRAIT_BILINEAR = 2048,
   LT_TRAIT_HOST = 4096,
-  LT_TRAIT_COMPLEX_CPU = 1 << 29, /* beyond the namespaces */
-  LT_TRAIT_OVER = 1 << 30, /* behind autocast's classes and the namespaces */
+  LT_TRAIT_COMPLEX_CPU = 1 << 29, /* behind autocast's classes and the namespaces */
+  LT_TRAIT_OVER = 1 << 30,
 };
 
 /* The classes of autocast, described in ops.def: a number among the traits, 0 for none. */

@@ -19,7 +19,7 @@ static const struct {
               {"core", LT_TRAIT_CORE},         {"takes_complex", LT_TRAIT_COMPLEX},
               {"parts", LT_TRAIT_PARTS},       {"linear", LT_TRAIT_LINEAR},
               {"bilinear", LT_TRAIT_BILINEAR}, {"host", LT_TRAIT_HOST},
-              {"over", LT_TRAIT_OVER}};
+              {"over", LT_TRAIT_OVER},         {"takes_complex_on_cpu", LT_TRAIT_COMPLEX_CPU}};
 
 /* The classes of autocast, by number. */
 static const char *const autocast_classes[] = {NULL,       "LOW",      "LOW_GPU", "HIGH",
