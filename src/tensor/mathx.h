@@ -306,8 +306,9 @@ LT_MATHX_COMPLEX T lt_quotient(T x, T y) {
   R ratio = smaller / larger, scale = 1 / (larger + smaller * ratio);
   R ahead = v - u * ratio, behind = u * ratio - v, re = (u + v * ratio) * scale;
   R im = (first ? ahead : behind) * scale;
-  re = larger == 0 ? a * (R)INFINITY : re;
-  im = larger == 0 ? b * (R)INFINITY : im;
+  bool zero = (larger == 0) & (smaller == 0); /* one of them may be NaN */
+  re = zero ? a * (R)INFINITY : re;
+  im = zero ? b * (R)INFINITY : im;
   return MAKE(re, im);
 }
 

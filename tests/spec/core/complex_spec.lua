@@ -337,6 +337,13 @@ describe("arithmetic of complex tensors", function()
     local quotient = (tensor{{1, 0}} / tensor{{0, 0}})[1]:item()
     assert.equal(math.huge, quotient.re)
   end)
+
+  it("gives NaN for a quotient by a number with a part that is NaN", function()
+    for _, y in ipairs {{lt.nan, 0}, {0, lt.nan}, {lt.nan, lt.nan}} do
+      local z = (tensor{{1, 1}} / tensor{y})[1]:item()
+      assert.same({true, true}, {z.re ~= z.re, z.im ~= z.im})
+    end
+  end)
 end)
 
 describe("sums and products of complex tensors", function()
