@@ -37,13 +37,14 @@ static void add_each(Sum *s, double *v, int64_t n) {
   }
 }
 
-/* Does the same by vectors where that is as exact: where all elements are finite and the first
- * result is at most `below` smaller than the largest element. */
-static void add_chunk(Sum *s, double *v, int64_t n, double below) {
+/* Does the same by vectors where that is as exact: where all elements are finite, and the first
+ * result is at most `below` smaller than the largest element and, if that is positive, at least
+ * `part` of it, as results are rounded like the largest element. */
+static void add_chunk(Sum *s, double *v, int64_t n, double below, double part) {
   double top = s->top, first = v[0] > s->top ? v[0] : s->top, other = 0;
   for (int64_t i = 0; i < n; i++) top = v[i] > top ? v[i] : top;
   for (int64_t i = 0; i < n; i++) other += v[i] - v[i]; /* NaN unless all are finite */
-  if (!(top - first <= below) || other != 0) {
+  if (!(top - first <= below) || (top > 0 && first < part * top) || other != 0) {
     add_each(s, v, n);
     return;
   }
@@ -60,7 +61,8 @@ static void add_chunk(Sum *s, double *v, int64_t n, double below) {
 static void run(void *context, int64_t from, int64_t to) {
   const Work *w = context;
   int64_t inner = w->l.inner, n = w->l.n, blocks = (inner + WIDTH - 1) / WIDTH;
-  double v[CHUNK], below = w->dtype == LT_float64 ? 32 : 600;
+  bool exact = w->dtype == LT_float64;
+  double v[CHUNK], below = exact ? 32 : 600, part = exact ? 0.5 : 0x1p-26;
   for (int64_t t = from; t < to; t++) {
     int64_t j = t % blocks * WIDTH, width = inner - j < WIDTH ? inner - j : WIDTH;
     Sum sums[WIDTH];
@@ -70,7 +72,7 @@ static void run(void *context, int64_t from, int64_t to) {
         int64_t m = n - i < CHUNK ? n - i : CHUNK,
                 at = ((t / blocks * n + i) * inner + j + k) * w->size;
         lt_vector_load(LT_float64, m, v, w->dtype, w->x + at, inner * w->size);
-        add_chunk(&sums[k], v, m, below);
+        add_chunk(&sums[k], v, m, below, part);
         lt_vector_store(LT_float64, m, w->dtype, w->y + at, inner * w->size, v);
       }
   }

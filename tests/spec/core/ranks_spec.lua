@@ -125,6 +125,15 @@ describe("logcumsumexp", function()
     return result
   end
 
+  it("keeps a first element that is much smaller than the others", function()
+    for _, values in ipairs {{1e-10, 31}, {1e-20, 5}, {1e-10, 500}, {1.5, 20}} do
+      for _, dtype in ipairs {"float64", "float32"} do
+        local x = lt.tensor(values, {dtype = dtype})
+        assert.equal(x[1]:item(), x:logcumsumexp(1)[1]:item())
+      end
+    end
+  end)
+
   local function agrees(x, dim)
     local found = x:logcumsumexp(dim)
     assert.equal(x.dtype, found.dtype)
