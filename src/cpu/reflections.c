@@ -25,12 +25,12 @@ static void *at(lt_Dtype dtype, void *a, int64_t index) {
 
 /* reflect: computes I - tau v v^T, which maps x to (beta, 0, ...): stores v after its first
  * element, 1, and beta as that, and returns tau. Sums of squares outside of LOW..HIGH may have lost
- * digits, and are computed again with a scale. apply: applies it to n columns y. factor_few:
- * reflects n columns of m elements. expand_few: replaces k reflections by n columns of Q, of which
- * those behind the first k are the identity's. triangle: computes T from tau and g = V^T V. clear:
- * sets columns first .. first + k - 1 of rows `first` to n - 1 to those of the identity, and the
- * first k elements of the columns behind to 0. */
-#define LOOPS(T, F, ROOT, SIZE, LOW, HIGH)                                                         \
+ * digits, and are computed again with a scale; so is all of a column with |beta| < LEAST. apply:
+ * applies it to n columns y. factor_few: reflects n columns of m elements. expand_few: replaces k
+ * reflections by n columns of Q, of which those behind the first k are the identity's. triangle:
+ * computes T from tau and g = V^T V. clear: sets columns first .. first + k - 1 of rows `first` to
+ * n - 1 to those of the identity, and the first k elements of the columns behind to 0. */
+#define LOOPS(T, F, ROOT, SIZE, LOW, HIGH, LEAST)                                                  \
   static T norm_##F(const T *x, int64_t n) {                                                       \
     T sum = lt_rows()->dot_##F(x, x, n), most = 0;                                                 \
     if (sum > (LOW) && sum < (HIGH)) return ROOT(sum);                                             \
@@ -45,6 +45,12 @@ static void *at(lt_Dtype dtype, void *a, int64_t index) {
     if (rest == 0) return 0;                                                                       \
     T pair[2] = {alpha, rest}, beta = norm_##F(pair, 2);                                           \
     if (!signbit(alpha)) beta = -beta;                                                             \
+    if (SIZE(beta) < (LEAST)) {                                                                    \
+      for (int64_t i = 0; i < n; i++) x[i] /= (LEAST);                                             \
+      T tau = reflect_##F(x, n);                                                                   \
+      x[0] *= (LEAST);                                                                             \
+      return tau;                                                                                  \
+    }                                                                                              \
     T v = alpha - beta, factor = 1 / v;                                                            \
     if (factor - factor == 0)                                                                      \
       lt_rows()->weighted_##F((const T *const[]){x + 1}, &factor, 1, 0, n - 1, x + 1);             \
@@ -104,8 +110,8 @@ static void *at(lt_Dtype dtype, void *a, int64_t index) {
     }                                                                                              \
   }
 
-LOOPS(float, f32, sqrtf, fabsf, 0x1p-80f, 0x1p120f)
-LOOPS(double, f64, sqrt, fabs, 0x1p-900, 0x1p1000)
+LOOPS(float, f32, sqrtf, fabsf, 0x1p-80f, 0x1p120f, 0x1p-100f)
+LOOPS(double, f64, sqrt, fabs, 0x1p-900, 0x1p1000, 0x1p-900)
 
 #define BY_DTYPE(call, ...)                                                                        \
   do {                                                                                             \
@@ -117,7 +123,8 @@ LOOPS(double, f64, sqrt, fabs, 0x1p-900, 0x1p1000)
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
-/* Scratch memory: T of each block, V of one, and two products of V with other columns. */
+/* Scratch memory: T of each block, V of one, and two products of V with other columns, of which
+ * there are at most m or n. */
 typedef struct Room {
   void *t, *v, *w[2];
 } Room;
@@ -190,7 +197,7 @@ void lt_reflections_factor(lt_Dtype dtype, int64_t m, int64_t n, void *a, int64_
 
 void lt_reflections_expand(lt_Dtype dtype, int64_t m, int64_t n, int64_t count, void *a, int64_t ld,
                            void *room) {
-  Room r = room_of(dtype, m, count > n ? count : n, room);
+  Room r = room_of(dtype, m, n, room);
   int64_t k = least(m, n), last = k > 0 ? (k - 1) / BLOCK * BLOCK : 0;
   BY_DTYPE(clear, m, count, k, count - k, a, ld);
   if (n <= FEW) {

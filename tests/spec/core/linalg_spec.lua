@@ -200,6 +200,14 @@ describe("factors of real matrices", function()
       end
     end)
 
+    it("are orthogonal where columns are subnormal in " .. dtype, function()
+      local tiny = dtype == "float32" and 1e-42 or 1e-318
+      for _, shape in ipairs{{1, 1}, {14, 9}, {40, 33}} do
+        local q = L.qr(lt.randn(shape[1], shape[2], {dtype = dtype}) * tiny)
+        near(q:t():mm(q), lt.eye(q:size(2), {dtype = dtype}), shape[1])
+      end
+    end)
+
     it("of matrices that are not square multiply to them in " .. dtype, function()
       for _, shape in ipairs{{1, 40}, {40, 1}, {10, 100}, {100, 10}, {17, 33}, {90, 65}} do
         local a = lt.randn(shape[1], shape[2], {dtype = dtype})
