@@ -75,6 +75,13 @@ function tensors.highest(t)
   return t.dtype == "bool" or lt.iinfo(t.dtype).max
 end
 
+--- Returns whether vmap runs ops for a batch, which must not write in place and have rules only for
+-- some ops. Its module may not be loaded yet.
+function tensors.are_batched()
+  local batching = package.loaded["lutra.func.batching"]
+  return batching and batching.level() > 0
+end
+
 --- Returns zeros of t's shape, dtype and device, whose gradient with respect to t is 0.
 function tensors.zeros_of(t)
   return t:masked_fill(lt.ones_like(t, {dtype = "bool"}), 0)

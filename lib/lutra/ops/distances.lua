@@ -17,7 +17,7 @@ lt._define{
     if n < 2 then return x:sum(2):narrow(1, 1, 0) end
     if x.is_meta then return x:new_empty(n * (n - 1) // 2) end
     local above = lt.ones(n, n, {dtype = "bool", device = x.device}):triu(1)
-    if x.is_cpu and (p == 1 or p == 2 or p == math.huge)
+    if not tensors.are_batched() and x.is_cpu and (p == 1 or p == 2 or p == math.huge)
         and not (x.requires_grad and lt.is_grad_enabled()) then
       return lt._ops._distances(x, x, p):masked_select(above)
     end

@@ -23,7 +23,7 @@ lt._define{
     if x:numel() == 0 and index:numel() > 0 then
       args.fail("take: cannot index a tensor of shape %s: it has no elements", x.shape)
     end
-    return x:reshape(-1)[index]
+    return ops._index(x:reshape(-1), {index}, {0})
   end,
 }
 

@@ -2,6 +2,7 @@
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
+local are_batched = require("lutra.internal.tensors").are_batched
 
 -- Defines atleast_1d, atleast_2d or atleast_3d, which apply `f` to a tensor or to each of several.
 local function define_at_least(name, words, f)
@@ -90,7 +91,7 @@ lt._define{
   fn = function(tensors)
     local blocks = each("block_diag", tensors, two)
     local first, heights, widths, height, width = blocks[1], {}, {}, 0, 0
-    local alike = first and not first.is_meta
+    local alike = first and not are_batched() and not first.is_meta
     for i, t in ipairs(blocks) do
       args.check(t.ndim == 2,
         "block_diag: expected at most 2 dims for argument 'tensors[%d]', got %d", i, t.ndim)

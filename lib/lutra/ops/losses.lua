@@ -8,13 +8,6 @@ local F = require "lutra.nn.functional"
 
 local REDUCTION, LEGACY = reductions.REDUCTION, reductions.LEGACY
 
--- Returns whether vmap runs ops for a batch, which must not write in place. Its module may not be
--- loaded yet.
-local function is_batched()
-  local batching = package.loaded["lutra.func.batching"]
-  return batching and batching.level() > 0
-end
-
 -- Returns the loss reduced as the parameters of LEGACY state.
 local function reduced(loss, size_average, reduce, reduction)
   reduction = reductions.resolve(size_average, reduce, reduction)
@@ -104,7 +97,8 @@ lt._define{
   also = {"F"},
   example = "F.pairwise_distance(lt.ones(2, 3), lt.zeros(2, 3))",
   fn = function(a, b, p, eps, keepdim)
-    local recorded = lt.is_grad_enabled() and (a.requires_grad or b.requires_grad) or is_batched()
+    local recorded = lt.is_grad_enabled() and (a.requires_grad or b.requires_grad)
+      or tensors.are_batched()
     local d = a - b
     d = (recorded or not d.dtype:find "^float") and d + eps or d:add_(eps)
     return d:norm{p = p, dim = -1, keepdim = keepdim}

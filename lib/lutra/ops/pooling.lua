@@ -67,7 +67,6 @@ local function sizes_of(x, k, shape)
   shape = shape or x.shape
   return {table.unpack(shape, #shape - k + 1)}
 end
-pooling.sizes_of = sizes_of
 
 -- The number of windows in a dim.
 local function count(size, kernel, stride, padding, dilation, ceil)

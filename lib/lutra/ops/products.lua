@@ -266,7 +266,8 @@ lt._define{
   example = "lt.kron(lt.eye(2), lt.ones(2, 2))",
   method = true,
   fn = function(a, b)
-    if a.ndim == 2 and b.ndim == 2 and b:size(2) < SHORT_ROW then -- multiplies whole rows
+    local short = a.ndim == 2 and b.ndim == 2 and b:size(2) < SHORT_ROW
+    if short and not tensors.are_batched() then -- multiplies whole rows
       local m, p, n, q = a:size(1), a:size(2), b:size(1), b:size(2)
       local left, right = a:repeat_interleave(q, 2), b:tile(1, p)
       return (left:view(m, 1, p * q) * right:view(1, n, p * q)):view(m * n, p * q)

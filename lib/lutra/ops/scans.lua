@@ -2,6 +2,7 @@
 
 local lt = require "lutra"
 local dims = require "lutra.internal.dims"
+local tensors = require "lutra.internal.tensors"
 
 -- Returns log(e^a + e^b) = h + log(1 + e^(l - h)), where h is the larger number (by its real part),
 -- so that nothing overflows. An infinite h is the result.
@@ -42,7 +43,8 @@ lt._define{
   method = true,
   fn = function(x, dim)
     dim = dims.one("logcumsumexp", x, dim)
-    if x.is_cpu and x:is_floating_point() and not x.requires_grad then
+    if not tensors.are_batched() and x.is_cpu and x:is_floating_point()
+        and not x.requires_grad then
       return lt._ops._logcumsumexp(x, dim)
     end
     local n = dims.size(x, dim)

@@ -130,7 +130,8 @@ lt._define{
           x.shape)
       end
     end
-    if dim == nil and not keepdim and x.is_cpu and not x.requires_grad then
+    if dim == nil and not keepdim and not tensors.are_batched() and x.is_cpu
+        and not x.requires_grad then
       return lt._ops._aminmax(x)
     end
     return x:amin(dim, keepdim), x:amax(dim, keepdim)

@@ -321,6 +321,23 @@ describe("vmap", function()
     assert.is_true(lt.allclose(a:mv(b), results[1]))
   end)
 
+  it("calls functions with a faster way for one example once", function()
+    local x = lt.randn(5, 4, 4)
+    for name, f in pairs {
+      aminmax = function(v) return select(2, lt.aminmax(v)) end,
+      logcumsumexp = function(v) return v:logcumsumexp(1) end,
+      take = function(v) return v:take(lt.tensor{3, 1}) end,
+      block_diag = function(v) return lt.block_diag(v, v) end,
+      kron = function(v) return lt.kron(v, v) end,
+    } do
+      local calls, list = {}, {}
+      local result = lt.func.vmap(function(v) table.insert(calls, 1); return f(v) end)(x)
+      assert.equal(1, #calls, name)
+      for i = 1, 5 do list[i] = f(x[i]) end
+      assert.is_true(lt.allclose(result, lt.stack(list)), name)
+    end
+  end)
+
   it("loops over an op without a rule", function()
     local x = random({SIZE, 3, 3}, wide)
     local function f(a) return lt.linalg.inv(a) * 2 end
