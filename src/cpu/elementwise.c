@@ -169,8 +169,8 @@ static void run(Plan *p, int64_t begin, int64_t end) {
   }
 }
 
-/* Processes a range when all operands are of the compute type and dense, or y one element, without
- * blocks. */
+/* Processes a range when all operands are of the compute type and dense, or y and z one element,
+ * without blocks. */
 static void run_dense(Plan *p, int64_t begin, int64_t end) {
   const Port *port = p->port;
   for (int64_t i = begin; i < end; i += LT_CHUNK) {
@@ -583,18 +583,13 @@ static bool loads_directly(lt_Dtype to, lt_Dtype from) {
   return narrow && lt_dtype_compute(to) == to && !lt_dtype_is_complex(to);
 }
 
-/* Returns the dtype that a loop is computed in: that of the op, but float32 where the result is of
- * float32 or a narrower float, so are all inputs that are floats, and a wide op has a loop of it.
- * Integers become float32, as they do in ops that are not wide. */
+/* Returns the dtype that a loop is computed in: that of the op, but float32 where all tensors are
+ * of float32 or narrower floats, and a wide op has a loop of it. */
 static lt_Dtype compute_dtype(const lt_Loop *l) {
   lt_Dtype compute = lt_dtype_compute(l->compute);
   if (!lt_op_is_wide(l->op) || !lt_cpu_isa()->vectors[LT_float32]->op[l->op]) return compute;
-  if (lt_dtype_compute(l->operand[0].dtype) != LT_float32) return compute;
-  for (int k = 1; k <= l->inputs; k++) {
-    const lt_Operand *o = &l->operand[k];
-    bool floating = lt_dtype_category(o->dtype) >= LT_FLOATING;
-    if (!o->host && floating && lt_dtype_compute(o->dtype) != LT_float32) return compute;
-  }
+  for (int k = 0; k <= l->inputs; k++)
+    if (!l->operand[k].host && lt_dtype_compute(l->operand[k].dtype) != LT_float32) return compute;
   return LT_float32;
 }
 

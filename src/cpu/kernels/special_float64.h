@@ -6,50 +6,7 @@
 
 #include "maths.h"
 
-/* ---- activations and logarithms -------------------------------------------------------------- */
-
-/* Uses tanh(log(1 + e)) = n / (n + 2), n = e (e + 2); above 30 that is 1. */
-LT_MATHS double lt_mish(double x) {
-  double e = lt_m_exp(lt_not_over(x, 30)), n = MADDD(e, e, 2 * e);
-  return x * (n / (n + 2));
-}
-
-LT_MATHS double lt_selu(double x) {
-  double below = 1.6732632423543772848 * lt_m_expm1(lt_not_over(x, 0));
-  return 1.0507009873554804934 * (x > 0 ? x : below);
-}
-
-LT_MATHS double lt_celu(double x, double alpha) {
-  double below = alpha * lt_m_expm1(x / alpha);
-  return x > 0 ? x : below;
-}
-
-LT_MATHS double lt_logit(double x, double eps) {
-  double most = x > 1 - eps ? 1 - eps : x, inside = x < eps ? eps : most;
-  double v = eps >= 0 ? inside : x, rest = 1 - v;
-  double middle = lt_m_log1p((2 * v - 1) / rest), outer = lt_m_log(v / rest);
-  return (v > 0.25) & (v < 0.75) ? middle : outer;
-}
-
-LT_MATHS double lt_entr(double x) {
-  double y = -x * lt_m_log(fabs(x)); /* log of negative numbers is slow */
-  y = x < 0 ? -(double)INFINITY : y;
-  return x == 0 ? 0 : y;
-}
-
-LT_MATHS double lt_xlogy(double x, double y) {
-  double product = x * lt_m_log(y);
-  product = x == 0 ? 0 : product;
-  return y != y ? y : product;
-}
-
-LT_MATHS double lt_xlog1py(double x, double y) {
-  double product = x * lt_m_log1p(y);
-  product = x == 0 ? 0 : product;
-  return y != y ? y : product;
-}
-
-LT_MATHS double lt_ndtr(double x) { return 0.5 * lt_m_erfc(-x / 1.41421356237309504880); }
+/* ---- sinc ------------------------------------------------------------------------------------ */
 
 /* By r, which is x without the nearest integer n: sin(pi x) = sin(pi r), of odd n -sin(pi r). */
 LT_MATHS double lt_sinc(double x) {
