@@ -877,12 +877,12 @@ static bool take_none(lt_LuaArgs *a, int p) {
   return a->signature->param[p].has_default || a->signature->param[p].optional;
 }
 
-/* Reads the most frequent form of a call: tensors and numbers by position. Returns false, without
- * an error, for every other form, and for a wrong call. */
+/* Reads the most frequent form of a call: values by position, no table of arguments. Returns
+ * false, without an error, for every other form, and for a wrong call. */
 static bool read_plain(lua_State *L, lt_LuaArgs *a, bool method) {
   const lt_Signature *g = a->signature;
-  int p = 0, i = 1, top = lua_gettop(L);
-  while (top > 0 && lua_type(L, top) == LUA_TNIL) top--;
+  int p = 0, i = 1, top = lua_gettop(L), first = method ? 2 : 1;
+  while (top > first && lua_type(L, top) == LUA_TNIL) top--;
   a->given = 0;
   for (; i <= top && p < g->count; p++) {
     int n = take_value(L, a, p, i, top);
