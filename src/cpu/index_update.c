@@ -1,6 +1,6 @@
 /* index_update.c: writing by index tensors and masks: _scatter, scatter_add, _scatter_fold,
  * index_add, index_copy, index_fill, _index_put, masked_scatter. The output holds self's values
- * and is changed; every index is checked before the first write.
+ * and is changed; where that is self, every index is checked before the first write.
  *
  * Where indices repeat, writes happen in the order of the index, so that the last one remains and
  * sums are the same in each run. Sums of float16 and bfloat16 are computed in float32, of small

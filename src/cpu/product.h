@@ -92,8 +92,8 @@ bool lt_product(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, l
                 lt_Matrix b, double beta, lt_Matrix z, lt_Matrix c);
 
 /* Computes c = a @ b for `count` small products on `team` threads, one thread each. `step`: bytes
- * from one a, b and c to the next. Returns false as lt_product, also for factors that must be
- * copied. */
+ * from one a, b and c to the next. Returns false as lt_product, also for factors whose copy has
+ * no room on the stack. */
 bool lt_product_batch(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, int64_t count, lt_Matrix a,
                       lt_Matrix b, lt_Matrix c, const int64_t step[3], int team);
 

@@ -4,7 +4,7 @@
 
 #include "kernels.h"
 
-#define LT_CUDA_MAP_TENSORS 8  /* equal to LT_MAP_TENSORS of core.h */
+#define LT_CUDA_MAP_TENSORS 8  /* equal to LT_MAP_TENSORS of kernel.h */
 #define LT_CUDA_MAP_NUMBERS 24 /* equal to LT_MAP_NUMBERS */
 #define LT_CUDA_MAP_ITEMS   45 /* limited by the 4096 bytes of a kernel's arguments */
 #define LT_CUDA_MAP_THREADS 128

@@ -655,8 +655,8 @@ static bool round_to_bfloats(uint16_t *out, const double *in) {
 
 /* Converts doubles to float16 or bfloat16 block by block: rounded to odd, as by
  * lt_float_from_double_odd, then to nearest, unless two roundings suffice. Ends before a block with
- * an element whose float is infinite, NaN or not normal, except 0, to which only those are rounded
- * that are 0 in these dtypes. Returns how many. */
+ * an element whose float is NaN, infinite (bfloat16 only) or not normal, except 0, to which only
+ * those are rounded that are 0 in these dtypes. Returns how many. */
 static int64_t first_halves(int64_t n, void *out, const double *in, bool is_bfloat) {
   const uint64_t low = 0x1fffffff; /* the bits of a double that a float lacks */
   int64_t done = 0;

@@ -170,7 +170,7 @@ static int NAME(lu)(int64_t m, int n, void *matrix, int64_t step, int32_t *pivot
 
 /* ---- Cholesky -------------------------------------------------------------------------------- */
 
-/* Does the same for an order up to FEW, element by element. */
+/* Computes what cholesky does for an order up to FEW, element by element. */
 static int NAME(cholesky_of_few)(int n, T *a, int64_t row) {
   for (int k = 0; k < n; k++) {
     T *x = a + k * row;

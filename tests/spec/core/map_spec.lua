@@ -36,6 +36,13 @@ describe("a map", function()
     q, h, w = lt.ones(3), lt.ones(3), lt.ones(3)
   end)
 
+  it("takes 0-d tensors that are computed in another dtype", function()
+    local x, dx, m = lt.tensor(1.0):bfloat16(), lt.tensor(3.0):bfloat16(), lt.tensor(5.0):bfloat16()
+    sgd({x}, {dx}, {m})
+    assert.equal(5.5, m:item()) -- 0.5 * 5 + 3
+    assert.equal(0.44921875, x:item()) -- 1 - 0.1 * 5.5, rounded to 8 bits
+  end)
+
   it("writes each list and gives nothing", function()
     assert.equal(0, select("#", sgd({p, q}, {g, h}, {v, w})))
     assert.same({5.5, 7}, v:totable())
