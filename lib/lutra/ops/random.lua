@@ -9,6 +9,13 @@ local function drawn_like(x)
   return lt.empty_like(x, {dtype = x.dtype == "float64" and "float64" or "float32"})
 end
 
+local function check_number(name, value)
+  if type(value) ~= "number" then
+    args.fail("normal: expected a tensor or a number for argument '%s', got %s", name,
+      args.show(value))
+  end
+end
+
 local function check_deviation(std)
   args.check(std >= 0, "normal: expected a number of at least 0 for argument 'std', got %s", std)
 end
@@ -23,6 +30,8 @@ lt._define{
   fn = function(mean, std, size, generator, dtype, device, requires_grad)
     local means = type(mean) == "userdata" and lt.is_tensor(mean)
     local deviations = type(std) == "userdata" and lt.is_tensor(std)
+    if not means then check_number("mean", mean) end
+    if not deviations then check_number("std", std) end
     if not means and not deviations then
       args.check(size, "normal: expected sizes for argument 'size', as mean and std are numbers")
       check_deviation(std)

@@ -107,6 +107,10 @@ describe("normal", function()
     assert.same({0, 0, 0}, mean.grad:totable())
     assert.matches("normal: expected a number of at least 0 for argument 'std', got %-1",
       message_of(lt.normal, lt.ones(2), -1))
+    assert.matches("normal: expected a tensor or a number for argument 'std', got true",
+      message_of(lt.normal, lt.ones(2), true))
+    assert.matches("normal: expected a tensor or a number for argument 'mean', got true",
+      message_of(lt.normal, true, 1, {2}))
     assert.matches("normal: expected sizes", message_of(lt.normal, 0, 1))
   end)
 
