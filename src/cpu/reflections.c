@@ -181,6 +181,7 @@ void lt_reflections_factor(lt_Dtype dtype, int64_t m, int64_t n, void *a, int64_
                            void *room) {
   Room r = room_of(dtype, m, n, room);
   int64_t k = least(m, n);
+  if (k == 0) return;
   if (n <= FEW) {
     BY_DTYPE(factor_few, m, n, a, ld, tau);
     memcpy(room, tau, (size_t)k * lt_dtype_size(dtype));
@@ -198,13 +199,14 @@ void lt_reflections_factor(lt_Dtype dtype, int64_t m, int64_t n, void *a, int64_
 void lt_reflections_expand(lt_Dtype dtype, int64_t m, int64_t n, int64_t count, void *a, int64_t ld,
                            void *room) {
   Room r = room_of(dtype, m, n, room);
-  int64_t k = least(m, n), last = k > 0 ? (k - 1) / BLOCK * BLOCK : 0;
+  int64_t k = least(m, n);
   BY_DTYPE(clear, m, count, k, count - k, a, ld);
+  if (k == 0) return;
   if (n <= FEW) {
     BY_DTYPE(expand_few, m, count, k, a, ld, room);
     return;
   }
-  for (int64_t i = last; i >= 0 && !lt_stopped(); i -= BLOCK) {
+  for (int64_t i = (k - 1) / BLOCK * BLOCK; i >= 0 && !lt_stopped(); i -= BLOCK) {
     int64_t width = least(BLOCK, k - i);
     void *block = at(dtype, a, i * ld + i);
     BY_DTYPE(copy, m - i, width, block, ld, r.v);
