@@ -16,16 +16,14 @@ typedef struct Work {
 /* Processes lines from..to, or blocks of columns. */
 static void run(void *context, int64_t from, int64_t to) {
   const Work *w = context;
-  int64_t inner = w->l.inner, blocks = (inner + LT_SCAN_WIDTH - 1) / LT_SCAN_WIDTH;
-  for (int64_t t = from; t < to && !lt_stopped(); t++) {
-    int64_t j = t % blocks * LT_SCAN_WIDTH, at = t / blocks * w->l.n * inner + j, left = inner - j;
+  for (int64_t t = from, width; t < to && !lt_stopped(); t++) {
+    int64_t at = lt_line_block(w->l, LT_SCAN_WIDTH, t, &width);
     const char *x = w->x + at * w->size;
     char *values = w->values + at * w->size;
-    if (inner == 1)
+    if (w->l.inner == 1)
       w->f->line(x, values, w->indices + at, w->l.n);
     else
-      w->f->columns(x, values, w->indices + at, w->l.n, inner,
-                    left < LT_SCAN_WIDTH ? left : LT_SCAN_WIDTH);
+      w->f->columns(x, values, w->indices + at, w->l.n, w->l.inner, width);
   }
 }
 
@@ -44,8 +42,7 @@ static bool cumulate(lt_Call *c, bool largest) {
               lt_tensor_data(c->out[1]),
               lt_lines(out->ndim, out->shape, dim),
               (int64_t)lt_dtype_size(work)};
-    int64_t blocks = (w.l.inner + LT_SCAN_WIDTH - 1) / LT_SCAN_WIDTH;
-    lt_share(out->numel, w.l.outer * blocks, run, &w);
+    lt_share(out->numel, lt_line_blocks(w.l, LT_SCAN_WIDTH), run, &w);
   }
   lt_release(x);
   return lt_output_close(out, y);

@@ -104,23 +104,7 @@ typedef struct Gather {
 static void gather_row(const Gather *g, const char *from, char *to, const int64_t *at,
                        int64_t first, int64_t last) {
   int64_t across = g->across, along = g->along;
-  switch (g->size) {
-  case 1:
-    GATHER(uint8_t);
-    break;
-  case 2:
-    GATHER(uint16_t);
-    break;
-  case 4:
-    GATHER(uint32_t);
-    break;
-  case 8:
-    GATHER(uint64_t);
-    break;
-  default:
-    GATHER(lt_complex128);
-    break;
-  }
+  LT_BY_SIZE(g->size, GATHER)
 }
 
 /* Gathers elements first .. last - 1 of the result: parts of rows, or whole ones. */
@@ -359,23 +343,7 @@ static int64_t count_true(const uint8_t *mask, int64_t n) {
   } while (0)
 static void select_elements(const void *from, void *to, const uint8_t *mask_bytes, int64_t count,
                             size_t size) {
-  switch (size) {
-  case 1:
-    SELECT(uint8_t);
-    break;
-  case 2:
-    SELECT(uint16_t);
-    break;
-  case 4:
-    SELECT(uint32_t);
-    break;
-  case 8:
-    SELECT(uint64_t);
-    break;
-  default:
-    SELECT(lt_complex128);
-    break;
-  }
+  LT_BY_SIZE(size, SELECT)
 }
 
 /* Does so for the elements first .. last - 1, after those selected before them. */

@@ -87,29 +87,15 @@ typedef struct Scatter {
       EACH(T, *t = f < *t || f != f ? f : *t);                                                     \
   } while (0)
 
+#define PUT_ROW(T) EACH(T, *t = f)
+
 /* Puts values first .. last - 1 of a row into elements of this size, in this order. Returns false
  * at an index that is not allowed. */
 static bool put_row(const Scatter *s, char *to, const char *src, const int64_t *at, int64_t first,
                     int64_t last) {
   int64_t across = s->across, along = s->along, step = s->step;
   uint64_t indices = (uint64_t)s->indices;
-  switch (lt_dtype_size(s->work)) {
-  case 1:
-    EACH(uint8_t, *t = f);
-    break;
-  case 2:
-    EACH(uint16_t, *t = f);
-    break;
-  case 4:
-    EACH(uint32_t, *t = f);
-    break;
-  case 8:
-    EACH(uint64_t, *t = f);
-    break;
-  default:
-    EACH(lt_complex128, *t = f);
-    break;
-  }
+  LT_BY_SIZE(lt_dtype_size(s->work), PUT_ROW)
   return true;
 }
 
@@ -393,23 +379,7 @@ typedef struct RowWrites {
 static void write_elements(const RowWrites *w, int64_t i, int64_t first, int64_t last) {
   char *to = w->out + i * w->to.n * w->size;
   const char *from = w->from + i * w->count * w->step;
-  switch (w->size) {
-  case 1:
-    WRITE_EACH(uint8_t);
-    break;
-  case 2:
-    WRITE_EACH(uint16_t);
-    break;
-  case 4:
-    WRITE_EACH(uint32_t);
-    break;
-  case 8:
-    WRITE_EACH(uint64_t);
-    break;
-  default:
-    WRITE_EACH(lt_complex128);
-    break;
-  }
+  LT_BY_SIZE(w->size, WRITE_EACH)
 }
 
 /* Writes row j of block i. */
@@ -504,6 +474,8 @@ static void write_block(void *context, int64_t place, int64_t at, int64_t n) {
     *t = change;                                                                                   \
   }
 
+#define PUT_OFFSETS(T) WRITE_OFFSETS(T, f)
+
 /* Writes elements first .. last - 1, or adds to them, where each block is one element. */
 static void write_at_offsets(const Write *w, const int64_t *offset, int64_t first, int64_t last) {
   int64_t step = w->one ? 0 : 1;
@@ -513,16 +485,8 @@ static void write_at_offsets(const Write *w, const int64_t *offset, int64_t firs
     WRITE_OFFSETS(double, *t + f)
   else if (w->sum == LT_int64)
     WRITE_OFFSETS(int64_t, (int64_t)((uint64_t)*t + (uint64_t)f))
-  else if (w->size == 1)
-    WRITE_OFFSETS(uint8_t, f)
-  else if (w->size == 2)
-    WRITE_OFFSETS(uint16_t, f)
-  else if (w->size == 4)
-    WRITE_OFFSETS(uint32_t, f)
-  else if (w->size == 8)
-    WRITE_OFFSETS(uint64_t, f)
   else
-    WRITE_OFFSETS(lt_complex128, f)
+    LT_BY_SIZE(w->size, PUT_OFFSETS)
 }
 
 /* Writes all selected blocks. */

@@ -67,6 +67,17 @@ static inline lt_Lines lt_lines(int ndim, const int64_t *shape, int dim) {
   return l;
 }
 
+/* Returns the number of blocks of up to `width` lines that are neighbours. */
+static inline int64_t lt_line_blocks(lt_Lines l, int64_t width) {
+  return l.outer * ((l.inner + width - 1) / width);
+}
+/* Returns the first element of block t of these, and sets the number of its lines. */
+static inline int64_t lt_line_block(lt_Lines l, int64_t width, int64_t t, int64_t *lines) {
+  int64_t blocks = (l.inner + width - 1) / width, j = t % blocks * width;
+  *lines = l.inner - j < width ? l.inner - j : width;
+  return t / blocks * l.n * l.inner + j;
+}
+
 /* Returns an int argument, which may be negative, as a dim of t; -1 with the error set if it is out
  * of range. */
 static inline int lt_arg_dim(const lt_Call *c, int i, const lt_Tensor *t) {
@@ -118,6 +129,26 @@ bool lt_index_check(const lt_Tensor *values, const lt_Tensor *index, int64_t n, 
 /* Returns whether the results of a call are new tensors, which are dropped when it fails: then a
  * kernel may check indices while it writes. */
 static inline bool lt_writes_new(const lt_Call *c) { return !c->in_place && c->ngiven == 0; }
+
+/* Runs STATEMENT(T), with a type T of `size` bytes, which is that of an element. */
+#define LT_BY_SIZE(size, STATEMENT)                                                                \
+  switch (size) {                                                                                  \
+  case 1:                                                                                          \
+    STATEMENT(uint8_t);                                                                            \
+    break;                                                                                         \
+  case 2:                                                                                          \
+    STATEMENT(uint16_t);                                                                           \
+    break;                                                                                         \
+  case 4:                                                                                          \
+    STATEMENT(uint32_t);                                                                           \
+    break;                                                                                         \
+  case 8:                                                                                          \
+    STATEMENT(uint64_t);                                                                           \
+    break;                                                                                         \
+  default:                                                                                         \
+    STATEMENT(lt_complex128);                                                                      \
+    break;                                                                                         \
+  }
 
 /* Copies one element. */
 static inline void lt_move_one(char *to, const char *from, size_t size) {

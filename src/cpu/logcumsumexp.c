@@ -60,17 +60,16 @@ static void add_chunk(Sum *s, double *v, int64_t n, double below, double part) {
 /* Processes blocks from..to of up to WIDTH neighbouring lines. */
 static void run(void *context, int64_t from, int64_t to) {
   const Work *w = context;
-  int64_t inner = w->l.inner, n = w->l.n, blocks = (inner + WIDTH - 1) / WIDTH;
+  int64_t inner = w->l.inner, n = w->l.n;
   bool exact = w->dtype == LT_float64;
   double v[CHUNK], below = exact ? 32 : 600, part = exact ? 0.5 : 0x1p-26;
   for (int64_t t = from; t < to; t++) {
-    int64_t j = t % blocks * WIDTH, width = inner - j < WIDTH ? inner - j : WIDTH;
+    int64_t width, block = lt_line_block(w->l, WIDTH, t, &width);
     Sum sums[WIDTH];
     for (int k = 0; k < WIDTH; k++) sums[k] = (Sum){-INFINITY, 0};
     for (int64_t i = 0; i < n && !lt_stopped(); i += CHUNK)
       for (int64_t k = 0; k < width; k++) {
-        int64_t m = n - i < CHUNK ? n - i : CHUNK,
-                at = ((t / blocks * n + i) * inner + j + k) * w->size;
+        int64_t m = n - i < CHUNK ? n - i : CHUNK, at = (block + i * inner + k) * w->size;
         lt_vector_load(LT_float64, m, v, w->dtype, w->x + at, inner * w->size);
         add_chunk(&sums[k], v, m, below, part);
         lt_vector_store(LT_float64, m, w->dtype, w->y + at, inner * w->size, v);
@@ -88,7 +87,7 @@ bool lt_cpu__logcumsumexp(lt_Call *c) {
   if (!x) return false;
   Work w = {out->dtype, (int64_t)lt_dtype_size(out->dtype), lt_tensor_data(x), lt_tensor_data(out),
             lt_lines(out->ndim, out->shape, dim)};
-  lt_share(16 * out->numel, w.l.outer * ((w.l.inner + WIDTH - 1) / WIDTH), run, &w);
+  lt_share(16 * out->numel, lt_line_blocks(w.l, WIDTH), run, &w);
   lt_release(x);
   return true;
 }

@@ -29,11 +29,9 @@ static void run(void *context, int64_t from, int64_t to) {
     w->f->rows(w->x + at, w->y + at, to - from, l.n, NULL);
     return;
   }
-  int64_t blocks = (l.inner + LT_SCAN_WIDTH - 1) / LT_SCAN_WIDTH;
-  for (int64_t t = from; t < to && !lt_stopped(); t++) {
-    int64_t j = t % blocks * LT_SCAN_WIDTH, left = l.inner - j;
-    size_t at = (size_t)(t / blocks * l.n * l.inner + j) * w->size;
-    w->f->columns(w->x + at, w->y + at, l.n, l.inner, left < LT_SCAN_WIDTH ? left : LT_SCAN_WIDTH);
+  for (int64_t t = from, width; t < to && !lt_stopped(); t++) {
+    size_t at = (size_t)lt_line_block(l, LT_SCAN_WIDTH, t, &width) * w->size;
+    w->f->columns(w->x + at, w->y + at, l.n, l.inner, width);
   }
 }
 
@@ -116,7 +114,7 @@ static bool scan(lt_Call *c, bool product) {
     if (!product && w.l.inner == 1 && w.l.outer < FEW && w.l.n >= LONG)
       ok = sum_long_rows(&w, work);
     else
-      lt_share(out->numel, w.l.outer * ((w.l.inner + LT_SCAN_WIDTH - 1) / LT_SCAN_WIDTH), run, &w);
+      lt_share(out->numel, lt_line_blocks(w.l, LT_SCAN_WIDTH), run, &w);
   }
   lt_release(x);
   return lt_output_close(out, y) && ok;
