@@ -216,7 +216,7 @@ def main(rounds=7):
             continue
         try:
             times = measure(sides, row, options.rounds)
-        except RuntimeError as error:
+        except (RuntimeError, ImportError) as error:
             table.line("%-52s %s" % (row.name, error))
             continue
         text = "%-52s %s" % (row.name, " ".join("%11.2f" % (t * 1e6) for t in times))
