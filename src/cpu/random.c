@@ -183,10 +183,22 @@ bool lt_cpu_exponential(lt_Call *c) {
 
 /* ---- integers -------------------------------------------------------------------------------- */
 
+/* lt_below for n < 2^32, which takes two products of 32 bits: those are computed in vectors. */
+static inline uint64_t below_word(uint64_t low, uint64_t high, uint32_t n) {
+  return (high * n + (low * n >> 32)) >> 32;
+}
+
 static void integers(const uint32_t *w, int64_t first, int64_t count, const Numbers *k, void *out) {
   (void)first;
   int64_t *x = out;
   uint64_t from = (uint64_t)k->step;
+  if (k->span > 0 && k->span <= UINT32_MAX) {
+    uint32_t n = (uint32_t)k->span;
+#pragma omp simd
+    for (int64_t i = 0; i < count; i++)
+      x[i] = (int64_t)(from + below_word(w[2 * i], w[2 * i + 1], n));
+    return;
+  }
   for (int64_t i = 0; i < count; i++) x[i] = (int64_t)(from + lt_below(wide_word(w, i), k->span));
 }
 
@@ -361,15 +373,21 @@ typedef struct Times {
 } Times;
 /* Computes the times of the elements from..to - 1. */
 static void draw_times(void *context, int64_t from, int64_t to) {
+  enum { CHUNK = 256 };
   const Times *t = context;
-  const double *w = t->w;
-  for (int64_t i = from; i < to && !lt_stopped_at(i); i++) {
-    double time =
-        w[i] > 0 ? -log(lt_positive64(lt_philox_wide(t->p, t->first + i))) / w[i] : INFINITY;
-    uint64_t key;
-    time += 0.0; /* -0 becomes 0 */
-    memcpy(&key, &time, sizeof key);
-    t->items[i] = (lt_Keyed){w[i] > 0 ? key : UINT64_MAX, i};
+  uint32_t words[2 * CHUNK + 4];
+  double logs[CHUNK];
+  for (int64_t start = from; start < to && !lt_stopped(); start += CHUNK) {
+    int64_t count = to - start < CHUNK ? to - start : CHUNK, at = t->first + start, odd = at % 2;
+    lt_rows()->philox(t->p.seed, t->p.position + (uint64_t)(at / 2), (odd + count + 1) / 2, words);
+    for (int64_t j = 0; j < count; j++) logs[j] = lt_positive64(wide_word(words, odd + j));
+    lt_vector_op(LT_OP_log, LT_float64, count, logs, logs, NULL);
+    for (int64_t j = 0; j < count; j++) {
+      double w = t->w[start + j], time = -logs[j] / w + 0.0; /* -0 becomes 0 */
+      uint64_t key;
+      memcpy(&key, &time, sizeof key);
+      t->items[start + j] = (lt_Keyed){w > 0 ? key : UINT64_MAX, start + j};
+    }
   }
 }
 /* Draws without replacement: each index i gets an exponentially distributed time with rate w[i],

@@ -306,6 +306,25 @@ static void randperm_is_a_permutation(void) {
   lt_generator_free(g);
 }
 
+/* Every integer is lt_below of the element's 64 bits: for spans of 1, below and above 2^32. */
+static void integers_are_below_of_the_words(void) {
+  static const uint64_t spans[] = {1, 100, UINT32_MAX, (uint64_t)1 << 32, ((uint64_t)1 << 40) + 7};
+  for (size_t s = 0; s < sizeof spans / sizeof *spans; s++) {
+    int64_t n = 1001, from = -50;
+    lt_Generator *g = lt_generator_new(8);
+    lt_Tensor *x = noise(LT_int64, SHAPE(n), 1), *y[LT_MAX_OUT];
+    REQUIRE(RUN_OP(y, random, true, LT_ARG(x), LT_ARG(from), LT_ARG(from + (int64_t)(spans[s] - 1)),
+                   LT_ARG(g)));
+    lt_generator_seed(g, 8);
+    lt_Philox p;
+    lt_generator_reserve(g, 1, &p.seed, &p.position);
+    const int64_t *drawn = lt_tensor_data(x);
+    for (int64_t i = 0; i < n; i++)
+      REQUIRE(drawn[i] == from + (int64_t)lt_below(lt_philox_wide(p, i), spans[s]));
+    lt_generator_free(g);
+  }
+}
+
 /* Draws with replacement are the first indices whose cumulative weight is above a fraction of the
  * sum: for rows and numbers of draws that are no multiples of blocks, and for threads in a row. */
 static void multinomial_inverts_the_cumulative_weights(void) {
@@ -334,6 +353,42 @@ static void multinomial_inverts_the_cumulative_weights(void) {
         while ((above += row[i]) <= u) i++;
         REQUIRE(drawn[j] == i + 1);
       }
+      free(w);
+      lt_generator_free(g);
+    }
+  lt_set_num_threads(threads);
+}
+
+/* Draws without replacement are the indices of the least times -log(u) / w, in their order: also in
+ * rows that begin in the middle of a block, and for threads in a row. */
+static void multinomial_draws_the_least_times(void) {
+  static const int64_t sizes[][3] = {{1, 3, 2}, {3, 7, 4}, {1, 70003, 40}, {5, 513, 200}};
+  int threads = lt_num_threads();
+  for (int t = 1; t <= 3; t += 2)
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+      int64_t rows = sizes[s][0], n = sizes[s][1], k = sizes[s][2];
+      lt_Generator *g = lt_generator_new(6);
+      double *w = calloc((size_t)(rows * n), sizeof *w);
+      REQUIRE(w);
+      for (int64_t i = 0; i < rows * n; i++) w[i] = (double)(i * 7 % 5); /* some are 0 */
+      lt_Tensor *x = from_list(LT_float32, w, SHAPE(rows, n)), *y[LT_MAX_OUT];
+      lt_set_num_threads(t);
+      REQUIRE(RUN_OP(y, multinomial, false, LT_ARG(x), LT_ARG(k), LT_ARG((bool)false), LT_ARG(g)));
+      lt_generator_seed(g, 6);
+      lt_Philox p;
+      lt_generator_reserve(g, 1, &p.seed, &p.position);
+      const int64_t *drawn = lt_tensor_data(y[0]);
+      for (int64_t i = 0; i < rows * n; i++) /* w becomes the times */
+        w[i] = w[i] > 0 ? -log(lt_positive64(lt_philox_wide(p, i))) / w[i] : INFINITY;
+      for (int64_t r = 0; r < rows; r++)
+        for (int64_t j = 0; j < k; j++) {
+          double *row = w + r * n;
+          int64_t least = 0;
+          for (int64_t i = 1; i < n; i++)
+            if (row[i] < row[least]) least = i;
+          REQUIRE(drawn[r * k + j] == least + 1);
+          row[least] = INFINITY;
+        }
       free(w);
       lt_generator_free(g);
     }
@@ -398,5 +453,7 @@ int main(void) {
   RUN_SCOPED(randperm_is_a_permutation);
   RUN_SCOPED(multinomial_draws_by_weight);
   RUN_SCOPED(multinomial_inverts_the_cumulative_weights);
+  RUN_SCOPED(multinomial_draws_the_least_times);
+  RUN_SCOPED(integers_are_below_of_the_words);
   return check_end();
 }
