@@ -197,13 +197,15 @@ static void run_conversion(Plan *p, int64_t begin, int64_t end) {
   }
 }
 
-/* Processes rows whose x or y is one element each, without blocks; begin is the start of a row. */
+/* Processes rows that are dense, or whose x or y is one element each, without blocks; begin is the
+ * start of a row. */
 static void run_rows(Plan *p, int64_t begin, int64_t end) {
   const lt_Loop *l = p->loop;
   lt_Numbers numbers = p->numbers;
   int64_t at[LT_MAX_DIMS], row = l->shape[p->last];
-  char *memory[3];
-  for (int k = 0; k < 3; k++) numbers.step[k] = l->operand[k].strides[p->last - 1];
+  char *memory[3] = {NULL, NULL, NULL};
+  for (int k = 0; k <= p->inputs; k++) numbers.step[k] = l->operand[k].strides[p->last - 1];
+  const bool once = numbers.y_once || numbers.x_once;
   lt_position_at(l->ndim, l->shape, begin, at);
   for (int64_t position = begin; position < end; position += numbers.rows * row) {
     if (position > begin && lt_stopped()) return;
@@ -211,8 +213,13 @@ static void run_rows(Plan *p, int64_t begin, int64_t end) {
     numbers.rows = (end - position) / row;
     if (numbers.rows > left) numbers.rows = left;
     if (numbers.rows > most) numbers.rows = most;
-    for (int k = 0; k < 3; k++) memory[k] = lt_position_address(l->ndim, &l->operand[k], at);
-    p->fn(row, memory[0], memory[1], memory[2], NULL, &numbers);
+    for (int k = 0; k <= p->inputs; k++)
+      memory[k] = lt_position_address(l->ndim, &l->operand[k], at);
+    if (once) p->fn(row, memory[0], memory[1], memory[2], NULL, &numbers);
+    for (int64_t j = once ? numbers.rows : 0; j < numbers.rows; j++) {
+      p->fn(row, memory[0], memory[1], memory[2], NULL, &p->numbers);
+      for (int k = 0; k <= p->inputs; k++) memory[k] += numbers.step[k];
+    }
     lt_position_advance(l->ndim, l->shape, at, numbers.rows * row);
   }
 }
@@ -384,18 +391,21 @@ static bool clamps_to_numbers(const Plan *p, lt_Dtype compute) {
   return true;
 }
 
-/* Prepares run_rows. Returns false when operands are not in memory in rows of the compute type,
- * those of x or y of one element each, or when the loop has no form for this. */
+/* Prepares run_rows. Returns false when operands are not in memory in rows of the compute type that
+ * are dense and long enough, or of one element each for x or y, or when the loop has no form for
+ * this. */
 static bool plan_rows(Plan *p) {
   const lt_Loop *l = p->loop;
   int64_t row = l->shape[p->last];
-  if (!p->fn || p->inputs != 2 || p->last == 0 || row < ROW_LEAST || row > ROW_MOST) return false;
-  bool dense[3], once[3];
-  for (int k = 0; k < 3; k++) {
+  if (!p->fn || p->inputs > 2 || p->last == 0 || row < ROW_LEAST || row > ROW_MOST) return false;
+  bool dense[3] = {false}, once[3] = {false}, all = p->rows;
+  for (int k = 0; k <= p->inputs; k++) {
     if (!p->port[k].direct) return false;
-    dense[k] = p->port[k].dense;
+    all &= dense[k] = p->port[k].dense;
     once[k] = l->operand[k].strides[p->last] == 0;
   }
+  if (all) return true;
+  if (p->inputs == 1) return false;
   bool y_once = dense[1] && once[2], x_once = once[1] && dense[2] && LT_X_ONCE(l->op);
   if (!dense[0] || (!y_once && !x_once)) return false;
   p->numbers.y_once = y_once, p->numbers.x_once = x_once;

@@ -54,6 +54,21 @@ static void blocks_are_aligned_and_separate(void) {
   empty();
 }
 
+/* Loops over blocks of the same size, which follow each other, do not store right before the
+ * addresses, within a page, that they read next. */
+static void blocks_of_a_class_start_at_pages(void) {
+  if (LT_DEBUG) SKIP("no block has a class under sanitizers");
+  char *block[4];
+  for (size_t n = 32 * KiB; n <= 2 * MiB; n += n / 2) {
+    for (int i = 0; i < 4; i++) {
+      block[i] = get(n);
+      CHECK_INT((uintptr_t)block[i] % 4096, 0);
+    }
+    for (int i = 0; i < 4; i++) put(block[i], n);
+  }
+  empty();
+}
+
 /* A block serves any size of its class; a class is at most an eighth larger than its sizes. */
 static void a_freed_block_serves_its_class(void) {
   if (LT_DEBUG) SKIP("no block is cached under sanitizers");
@@ -246,6 +261,7 @@ int main(void) {
   cpu = lt_device_backend(LT_DEVICE_cpu);
   if (!cpu) return 1;
   RUN(blocks_are_aligned_and_separate);
+  RUN(blocks_of_a_class_start_at_pages);
   RUN(a_freed_block_serves_its_class);
   RUN(statistics_count);
   RUN(the_cache_is_bounded);

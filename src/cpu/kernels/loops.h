@@ -647,10 +647,10 @@ static bool round_to_bfloats(uint16_t *out, const double *in) {
   uint32_t far = 0;
   for (int i = 0; i < BLOCK; i++) {
     const uint32_t bits = lt_float_bits((float)in[i]);
-    far |= (uint32_t)((bits & 0xffff) == 0x8000) | (0x7f800000u - (bits & 0x7fffffffu)) >> 31;
+    far |= (((bits ^ 0x8000) & 0xffff) - 1) | (0x7f800000u - (bits & 0x7fffffffu));
     out[i] = (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
   }
-  return far == 0;
+  return far >> 31 == 0;
 }
 
 /* Converts doubles to float16 or bfloat16 block by block: rounded to odd, as by
