@@ -19,11 +19,13 @@
 /* Rows of at least this length have their own blocks; shorter ones share a block. A result that is
  * not dense is written row by row in any case. */
 enum { ROW_LIMIT = 256, ROW_LIMIT_STRIDED = 64 };
-/* Lengths of rows for which run_rows is used. */
-enum { ROW_LEAST = 16, ROW_MOST = 2048 };
+/* Lengths of rows for which run_rows is used; LINE_LEAST: those without an operand of one element. */
+enum { ROW_LEAST = 16, LINE_LEAST = 128, ROW_MOST = 2048 };
 
 typedef struct Block {
   _Alignas(64) char bytes[BLOCK + LT_SPREAD_SLACK * LT_MAX_ELEMENT];
+  const char *row; /* the block holds copies of this row */
+  int64_t count;   /* in so many elements */
 } Block;
 
 typedef enum Place {
@@ -37,7 +39,7 @@ typedef struct Port { /* an operand */
   const lt_Operand *operand;
   Place place;
   bool direct;        /* its dtype is the compute type */
-  bool dense;         /* its innermost dimension is dense */
+  int64_t run;        /* so many elements, in the loop's order, are dense from each multiple on */
   int64_t size;       /* bytes of an element in memory */
   int64_t block_size; /* bytes of an element in a block */
 } Port;
@@ -63,22 +65,53 @@ static void spread_rows(const Plan *p, const lt_Operand *o, const char *memory, 
   p->in->spread(rows, row, block, values.bytes);
 }
 
-/* Loads n elements from coordinates `from` on, row by row, or stores them. `roomy`: the target is a
- * Block. */
+/* Fills n bytes of a block with copies of its first `filled` bytes: each copy doubles what is
+ * filled. */
+static void repeat(char *block, int64_t filled, int64_t n) {
+  for (int64_t piece; filled < n; filled += piece) {
+    piece = n - filled < filled ? n - filled : filled;
+    memcpy(block + filled, block, (size_t)piece);
+  }
+}
+
+/* Loads whole rows, neighbours along the dimension before the last, into a block, or stores them.
+ * Rows of one element each are loaded into a Block. */
+static void transfer_rows(const Plan *p, const Port *port, char *memory, int64_t rows, char *block,
+                          bool store) {
+  const lt_Operand *o = port->operand;
+  int64_t row = p->loop->shape[p->last], stride = o->strides[p->last];
+  int64_t next = o->strides[p->last - 1], bytes = row * port->block_size;
+  if (next == row * stride && stride != 0) row *= rows, rows = 1; /* one run of memory */
+  if (store) {
+    for (int64_t r = 0; r < rows; r++)
+      p->out->store[o->dtype](row, memory + r * next, stride, block + r * bytes);
+  } else if (stride == 0) {
+    spread_rows(p, o, memory, rows, row, block);
+  } else if (next == 0) {
+    p->in->load[o->dtype](row, block, memory, stride);
+    repeat(block, bytes, rows * bytes);
+  } else {
+    for (int64_t r = 0; r < rows; r++)
+      p->in->load[o->dtype](row, block + r * bytes, memory + r * next, stride);
+  }
+}
+
+/* Loads n elements from coordinates `from` on, or stores them. `roomy`: the target is a Block. */
 static void transfer(const Plan *p, const Port *port, const int64_t *from, int64_t n, char *block,
                      bool store, bool roomy) {
   const lt_Loop *l = p->loop;
   const lt_Operand *o = port->operand;
   int64_t at[LT_MAX_DIMS], row = l->shape[p->last], stride = o->strides[p->last];
+  bool by_rows = p->last > 0 && (store || stride != 0 || roomy);
   memcpy(at, from, sizeof *at * (size_t)l->ndim);
   while (n > 0) {
     int64_t piece = row - at[p->last] < n ? row - at[p->last] : n;
     char *memory = lt_position_address(l->ndim, o, at);
-    int64_t rows = roomy && stride == 0 && p->last > 0 ? n / row : 0;
-    if (rows > 1 && at[p->last] == 0) {
+    int64_t rows = by_rows && at[p->last] == 0 ? n / row : 0;
+    if (rows > 1) {
       int64_t left = l->shape[p->last - 1] - at[p->last - 1];
       if (rows > left) rows = left;
-      spread_rows(p, o, memory, rows, row, block);
+      transfer_rows(p, port, memory, rows, block, store);
       piece = rows * row;
     } else if (store)
       p->out->store[o->dtype](piece, memory, stride, block);
@@ -90,11 +123,30 @@ static void transfer(const Plan *p, const Port *port, const int64_t *from, int64
   }
 }
 
-/* Returns the memory of this operand's elements if the loop can use it directly, else NULL. */
-static char *in_place(const Plan *p, const Port *port, int64_t position, const int64_t *at) {
+/* Loads n elements that are copies of one row into a block, unless it holds them. Returns false when
+ * they are no such copies. */
+static bool load_copies(const Plan *p, const Port *port, const int64_t *at, int64_t n, Block *b) {
+  const lt_Operand *o = port->operand;
+  int64_t row = p->loop->shape[p->last];
+  if (p->rows || p->last == 0 || o->strides[p->last] == 0 || o->strides[p->last - 1] != 0 ||
+      at[p->last] != 0 || n > (p->loop->shape[p->last - 1] - at[p->last - 1]) * row)
+    return false;
+  const char *memory = lt_position_address(p->loop->ndim, o, at);
+  if (b->row == memory && b->count >= n) return true;
+  p->in->load[o->dtype](row, b->bytes, memory, o->strides[p->last]);
+  repeat(b->bytes, row * port->block_size, n * port->block_size);
+  b->row = memory;
+  b->count = n;
+  return true;
+}
+
+/* Returns the memory of this operand's n elements if the loop can use it directly, else NULL. */
+static char *in_place(const Plan *p, const Port *port, int64_t position, const int64_t *at,
+                      int64_t n) {
   if (!port->direct) return NULL;
   if (port->place == LINEAR) return port->operand->data + position * port->size;
-  bool usable = (p->rows && port->dense) || (p->numbers.y_once && port >= &p->port[2]);
+  bool usable = (p->numbers.y_once && port >= &p->port[2]) ||
+                (p->rows ? port->run > 1 : position % port->run + n <= port->run);
   return usable ? lt_position_address(p->loop->ndim, port->operand, at) : NULL;
 }
 
@@ -105,15 +157,18 @@ static char *in_place(const Plan *p, const Port *port, int64_t position, const i
 static void run_block(const Plan *p, int64_t position, const int64_t *at, int64_t n, Block block[4],
                       char *const *gathered) {
   const void *in[3] = {NULL, NULL, NULL};
-  char *out = in_place(p, &p->port[0], position, at);
+  char *out = in_place(p, &p->port[0], position, at, n);
   for (int k = 1; k <= p->inputs; k++) {
     bool ready = p->port[k].place == CONSTANT || (p->port[k].place == PERIODIC && !p->rows);
-    char *values = gathered[k] ? gathered[k] : in_place(p, &p->port[k], position, at);
+    char *values = gathered[k] ? gathered[k] : in_place(p, &p->port[k], position, at, n);
     if (!values && ready) values = block[k].bytes;
     if (!values) {
       bool direct = !p->fn && out;
       values = direct ? out : block[k].bytes;
-      transfer(p, &p->port[k], at, n, values, false, !direct);
+      if (direct || !load_copies(p, &p->port[k], at, n, &block[k])) {
+        block[k].row = NULL;
+        transfer(p, &p->port[k], at, n, values, false, !direct);
+      }
     }
     in[k - 1] = values;
   }
@@ -125,16 +180,12 @@ static void run_block(const Plan *p, int64_t position, const int64_t *at, int64_
   if (values != out) transfer(p, &p->port[0], at, n, values, true, false);
 }
 
-/* Fills n bytes of a block with copies of the row of a periodic operand: each copy doubles what is
- * filled. */
+/* Loads the row of a periodic operand, again and again, until a block has n elements. */
 static void repeat_row(const Plan *p, const Port *port, int64_t n, char *block) {
-  int64_t row = p->loop->shape[p->last], filled = row * port->block_size;
   const lt_Operand *o = port->operand;
+  int64_t row = p->loop->shape[p->last];
   p->in->load[o->dtype](row, block, o->data, o->strides[p->last]);
-  for (int64_t piece; filled < n; filled += piece) {
-    piece = n - filled < filled ? n - filled : filled;
-    memcpy(block + filled, block, (size_t)piece);
-  }
+  repeat(block, row * port->block_size, n * port->block_size);
 }
 
 /* Fills the blocks of operands that are the same in every block. Blocks of short rows contain whole
@@ -142,11 +193,24 @@ static void repeat_row(const Plan *p, const Port *port, int64_t n, char *block) 
 static void prepare(const Plan *p, int64_t n, Block block[4]) {
   for (int k = 1; k <= p->inputs; k++) {
     const Port *port = &p->port[k];
+    block[k].row = NULL;
     if (port->place == CONSTANT)
       p->in->load[port->operand->dtype](n, block[k].bytes, port->operand->data, 0);
     else if (port->place == PERIODIC && !p->rows)
-      repeat_row(p, port, n * port->block_size, block[k].bytes);
+      repeat_row(p, port, n, block[k].bytes);
   }
+}
+
+/* Returns the number of elements at whose multiples blocks end: a row, or with short rows the
+ * shortest run that is not much shorter than a block, so that its operand is used in memory. */
+static int64_t stretch(const Plan *p) {
+  int64_t row = p->loop->shape[p->last], least = p->loop->numel;
+  if (p->rows) return row;
+  for (int k = 0; k <= p->inputs; k++) {
+    int64_t run = p->port[k].run;
+    if (p->port[k].direct && run > row && 4 * run >= p->block && run < least) least = run;
+  }
+  return least;
 }
 
 /* Processes elements begin <= i < end; with short rows, begin must be the start of a row. */
@@ -155,12 +219,13 @@ static void run(Plan *p, int64_t begin, int64_t end) {
   char *const gathered[4] = {NULL};
   const lt_Loop *l = p->loop;
   int64_t at[LT_MAX_DIMS], row = l->shape[p->last], left = LT_CHUNK;
-  int64_t size = p->rows ? p->block : p->block / row * row;
+  int64_t size = p->rows ? p->block : p->block / row * row, whole = stretch(p);
   prepare(p, end - begin < size ? end - begin : size, block);
   lt_position_at(l->ndim, l->shape, begin, at);
   for (int64_t position = begin, n; position < end; position += n) {
     n = end - position < size ? end - position : size;
-    if (p->rows && row - at[p->last] < n) n = row - at[p->last];
+    int64_t rest = whole - position % whole;
+    if (rest < n) n = rest;
     run_block(p, position, at, n, block, gathered);
     lt_position_advance(l->ndim, l->shape, at, n);
     if ((left -= n) > 0) continue;
@@ -343,8 +408,10 @@ static void open_port(Port *port, const lt_Loop *l, int k, lt_Dtype compute) {
   const lt_Operand *o = &l->operand[k];
   int64_t size = (int64_t)lt_dtype_size(o->dtype), run_length = size;
   bool linear = true, constant = k > 0, periodic = k > 0;
+  port->run = 1;
   for (int d = l->ndim - 1; d >= 0; d--) {
     linear &= o->strides[d] == run_length;
+    if (linear) port->run *= l->shape[d];
     constant &= o->strides[d] == 0;
     periodic &= o->strides[d] == 0 || d == l->ndim - 1;
     run_length *= l->shape[d];
@@ -352,7 +419,6 @@ static void open_port(Port *port, const lt_Loop *l, int k, lt_Dtype compute) {
   port->operand = o;
   port->place = linear ? LINEAR : constant ? CONSTANT : periodic ? PERIODIC : STRIDED;
   port->direct = o->dtype == compute;
-  port->dense = o->strides[l->ndim - 1] == size;
   port->size = size;
   port->block_size = (int64_t)lt_dtype_size(compute);
 }
@@ -398,10 +464,10 @@ static bool plan_rows(Plan *p) {
   const lt_Loop *l = p->loop;
   int64_t row = l->shape[p->last];
   if (!p->fn || p->inputs > 2 || p->last == 0 || row < ROW_LEAST || row > ROW_MOST) return false;
-  bool dense[3] = {false}, once[3] = {false}, all = p->rows;
+  bool dense[3] = {false}, once[3] = {false}, all = row >= LINE_LEAST;
   for (int k = 0; k <= p->inputs; k++) {
     if (!p->port[k].direct) return false;
-    all &= dense[k] = p->port[k].dense;
+    all &= dense[k] = p->port[k].run > 1;
     once[k] = l->operand[k].strides[p->last] == 0;
   }
   if (all) return true;
