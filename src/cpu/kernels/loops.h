@@ -765,6 +765,10 @@ static inline int32_t clip_int(int32_t x, int64_t low, int64_t high) {
       const T value = LOADED_##category(name, *(const storage *)source);                           \
       _Pragma("omp simd")                                                                          \
       for (int64_t i = 0; i < n; i++) out[i] = value;                                              \
+    } else if (stride == 2 * (int64_t)sizeof(storage)) { /* a shuffle takes the place of loads */  \
+      const storage *pairs = source;                                                               \
+      _Pragma("omp simd")                                                                          \
+      for (int64_t i = 0; i < n; i++) out[i] = LOADED_##category(name, pairs[2 * i]);              \
     } else {                                                                                       \
       for (int64_t i = 0; i < n; i++)                                                              \
         out[i] = LOADED_##category(name, *(const storage *)(p + i * stride));                      \
