@@ -6,6 +6,7 @@
  * Inputs that are transposed are gathered in panels of several rows, so that whole cache lines are
  * read. An element's result depends on its inputs alone, so the work may be split anywhere: among
  * threads, and between blocks for a check for interrupts. */
+#include "blocks.h"
 #include "cpu.h"
 #include "moves.h"
 #include "opids.h"
@@ -15,7 +16,6 @@
 
 #include <omp.h>
 
-#define BLOCK 8192 /* bytes: the blocks of four operands fit the first cache */
 /* Rows of at least this length have their own blocks; shorter ones share a block. A result that is
  * not dense is written row by row in any case. */
 enum { ROW_LIMIT = 256, ROW_LIMIT_STRIDED = 64 };
@@ -23,7 +23,7 @@ enum { ROW_LIMIT = 256, ROW_LIMIT_STRIDED = 64 };
 enum { ROW_LEAST = 16, LINE_LEAST = 128, ROW_MOST = 2048 };
 
 typedef struct Block {
-  _Alignas(64) char bytes[BLOCK + LT_SPREAD_SLACK * LT_MAX_ELEMENT];
+  _Alignas(64) char bytes[LT_BLOCK + LT_SPREAD_SLACK * LT_MAX_ELEMENT];
   const char *row; /* the block holds copies of this row */
   int64_t count;   /* in so many elements */
 } Block;
@@ -57,70 +57,9 @@ typedef struct Plan {
 
 /* ---- operands -------------------------------------------------------------------------------- */
 
-/* Loads the elements of several rows into a block. Each row has the same element everywhere. */
-static void spread_rows(const Plan *p, const lt_Operand *o, const char *memory, int64_t rows,
-                        int64_t row, char *block) {
-  Block values;
-  p->in->load[o->dtype](rows, values.bytes, memory, o->strides[p->last - 1]);
-  p->in->spread(rows, row, block, values.bytes);
-}
-
-/* Fills n bytes of a block with copies of its first `filled` bytes: each copy doubles what is
- * filled. */
-static void repeat(char *block, int64_t filled, int64_t n) {
-  for (int64_t piece; filled < n; filled += piece) {
-    piece = n - filled < filled ? n - filled : filled;
-    memcpy(block + filled, block, (size_t)piece);
-  }
-}
-
-/* Loads whole rows, neighbours along the dimension before the last, into a block, or stores them.
- * Rows of one element each are loaded into a Block. */
-static void transfer_rows(const Plan *p, const Port *port, char *memory, int64_t rows, char *block,
-                          bool store) {
-  const lt_Operand *o = port->operand;
-  int64_t row = p->loop->shape[p->last], stride = o->strides[p->last];
-  int64_t next = o->strides[p->last - 1], bytes = row * port->block_size;
-  if (next == row * stride && stride != 0) row *= rows, rows = 1; /* one run of memory */
-  if (store) {
-    for (int64_t r = 0; r < rows; r++)
-      p->out->store[o->dtype](row, memory + r * next, stride, block + r * bytes);
-  } else if (stride == 0) {
-    spread_rows(p, o, memory, rows, row, block);
-  } else if (next == 0) {
-    p->in->load[o->dtype](row, block, memory, stride);
-    repeat(block, bytes, rows * bytes);
-  } else {
-    for (int64_t r = 0; r < rows; r++)
-      p->in->load[o->dtype](row, block + r * bytes, memory + r * next, stride);
-  }
-}
-
-/* Loads n elements from coordinates `from` on, or stores them. `roomy`: the target is a Block. */
-static void transfer(const Plan *p, const Port *port, const int64_t *from, int64_t n, char *block,
-                     bool store, bool roomy) {
-  const lt_Loop *l = p->loop;
-  const lt_Operand *o = port->operand;
-  int64_t at[LT_MAX_DIMS], row = l->shape[p->last], stride = o->strides[p->last];
-  bool by_rows = p->last > 0 && (store || stride != 0 || roomy);
-  memcpy(at, from, sizeof *at * (size_t)l->ndim);
-  while (n > 0) {
-    int64_t piece = row - at[p->last] < n ? row - at[p->last] : n;
-    char *memory = lt_position_address(l->ndim, o, at);
-    int64_t rows = by_rows && at[p->last] == 0 ? n / row : 0;
-    if (rows > 1) {
-      int64_t left = l->shape[p->last - 1] - at[p->last - 1];
-      if (rows > left) rows = left;
-      transfer_rows(p, port, memory, rows, block, store);
-      piece = rows * row;
-    } else if (store)
-      p->out->store[o->dtype](piece, memory, stride, block);
-    else
-      p->in->load[o->dtype](piece, block, memory, stride);
-    block += piece * port->block_size;
-    n -= piece;
-    if (n > 0) lt_position_advance(l->ndim, l->shape, at, piece);
-  }
+/* Returns the elements of an operand. `vectors`: the loads or stores of the type of its blocks. */
+static lt_Elements elements_of(const Plan *p, const Port *port, const lt_Vectors *vectors) {
+  return (lt_Elements){p->loop->ndim, p->loop->shape, port->operand, vectors, port->block_size};
 }
 
 /* Loads n elements that are copies of one row into a block, unless it holds them. Returns false when
@@ -134,7 +73,7 @@ static bool load_copies(const Plan *p, const Port *port, const int64_t *at, int6
   const char *memory = lt_position_address(p->loop->ndim, o, at);
   if (b->row == memory && b->count >= n) return true;
   p->in->load[o->dtype](row, b->bytes, memory, o->strides[p->last]);
-  repeat(b->bytes, row * port->block_size, n * port->block_size);
+  lt_block_repeat(b->bytes, row * port->block_size, n * port->block_size);
   b->row = memory;
   b->count = n;
   return true;
@@ -166,8 +105,9 @@ static void run_block(const Plan *p, int64_t position, const int64_t *at, int64_
       bool direct = !p->fn && out;
       values = direct ? out : block[k].bytes;
       if (direct || !load_copies(p, &p->port[k], at, n, &block[k])) {
+        lt_Elements e = elements_of(p, &p->port[k], p->in);
         block[k].row = NULL;
-        transfer(p, &p->port[k], at, n, values, false, !direct);
+        lt_block_load(&e, at, n, values, !direct);
       }
     }
     in[k - 1] = values;
@@ -177,7 +117,9 @@ static void run_block(const Plan *p, int64_t position, const int64_t *at, int64_
     p->fn(n, values, in[0], in[1], in[2], &p->numbers);
   else
     values = (char *)in[0];
-  if (values != out) transfer(p, &p->port[0], at, n, values, true, false);
+  if (values == out) return;
+  lt_Elements e = elements_of(p, &p->port[0], p->out);
+  lt_block_store(&e, at, n, values);
 }
 
 /* Loads the row of a periodic operand, again and again, until a block has n elements. */
@@ -185,7 +127,7 @@ static void repeat_row(const Plan *p, const Port *port, int64_t n, char *block) 
   const lt_Operand *o = port->operand;
   int64_t row = p->loop->shape[p->last];
   p->in->load[o->dtype](row, block, o->data, o->strides[p->last]);
-  repeat(block, row * port->block_size, n * port->block_size);
+  lt_block_repeat(block, row * port->block_size, n * port->block_size);
 }
 
 /* Fills the blocks of operands that are the same in every block. Blocks of short rows contain whole
@@ -294,7 +236,7 @@ static void run_rows(Plan *p, int64_t begin, int64_t end) {
 /* A part of a transposed input in the result's order: HEIGHT rows of up to `width` elements. */
 enum { HEIGHT = 16 };
 typedef struct Panel {
-  _Alignas(64) char bytes[HEIGHT][BLOCK / 8];
+  _Alignas(64) char bytes[HEIGHT][LT_BLOCK / 8];
 } Panel;
 
 /* How a loop is split into panels. */
@@ -515,7 +457,7 @@ static bool run_loop(const lt_Loop *l, lt_Dtype compute, bool gives_bool) {
   p.loop = l;
   p.inputs = l->inputs;
   p.last = l->ndim - 1;
-  p.block = BLOCK / (int64_t)lt_dtype_size(compute);
+  p.block = LT_BLOCK / (int64_t)lt_dtype_size(compute);
   open_port(&p.port[0], l, 0, result);
   for (int k = 1; k <= l->inputs; k++) open_port(&p.port[k], l, k, compute);
   const lt_Isa *isa = lt_cpu_isa();

@@ -8,6 +8,7 @@
  * In a program with reductions a block is a number of whole rows, and a register `by_row` holds one
  * value for each of them. */
 #include "program.h"
+#include "blocks.h"
 #include "cpu.h"
 #include "opids.h"
 #include "positions.h"
@@ -433,31 +434,13 @@ static void transfer(const Work *w, const Instruction *i, char *block, bool stor
     return;
   }
   const lt_ProgramLoop *l = p->loop;
-  const lt_Operand *o = &l->operand[i->operand];
   lt_Dtype type = p->reg[store ? i->src[0] : i->dst].type;
-  const lt_Vectors *v = p->isa->vectors[type];
-  int64_t at[LT_MAX_DIMS], row = l->shape[p->last], stride = o->strides[p->last];
-  int64_t left = w->n, size = (int64_t)lt_dtype_size(type);
-  if (p->port[i->operand].linear) { /* also across rows */
-    char *memory = o->data + w->position * (int64_t)lt_dtype_size(o->dtype);
-    if (store)
-      v->store[o->dtype](left, memory, (int64_t)lt_dtype_size(o->dtype), block);
-    else
-      v->load[o->dtype](left, block, memory, (int64_t)lt_dtype_size(o->dtype));
-    return;
-  }
-  memcpy(at, w->at, sizeof *at * (size_t)l->ndim);
-  while (left > 0) {
-    int64_t piece = row - at[p->last] < left ? row - at[p->last] : left;
-    char *memory = lt_position_address(l->ndim, o, at);
-    if (store)
-      v->store[o->dtype](piece, memory, stride, block);
-    else
-      v->load[o->dtype](piece, block, memory, stride);
-    block += piece * size;
-    left -= piece;
-    if (left > 0) lt_position_advance(l->ndim, l->shape, at, piece);
-  }
+  lt_Elements e = {l->ndim, l->shape, &l->operand[i->operand], p->isa->vectors[type],
+                   (int64_t)lt_dtype_size(type)};
+  if (store)
+    lt_block_store(&e, w->at, w->n, block);
+  else
+    lt_block_load(&e, w->at, w->n, block, false);
 }
 
 static bool has_zero(const void *values, lt_Dtype type, int64_t n) {
