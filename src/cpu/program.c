@@ -23,7 +23,8 @@ enum {
   CACHE = 32 << 10, /* bytes for the blocks of a thread */
   FEWEST = 256,     /* smallest block, in elements, if the shape has as many */
   MOST = 1024,
-  LONG_ROW = 64 /* blocks end at the ends of rows, unless rows are shorter than this */
+  LONG_ROW = 256, /* blocks end at the ends of rows, unless rows are shorter than this */
+  ONCE_ROW = 64   /* least elements of rows with one y that are worth a call of the loop */
 };
 
 typedef struct Register {
@@ -203,7 +204,7 @@ static bool reads_once(const Plan *p, const lt_Step *s, int k) {
   int value = s->input[k].value, step = value - g->ninputs;
   if (k != 1 || s->inputs != 2) return false;
   if (value < 0) return true;
-  if (g->row < LONG_ROW || s->by_row) return false;
+  if (g->row < ONCE_ROW || s->by_row) return false;
   return step < 0 ? g->by_row[g->nout + value] : g->step[step].by_row;
 }
 
