@@ -752,6 +752,11 @@ static inline int32_t clip_int(int32_t x, int64_t low, int64_t high) {
 #define STORED_BLOCKS_INTEGER(name, S)
 #endif
 
+/* Loads every k-th element: shuffles take the place of loads. */
+#define LOAD_EVERY(k, name, storage, category)                                                     \
+  const storage *in = source;                                                                      \
+  _Pragma("omp simd")                                                                              \
+  for (int64_t i = 0; i < n; i++) out[i] = LOADED_##category(name, in[k * i]);
 #define LOAD(function, name, storage, category)                                                    \
   static void function(int64_t n, void *out_, const void *source, int64_t stride) {                \
     T *out = out_;                                                                                 \
@@ -765,10 +770,10 @@ static inline int32_t clip_int(int32_t x, int64_t low, int64_t high) {
       const T value = LOADED_##category(name, *(const storage *)source);                           \
       _Pragma("omp simd")                                                                          \
       for (int64_t i = 0; i < n; i++) out[i] = value;                                              \
-    } else if (stride == 2 * (int64_t)sizeof(storage)) { /* a shuffle takes the place of loads */  \
-      const storage *pairs = source;                                                               \
-      _Pragma("omp simd")                                                                          \
-      for (int64_t i = 0; i < n; i++) out[i] = LOADED_##category(name, pairs[2 * i]);              \
+    } else if (stride == 2 * (int64_t)sizeof(storage)) {                                           \
+      LOAD_EVERY(2, name, storage, category)                                                       \
+    } else if (stride == 3 * (int64_t)sizeof(storage)) {                                           \
+      LOAD_EVERY(3, name, storage, category)                                                       \
     } else {                                                                                       \
       for (int64_t i = 0; i < n; i++)                                                              \
         out[i] = LOADED_##category(name, *(const storage *)(p + i * stride));                      \

@@ -62,6 +62,11 @@ LT_LANES void transpose_square(int64_t size, char *to, int64_t to_stride, const 
     transpose_words((int)SQUARE(size), to, to_stride, from, from_stride);
 }
 
+/* Copies every k-th element: shuffles take the place of loads. */
+#define EVERY(k, type)                                                                             \
+  const type *restrict in = (const type *)from;                                                    \
+  for (int64_t i = 0; i < n; i++) out[i] = in[k * i];
+
 /* Define the loops for elements of one size. */
 #define MOVE(type)                                                                                 \
   static inline __attribute__((always_inline)) void row_##type(                                    \
@@ -76,9 +81,12 @@ LT_LANES void transpose_square(int64_t size, char *to, int64_t to_stride, const 
     } else if (to_stride == size && from_stride == -size) {                                        \
       const type *restrict in = (const type *)from - (n - 1);                                      \
       for (int64_t i = 0; i < n; i++) out[i] = in[n - 1 - i];                                      \
-    } else if (to_stride == size && from_stride == 2 * size) { /* vectorized */                    \
-      const type *restrict in = (const type *)from;                                                \
-      for (int64_t i = 0; i < n; i++) out[i] = in[2 * i];                                          \
+    } else if (to_stride == size && from_stride == 2 * size) {                                     \
+      EVERY(2, type)                                                                               \
+    } else if (to_stride == size && from_stride == 3 * size) {                                     \
+      EVERY(3, type)                                                                               \
+    } else if (to_stride == size && from_stride == 4 * size) {                                     \
+      EVERY(4, type)                                                                               \
     } else if (to_stride == size) {                                                                \
       for (int64_t i = 0; i < n; i++) out[i] = *(const type *)(from + i * from_stride);            \
     } else {                                                                                       \
@@ -141,11 +149,8 @@ LT_LANES void transpose_square(int64_t size, char *to, int64_t to_stride, const 
             *(type *)(out + k * to_stride + i * size) =                                            \
                 *(const type *)(in + k * size + i * from_stride);                                  \
       }                                                                                            \
-    for (int64_t i = done; i < rows; i++) {                                                        \
-      type *out = (type *)(to + i * to_stride);                                                    \
-      const char *in = from + i * size;                                                            \
-      for (int64_t j = 0; j < columns; j++) out[j] = *(const type *)(in + j * from_stride);        \
-    }                                                                                              \
+    for (int64_t i = done; i < rows; i++)                                                          \
+      row_##type(columns, to + i * to_stride, size, from + i * size, from_stride);                 \
   }
 MOVE(bytes1)
 MOVE(bytes2)
