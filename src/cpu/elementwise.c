@@ -425,10 +425,15 @@ static bool is_dense(const lt_Loop *l, int k) {
   return l->operand[k].strides[0] == (int64_t)lt_dtype_size(l->operand[k].dtype);
 }
 
-/* Returns true when y is one element, and x is dense, in a loop of one dimension. */
-static bool has_one_y(const lt_Loop *l) {
-  return l->layout == LT_LAYOUT_SCALAR && l->inputs == 2 && is_dense(l, 1);
+/* Returns true when the last input is one element, and those before it, one or two, are dense, in a
+ * loop of one dimension. */
+static bool has_one_last(const lt_Loop *l) {
+  return l->layout == LT_LAYOUT_SCALAR && l->inputs > 1 && is_dense(l, 1) &&
+         is_dense(l, l->inputs - 1);
 }
+
+/* Returns true when this is y. */
+static bool has_one_y(const lt_Loop *l) { return l->inputs == 2 && has_one_last(l); }
 
 /* Runs the most frequent case without a plan: few dense elements of the compute type, or these and
  * one element as y. Returns false in any other case. */
@@ -484,6 +489,8 @@ static bool run_loop(const lt_Loop *l, lt_Dtype compute, bool gives_bool) {
   if (p.inputs == 3 && LT_YZ_ONCE(l->op))
     p.numbers.y_once =
         y[0].direct && y[0].place == CONSTANT && y[1].direct && y[1].place == CONSTANT;
+  if (lt_dtype_is_float(compute) && lt_dtype_compute(compute) != compute)
+    p.numbers.y_once = has_one_last(l);
   bool dense = p.fn != NULL;
   for (int k = 0; k <= p.inputs; k++)
     dense &= p.port[k].direct && (p.port[k].place == LINEAR ||
@@ -532,23 +539,23 @@ static bool narrow_bounds(lt_Loop *l, lt_Dtype d) {
 }
 
 /* Returns whether the loops of a half float can be used: all operands are dense and of that dtype,
- * or y is one element of any dtype. */
+ * or the last of several is one element of any dtype. */
 static bool fits_halves(const lt_Loop *l, lt_Dtype d) {
-  bool one_y = has_one_y(l);
-  if (l->layout != LT_LAYOUT_CONTIGUOUS && !one_y) return false;
+  bool one_last = has_one_last(l);
+  if (l->layout != LT_LAYOUT_CONTIGUOUS && !one_last) return false;
   for (int k = 1; k <= l->inputs; k++)
-    if (l->operand[k].dtype != d && !(one_y && k == 2)) return false;
+    if (l->operand[k].dtype != d && !(one_last && k == l->inputs)) return false;
   return true;
 }
 
 /* Runs such a loop. */
 static bool run_halves(const lt_Loop *loop, lt_Dtype d, bool test) {
   lt_Loop l = *loop;
-  float y;
-  if (has_one_y(loop)) {
-    lt_Operand *o = &l.operand[2];
-    lt_vector_load(LT_float32, 1, &y, o->dtype, o->data, 0);
-    o->data = (char *)&y;
+  float last;
+  if (has_one_last(loop)) {
+    lt_Operand *o = &l.operand[l.inputs];
+    lt_vector_load(LT_float32, 1, &last, o->dtype, o->data, 0);
+    o->data = (char *)&last;
     o->dtype = d;
   }
   return run_loop(&l, d, test);

@@ -26,7 +26,7 @@ typedef struct lt_Numbers {
   lt_Number limit; /* the largest finite number of the result's dtype */
   /* y (x) is one element in each row. Only for ops with two inputs, and for x those of LT_X_ONCE.
    * With three inputs: y and z are one element, for the ops of LT_YZ_ONCE.
-   * For half floats: only y, of one row, as a float32. */
+   * For half floats: only the last of two or three inputs, of one row, as a float32. */
   bool y_once, x_once;
   int64_t rows;    /* then: rows of n elements */
   int64_t step[3]; /* from one row to the next of out, x, y, in bytes */

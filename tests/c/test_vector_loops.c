@@ -226,27 +226,29 @@ static void conversions(void) {
 
 /* ---- loops of float16 and bfloat16 ----------------------------------------------------------- */
 
-/* Compares an op's loop with that of float32, with y and z or one y: the results, rounded, have the
- * same bits or are NaN. */
+/* Compares an op's loop with that of float32, the last input in full or as one element: the
+ * results, rounded, have the same bits or are NaN. */
 static void half_loop(lt_Dtype d, lt_OpId op, int64_t n, bool once) {
   static uint16_t in[3][MOST], out[MOST];
   static float x[3][MOST], wide[MOST];
   const bool test = lt_ops[op].rule == LT_RULE_TEST;
+  const int last = lt_ops[op].inputs - 1;
   for (int k = 0; k < 3; k++)
     for (int64_t i = 0; i < n; i++) {
       in[k][i] = rounded(d, random_float());
       x[k][i] = widened(d, in[k][i]);
     }
   for (int64_t i = 0; i < n; i += 5) x[1][i] = x[0][i], in[1][i] = in[0][i];
+  for (int64_t i = 1; once && i < n; i++) x[last][i] = x[last][0];
   lt_Numbers numbers;
-  lt_Scalar a = lt_scalar_float(0.75);
-  lt_cpu_numbers(&numbers, LT_float32, d, &a, &a);
-  numbers.y_once = once;
+  lt_Scalar a = lt_scalar_float(0.75), b = lt_scalar_float(1.5);
+  lt_cpu_numbers(&numbers, LT_float32, d, &a, &b);
   lt_cpu_isa()->vectors[LT_float32]->op[op](n, wide, x[0], x[1], x[2], &numbers);
-  lt_cpu_numbers(&numbers, d, d, &a, &a);
+  lt_cpu_numbers(&numbers, d, d, &a, &b);
   numbers.y_once = once;
-  const void *y = once ? (const void *)x[1] : in[1];
-  lt_cpu_isa()->vectors[d]->op[op](n, out, in[0], y, in[2], &numbers);
+  const void *from[3] = {in[0], in[1], in[2]};
+  if (once) from[last] = x[last];
+  lt_cpu_isa()->vectors[d]->op[op](n, out, from[0], from[1], from[2], &numbers);
   for (int64_t i = 0; i < n; i++) {
     bool same =
         test ? ((uint8_t *)out)[i] == ((uint8_t *)wide)[i]
@@ -258,7 +260,8 @@ static void half_loop(lt_Dtype d, lt_OpId op, int64_t n, bool once) {
   }
 }
 
-/* A half float and a float32: the sum is that of float32, rounded once. */
+/* A half float and a float32: the sum is that of float32, rounded once. Likewise with a number, as
+ * the second input or the third. */
 static void half_and_float(void) {
   enum { COUNT = 100 };
   for (int64_t n = 1; n <= COUNT; n += COUNT - 1) {
@@ -274,6 +277,9 @@ static void half_and_float(void) {
     for (int i = 0; i < n; i++) values[i] = lt_bfloat16_from_float(1.9921875f);
     CHECK(lt_loop_run(LT_OP_mul, x, LT_float32, 2, number, lt_scalar_int(0), lt_scalar_int(0)));
     for (int i = 0; i < n; i++) CHECK(lt_bfloat16_to_float(values[i]) == 1);
+    lt_Arg line[] = {lt_arg_tensor(x), lt_arg_tensor(x), lt_arg_scalar(lt_scalar_float(0.3))};
+    CHECK(lt_loop_run(LT_OP_lerp, x, LT_float32, 3, line, lt_scalar_int(0), lt_scalar_int(0)));
+    for (int i = 0; i < n; i++) CHECK(lt_bfloat16_to_float(values[i]) == 1);
     lt_release(x);
     lt_release(y);
   }
@@ -286,7 +292,7 @@ static void half_loops(void) {
     for (int op = 0; op < LT_OP_COUNT; op++) {
       if (!lt_cpu_isa()->vectors[dtypes[k]]->op[op]) continue;
       for (int round = 0; round < 20; round++) EACH_LENGTH(n) {
-          bool once = round % 2 && lt_ops[op].inputs == 2;
+          bool once = round % 2 && lt_ops[op].inputs > 1;
           half_loop(dtypes[k], op, (int64_t)n, once);
         }
     }

@@ -17,7 +17,10 @@
 #define T    float
 #define M(g) lt_m_##g##f
 #include "maths.h"
+enum { LT_NEAR = false }; /* no loop here has a range with fewer steps */
+#define LT_MATHX_FLOAT static inline __attribute__((always_inline, unused))
 #include "mathx.h"
+#include "clamp.h"
 
 #define LANES LT_SPLIT /* elements of a group: two vectors of AVX-512 */
 
@@ -27,6 +30,22 @@
 #define LT_HALF_SECOND(a, b, ...) b
 
 #define LT_HALF_square       , 1
+#define LT_HALF_floor        , 1
+#define LT_HALF_ceil         , 1
+#define LT_HALF__round       , 1
+#define LT_HALF_trunc        , 1
+#define LT_HALF_frac         , 1
+#define LT_HALF_deg2rad      , 1
+#define LT_HALF_rad2deg      , 1
+#define LT_HALF_leaky_relu   , 1
+#define LT_HALF__hardtanh    , 1
+#define LT_HALF_hardsigmoid  , 1
+#define LT_HALF_hardswish    , 1
+#define LT_HALF_hardshrink   , 1
+#define LT_HALF_softshrink   , 1
+#define LT_HALF_threshold    , 1
+#define LT_HALF__prelu       , 1
+#define LT_HALF_lerp         , 1
 #define LT_HALF_relu         , 1
 #define LT_HALF_sqrt         , 1
 #define LT_HALF_rsqrt        , 1
@@ -72,11 +91,13 @@ static void fill_up(int64_t n, H *to, const H *from) {
 #define LOAD_3(convert)                                                                            \
   LOAD_2(convert) float zs[LANES];                                                                 \
   convert(zs, r);
-#define LOAD_ONCE LOAD_1
-#define READ_1    const T x = xs[i];
-#define READ_2    READ_1 const T y = ys[i];
-#define READ_3    READ_2 const T z = zs[i];
-#define READ_ONCE READ_1 const T y = once;
+#define LOAD_ONCE_2 LOAD_1
+#define LOAD_ONCE_3 LOAD_2
+#define READ_1      const T x = xs[i];
+#define READ_2      READ_1 const T y = ys[i];
+#define READ_3      READ_2 const T z = zs[i];
+#define READ_ONCE_2 READ_1 const T y = once;
+#define READ_ONCE_3 READ_2 const T z = once;
 #define FILL_1(n)                                                                                  \
   H px[LANES];                                                                                     \
   fill_up(n, px, p);                                                                               \
@@ -90,11 +111,13 @@ static void fill_up(int64_t n, H *to, const H *from) {
   fill_up(n, rx, r);                                                                               \
   r = rx;
 
-#define ADVANCE_1(n) p += n;
-#define ADVANCE_2(n) ADVANCE_1(n) q += n;
-#define ADVANCE_3(n) ADVANCE_2(n) r += n;
-#define FILL_ONCE    FILL_1
-#define ADVANCE_ONCE ADVANCE_1
+#define ADVANCE_1(n)   p += n;
+#define ADVANCE_2(n)   ADVANCE_1(n) q += n;
+#define ADVANCE_3(n)   ADVANCE_2(n) r += n;
+#define FILL_ONCE_2    FILL_1
+#define FILL_ONCE_3    FILL_2
+#define ADVANCE_ONCE_2 ADVANCE_1
+#define ADVANCE_ONCE_3 ADVANCE_2
 
 /* Where a group's results go: the memory itself, or values to convert. */
 #define RESULTS_1 uint8_t *values = o;
@@ -108,11 +131,12 @@ static void fill_up(int64_t n, H *to, const H *from) {
 #define VALUE_1(e) ((uint8_t)((e) != 0))
 #define VALUE_0(e) ((T)(e))
 
-/* Defines a loop over groups, whose y is `once` for inputs ONCE. */
+/* Defines a loop over groups, whose last input is `once` for inputs ONCE_2
+ * and ONCE_3. */
 #define GROUPS(function, inputs, test, text)                                                       \
   static __attribute__((noinline)) void function(int64_t groups, ELEMENT_##test *o, const H *p,    \
-                                                 const H *q, const H *r, T a, T once) {            \
-    (void)q, (void)r, (void)a, (void)once;                                                         \
+                                                 const H *q, const H *r, T a, T b, T once) {       \
+    (void)q, (void)r, (void)a, (void)b, (void)once;                                                \
     for (; groups > 0; groups--) {                                                                 \
       RESULTS_##test LOAD_##inputs(CONVERT_##test) _Pragma("omp simd")                             \
       for (int i = 0; i < LANES; i++) {                                                            \
@@ -124,22 +148,23 @@ static void fill_up(int64_t n, H *to, const H *from) {
   }
 /* Runs it for n elements, the last of which are in a group that is filled up, and returns. */
 #define RUN(function, inputs, once)                                                                \
-  function(n / LANES, o, p, q, r, a, once);                                                        \
+  function(n / LANES, o, p, q, r, a, b, once);                                                     \
   if (left == 0) return;                                                                           \
-  ADVANCE_##inputs(n - left) FILL_##inputs(left) function(1, rest, p, q, r, a, once);              \
+  ADVANCE_##inputs(n - left) FILL_##inputs(left) function(1, rest, p, q, r, a, b, once);           \
   memcpy(o + (n - left), rest, (size_t)left * sizeof *o);                                          \
   return;
 
-/* A y that is one element is a float32. */
+/* A last input that is one element is a float32. */
 #define ONCE_GROUPS_1(...)
-#define ONCE_GROUPS_2(name, test, text) GROUPS(name##_once, ONCE, test, text)
-#define ONCE_GROUPS_3(...)
+#define ONCE_GROUPS_2(name, test, text) GROUPS(name##_once, ONCE_2, test, text)
+#define ONCE_GROUPS_3(name, test, text) GROUPS(name##_once, ONCE_3, test, text)
 #define ONCE_1(name)
-#define ONCE_3(name)
-#define ONCE_2(name)                                                                               \
+#define ONCE_2(name) RUN_ONCE(name, ONCE_2, y_)
+#define ONCE_3(name) RUN_ONCE(name, ONCE_3, z_)
+#define RUN_ONCE(name, inputs, last)                                                               \
   if (numbers->y_once) {                                                                           \
-    const T y = *(const T *)y_;                                                                    \
-    RUN(name##_once, ONCE, y)                                                                      \
+    const T number = *(const T *)last;                                                             \
+    RUN(name##_once, inputs, number)                                                               \
   }
 
 #define LOOP_1(name, inputs, test, text)                                                           \
@@ -148,7 +173,7 @@ static void fill_up(int64_t n, H *to, const H *from) {
                                                              const void *y_, const void *z_,       \
                                                              const lt_Numbers *numbers) {          \
     const int64_t left = n % LANES;                                                                \
-    const T a = numbers->a.float32;                                                                \
+    const T a = numbers->a.float32, b = numbers->b.float32;                                        \
     const H *p = x_, *q = y_, *r = z_;                                                             \
     ELEMENT_##test *o = out, rest[LANES];                                                          \
     (void)r;                                                                                       \

@@ -53,13 +53,7 @@
 #include "mathx.h"
 
 #ifdef LT_IS_FLOAT
-/* Returns mathx.h's CLAMP as a maximum and a minimum. */
-static inline __attribute__((always_inline)) T clamped(T x, T lo, T hi) {
-  const T least = lo > x ? lo : x, most = hi < least ? hi : least;
-  return M(nan_or)(lo, M(nan_or)(hi, most));
-}
-#undef CLAMP
-#define CLAMP(x, lo, hi) clamped(x, lo, hi)
+#include "clamp.h"
 #endif
 
 #ifdef LT_IS_BOOL
