@@ -528,6 +528,14 @@ static bool narrow_number(const lt_Loop *l, int k, lt_Dtype d, void *element) {
   return narrow_store(number, d, element);
 }
 
+/* Returns whether threshold's first number, an int32, is an element of dtype d. */
+static bool narrow_threshold(const lt_Loop *l, lt_Dtype d) {
+  _Alignas(LT_MAX_ELEMENT) char element[LT_MAX_ELEMENT];
+  lt_Numbers numbers;
+  lt_cpu_numbers(&numbers, LT_int32, LT_int32, &l->a, &l->b);
+  return narrow_store(numbers.a.int32, d, element);
+}
+
 /* Makes the bounds of _hardtanh elements of dtype d. Returns false if they do not fit. */
 static bool narrow_bounds(lt_Loop *l, lt_Dtype d) {
   _Alignas(LT_MAX_ELEMENT) char element[LT_MAX_ELEMENT];
@@ -573,6 +581,7 @@ static lt_Dtype narrow_dtype(const lt_Loop *l, lt_Dtype compute, bool test) {
     return fits_halves(l, d) && l->operand[0].dtype == (test ? LT_bool : d) ? d : compute;
   if (l->op == LT_OP__hardtanh)
     return narrow_bounds(&(lt_Loop){.a = l->a, .b = l->b}, d) ? d : compute;
+  if (l->op == LT_OP_threshold && !narrow_threshold(l, d)) return compute;
   for (int k = 1; k <= l->inputs; k++) {
     const lt_Operand *o = &l->operand[k];
     bool number = o->host && o->dtype == LT_int32;

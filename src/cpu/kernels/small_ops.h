@@ -38,6 +38,7 @@
 #define LT_SMALL_fmin                , 1
 #define LT_SMALL__clamp              , 1
 #define LT_SMALL__hardtanh           , 1
+#define LT_SMALL_threshold           , 1
 #define LT_SMALL_addcmul             , 1
 #define LT_SMALL_eq                  , 1
 #define LT_SMALL_ne                  , 1

@@ -34,6 +34,13 @@ for dtype, range in pairs(RANGES) do
       end
     end)
 
+    it("is compared with a threshold that it cannot contain", function()
+      local f = lt.nn.functional.threshold
+      for _, b in ipairs {{5, 3}, {-1, 7}, {-129, 1}, {300, 2}, {40000, 9}, {0, 255}, {119, -1}} do
+        same(("threshold %d"):format(b[1]), f(x, b[1], b[2]), f(wide, b[1], b[2]))
+      end
+    end)
+
     it("is clamped to bounds that it cannot contain", function()
       for _, b in ipairs(BOUNDS) do
         local label = ("%d to %d"):format(b[1], b[2])
