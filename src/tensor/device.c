@@ -427,6 +427,20 @@ static bool parse_failed(const char *name, const char *why) {
   return false;
 }
 
+bool lt_device_is_name(const char *name) {
+  size_t length = strcspn(name, ":");
+  for (int t = 0; t < lt_device_type_count(); t++)
+    if (strlen(types[t].name) == length && memcmp(types[t].name, name, length) == 0) return true;
+  return false;
+}
+
+bool lt_device_refuse(const char *name) {
+  char here[512];
+  list_devices(here, sizeof here);
+  lt_error_set("expected an available device or a dtype, got \"%.40s\". %s", name, here);
+  return false;
+}
+
 bool lt_device_parse(const char *name, lt_Device *out) {
   const char *colon = strchr(name, ':');
   size_t length = colon ? (size_t)(colon - name) : strlen(name);

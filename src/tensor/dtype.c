@@ -100,22 +100,13 @@ const char *lt_scalar_text(lt_Scalar s) {
   return text;
 }
 
-/* Returns true for a device name, "cuda" or "cuda:1", so that the error can say so. */
-static bool is_device(const char *name) {
-  for (int t = 0; t < lt_device_type_count(); t++) {
-    size_t n = strlen(lt_device_type_name(t));
-    if (strncmp(name, lt_device_type_name(t), n) == 0 && (!name[n] || name[n] == ':')) return true;
-  }
-  return false;
-}
-
 lt_Dtype lt_dtype_from_name(const char *name) {
   char all[256] = "";
   for (int d = 0; d < LT_DTYPE_COUNT; d++) {
     if (strcmp(name, table[d].name) == 0) return (lt_Dtype)d;
     strcat(strcat(all, d ? ", " : ""), table[d].name);
   }
-  if (is_device(name))
+  if (lt_device_is_name(name))
     lt_error_set("expected a dtype, got the device \"%.40s\"\nhint: {device = \"%.40s\"}", name,
                  name);
   else

@@ -135,6 +135,10 @@ const char *lt_device_name(lt_Device d);
 /* Parses a device name; a name without a number ("cuda") means the current device of that type.
  * Fails, with an error that lists the devices of this machine, when there is no such device. */
 bool lt_device_parse(const char *name, lt_Device *out);
+/* Returns whether a name is that of a device type, with or without a number: "cuda", "cuda:1". */
+bool lt_device_is_name(const char *name);
+/* Fails with the error that a name is neither an available device's nor a dtype's. */
+bool lt_device_refuse(const char *name);
 /* Returns the number of known device types, and the name of one of them. */
 int lt_device_type_count(void);
 const char *lt_device_type_name(int type);

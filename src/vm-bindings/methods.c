@@ -219,10 +219,26 @@ static int method_nonzero(lua_State *L) { return nonzero(L, true); }
 
 /* ---- conversions ----------------------------------------------------------------------------- */
 
-static bool is_dtype_name(const char *s) {
+/* Returns whether the string at i names a dtype, not a device; raises an error of `to` when it names
+ * neither. */
+static bool is_dtype_name(lua_State *L, int i) {
+  const char *name = lua_tostring(L, i);
   for (int d = 0; d < LT_DTYPE_COUNT; d++)
-    if (strcmp(lt_dtype_name((lt_Dtype)d), s) == 0) return true;
-  return false;
+    if (strcmp(lt_dtype_name((lt_Dtype)d), name) == 0) return true;
+  if (lt_device_is_name(name)) return false;
+  lt_Nearest n = {.word = lt_lua_text(L, i, "to", "device")};
+  for (int d = 0; d < LT_DTYPE_COUNT; d++) lt_lua_nearest(&n, lt_dtype_name((lt_Dtype)d));
+  for (int t = 0; t < lt_device_type_count(); t++) lt_lua_nearest(&n, lt_device_type_name(t));
+  lt_device_refuse(name);
+  lt_lua_error(L, "to: %s%s%s%s", lt_error(), n.best[0] ? "\nhint: did you mean \"" : "", n.best,
+               n.best[0] ? "\"?" : "");
+}
+
+/* _names_dtype(name) -> whether it is a dtype's, not a device's */
+static int module_names_dtype(lua_State *L) {
+  lt_lua_text(L, 1, "to", "device");
+  lua_pushboolean(L, is_dtype_name(L, 1));
+  return 1;
 }
 
 /* Stores a positional argument of x:to under its name, which follows from its type: x:to("cuda"),
@@ -240,7 +256,7 @@ static void name_position(lua_State *L, int names, int i, int *flags) {
   if (lua_type(L, i) == LUA_TNUMBER)
     name = "device";
   else if (lua_type(L, i) == LUA_TSTRING)
-    name = is_dtype_name(lua_tostring(L, i)) ? "dtype" : "device";
+    name = is_dtype_name(L, i) ? "dtype" : "device";
   else if (lua_isboolean(L, i) && *flags < 2)
     name = (*flags)++ ? "copy" : "non_blocking";
   if (!name)
@@ -399,8 +415,11 @@ void lt_lua_open_methods(lua_State *L, int functions, int methods) {
   static const luaL_Reg others[] = {{"to", method_to},           {"type_as", method_type_as},
                                     {"nonzero", method_nonzero}, {"view", method_view},
                                     {"where", method_where},     {NULL, NULL}};
-  static const luaL_Reg others_of_module[] = {
-      {"nonzero", function_nonzero}, {"_store", store}, {"_set_view", set_view}, {NULL, NULL}};
+  static const luaL_Reg others_of_module[] = {{"nonzero", function_nonzero},
+                                              {"_store", store},
+                                              {"_set_view", set_view},
+                                              {"_names_dtype", module_names_dtype},
+                                              {NULL, NULL}};
   lua_pushvalue(L, methods);
   lt_lua_set_read(L, own);
   lt_lua_set_fast(L, others);

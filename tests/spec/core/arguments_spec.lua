@@ -143,6 +143,20 @@ describe("a wrong call", function()
       {axes = 1}), 1, true)
   end)
 
+  it("names the dtype or device that is nearest to a name that is neither's", function()
+    for _, value in ipairs {x, lt.nn.Linear(3, 2)} do
+      for name, hint in pairs {flot32 = "float32", bflot16 = "bfloat16", cpuu = "cpu"} do
+        local message = fails(value.to, value, name)
+        assert.matches(('to: expected an available device or a dtype, got "%s". Available devices: ')
+          :format(name), message, 1, true)
+        assert.matches(('\nhint: did you mean "%s"?'):format(hint), message, 1, true)
+      end
+      assert.is_nil(fails(value.to, value, "xyz"):find "hint")
+      assert.matches("expected a dtype (bool, uint8", fails(value.to, value, {dtype = "flot32"}), 1,
+        true)
+    end
+  end)
+
   it("names the strings that an argument may be", function()
     assert.matches("gelu: expected 'none' or 'tanh' for argument 'approximate', got the string "
       .. '"fast"', fails(lt.gelu, x, "fast"), 1, true)

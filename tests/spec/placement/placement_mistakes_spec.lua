@@ -32,7 +32,7 @@ describe("at the prompt a beginner", function()
   it("a misspelt device: the error lists the devices and shows the syntax", function()
     check({
       {"x = lt.ones(3)"},
-      {'x:to("gpu")', 'to: expected an available device, got "gpu". Available devices: cpu, '
+      {'x:to("gpu")', 'to: expected an available device or a dtype, got "gpu". Available devices: cpu, '
         .. 'cuda:0, cuda:1, meta'},
       {'x:to "cuda:7"',
         'to: expected an available device, got "cuda:7": there are 2 of them, counted from 0'},
@@ -60,7 +60,7 @@ describe("at the prompt a beginner", function()
       {"cuda_x = _"},
       {"cuda_x + x", 'cuda_x is on "cuda:0", x is on "cpu"\nhint: x:to(cuda_x.device)'},
       {'nn.Linear(3, 2):to("gpu")',
-        'to: expected an available device, got "gpu". Available devices: cpu, cuda:0'},
+        'to: expected an available device or a dtype, got "gpu". Available devices: cpu, cuda:0'},
     }, "--emulate cuda:2")
   end)
 

@@ -102,7 +102,7 @@ local parse_to = args.signature("to",
 function Module:to(...)
   local device, dtype, non_blocking = parse_to(...)
   if lt.is_tensor(device) then device, dtype = device.device, dtype or device.dtype end
-  if dtypes[device] then device, dtype = nil, device end
+  if type(device) == "string" and core._names_dtype(device) then device, dtype = nil, device end
   args.check(device or dtype, 'to: expected a device, a dtype or a tensor, got %s\n'
     .. 'hint: m:to "cuda"', select("#", ...) == 0 and "no value" or "nil")
   if device then device = args.device("to", device) end
