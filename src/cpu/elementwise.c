@@ -51,6 +51,7 @@ typedef struct Plan {
   int inputs, last;           /* last: the innermost dimension */
   bool rows;                  /* blocks end at the ends of rows */
   int64_t block;              /* elements of a block */
+  int64_t work;               /* of an element: element_work */
   Port port[4];
   lt_Numbers numbers;
 } Plan;
@@ -326,7 +327,7 @@ static void run_panels(const Plan *p, const Panels *panels, int64_t first, int64
  * interrupt. */
 static bool run_all(Plan *p, void (*part)(Plan *, int64_t, int64_t)) {
   int64_t n = p->loop->numel;
-  int team = lt_team(n, n);
+  int team = lt_team(n * p->work, n);
   bool whole_rows = part == run_rows || (part == run && !p->rows);
   int64_t unit = whole_rows ? p->loop->shape[p->last] : 64; /* ranges start at multiples */
   if (team == 1) {
@@ -435,10 +436,19 @@ static bool has_one_last(const lt_Loop *l) {
 /* Returns true when this is y. */
 static bool has_one_y(const lt_Loop *l) { return l->inputs == 2 && has_one_last(l); }
 
+/* Returns the work of an element, relative to what arithmetic takes: functions of complex numbers,
+ * and wide ops in float64, take about as long as 32 sums. */
+static int64_t element_work(lt_OpId op, lt_Dtype compute) {
+  bool many = lt_dtype_is_complex(compute) ? lt_op_is_function(op)
+                                           : compute == LT_float64 && lt_op_is_wide(op);
+  return many ? 32 : 1;
+}
+
 /* Runs the most frequent case without a plan: few dense elements of the compute type, or these and
  * one element as y. Returns false in any other case. */
 static bool run_few(const lt_Loop *l, lt_Dtype compute, lt_Dtype result) {
-  if (l->numel >= LT_GRAIN || l->operand[0].dtype != result) return false;
+  if (l->numel * element_work(l->op, compute) >= LT_GRAIN || l->operand[0].dtype != result)
+    return false;
   bool y_once = has_one_y(l);
   if (l->layout != LT_LAYOUT_CONTIGUOUS && !y_once) return false;
   if (l->op == LT_OP_pow && l->operand[2].host) return false; /* see power_of */
@@ -463,11 +473,12 @@ static bool run_loop(const lt_Loop *l, lt_Dtype compute, bool gives_bool) {
   p.inputs = l->inputs;
   p.last = l->ndim - 1;
   p.block = LT_BLOCK / (int64_t)lt_dtype_size(compute);
+  p.work = element_work(l->op, compute);
   open_port(&p.port[0], l, 0, result);
   for (int k = 1; k <= l->inputs; k++) open_port(&p.port[k], l, k, compute);
   const lt_Isa *isa = lt_cpu_isa();
   lt_VectorFn power = power_of(l, &p.port[2], compute);
-  if (power) p.inputs = 1;
+  if (power) p.inputs = p.work = 1;
   p.in = isa->vectors[compute];
   p.out = isa->vectors[result];
   p.fn = power ? power : l->op == LT_OP_copy ? NULL : p.in->op[l->op];

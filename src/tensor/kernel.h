@@ -103,6 +103,9 @@ const char *lt_arg_name(const lt_Call *c, int i);
 bool lt_op_is_test(lt_OpId op);
 /* Returns true for an elementwise op of type W (ops.def). */
 bool lt_op_is_wide(lt_OpId op);
+/* Returns whether an elementwise op is a function of one number whose results are floats, or a
+ * power. */
+bool lt_op_is_function(lt_OpId op);
 
 /* Sets the spec of result i, on the call's device; `like` takes dtype and shape of t. */
 void lt_spec(lt_Call *c, int i, lt_Dtype dtype, int ndim, const int64_t *shape);

@@ -105,6 +105,11 @@ bool lt_op_is_test(lt_OpId op) { return lt_ops[op].rule == LT_RULE_TEST; }
 
 bool lt_op_is_wide(lt_OpId op) { return lt_ops[op].is_wide; }
 
+bool lt_op_is_function(lt_OpId op) {
+  const lt_OpInfo *o = &lt_ops[op];
+  return (o->rule == LT_RULE_FLOAT && o->inputs == 1) || o->rule == LT_RULE_POWER;
+}
+
 int lt_op_find(const char *name) {
   for (int i = 0; i < LT_OP_COUNT; i++)
     if (strcmp(lt_ops[i].name, name) == 0) return i;
