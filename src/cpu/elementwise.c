@@ -643,6 +643,52 @@ static bool has_one_factor(const lt_Loop *l) {
   return l->op == LT_OP_mul && l->layout == LT_LAYOUT_SCALAR && !is_dense(l, 1) && is_dense(l, 2);
 }
 
+/* ---- wide ops of integers of 8 bits ---------------------------------------------------------- */
+
+enum { BYTES = 256 };
+
+/* Returns whether a wide op has so many dense integers of 8 bits as its input that it takes less
+ * time to compute its results for all of their values and to look them up. */
+static bool fits_table(const lt_Loop *l) {
+  lt_Dtype d = l->operand[1].dtype;
+  return lt_op_is_wide(l->op) && l->inputs == 1 && (d == LT_uint8 || d == LT_int8) &&
+         l->layout == LT_LAYOUT_CONTIGUOUS && l->numel > 4 * BYTES &&
+         lt_dtype_is_float(l->operand[0].dtype);
+}
+
+/* Copies the results of elements first .. last - 1 from a table. */
+#define LOOK_UP(type)                                                                              \
+  for (int64_t i = first; i < last; i++) ((type *)out)[i] = ((const type *)table)[x[i]];
+
+static void look_up(void *out, const void *table, const uint8_t *x, size_t size, int64_t first,
+                    int64_t last) {
+  if (size == sizeof(uint16_t)) {
+    LOOK_UP(uint16_t)
+  } else if (size == sizeof(uint32_t)) {
+    LOOK_UP(uint32_t)
+  } else {
+    LOOK_UP(uint64_t)
+  }
+}
+
+/* Runs such a loop. */
+static bool run_table(const lt_Loop *loop) {
+  _Alignas(64) uint64_t table[BYTES];
+  uint8_t values[BYTES];
+  lt_Loop l = *loop;
+  const size_t size = lt_dtype_size(l.operand[0].dtype);
+  for (int i = 0; i < BYTES; i++) values[i] = (uint8_t)i;
+  l.numel = BYTES, l.ndim = 1, l.shape[0] = BYTES;
+  l.operand[0].data = (char *)table, l.operand[0].strides[0] = (int64_t)size;
+  l.operand[1].data = (char *)values, l.operand[1].strides[0] = 1;
+  if (!lt_cpu_elementwise(&l)) return false;
+  const uint8_t *x = (const uint8_t *)loop->operand[1].data;
+  void *out = loop->operand[0].data;
+  LT_IN_TEAM(lt_team(loop->numel, loop->numel), loop->numel,
+             look_up(out, table, x, size, first, last));
+  return lt_check_interrupt();
+}
+
 bool lt_cpu_elementwise(const lt_Loop *loop) {
   if (loop->layout == LT_LAYOUT_EMPTY) return true;
   lt_Loop swapped;
@@ -653,6 +699,7 @@ bool lt_cpu_elementwise(const lt_Loop *loop) {
     loop = &swapped;
   }
   if (loop->op == LT_OP_fill) return lt_cpu_fill(loop);
+  if (fits_table(loop)) return run_table(loop);
   if (loop->op != LT_OP_copy) {
     bool test = lt_op_is_test(loop->op);
     lt_Dtype compute = compute_dtype(loop), d = narrow_dtype(loop, compute, test);

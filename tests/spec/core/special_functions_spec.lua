@@ -101,3 +101,19 @@ describe("ndtri of float64", function()
     is_the_same_alone(lt.special.ndtri, {0.1, 0.9, 0.999, 1e-200, 1, 2, 0, 1e-10, 0.5})
   end)
 end)
+
+describe("a special function of integers of 8 bits", function()
+  -- Few elements are computed one by one, many with a table.
+  for _, dtype in ipairs {"uint8", "int8"} do
+    for _, name in ipairs {"i1e", "ndtr", "bessel_j0", "sinc"} do
+      it(("is the same in a long tensor: %s of %s"):format(name, dtype), function()
+        local f = lt.special[name]
+        local few = lt.arange(256):to(dtype)
+        local expected = f(few)
+        assert.is_true(lt.allclose(expected, f(few:double()):float(), {rtol = 1e-6, atol = 1e-30}))
+        local got = f(few:flip(1):repeat_interleave(13))
+        assert.is_true(lt.equal(got, expected:flip(1):repeat_interleave(13)))
+      end)
+    end
+  end
+end)
