@@ -638,13 +638,14 @@ static bool round_to_halves(uint16_t *out, const double *in) {
 /* Rounds a block of doubles to float and the floats to bfloat16. Returns false if that may differ
  * from one rounding: where a float is halfway between two bfloat16, or NaN. */
 static bool round_to_bfloats(uint16_t *out, const double *in) {
-  uint32_t far = 0;
+  uint32_t far = 0, most = 0;
   for (int i = 0; i < BLOCK; i++) {
-    const uint32_t bits = lt_float_bits((float)in[i]);
-    far |= (((bits ^ 0x8000) & 0xffff) - 1) | (0x7f800000u - (bits & 0x7fffffffu));
-    out[i] = (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+    const uint32_t bits = lt_float_bits((float)in[i]), up = bits + 0x8000, size = bits << 1;
+    far |= (up & 0xffff) - 1; /* without halfway numbers, rounding down or up is nearest */
+    most = size > most ? size : most;
+    out[i] = (uint16_t)(up >> 16);
   }
-  return far >> 31 == 0;
+  return far >> 31 == 0 && most <= 0xff000000u;
 }
 
 /* Converts doubles to float16 or bfloat16 block by block: rounded to odd, as by
