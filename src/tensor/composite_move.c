@@ -126,13 +126,31 @@ static lt_Arg no_bound(lt_Dtype dtype, bool upper) {
   return LT_ARG(lt_scalar_int(upper ? high : low));
 }
 
+/* Replaces an integer bound outside an integer dtype's range by the nearest value of the dtype. Fails
+ * when no value of the dtype is within the bound. */
+static bool fit_bound(lt_Dtype dtype, const char *name, bool upper, lt_Arg *bound) {
+  int64_t low, high;
+  if (bound->kind != LT_ARG_SCALAR || bound->scalar.kind != LT_INTEGER ||
+      lt_dtype_has_gradient(dtype))
+    return true;
+  int64_t v = bound->scalar.i;
+  lt_dtype_range(dtype, &low, &high);
+  if (upper ? v < low : v > high)
+    return lt_fail("expected a value in the range of \"%s\" for argument '%s', got %lld",
+                   lt_dtype_name(dtype), name, (long long)v);
+  bound->scalar.i = v < low ? low : v > high ? high : v;
+  return true;
+}
+
 /* clamp (self, min?, max?): a missing bound is replaced by one that no value exceeds; for
  * gradients, an infinite bound means that there is none. */
 bool lt_composite_clamp(lt_Call *c) {
   lt_Arg low = c->arg[1], high = c->arg[2];
   if (!lt_given(c, 1) && !lt_given(c, 2)) return lt_fail("expected min, max or both, got neither");
-  if (!lt_given(c, 1)) low = no_bound(lt_result_type((lt_Arg[]){c->arg[0], high}, 2), false);
-  if (!lt_given(c, 2)) high = no_bound(lt_result_type((lt_Arg[]){c->arg[0], low}, 2), true);
+  lt_Dtype dtype = lt_result_type(c->arg, 3);
+  if (!lt_given(c, 1)) low = no_bound(dtype, false);
+  if (!lt_given(c, 2)) high = no_bound(dtype, true);
+  if (!fit_bound(dtype, "min", false, &low) || !fit_bound(dtype, "max", true, &high)) return false;
   return lt_result_set(c, lt_do_(LT_OP__clamp, c->in_place, LT_ARGS_(c->arg[0], low, high), 0));
 }
 
@@ -156,6 +174,10 @@ bool lt_composite_hardtanh(lt_Call *c) {
   if (low > high)
     return lt_fail("expected a number up to %s for argument 'min_val', got %s",
                    lt_scalar_text(c->arg[2].scalar), lt_scalar_text(c->arg[1].scalar));
+  lt_Dtype dtype = lt_in(c, 0)->dtype;
+  if (!fit_bound(dtype, "min_val", false, &c->arg[1]) ||
+      !fit_bound(dtype, "max_val", true, &c->arg[2]))
+    return false;
   return lt_result_set(c, lt_do_(LT_OP__hardtanh, c->in_place, c->arg, 3, 0));
 }
 

@@ -237,3 +237,19 @@ describe("limits that an integer dtype cannot hold", function()
     end
   end)
 end)
+
+describe("limits of int32 and int64", function()
+  it("are compared as numbers, whatever their size", function()
+    local least, largest = -(1 << 31), (1 << 31) - 1
+    local x = lt.tensor({least, -5, 0, largest}, {dtype = "int32"})
+    assert.same({least, -5, 0, largest}, x:clamp(-(1 << 40), 1 << 40):totable())
+    assert.same({0, 0, 0, largest}, x:clamp{min = 0, max = 1 << 40}:totable())
+    assert.same({least, -5, 0, largest}, lt.F.hardtanh(x, -(1 << 40), 1 << 40):totable())
+    local y = lt.tensor({math.mininteger, 0, math.maxinteger}, {dtype = "int64"})
+    assert.same({math.mininteger, 0, (1 << 62) + 1}, y:clamp{max = (1 << 62) + 1}:totable())
+    local ok, message = pcall(x.clamp, x, {min = (1 << 32) + 7})
+    assert.is_false(ok)
+    assert.matches("clamp: expected a value in the range of \"int32\" for argument 'min', got "
+      .. "4294967303", message, 1, true)
+  end)
+end)

@@ -7,7 +7,8 @@ local ONE = {"neg", "abs", "sign", "sgn", "square", "relu", "floor", "ceil", "ro
   "signbit"}
 local TWO = {"add", "sub", "mul", "maximum", "minimum", "fmax", "fmin", "eq", "lt", "bitwise_xor",
   "bitwise_left_shift", "bitwise_right_shift"}
-local BOUNDS = {{-1, 1}, {0, 6}, {-300, 300}, {300, 400}, {-400, -300}, {-40000, 40000}, {2, -1}}
+local BOUNDS = {{-1, 1}, {0, 6}, {-300, 300}, {300, 400}, {-400, -300}, {-40000, 40000}, {2, -1},
+  {-(1 << 40), 1 << 40}, {1 << 40, 1 << 41}, {-(1 << 41), -(1 << 40)}}
 
 for dtype, range in pairs(RANGES) do
   describe(dtype, function()
@@ -41,13 +42,25 @@ for dtype, range in pairs(RANGES) do
       end
     end)
 
-    it("is clamped to bounds that it cannot contain", function()
+    it("is clamped to bounds of which one contains some of its values", function()
       for _, b in ipairs(BOUNDS) do
         local label = ("%d to %d"):format(b[1], b[2])
-        same(label, x:clamp(b[1], b[2]), wide:clamp(b[1], b[2]))
-        if b[1] <= b[2] then
-          local f = lt.nn.functional.hardtanh
-          same(label, f(x, b[1], b[2]), f(wide, b[1], b[2]))
+        local f = lt.nn.functional.hardtanh
+        if b[1] <= range[2] and b[2] >= range[1] then
+          local long = x:long()
+          same(label, x:clamp(b[1], b[2]), long:clamp(b[1], b[2]))
+          same(label, x:clamp{min = b[1]}, long:clamp{min = b[1]})
+          same(label, x:clamp{max = b[2]}, long:clamp{max = b[2]})
+          same(label, x:clone():clamp_(b[1], b[2]), long:clamp(b[1], b[2]))
+          if b[1] <= b[2] then same(label, f(x, b[1], b[2]), f(long, b[1], b[2])) end
+        else
+          local ok, message = pcall(x.clamp, x, b[1], b[2])
+          local name, value = "min", b[1]
+          if b[1] <= range[2] then name, value = "max", b[2] end
+          assert.is_false(ok)
+          assert.matches(('clamp: expected a value in the range of "%s" for argument \'%s\', got %d')
+            :format(dtype, name, value), message, 1, true)
+          assert.is_false(pcall(f, x, b[1], b[2]))
         end
       end
     end)
