@@ -122,19 +122,21 @@ lt._define{
     if not dim then
       x, indices, dim = x:reshape(-1), indices:reshape(-1), 1
     end
-    args.check(x.ndim == indices.ndim,
-      "take_along_dim: expected %d dims, those of self, for argument 'indices', got %d", x.ndim,
-      indices.ndim)
-    if dim < 0 then dim = dim + x.ndim + 1 end
-    indices = lt.where(indices:lt(0), indices + x:size(dim) + 1, indices)
-    local own, at = table.move(x.shape, 1, x.ndim, 1, {}), {}
-    for d = 1, x.ndim do at[d] = indices:size(d) end
+    local own, at = x.shape, indices.shape
+    args.check(#own == #at,
+      "take_along_dim: expected %d dims, those of self, for argument 'indices', got %d", #own, #at)
+    if dim < 0 then dim = dim + #own + 1 end
+    local size, count = x:size(dim), at[dim]
+    indices = lt.where(indices:lt(0), indices + (size + 1), indices)
     own[dim], at[dim] = 1, 1
-    local common = lt.broadcast_shapes(own, at)
-    local of_self, of_index = table.move(common, 1, x.ndim, 1, {}),
-      table.move(common, 1, x.ndim, 1, {})
-    of_self[dim], of_index[dim] = x:size(dim), indices:size(dim)
-    return x:expand(of_self):gather(dim, indices:expand(of_index))
+    if own ~= at then
+      local common = lt.broadcast_shapes(own, at)
+      common[dim] = size
+      x = x:expand(common)
+      common[dim] = count
+      indices = indices:expand(common)
+    end
+    return x:gather(dim, indices)
   end,
 }
 
