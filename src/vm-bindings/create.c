@@ -287,7 +287,7 @@ static int create_new_tensor(lua_State *L) {
  * time of a call for each element. In shorter rows its own call costs more. The stack that longer
  * ones need would stay, and each step of the collector in its generational mode clears the free
  * part. */
-enum { LEAST_PACKED = 9, MOST_PACKED = 256 };
+enum { LEAST_PACKED = 7, MOST_PACKED = 256 };
 
 /* Pushes n elements, `stride` bytes apart. */
 static void push_elements(lua_State *L, lt_Dtype dtype, int64_t n, const char *data,
