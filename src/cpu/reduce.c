@@ -444,11 +444,19 @@ static bool fold_nothing(const lt_Fold *f, double a, lt_Tensor *out) {
   return lt_output_close(out, y) && ok;
 }
 
+/* Copies a result of another dtype. A single float needs no loop. */
+static bool copy_result(lt_Tensor *out, lt_Tensor *result) {
+  if (out->numel != 1 || !lt_dtype_is_float(out->dtype) || !lt_dtype_is_float(result->dtype))
+    return lt_copy_into(out, result, false);
+  lt_Scalar s = lt_scalar_load(result->dtype, lt_tensor_data(result));
+  return lt_scalar_store(s, out->dtype, lt_tensor_data(out));
+}
+
 static bool fold_into(const lt_Fold *f, lt_Tensor *self, unsigned mask, double a, lt_Tensor *out) {
   if (out->numel == 0) return true;
   if (self->numel == 0) return fold_nothing(f, a, out);
   lt_Tensor *result = fold(f, self, mask, a, out);
-  bool ok = result && (result == out || lt_copy_into(out, result, false));
+  bool ok = result && (result == out || copy_result(out, result));
   lt_release(result);
   return ok;
 }
