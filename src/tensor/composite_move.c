@@ -126,8 +126,8 @@ static lt_Arg no_bound(lt_Dtype dtype, bool upper) {
   return LT_ARG(lt_scalar_int(upper ? high : low));
 }
 
-/* Replaces an integer bound outside an integer dtype's range by the nearest value of the dtype. Fails
- * when no value of the dtype is within the bound. */
+/* Replaces an integer bound outside an integer dtype's range by the nearest value of the dtype.
+ * Fails when no value of the dtype is within the bound. */
 static bool fit_bound(lt_Dtype dtype, const char *name, bool upper, lt_Arg *bound) {
   int64_t low, high;
   if (bound->kind != LT_ARG_SCALAR || bound->scalar.kind != LT_INTEGER ||

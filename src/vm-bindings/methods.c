@@ -219,8 +219,8 @@ static int method_nonzero(lua_State *L) { return nonzero(L, true); }
 
 /* ---- conversions ----------------------------------------------------------------------------- */
 
-/* Returns whether the string at i names a dtype, not a device; raises an error of `to` when it names
- * neither. */
+/* Returns whether the string at i names a dtype, not a device; raises an error of `to` when it
+ * names neither. */
 static bool is_dtype_name(lua_State *L, int i) {
   const char *name = lua_tostring(L, i);
   for (int d = 0; d < LT_DTYPE_COUNT; d++)

@@ -147,8 +147,8 @@ describe("a wrong call", function()
     for _, value in ipairs {x, lt.nn.Linear(3, 2)} do
       for name, hint in pairs {flot32 = "float32", bflot16 = "bfloat16", cpuu = "cpu"} do
         local message = fails(value.to, value, name)
-        assert.matches(('to: expected an available device or a dtype, got "%s". Available devices: ')
-          :format(name), message, 1, true)
+        assert.matches(('to: expected an available device or a dtype, got "%s". Available '
+          .. 'devices: '):format(name), message, 1, true)
         assert.matches(('\nhint: did you mean "%s"?'):format(hint), message, 1, true)
       end
       assert.is_nil(fails(value.to, value, "xyz"):find "hint")

@@ -58,8 +58,9 @@ for dtype, range in pairs(RANGES) do
           local name, value = "min", b[1]
           if b[1] <= range[2] then name, value = "max", b[2] end
           assert.is_false(ok)
-          assert.matches(('clamp: expected a value in the range of "%s" for argument \'%s\', got %d')
-            :format(dtype, name, value), message, 1, true)
+          local expected = ('expected a value in the range of "%s" for argument \'%s\', got %d')
+            :format(dtype, name, value)
+          assert.matches("clamp: " .. expected, message, 1, true)
           assert.is_false(pcall(f, x, b[1], b[2]))
         end
       end

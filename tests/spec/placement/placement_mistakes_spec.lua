@@ -32,8 +32,8 @@ describe("at the prompt a beginner", function()
   it("a misspelt device: the error lists the devices and shows the syntax", function()
     check({
       {"x = lt.ones(3)"},
-      {'x:to("gpu")', 'to: expected an available device or a dtype, got "gpu". Available devices: cpu, '
-        .. 'cuda:0, cuda:1, meta'},
+      {'x:to("gpu")', 'to: expected an available device or a dtype, got "gpu". Available devices: '
+        .. 'cpu, cuda:0, cuda:1, meta'},
       {'x:to "cuda:7"',
         'to: expected an available device, got "cuda:7": there are 2 of them, counted from 0'},
       {"x:to cuda", "function arguments expected near 'cuda'", 'in quotes, x:to "cuda"'},
