@@ -31,6 +31,7 @@ static const Name names[] = {
     {AT(sytrs), {"ssytrs_", "dsytrs_", "csytrs_", "zsytrs_"}},
     {AT(hetrs), {NULL, NULL, "chetrs_", "zhetrs_"}},
     {AT(syevd), {"ssyevd_", "dsyevd_", NULL, NULL}},
+    {AT(sterf), {"ssterf_", "dsterf_", NULL, NULL}},
     {AT(heevd), {NULL, NULL, "cheevd_", "zheevd_"}},
     {AT(geev_real), {"sgeev_", "dgeev_", NULL, NULL}},
     {AT(geev_complex), {NULL, NULL, "cgeev_", "zgeev_"}},

@@ -44,6 +44,7 @@ typedef struct lt_Lapack {
   void (*syevd)(const char *jobz, const char *uplo, const int *n, void *a, const int *lda, void *w,
                 void *work, const int *lwork, int *iwork, const int *liwork, int *info, size_t,
                 size_t);
+  void (*sterf)(const int *n, void *d, void *e, int *info); /* of tridiagonal matrices */
   void (*heevd)(const char *jobz, const char *uplo, const int *n, void *a, const int *lda, void *w,
                 void *work, const int *lwork, void *rwork, const int *lrwork, int *iwork,
                 const int *liwork, int *info, size_t, size_t);

@@ -1,10 +1,16 @@
 /* linalg_spectral.c: singular values and eigenvalues.
  *
  * Each kernel runs LAPACK on a column-major copy of every matrix of the batch. A workspace is
- * queried once: its size depends on sizes only. */
+ * queried once: its size depends on sizes only. Eigenvalues of real symmetric matrices are computed
+ * by symmetric.h where there are products for the CPU. */
 #include "kernel_support.h"
 #include "lapack.h"
 #include "matrix_errors.h"
+#include "reflections.h"
+#include "symmetric.h"
+#include "triangle.h"
+
+#include <math.h>
 
 static int least(int a, int b) { return a < b ? a : b; }
 static int most(int a, int b) { return a > b ? a : b; }
@@ -15,6 +21,7 @@ typedef struct Spectrum {
   const lt_Lapack *f;
   int m, n, k, ld; /* k = min(m, n) */
   bool vectors;
+  bool own;          /* symmetric.h is used */
   const char *job;   /* LAPACK's letter for the vectors */
   const char *uplo;  /* the triangle that is read */
   int ucols, vrows;  /* sizes of U and Vh */
@@ -160,9 +167,90 @@ static void run_evd(const Spectrum *p, const Memory *w, const int *lwork, const 
                 1, 1);
 }
 
+/* The memory of a matrix whose eigenvalues symmetric.h computes. */
+typedef struct Own {
+  char *a, *q, *tau, *room, *d, *e;
+  double *wide_d, *wide_e;
+} Own;
+
+/* The rows from which on eigenvectors are computed faster than by LAPACK, and up to which they are:
+ * LAPACK's products use several threads for larger matrices. */
+enum { OWN_LEAST = 20, OWN_MOST = 1024 };
+
+/* Splits `scratch`, or, with NULL, returns the bytes that are needed. */
+static size_t own_memory(const Spectrum *p, Own *o, char *scratch) {
+  char *from = scratch;
+  int64_t n = p->n, ld = n + LT_SYMMETRIC_PADDING, dtype_n = lt_symmetric_room(n);
+  lt_Dtype dtype = lt_in(p->c, 0)->dtype;
+  size_t room = lt_tridiagonal_room(dtype, n);
+  if (dtype_n < lt_reflections_room(n, n, n)) dtype_n = lt_reflections_room(n, n, n);
+  if (room < bytes_of(p->f, dtype_n, 1)) room = bytes_of(p->f, dtype_n, 1);
+  o->a = lt_take(&scratch, bytes_of(p->f, ld, n + 1));
+  o->q = lt_take(&scratch, p->vectors ? bytes_of(p->f, n, n) : 0);
+  o->tau = lt_take(&scratch, bytes_of(p->f, n, 1));
+  o->d = lt_take(&scratch, bytes_of(p->f, n, 1));
+  o->e = lt_take(&scratch, bytes_of(p->f, n, 1));
+  o->wide_d = lt_take(&scratch, sizeof(double) * (size_t)n);
+  o->wide_e = lt_take(&scratch, sizeof(double) * (size_t)n);
+  o->room = lt_take(&scratch, room);
+  return (size_t)(scratch - from);
+}
+
+static double number_at(const lt_Lapack *f, const char *numbers, int64_t i) {
+  if (f->real_size == sizeof(double)) return ((const double *)(const void *)numbers)[i];
+  return (double)((const float *)(const void *)numbers)[i];
+}
+
+/* Returns whether the elements of T are numbers far from the limits of the dtype: LAPACK scales
+ * other matrices. */
+static bool is_moderate(const Spectrum *p, const Own *o) {
+  double most = 0, limit = p->f->real_size == sizeof(double) ? 0x1p400 : 0x1p50;
+  for (int64_t i = 0; i < p->n; i++) {
+    double d = fabs(o->wide_d[i]), e = fabs(o->wide_e[i]);
+    if (!(d < limit && e < limit)) return false;
+    most = fmax(most, fmax(d, e));
+  }
+  return most == 0 || most > 1 / limit;
+}
+
+/* Computes the eigenvalues, and eigenvectors, of matrix `at`; returns false if LAPACK has to. */
+static bool eigh_own(Spectrum *p, int64_t at, char *scratch) {
+  const lt_Lapack *f = p->f;
+  lt_Dtype dtype = lt_in(p->c, 0)->dtype;
+  int64_t n = p->n, ld = n + LT_SYMMETRIC_PADDING;
+  char *values = lt_vector_at(p->c->out[0], at, n);
+  Own o;
+  own_memory(p, &o, scratch);
+  lt_matrix_get(lt_in(p->c, 0), at, *p->uplo == 'U', o.a, ld);
+  lt_symmetric_reduce(dtype, n, o.a, ld, o.d, o.e, o.tau, o.room);
+  for (int64_t i = 0; i < n; i++) {
+    o.wide_d[i] = number_at(f, o.d, i);
+    o.wide_e[i] = i < n - 1 ? number_at(f, o.e, i) : 0;
+  }
+  if (lt_stopped()) return true;
+  if (!is_moderate(p, &o)) return false;
+  if (!p->vectors) {
+    int info = 0;
+    f->sterf(&p->n, o.d, o.e, &info);
+    memcpy(values, o.d, bytes_of(f, n, 1));
+    note_failure(p, info, at);
+    return true;
+  }
+  lt_tridiagonal_solve(dtype, n, o.wide_d, o.wide_e, o.q, n, o.room);
+  for (int64_t i = 0; i < n; i++)
+    if (f->real_size == sizeof(double))
+      ((double *)(void *)values)[i] = o.wide_d[i];
+    else
+      ((float *)(void *)values)[i] = (float)o.wide_d[i];
+  lt_reflections_apply(dtype, n - 1, n, n - 1, o.a + f->size, ld, o.tau, o.q + f->size, n, o.room);
+  lt_matrix_put(p->c->out[1], at, false, o.q, n, n, n);
+  return true;
+}
+
 static void eigh_one(void *context, int64_t at, char *scratch) {
   Spectrum *p = context;
   int info = 0;
+  if (p->own && eigh_own(p, at, scratch)) return;
   Memory w;
   w.a = lt_take(&scratch, bytes_of(p->f, p->ld, p->n));
   w.rwork = lt_take(&scratch, reals(p->f, p->lrwork));
@@ -192,9 +280,13 @@ bool lt_cpu__linalg_eigh(lt_Call *c) {
   p.lrwork = p.f->is_complex ? lt_lapack_work(p.f, real) : 0;
   size_t scratch = lt_lines_of(bytes_of(p.f, p.ld, p.n)) + lt_lines_of(reals(p.f, p.lrwork)) +
                    lt_lines_of(sizeof(int) * (size_t)p.liwork) + bytes_of(p.f, p.lwork, 1);
+  p.own = lt_triangle_loops(lt_in(c, 0)->dtype) && p.n >= (p.vectors ? OWN_LEAST : 2) &&
+          p.n <= OWN_MOST;
+  Own o;
+  size_t own = p.own ? own_memory(&p, &o, NULL) : 0;
   double n = p.n;
   return lt_matrices_run(lt_matrices_count(lt_in(c, 0), 2), n * n * n * 4, LT_ALONE_VECTORS,
-                         scratch, eigh_one, &p) &&
+                         own > scratch ? own : scratch, eigh_one, &p) &&
          check_all(&p, "eigenvalues");
 }
 

@@ -23,7 +23,7 @@ static void *at(lt_Dtype dtype, void *a, int64_t index) {
 
 /* ---- one reflection -------------------------------------------------------------------------- */
 
-/* reflect: computes I - tau v v^T, which maps x to (beta, 0, ...): stores v after its first
+/* lt_reflection: computes I - tau v v^T, which maps x to (beta, 0, ...): stores v after its first
  * element, 1, and beta as that, and returns tau. Sums of squares outside of LOW..HIGH may have lost
  * digits, and are computed again with a scale; so is all of a column with |beta| < LEAST. apply:
  * applies it to n columns y. factor_few: reflects n columns of m elements. expand_few: replaces k
@@ -40,14 +40,14 @@ static void *at(lt_Dtype dtype, void *a, int64_t index) {
     for (int64_t i = 0; i < n; i++) sum += x[i] / most * (x[i] / most);                            \
     return most * ROOT(sum);                                                                       \
   }                                                                                                \
-  static T reflect_##F(T *x, int64_t n) {                                                          \
+  T lt_reflection_##F(T *x, int64_t n) {                                                           \
     T rest = n > 1 ? norm_##F(x + 1, n - 1) : 0, alpha = x[0];                                     \
     if (rest == 0) return 0;                                                                       \
     T pair[2] = {alpha, rest}, beta = norm_##F(pair, 2);                                           \
     if (!signbit(alpha)) beta = -beta;                                                             \
     if (SIZE(beta) < (LEAST)) {                                                                    \
       for (int64_t i = 0; i < n; i++) x[i] /= (LEAST);                                             \
-      T tau = reflect_##F(x, n);                                                                   \
+      T tau = lt_reflection_##F(x, n);                                                             \
       x[0] *= (LEAST);                                                                             \
       return tau;                                                                                  \
     }                                                                                              \
@@ -69,7 +69,7 @@ static void *at(lt_Dtype dtype, void *a, int64_t index) {
   static void factor_few_##F(int64_t m, int64_t n, T *a, int64_t ld, T *tau) {                     \
     for (int64_t i = 0; i < n && i < m; i++) {                                                     \
       T *x = a + i * ld + i;                                                                       \
-      tau[i] = reflect_##F(x, m - i);                                                              \
+      tau[i] = lt_reflection_##F(x, m - i);                                                        \
       apply_##F(m - i, n - i - 1, x, tau[i], x + ld, ld);                                          \
     }                                                                                              \
   }                                                                                                \
@@ -145,8 +145,8 @@ static lt_Matrix rows(void *data, int64_t ld) { return (lt_Matrix){data, ld, 1};
 static lt_Matrix turned(void *data, int64_t ld) { return (lt_Matrix){data, 1, ld}; }
 
 /* Copies the reflections of k columns of m elements to v, and computes their triangle t. */
-static void open_block(lt_Dtype dtype, int64_t m, int64_t k, void *a, int64_t ld, void *tau,
-                       const Room *r, void *t) {
+static void open_block(lt_Dtype dtype, int64_t m, int64_t k, const void *a, int64_t ld,
+                       const void *tau, const Room *r, void *t) {
   BY_DTYPE(copy, m, k, a, ld, r->v);
   lt_gemm(dtype, k, k, m, 1, rows(r->v, m), turned(r->v, m), 0, rows(r->w[0], k));
   BY_DTYPE(triangle, k, tau, r->w[0], t);
@@ -212,5 +212,17 @@ void lt_reflections_expand(lt_Dtype dtype, int64_t m, int64_t n, int64_t count, 
     BY_DTYPE(copy, m - i, width, block, ld, r.v);
     BY_DTYPE(clear, m, count, i, width, a, ld);
     apply_block(dtype, m - i, width, count - i, true, at(dtype, r.t, i * BLOCK), &r, block, ld);
+  }
+}
+
+void lt_reflections_apply(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, void *v, int64_t ldv,
+                          const void *tau, void *a, int64_t ld, void *room) {
+  Room r = room_of(dtype, m, n, room);
+  int64_t size = (int64_t)lt_dtype_size(dtype);
+  for (int64_t i = (k - 1) / BLOCK * BLOCK; i >= 0 && k > 0 && !lt_stopped(); i -= BLOCK) {
+    int64_t width = least(BLOCK, k - i);
+    open_block(dtype, m - i, width, at(dtype, v, i * ldv + i), ldv, (const char *)tau + i * size,
+               &r, r.t);
+    apply_block(dtype, m - i, width, n, true, r.t, &r, at(dtype, a, i), ld);
   }
 }

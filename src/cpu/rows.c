@@ -8,6 +8,7 @@
 #include "planes.h"
 #include "product.h"
 #include "rows.h"
+#include "symmetric.h"
 #include "triangle.h"
 #include "vector.h"
 
@@ -24,6 +25,8 @@
   extern const lt_BfloatLoops lt_bfloat_loops_##isa;                                               \
   extern const lt_FewLoops lt_few_loops_##isa[3];                                                  \
   extern const lt_TriangleLoops lt_triangle_loops_##isa[2];                                        \
+  extern const lt_SymmetricLoops lt_symmetric_loops_##isa[2];                                      \
+  extern const lt_SecularLoops lt_secular_loops_##isa;                                             \
   extern const lt_DistanceLoops lt_distance_loops_##isa[2];                                        \
   extern const lt_AttentionKernels lt_attention_kernels_##isa;                                     \
   extern const lt_Moves lt_moves_##isa;                                                            \
@@ -119,6 +122,12 @@ const lt_TriangleLoops *lt_triangle_loops(lt_Dtype dtype) {
   if (is(LT_LEVEL_base) || (dtype != LT_float32 && dtype != LT_float64)) return NULL;
   return &BY_ISA(lt_triangle_loops)[dtype == LT_float64];
 }
+
+const lt_SymmetricLoops *lt_symmetric_loops(lt_Dtype dtype) {
+  return &BY_ISA(lt_symmetric_loops)[dtype == LT_float64];
+}
+
+const lt_SecularLoops *lt_secular_loops(void) { return BY_ISA(&lt_secular_loops); }
 
 const lt_DistanceLoops *lt_distance_loops(lt_Dtype dtype) {
   return &BY_ISA(lt_distance_loops)[dtype == LT_float64];

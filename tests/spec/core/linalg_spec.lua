@@ -323,3 +323,96 @@ describe("matrix_exp", function()
     close(lt.matrix_exp(s) / w:max():exp(), (v * (w - w:max()):exp()):mm(v:t()))
   end)
 end)
+
+describe("eigenvectors of symmetric matrices", function()
+  local epsilon = {float32 = 2 ^ -23, float64 = 2 ^ -52}
+
+  -- Checks a v = v w, v^T v = 1 and the order of w, in units of the dtype's precision.
+  local function decomposes(a, name, options)
+    local w, v = L.eigh(a, options)
+    local n, x, d, q = a:size(-1), a:double(), w:double(), v:double()
+    local unit = epsilon[a.dtype] * math.max(x:abs():max():item(), 1e-300) * n
+    local text = ("%s, %d rows, %s"):format(name, n, a.dtype)
+    local residual = (x:mm(q) - q * d):abs():max():item() / unit
+    local square = (q:t():mm(q) - lt.eye(n):double()):abs():max():item()
+    assert.is_true(residual < 8, ("%s: residual %g"):format(text, residual))
+    assert.is_true(square < 60 * epsilon[a.dtype], ("%s: v^T v - 1 is %g"):format(text, square))
+    assert.is_true(n == 1 or w:diff():min():item() >= 0, text .. ": order")
+    local alone = L.eigvalsh(a, options):double()
+    assert.is_true((alone - d):abs():max():item() / unit < 8, text .. ": eigvalsh")
+    return d
+  end
+
+  local function band(dtype, diagonal, beside)
+    return lt.diag(diagonal) + lt.diag(beside, 1) + lt.diag(beside, -1):to(dtype)
+  end
+
+  for _, dtype in ipairs{"float32", "float64"} do
+    it("are orthogonal for any eigenvalues, " .. dtype, function()
+      lt.manual_seed(3)
+      for _, n in ipairs{1, 2, 3, 7, 19, 20, 21, 40, 67, 150} do
+        local a = lt.randn({n, n}, {dtype = dtype})
+        local q = L.qr(a)
+        local function with(values)
+          local s = (q * values:to(dtype)):mm(q:t())
+          return (s + s:t()) / 2
+        end
+        local i = lt.arange(n):to(dtype)
+        decomposes(a + a:t(), "random")
+        decomposes(a:mm(a:t()), "positive")
+        decomposes(lt.eye(n):to(dtype), "identity")
+        decomposes(lt.zeros({n, n}, {dtype = dtype}), "zero")
+        decomposes(lt.ones({n, n}, {dtype = dtype}), "rank one")
+        decomposes(with((i / 2):floor()), "pairs")
+        decomposes(with(0.5 ^ i), "graded")
+        decomposes(with(1 + epsilon[dtype] * i), "nearly equal")
+        decomposes(band(dtype, (i - n / 2):abs(), lt.ones({n - 1}, {dtype = dtype})), "Wilkinson")
+        for _, scale in ipairs{1e-30, 1e30} do decomposes((a + a:t()) * scale, "scale") end
+      end
+    end)
+
+    it("belong to known eigenvalues, " .. dtype, function()
+      for _, n in ipairs{5, 20, 33, 150} do
+        local beside = -lt.ones({n - 1}, {dtype = dtype})
+        local w = decomposes(band(dtype, lt.full({n}, 2, {dtype = dtype}), beside), "differences")
+        local exact = 2 - 2 * (lt.arange(1, n):double() * (math.pi / (n + 1))):cos()
+        assert.is_true((w - exact):abs():max():item() < 16 * epsilon[dtype])
+      end
+    end)
+
+    it("are computed from one triangle, and for each matrix of a batch, " .. dtype, function()
+      local a = lt.randn({3, 30, 30}, {dtype = dtype})
+      local lower, upper = a:tril(), a:triu()
+      local w, v = L.eigh(a)
+      local symmetric = lower + a:tril(-1):transpose(-2, -1)
+      local unit = 1000 * epsilon[dtype]
+      close(v:matmul(v:transpose(-2, -1) * w:unsqueeze(-1)), symmetric, unit)
+      assert.same(w:tolist(), (L.eigh(lower)):tolist())
+      w, v = L.eigh(a, {UPLO = "U"})
+      symmetric = upper + a:triu(1):transpose(-2, -1)
+      close(v:matmul(v:transpose(-2, -1) * w:unsqueeze(-1)), symmetric, unit)
+      assert.same(w:tolist(), (L.eigh(upper, {UPLO = "U"})):tolist())
+    end)
+  end
+
+  it("do not depend on the number of threads", function()
+    lt.manual_seed(4)
+    local a, threads = lt.randn(300, 300), lt.get_num_threads()
+    a = a + a:t()
+    local w, v = L.eigh(a)
+    for _, n in ipairs{1, 2, 3} do
+      lt.set_num_threads(n)
+      local x, y = L.eigh(a)
+      assert.is_true(x:equal(w) and y:equal(v))
+    end
+    lt.set_num_threads(threads)
+  end)
+
+  it("report NaN and infinity", function()
+    for _, value in ipairs{0 / 0, math.huge} do
+      local a = lt.eye(40)
+      a[{3, 3}] = value
+      raises("the iteration did not converge", L.eigvalsh, a)
+    end
+  end)
+end)
