@@ -28,8 +28,10 @@ bool lt_convolution_tasks(int team, int64_t n, int64_t bytes,
 static bool compute(const lt_ConvolutionCall *k) {
   bool done = true;
   if (k->rounded != k->work) return lt_convolution_by_blocks(k);
-  if (!lt_onednn_convolution(k, &done)) return false;
-  if (done) return true;
+  if (!lt_convolution_rows_first(k)) {
+    if (!lt_onednn_convolution(k, &done)) return false;
+    if (done) return true;
+  }
   if (!lt_convolution_by_rows(k, &done)) return false;
   return done || lt_convolution_by_blocks(k);
 }

@@ -36,5 +36,7 @@ bool lt_convolution_by_blocks(const lt_ConvolutionCall *k);
  * row. Sets *done to false when it does not support the call; returns false with the error set on
  * failure. */
 bool lt_convolution_by_rows(const lt_ConvolutionCall *k, bool *done);
+/* Returns whether it supports a call that oneDNN computes by slower, general loops. */
+bool lt_convolution_rows_first(const lt_ConvolutionCall *k);
 
 #endif

@@ -180,6 +180,19 @@ static bool describe(Work *w, const lt_ConvolutionCall *k) {
   return w->phase * w->stride[0] * w->stride[1] <= 4 * (w->in[0] * w->in[1] + 4096);
 }
 
+/* The library has fast loops for one output channel in each group, and whole vectors of groups; for
+ * gradients only with a dilation of 1, of the weight only for kernels up to 3 x 3. */
+bool lt_convolution_rows_first(const lt_ConvolutionCall *k) {
+  enum { FEW = 16 };
+  Work w;
+  if (k->work != LT_float32 || k->rounded != k->work || !describe(&w, k)) return false;
+  bool dilated = w.dilation[0] > 1 || w.dilation[1] > 1;
+  bool strided = w.stride[0] > 1 || w.stride[1] > 1;
+  if (w.groups < FEW || w.outputs > 1) return true;
+  if (k->form == LT_CONVOLUTION_WEIGHT) return dilated || w.kernel[0] > 3 || w.kernel[1] > 3;
+  return k->form == LT_CONVOLUTION_IN && dilated && !strided;
+}
+
 bool lt_convolution_by_rows(const lt_ConvolutionCall *k, bool *done) {
   Work w;
   *done = describe(&w, k);

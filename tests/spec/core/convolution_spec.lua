@@ -149,6 +149,10 @@ describe("oneDNN", function()
       {{4, 16, 20, 20}, {32, 16, 3, 3}, {padding = 1}},
       {{2, 3, 50, 50}, {32, 3, 7, 7}, {padding = 3, stride = 2}},
       {{4, 64, 20, 20}, {64, 1, 3, 3}, {padding = 1, groups = 64}},
+      {{4, 32, 20, 20}, {64, 1, 5, 5}, {padding = 2, groups = 32}}, -- rows instead of the library
+      {{4, 32, 20, 20}, {32, 1, 5, 5}, {padding = 2, groups = 32}},
+      {{4, 32, 20, 20}, {32, 1, 3, 3}, {padding = 2, groups = 32, dilation = 2}},
+      {{4, 4, 40, 40}, {4, 1, 3, 3}, {stride = 2, groups = 4}},
       {{4, 64, 10, 10}, {32, 64, 1, 1}, {}},
       {{4, 32, 15, 15}, {32, 8, 3, 3}, {padding = "same", groups = 4, dilation = 2}},
       {{4, 32, 14, 14}, {16, 32, 4, 2}, {padding = "same"}},
