@@ -50,7 +50,8 @@ static inline int64_t lt_fft_results(const lt_FftLines *l) {
  * gather_pairs, scatter_pairs: the same of two neighbors, x[k * step + b * lane] and the next one.
  * multiply: row k of y is row k of x times w[k]; x and y may be the same.
  * twist: multiplies x[k][b] by exp(-2 pi i k (first + b) / n), which is high[j >> bits] times
- * low[j & mask] for j = k (first + b).
+ * low[j & mask] for j = k first, times turns[k][b] for the rest: rows of `width` real parts and as
+ * many imaginary ones.
  * untangle: from the transform z of h complex numbers, the first h + 1 values of the transform of
  * the 2 h real numbers that were their parts; w[k] = exp(-pi i k / h).
  * tangle: the inverse of untangle, times 2. The imaginary parts of values 0 and h are ignored.
@@ -68,7 +69,7 @@ static inline int64_t lt_fft_results(const lt_FftLines *l) {
   void (*multiply_##F)(int64_t n, int64_t lanes, const T *xr, const T *xi, const T *w, T *yr,      \
                        T *yi);                                                                     \
   void (*twist_##F)(int64_t rows, int64_t lanes, int64_t first, int bits, const double *high,      \
-                    const double *low, T *xr, T *xi);                                              \
+                    const double *low, int64_t width, const double *turns, T *xr, T *xi);          \
   void (*untangle_##F)(int64_t h, int64_t lanes, const T *zr, const T *zi, const T *w, T *yr,      \
                        T *yi);                                                                     \
   void (*tangle_##F)(int64_t h, int64_t lanes, const T *xr, const T *xi, const T *w, T *zr,        \
@@ -137,6 +138,22 @@ const float *lt_fft_line_factors(const lt_FftPlan *plan);
 /* Transforms a line of pairs x or, if x is NULL, the line at the start of `scratch`; returns the
  * result, which is in `scratch`. */
 float *lt_fft_run_line(const lt_FftPlan *plan, const float *x, float *scratch);
+
+/* A line of pairs x that becomes y, which may be x; `exchanged`: the real and imaginary parts of
+ * both are, for the inverse. */
+typedef struct lt_FftPairs {
+  const void *x;
+  void *y;
+  double scale;
+  bool exchanged;
+} lt_FftPairs;
+
+/* Returns whether the plan transforms a line in two parallel steps. */
+bool lt_fft_splits(const lt_FftPlan *plan);
+/* Transforms a line by such a plan, with scratch memory for one lane. Return false with the error
+ * set when out of memory. */
+bool lt_fft_run_pairs_f32(const lt_FftPlan *plan, const lt_FftPairs *pairs, float *scratch);
+bool lt_fft_run_pairs_f64(const lt_FftPlan *plan, const lt_FftPairs *pairs, double *scratch);
 
 /* Transforms the block at the start of `scratch`; returns the result, which is in `scratch`, too.
  * NULL with the error set when out of memory. */

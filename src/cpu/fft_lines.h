@@ -105,6 +105,11 @@ static void NAME(run_blocks)(Transform *t, int64_t per_outer, int64_t first, int
     int64_t from_lane = per_outer ? 1 : t->of.from_n, to_lane = per_outer ? 1 : t->of.to_n;
     const T *x = (const T *)t->of.x + in * (lt_fft_start(&t->of, outer, t->of.from_n) + inner);
     T *y = (T *)t->of.y + out * (lt_fft_start(&t->of, outer, t->of.to_n) + inner);
+    if (t->of.kind == LT_FFT_C2C && t->of.inner == 1 && lt_fft_splits(t->plan)) {
+      lt_FftPairs pairs = {x, y, t->of.scale, t->of.inverse};
+      if (!NAME(lt_fft_run_pairs)(t->plan, &pairs, block)) atomic_store(&t->failed, true);
+      continue;
+    }
     NAME(read_block)(t, x, t->of.inner, from_lane, lanes, block, outside);
     T *z = NAME(lt_fft_run)(t->plan, lanes, block);
     if (z)

@@ -14,6 +14,7 @@
  * Invariant: a plan does not change after it was created. */
 #include "fft.h"
 #include "kernel_support.h"
+#include "moves.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -39,6 +40,7 @@ struct lt_FftPlan {
   float *line;                /* the factors of single lines, all real parts first; NULL: none */
   int bits;                   /* SPLIT: exp(-2 pi i j / n) is high[j >> bits] low[j & mask] */
   double *high, *low;
+  double *turns; /* SPLIT: exp(-2 pi i k b / n) for lines b of a block: see twist in fft.h */
 };
 
 /* ---- factors --------------------------------------------------------------------------------- */
@@ -182,6 +184,24 @@ static bool make_chirp(lt_FftPlan *p) {
   return make_kernel(p, m, p->w[1]);
 }
 
+/* Returns the lines of a block of a split transform's step: at least a cache line of each row, as
+ * the rows are far apart. */
+static int64_t split_lanes(const lt_FftPlan *p) {
+  int64_t lanes = lt_fft_lanes(p), least = 64 / (p->wide ? 8 : 4);
+  return lanes < least ? least : lanes;
+}
+
+static bool make_turns(lt_FftPlan *p) {
+  int64_t rows = p->first->n, width = split_lanes(p->first);
+  p->turns = factors(p, rows * width, true);
+  for (int64_t k = 0; p->turns && k < rows; k++)
+    for (int64_t b = 0; b < width; b++) {
+      double *re = p->turns + 2 * k * width + b;
+      root_of_one(k * b % p->n, p->n, re, re + width);
+    }
+  return p->turns != NULL;
+}
+
 static bool make_split(lt_FftPlan *p) {
   int64_t n1 = 1;
   for (int s = 0; s < p->passes; s++) /* the factors are small, so n1 gets close to the root */
@@ -196,7 +216,7 @@ static bool make_split(lt_FftPlan *p) {
   for (int64_t j = 0; j < low; j++) root_of_one(j % p->n, p->n, &p->low[2 * j], &p->low[2 * j + 1]);
   for (int64_t j = 0; j < high; j++)
     root_of_one((j << p->bits) % p->n, p->n, &p->high[2 * j], &p->high[2 * j + 1]);
-  return true;
+  return make_turns(p);
 }
 
 static bool make_real(lt_FftPlan *p) {
@@ -293,6 +313,7 @@ void lt_fft_release(lt_FftPlan *p) {
   for (int i = 0; i < MAX_FACTORS; i++) free(p->w[i]);
   free(p->high);
   free(p->low);
+  free(p->turns);
   free(p->line);
   free(p);
 }
@@ -328,6 +349,8 @@ bool lt_fft_has_line(const lt_FftPlan *p) {
 }
 
 const float *lt_fft_line_factors(const lt_FftPlan *p) { return p->line; }
+
+bool lt_fft_splits(const lt_FftPlan *p) { return p->form == SPLIT; }
 
 #define T float
 #define F f32

@@ -153,8 +153,8 @@ LT_LANES void NAME(pass8)(bool last, bool pairs, int64_t m, int64_t run, const T
 
 /* Computes up to CHUNK columns of a group of an odd radix r: from the sums and differences of the
  * rows j and r - j, the rows k and r - k of the result. */
-static void NAME(odd_columns)(int r, int64_t far, int64_t run, int64_t width, const T *ar,
-                              const T *ai, T *br, T *bi, const T *w, const T *roots) {
+LT_LANES void NAME(odd_columns)(int r, int64_t far, int64_t run, int64_t width, const T *ar,
+                                const T *ai, T *br, T *bi, const T *w, const T *roots) {
   T sr[LT_FFT_RADIX / 2][CHUNK], si[LT_FFT_RADIX / 2][CHUNK];
   T dr[LT_FFT_RADIX / 2][CHUNK], di[LT_FFT_RADIX / 2][CHUNK];
   int half = (r - 1) / 2;
@@ -192,13 +192,27 @@ static void NAME(odd_columns)(int r, int64_t far, int64_t run, int64_t width, co
   }
 }
 
+LT_LANES void NAME(odd_groups)(int r, int64_t m, int64_t run, const T *xr, const T *xi, T *yr,
+                               T *yi, const T *w) {
+  const T *roots = w + 2 * (r - 1) * m;
+  for (int64_t p = 0; p < m;
+       p++, w += 2 * (r - 1), xr += run, xi += run, yr += r * run, yi += r * run) {
+    int64_t i = 0;
+    for (; i + CHUNK <= run; i += CHUNK)
+      NAME(odd_columns)(r, m * run, run, CHUNK, xr + i, xi + i, yr + i, yi + i, w, roots);
+    if (i < run)
+      NAME(odd_columns)(r, m * run, run, run - i, xr + i, xi + i, yr + i, yi + i, w, roots);
+  }
+}
+
+static void NAME(pass7)(int64_t m, int64_t run, const T *xr, const T *xi, T *yr, T *yi,
+                        const T *w) {
+  NAME(odd_groups)(7, m, run, xr, xi, yr, yi, w);
+}
+
 static void NAME(pass_odd)(int r, int64_t m, int64_t run, const T *xr, const T *xi, T *yr, T *yi,
                            const T *w) {
-  const T *roots = w + 2 * (r - 1) * m;
-  for (int64_t p = 0; p < m; p++, w += 2 * (r - 1))
-    for (int64_t i = 0; i < run; i += CHUNK) NAME(odd_columns)
-  (r, m * run, run, run - i < CHUNK ? run - i : CHUNK, xr + p * run + i, xi + p * run + i,
-   yr + r * p * run + i, yi + r * p * run + i, w, roots);
+  NAME(odd_groups)(r, m, run, xr, xi, yr, yi, w);
 }
 
 /* Calls a pass as the last one, as the first one of 16 lanes or as another one. */
@@ -234,6 +248,9 @@ static void NAME(pass)(int radix, int64_t m, int64_t run, const T *xr, const T *
     break;
   case 5:
     NAME(pass5)(m, run, xr, xi, yr, yi, w);
+    break;
+  case 7:
+    NAME(pass7)(m, run, xr, xi, yr, yi, w);
     break;
   case 8:
     SPECIALIZED(NAME(pass8))
@@ -313,6 +330,8 @@ static void NAME(gather_pairs)(const T *x, int64_t step, int64_t lane, int64_t n
     for (int64_t k = 0; k < n; k++) {
       const T *restrict from = x + k * step;
       T *restrict re = yr + k * lanes, *restrict im = yi + k * lanes;
+      for (int64_t b = 0; k + AHEAD < n && b < lanes; b += TILE / 2)
+        __builtin_prefetch(from + AHEAD * step + 2 * b);
       for (int64_t b = 0; b < lanes; b++) re[b] = from[2 * b], im[b] = from[2 * b + 1];
     }
     return;
@@ -370,18 +389,20 @@ static void NAME(multiply)(int64_t n, int64_t lanes, const T *xr, const T *xi, c
 }
 
 static void NAME(twist)(int64_t rows, int64_t lanes, int64_t first, int bits, const double *high,
-                        const double *low, T *xr, T *xi) {
+                        const double *low, int64_t width, const double *turns, T *xr, T *xi) {
   int64_t mask = ((int64_t)1 << bits) - 1;
-  for (int64_t k = 0; k < rows; k++)
+  for (int64_t k = 0; k < rows; k++, turns += 2 * width, xr += lanes, xi += lanes) {
+    const double *h = high + 2 * (k * first >> bits), *l = low + 2 * (k * first & mask);
+    const double cr = h[0] * l[0] - h[1] * l[1], ci = h[0] * l[1] + h[1] * l[0];
+    const double *restrict tr = turns, *restrict ti = turns + width;
+#pragma omp simd
     for (int64_t b = 0; b < lanes; b++) {
-      int64_t j = k * (first + b), i = k * lanes + b;
-      const double *h = high + 2 * (j >> bits), *l = low + 2 * (j & mask);
-      T wr = (T)(h[0] * l[0] - h[1] * l[1]), wi = (T)(h[0] * l[1] + h[1] * l[0]);
-      T re, im;
-      PRODUCT(re, im, xr[i], xi[i], wr, wi)
-      xr[i] = re;
-      xi[i] = im;
+      T wr = (T)(cr * tr[b] - ci * ti[b]), wi = (T)(cr * ti[b] + ci * tr[b]), re, im;
+      PRODUCT(re, im, xr[b], xi[b], wr, wi)
+      xr[b] = re;
+      xi[b] = im;
     }
+  }
 }
 
 /* ---- real numbers ---------------------------------------------------------------------------- */

@@ -70,6 +70,22 @@ describe("a transform", function()
     near(lt.fft.rfft(x[777]), lt.fft.rfft(x)[777], 0)
   end)
 
+  it("of large lines has the values of the sum that defines it", function()
+    for _, n in ipairs {16384, 16807, 44100, 19 * 1024, 524288} do
+      for dtype, tolerance in pairs {float64 = 1e-13, float32 = 2e-6} do
+        local x, limit = complex_randn(dtype, 2, n), tolerance * math.sqrt(n) * 4
+        local y, z = lt.fft.fft(x), lt.fft.ifft(x)
+        for _, k in ipairs {0, 1, 129, 4099, n // 2, n - 3} do
+          local angle = (lt.arange(0, n - 1) * k):remainder(n):to("float64") * (2 * math.pi / n)
+          local turn = lt.complex(angle:cos(), angle:sin())
+          local wide, what = x:to "complex128", ("%d %s, value %d"):format(n, dtype, k)
+          near((wide * turn:conj()):sum(2), y:select(2, k + 1), limit, what)
+          near((wide * turn):sum(2), z:select(2, k + 1) * n, limit, what .. " of the inverse")
+        end
+      end
+    end
+  end)
+
   it("of large lines of single precision is that of double precision", function()
     for _, n in ipairs {2048, 16384, 3 * 7 * 1024, 65536, 250000, 1 << 19} do
       local x = complex_randn("float32", 2, n)
