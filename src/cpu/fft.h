@@ -99,8 +99,8 @@ typedef struct lt_FftLoops {
   lt_FftLineLoops line;
 } lt_FftLoops;
 
-#define LT_FFT_RADIX   32 /* the largest prime factor for which there is a pass */
-#define LT_FFT_COLUMNS 16 /* columns of a single line (fft_plan.c) */
+#define LT_FFT_RADIX   128 /* the largest prime factor for which there is a pass */
+#define LT_FFT_COLUMNS 16  /* columns of a single line (fft_plan.c) */
 
 /* Returns the loops for this CPU. */
 const lt_FftLoops *lt_fft_loops(void);

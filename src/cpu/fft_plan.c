@@ -78,12 +78,14 @@ static void *factors(lt_FftPlan *p, int64_t count, bool wide) {
 }
 
 /* Sets radix[] to the factors of n in the order of the passes, and returns their number; 0 if n has
- * a prime factor above LT_FFT_RADIX. */
+ * a prime factor above LT_FFT_RADIX: for small sizes, which a convolution transforms faster, above
+ * SMALL_RADIX. */
 static int factorize(int64_t n, int *radix) {
-  int count = 0;
+  enum { SMALL = 1024, SMALL_RADIX = 32 };
+  int count = 0, most = n < SMALL ? SMALL_RADIX : LT_FFT_RADIX;
   for (; n % 8 == 0 && n != 16; n /= 8) radix[count++] = 8;
   for (; n % 4 == 0; n /= 4) radix[count++] = 4;
-  for (int r = 2; r <= LT_FFT_RADIX; r++)
+  for (int r = 2; r <= most; r++)
     for (; n % r == 0; n /= r) radix[count++] = r;
   return n == 1 ? count : 0;
 }

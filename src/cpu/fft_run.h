@@ -107,11 +107,12 @@ static void NAME(run_step)(NAME(Step) * s, int64_t first, int64_t last) {
        block && i < end && !lt_stopped(); i += most) {
     int64_t lanes = end - i < most ? end - i : most;
     NAME(read_lines)(s, i, lanes, block);
-    T *z = NAME(run_passes)(s->plan, lanes, block);
-    if (!s->second)
+    T *z = NAME(lt_fft_run)(s->plan, lanes, block);
+    if (!z) atomic_store(&s->failed, true);
+    if (z && !s->second)
       lt_fft_loops()->NAME(twist)(n, lanes, i, s->whole->bits, s->whole->high, s->whole->low, most,
                                   s->whole->turns, z, z + n * lanes);
-    NAME(write_lines)(s, i, lanes, z);
+    if (z) NAME(write_lines)(s, i, lanes, z);
   }
   free(block);
 }

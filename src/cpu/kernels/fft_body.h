@@ -151,45 +151,62 @@ LT_LANES void NAME(pass8)(bool last, bool pairs, int64_t m, int64_t run, const T
   }
 }
 
-/* Computes up to CHUNK columns of a group of an odd radix r: from the sums and differences of the
- * rows j and r - j, the rows k and r - k of the result. */
-LT_LANES void NAME(odd_columns)(int r, int64_t far, int64_t run, int64_t width, const T *ar,
-                                const T *ai, T *br, T *bi, const T *w, const T *roots) {
+/* Sums and differences of the rows j and r - j of a group of an odd radix r. */
+typedef struct NAME(Odd) {
   T sr[LT_FFT_RADIX / 2][CHUNK], si[LT_FFT_RADIX / 2][CHUNK];
   T dr[LT_FFT_RADIX / 2][CHUNK], di[LT_FFT_RADIX / 2][CHUNK];
-  int half = (r - 1) / 2;
+} NAME(Odd);
+
+/* Computes `count` <= 2 rows of the result from row k on, and the rows r - k. */
+LT_LANES void NAME(odd_rows)(int count, int k, int r, int64_t run, int64_t width,
+                             const NAME(Odd) * o, const T *ar, const T *ai, T *br, T *bi,
+                             const T *w, const T *roots) {
+  T er[2][CHUNK], ei[2][CHUNK], gr[2][CHUNK], gi[2][CHUNK];
+  for (int c = 0; c < count; c++)
+    for (int64_t i = 0; i < width; i++) er[c][i] = ar[i], ei[c][i] = ai[i], gr[c][i] = gi[c][i] = 0;
+  for (int j = 0, at[2] = {0}; j < (r - 1) / 2; j++)
+    for (int c = 0; c < count; c++) {
+      at[c] += at[c] + k + c < r ? k + c : k + c - r;
+      const T cosine = roots[2 * at[c]], sine = roots[2 * at[c] + 1];
+#pragma omp simd
+      for (int64_t i = 0; i < width; i++) {
+        er[c][i] = MADD(cosine, o->sr[j][i], er[c][i]);
+        ei[c][i] = MADD(cosine, o->si[j][i], ei[c][i]);
+        gr[c][i] = MADD(sine, o->dr[j][i], gr[c][i]);
+        gi[c][i] = MADD(sine, o->di[j][i], gi[c][i]);
+      }
+    }
+  for (int c = 0; c < count; c++, k++) {
+    const T *wk = w + 2 * (k - 1), *wl = w + 2 * (r - k - 1);
+    T *kr = br + k * run, *ki = bi + k * run, *lr = br + (r - k) * run, *li = bi + (r - k) * run;
+    for (int64_t i = 0; i < width; i++) {
+      T ur = er[c][i] + gi[c][i], ui = ei[c][i] - gr[c][i];
+      T vr = er[c][i] - gi[c][i], vi = ei[c][i] + gr[c][i];
+      PRODUCT(kr[i], ki[i], ur, ui, wk[0], wk[1])
+      PRODUCT(lr[i], li[i], vr, vi, wl[0], wl[1])
+    }
+  }
+}
+
+/* Computes up to CHUNK columns of a group. */
+LT_LANES void NAME(odd_columns)(int r, int64_t far, int64_t run, int64_t width, const T *ar,
+                                const T *ai, T *br, T *bi, const T *w, const T *roots) {
+  NAME(Odd) o;
+  int half = (r - 1) / 2, k = 1;
   T total_r[CHUNK], total_i[CHUNK];
   for (int64_t i = 0; i < width; i++) total_r[i] = ar[i], total_i[i] = ai[i];
   for (int j = 0; j < half; j++) {
     const T *pr = ar + (j + 1) * far, *qr = ar + (r - 1 - j) * far;
     const T *pi = ai + (j + 1) * far, *qi = ai + (r - 1 - j) * far;
     for (int64_t i = 0; i < width; i++) {
-      sr[j][i] = pr[i] + qr[i], si[j][i] = pi[i] + qi[i];
-      dr[j][i] = pr[i] - qr[i], di[j][i] = pi[i] - qi[i];
-      total_r[i] += sr[j][i], total_i[i] += si[j][i];
+      o.sr[j][i] = pr[i] + qr[i], o.si[j][i] = pi[i] + qi[i];
+      o.dr[j][i] = pr[i] - qr[i], o.di[j][i] = pi[i] - qi[i];
+      total_r[i] += o.sr[j][i], total_i[i] += o.si[j][i];
     }
   }
   for (int64_t i = 0; i < width; i++) br[i] = total_r[i], bi[i] = total_i[i];
-  for (int k = 1; k <= half; k++) {
-    T er[CHUNK], ei[CHUNK], gr[CHUNK] = {0}, gi[CHUNK] = {0};
-    for (int64_t i = 0; i < width; i++) er[i] = ar[i], ei[i] = ai[i];
-    for (int j = 0, at = 0; j < half; j++) {
-      at = (at + k) % r;
-      const T c = roots[2 * at], s = roots[2 * at + 1];
-#pragma omp simd
-      for (int64_t i = 0; i < width; i++) {
-        er[i] = MADD(c, sr[j][i], er[i]), ei[i] = MADD(c, si[j][i], ei[i]);
-        gr[i] = MADD(s, dr[j][i], gr[i]), gi[i] = MADD(s, di[j][i], gi[i]);
-      }
-    }
-    const T *wk = w + 2 * (k - 1), *wl = w + 2 * (r - k - 1);
-    T *kr = br + k * run, *ki = bi + k * run, *lr = br + (r - k) * run, *li = bi + (r - k) * run;
-    for (int64_t i = 0; i < width; i++) {
-      T ur = er[i] + gi[i], ui = ei[i] - gr[i], vr = er[i] - gi[i], vi = ei[i] + gr[i];
-      PRODUCT(kr[i], ki[i], ur, ui, wk[0], wk[1])
-      PRODUCT(lr[i], li[i], vr, vi, wl[0], wl[1])
-    }
-  }
+  for (; k + 1 <= half; k += 2) NAME(odd_rows)(2, k, r, run, width, &o, ar, ai, br, bi, w, roots);
+  if (k <= half) NAME(odd_rows)(1, k, r, run, width, &o, ar, ai, br, bi, w, roots);
 }
 
 LT_LANES void NAME(odd_groups)(int r, int64_t m, int64_t run, const T *xr, const T *xi, T *yr,

@@ -35,7 +35,7 @@ end
 describe("a transform", function()
   it("is the sum that defines it, for sizes with small and large prime factors", function()
     for _, n in ipairs {1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 16, 18, 25, 27, 29, 31, 32, 37, 49, 60,
-      62, 74, 97, 100, 128, 210, 256, 331, 512, 768, 1009, 1024} do
+      62, 74, 97, 100, 128, 210, 256, 331, 512, 768, 1009, 1024, 1147, 1184, 2286} do
       for dtype, tolerance in pairs {float64 = 1e-13, float32 = 2e-6} do
         local x = complex_randn(dtype, 3, n)
         local limit, want = tolerance * math.sqrt(n) * 4, by_definition(x)
@@ -71,7 +71,7 @@ describe("a transform", function()
   end)
 
   it("of large lines has the values of the sum that defines it", function()
-    for _, n in ipairs {16384, 16807, 44100, 19 * 1024, 524288} do
+    for _, n in ipairs {16384, 16807, 44100, 19 * 1024, 37 * 1024, 97 * 256, 127 * 130, 524288} do
       for dtype, tolerance in pairs {float64 = 1e-13, float32 = 2e-6} do
         local x, limit = complex_randn(dtype, 2, n), tolerance * math.sqrt(n) * 4
         local y, z = lt.fft.fft(x), lt.fft.ifft(x)
