@@ -11,6 +11,7 @@ typedef struct Transform {
   const lt_FftPlan *plan;
   bool halved;   /* a REAL plan: n is even */
   int64_t lanes; /* lines of a block */
+  int team;      /* threads of a single line */
   atomic_bool failed;
 } Transform;
 
@@ -39,6 +40,13 @@ static inline void fetch_for_write(const float *y, int64_t n) {
   for (int64_t k = 0; k < n; k += 16) __builtin_prefetch(y + k, 1, 2);
 }
 
+static void write_pairs(int team, int64_t n, const float *re, const float *im, float scale,
+                        float *y) {
+  LT_IN_TEAM(team, n,
+             lt_fft_loops()->scatter_pairs_f32(re + first, im + first, scale, last - first, 1,
+                                               y + 2 * first, 2, 2 * n));
+}
+
 /* Transforms lines first .. last - 1, each alone. */
 static void run_single(Transform *t, int64_t first, int64_t last) {
   const lt_FftLoops *loops = lt_fft_loops();
@@ -57,13 +65,13 @@ static void run_single(Transform *t, int64_t first, int64_t last) {
     else if (exchanged)
       loops->gather_pairs_f32(x, 2, 2 * n, n, 1, block + n, block);
     fetch_for_write(y, out * t->of.to_n);
-    float *z = lt_fft_run_line(t->plan, exchanged ? NULL : x, block);
+    float *z = lt_fft_run_line(t->plan, t->team, exchanged ? NULL : x, block);
     if (i + 1 < last) fetch(x + in * t->of.from_n, in * t->of.from_n);
     float *re = exchanged ? z + n : z, *im = exchanged ? z : z + n;
     if (t->of.kind == LT_FFT_R2C)
       loops->line.untangle(n, re, im, w, scale, t->of.inverse, t->of.full, y);
     else
-      loops->scatter_pairs_f32(re, im, scale, n, 1, y, 2, 2 * n);
+      write_pairs(t->team, n, re, im, scale, y);
   }
   free(block);
 }
@@ -73,6 +81,8 @@ static bool run_lines(Transform *t) {
   int64_t inner = t->of.columns, outer = t->of.outer * t->of.rows, count = outer * inner;
   int team = lt_fft_is_parallel(t->plan) ? 1 : lt_team(8 * count * t->of.n, count);
   if (t->of.inner == 1 && lt_fft_has_line(t->plan)) {
+    t->team = count == 1 ? lt_team(t->of.n / 2, 16) : 1;
+    if (count == 1) team = 1;
     LT_IN_TEAM(team, count, run_single(t, first, last));
     return !atomic_load(&t->failed) || lt_fail_memory();
   }

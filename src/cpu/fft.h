@@ -42,9 +42,10 @@ static inline int64_t lt_fft_results(const lt_FftLines *l) {
 /* The inner loops, compiled for each instruction set (kernels/fft.c), for float and double (T). All
  * matrices are row-major; complex factors are pairs (re, im).
  *
- * pass: one pass of a transform (Stockham's autosort form): m * radix rows of `run` numbers. xi and
- * yi are the imaginary parts; w has radix - 1 factors for each of the m groups, then, for the
- * radices without own code, cos and sin of 2 pi j / radix for j < radix.
+ * pass: one pass of a transform (Stockham's autosort form): m groups of `radix` rows of `run` numbers,
+ * `far` apart: m * run for all groups of the pass. Of each row `width` numbers are computed. xi and
+ * yi are the imaginary parts; w has radix - 1 factors for each group, then, for the radices without
+ * own code, cos and sin of 2 pi j / radix for j < radix.
  * gather: y[k][b] = x[k * step + b * lane] for k < n, b < lanes.
  * scatter: y[k * step + b * lane] = scale * x[k][b].
  * gather_pairs, scatter_pairs: the same of two neighbors, x[k * step + b * lane] and the next one.
@@ -57,8 +58,8 @@ static inline int64_t lt_fft_results(const lt_FftLines *l) {
  * tangle: the inverse of untangle, times 2. The imaginary parts of values 0 and h are ignored.
  * reverse_conjugates: y[k] is the conjugate of x[n - 1 - k], for k < n. */
 #define LT_FFT_LOOPS(T, F)                                                                         \
-  void (*pass_##F)(int radix, int64_t m, int64_t run, const T *xr, const T *xi, T *yr, T *yi,      \
-                   const T *w);                                                                    \
+  void (*pass_##F)(int radix, int64_t m, int64_t far, int64_t run, int64_t width, const T *xr,     \
+                   const T *xi, T *yr, T *yi, const T *w);                                         \
   void (*gather_##F)(const T *x, int64_t step, int64_t lane, int64_t n, int64_t lanes, T *y);      \
   void (*scatter_##F)(const T *x, T scale, int64_t n, int64_t lanes, T *y, int64_t step,           \
                       int64_t lane);                                                               \
@@ -80,14 +81,15 @@ static inline int64_t lt_fft_results(const lt_FftLines *l) {
  * before all imaginary parts.
  *
  * first_pass: a pass of radix 4 or 8 of pairs, with a run of LT_FFT_COLUMNS.
- * rows: the transforms of m rows of LT_FFT_COLUMNS numbers, each times its factor, as columns; m is
- * a multiple of 16.
+ * rows: the transforms of rows first to last - 1, multiples of 16, of m rows of LT_FFT_COLUMNS
+ * numbers, each times its factor, as columns.
  * untangle: untangle above, times scale, to pairs; h is a multiple of 32. `inverse`: the
  * conjugates; `full`: all 2 h values.
  * tangle: tangle above, of pairs. */
 typedef struct lt_FftLineLoops {
-  void (*first_pass)(int radix, int64_t m, const float *x, float *yr, float *yi, const float *w);
-  void (*rows)(int64_t m, const float *x, const float *w, float *y);
+  void (*first_pass)(int radix, int64_t m, int64_t far, const float *x, float *yr, float *yi,
+                     const float *w);
+  void (*rows)(int64_t m, int64_t first, int64_t last, const float *x, const float *w, float *y);
   void (*untangle)(int64_t h, const float *zr, const float *zi, const float *w, float scale,
                    bool inverse, bool full, float *y);
   void (*tangle)(int64_t h, const float *x, const float *w, float *zr, float *zi);
@@ -136,8 +138,8 @@ bool lt_fft_has_line(const lt_FftPlan *plan);
 /* Returns the factors of a real plan for the loops of single lines. */
 const float *lt_fft_line_factors(const lt_FftPlan *plan);
 /* Transforms a line of pairs x or, if x is NULL, the line at the start of `scratch`; returns the
- * result, which is in `scratch`. */
-float *lt_fft_run_line(const lt_FftPlan *plan, const float *x, float *scratch);
+ * result, which is in `scratch`. It is computed by `team` threads. */
+float *lt_fft_run_line(const lt_FftPlan *plan, int team, const float *x, float *scratch);
 
 /* A line of pairs x that becomes y, which may be x; `exchanged`: the real and imaginary parts of
  * both are, for the inverse. */

@@ -364,24 +364,54 @@ bool lt_fft_splits(const lt_FftPlan *p) { return p->form == SPLIT; }
 #define F f64
 #include "fft_run.h"
 
-float *lt_fft_run_line(const lt_FftPlan *p, const float *x, float *scratch) {
-  if (p->form == REAL) return lt_fft_run_line(p->first, x, scratch);
-  const lt_FftPlan *columns = p->first;
+/* A pass of a single line of n numbers z, or of its pairs x. */
+typedef struct Pass {
+  int radix;
+  int64_t n, m, run;
+  const float *x, *z, *w;
+  float *y;
+} Pass;
+
+enum { UNIT = 16 }; /* columns that a thread computes at least */
+
+/* Returns the pieces of a pass that threads can compute: its groups, or columns of the last one. */
+static int64_t pieces_of(const Pass *p) {
+  bool has_roots = p->radix > 5 && p->radix != 8; /* behind the factors of all groups */
+  return p->m == 1 ? p->run / UNIT : has_roots ? 1 : p->m;
+}
+
+static void run_pieces(const Pass *p, int64_t pieces, int64_t first, int64_t last) {
   const lt_FftLoops *loops = lt_fft_loops();
+  int64_t far = p->m * p->run, from = p->m == 1 ? UNIT * first : p->run * first;
+  int64_t to = p->m == 1 ? from : p->radix * from,
+          width = p->m == 1 ? UNIT * (last - first) : p->run;
+  int64_t groups = p->m == 1 ? 1 : pieces == 1 ? p->m : last - first;
+  const float *w = p->m == 1 ? p->w : p->w + 2 * (p->radix - 1) * first;
+  float *yr = p->y + to, *yi = yr + p->n;
+  if (p->x)
+    loops->line.first_pass(p->radix, groups, far, p->x + 2 * from, yr, yi, w);
+  else
+    loops->pass_f32(p->radix, groups, far, p->run, width, p->z + from, p->z + p->n + from, yr, yi,
+                    w);
+}
+
+float *lt_fft_run_line(const lt_FftPlan *p, int team, const float *x, float *scratch) {
+  if (p->form == REAL) return lt_fft_run_line(p->first, team, x, scratch);
+  const lt_FftPlan *columns = p->first;
   float *other = scratch + 2 * p->n, *z = scratch;
-  int64_t m = columns->n, run = LT_FFT_COLUMNS;
+  int64_t m = columns->n, run = LT_FFT_COLUMNS, squares = columns->n / UNIT;
   for (int s = 0; s < columns->passes; s++) {
-    int r = columns->radix[s];
-    m /= r;
-    if (s == 0 && x)
-      loops->line.first_pass(r, m, x, other, other + p->n, columns->w[s]);
-    else
-      loops->pass_f32(r, m, run, z, z + p->n, other, other + p->n, columns->w[s]);
-    run *= r;
+    m /= columns->radix[s];
+    Pass pass = {columns->radix[s],      p->n, m, run, s == 0 ? x : NULL, z,
+                 (float *)columns->w[s], other};
+    int64_t pieces = pieces_of(&pass);
+    LT_IN_TEAM(team < pieces ? team : (int)pieces, pieces, run_pieces(&pass, pieces, first, last));
+    run *= columns->radix[s];
     float *done = other;
     other = z;
     z = done;
   }
-  loops->line.rows(columns->n, z, p->line, other);
+  LT_IN_TEAM(team < squares ? team : (int)squares, squares,
+             lt_fft_loops()->line.rows(columns->n, UNIT * first, UNIT * last, z, p->line, other));
   return other;
 }

@@ -11,7 +11,7 @@ static T *NAME(run_passes)(const lt_FftPlan *p, int64_t lanes, T *x) {
   for (int s = 0; s < p->passes; s++) {
     int r = p->radix[s];
     m /= r;
-    lt_fft_loops()->NAME(pass)(r, m, run, x, x + size, y, y + size, p->w[s]);
+    lt_fft_loops()->NAME(pass)(r, m, m * run, run, run, x, x + size, y, y + size, p->w[s]);
     run *= r;
     T *done = y;
     y = x;

@@ -294,8 +294,9 @@ LT_LANES void transform_rows(int64_t m, const float *x, const float *w, float *y
   }
 }
 
-static void line_rows(int64_t m, const float *x, const float *w, float *y) {
-  for (int64_t k = 0; k < m; k += FV_N)
+static void line_rows(int64_t m, int64_t first, int64_t last, const float *x, const float *w,
+                      float *y) {
+  for (int64_t k = first; k < last; k += FV_N)
     transform_rows(m, x + k * LT_FFT_COLUMNS, w + k * LT_FFT_COLUMNS, y + k);
 }
 

@@ -10,19 +10,19 @@
 #define PRODUCT(re, im, zr, zi, wr, wi)                                                            \
   re = MADD(zr, wr, -((zi) * (wi))), im = MADD(zr, wi, (zi) * (wr));
 
-/* The rows of one group; numbers of the input are `size` apart. */
+/* The rows of one group; numbers of the input are `size` apart, rows of a group `far`. Columns up to
+ * `width` are computed. */
 #define GROUP_ROWS(r, size)                                                                        \
   const T *ar = xr + (size)*p * run, *ai = xi + (size)*p * run;                                    \
-  T *restrict br = yr + r * p * run, *restrict bi = yi + r * p * run;                              \
-  const int64_t far = m * run;
+  T *restrict br = yr + r * p * run, *restrict bi = yi + r * p * run;
 
-static void NAME(pass2)(int64_t m, int64_t run, const T *xr, const T *xi, T *yr, T *yi,
-                        const T *w) {
+static void NAME(pass2)(int64_t m, int64_t far, int64_t run, int64_t width, const T *xr,
+                        const T *xi, T *yr, T *yi, const T *w) {
   for (int64_t p = 0; p < m; p++, w += 2) {
     GROUP_ROWS(2, 1)
     const T wr = w[0], wi = w[1];
 #pragma omp simd
-    for (int64_t i = 0; i < run; i++) {
+    for (int64_t i = 0; i < width; i++) {
       T pr = ar[i], pi = ai[i], qr = ar[far + i], qi = ai[far + i];
       T dr = pr - qr, di = pi - qi;
       br[i] = pr + qr;
@@ -32,14 +32,14 @@ static void NAME(pass2)(int64_t m, int64_t run, const T *xr, const T *xi, T *yr,
   }
 }
 
-static void NAME(pass3)(int64_t m, int64_t run, const T *xr, const T *xi, T *yr, T *yi,
-                        const T *w) {
+static void NAME(pass3)(int64_t m, int64_t far, int64_t run, int64_t width, const T *xr,
+                        const T *xi, T *yr, T *yi, const T *w) {
   const T half = (T)0.5, s = (T)0.86602540378443864676;
   for (int64_t p = 0; p < m; p++, w += 4) {
     GROUP_ROWS(3, 1)
     const T w1r = w[0], w1i = w[1], w2r = w[2], w2i = w[3];
 #pragma omp simd
-    for (int64_t i = 0; i < run; i++) {
+    for (int64_t i = 0; i < width; i++) {
       T sr = ar[far + i] + ar[2 * far + i], si = ai[far + i] + ai[2 * far + i];
       T dr = s * (ar[far + i] - ar[2 * far + i]), di = s * (ai[far + i] - ai[2 * far + i]);
       T mr = MADD(-half, sr, ar[i]), mi = MADD(-half, si, ai[i]);
@@ -66,12 +66,12 @@ static void NAME(pass3)(int64_t m, int64_t run, const T *xr, const T *xi, T *yr,
       PRODUCT(br[k * run + i], bi[k * run + i], zr, zi, w[2 * k - 2], w[2 * k - 1])                \
   }
 
-LT_LANES void NAME(pass4)(bool last, bool pairs, int64_t m, int64_t run, const T *xr, const T *xi,
-                          T *yr, T *yi, const T *w) {
+LT_LANES void NAME(pass4)(bool last, bool pairs, int64_t m, int64_t far, int64_t run, int64_t width,
+                          const T *xr, const T *xi, T *yr, T *yi, const T *w) {
   for (int64_t p = 0; p < m; p++, w += 6) {
     GROUP_ROWS(4, pairs ? 2 : 1)
 #pragma omp simd
-    for (int64_t i = 0; i < run; i++) {
+    for (int64_t i = 0; i < width; i++) {
       T er = AR(i) + AR(2 * far + i), ei = AI(i) + AI(2 * far + i);
       T fr = AR(i) - AR(2 * far + i), fi = AI(i) - AI(2 * far + i);
       T gr = AR(far + i) + AR(3 * far + i), gi = AI(far + i) + AI(3 * far + i);
@@ -86,14 +86,14 @@ LT_LANES void NAME(pass4)(bool last, bool pairs, int64_t m, int64_t run, const T
   }
 }
 
-static void NAME(pass5)(int64_t m, int64_t run, const T *xr, const T *xi, T *yr, T *yi,
-                        const T *w) {
+static void NAME(pass5)(int64_t m, int64_t far, int64_t run, int64_t width, const T *xr,
+                        const T *xi, T *yr, T *yi, const T *w) {
   const T c1 = (T)0.30901699437494742410, c2 = (T)-0.80901699437494742410;
   const T s1 = (T)0.95105651629515357212, s2 = (T)0.58778525229247312917;
   for (int64_t p = 0; p < m; p++, w += 8) {
     GROUP_ROWS(5, 1)
 #pragma omp simd
-    for (int64_t i = 0; i < run; i++) {
+    for (int64_t i = 0; i < width; i++) {
       T pr = ar[far + i] + ar[4 * far + i], pi = ai[far + i] + ai[4 * far + i];
       T qr = ar[far + i] - ar[4 * far + i], qi = ai[far + i] - ai[4 * far + i];
       T ur = ar[2 * far + i] + ar[3 * far + i], ui = ai[2 * far + i] + ai[3 * far + i];
@@ -114,8 +114,8 @@ static void NAME(pass5)(int64_t m, int64_t run, const T *xr, const T *xi, T *yr,
   }
 }
 
-LT_LANES void NAME(pass8)(bool last, bool pairs, int64_t m, int64_t run, const T *xr, const T *xi,
-                          T *yr, T *yi, const T *w) {
+LT_LANES void NAME(pass8)(bool last, bool pairs, int64_t m, int64_t far, int64_t run, int64_t width,
+                          const T *xr, const T *xi, T *yr, T *yi, const T *w) {
   const T root = (T)0.70710678118654752440;
   for (int64_t p = 0; p < m; p++, w += 14) {
     GROUP_ROWS(8, pairs ? 2 : 1)
@@ -125,7 +125,7 @@ LT_LANES void NAME(pass8)(bool last, bool pairs, int64_t m, int64_t run, const T
   T d##j##r = AR(j * far + i) - AR((j + 4) * far + i);                                             \
   T d##j##i = AI(j * far + i) - AI((j + 4) * far + i);
 #pragma omp simd
-    for (int64_t i = 0; i < run; i++) {
+    for (int64_t i = 0; i < width; i++) {
       SUM_AND_DIFFERENCE(0)
       SUM_AND_DIFFERENCE(1)
       SUM_AND_DIFFERENCE(2)
@@ -209,71 +209,71 @@ LT_LANES void NAME(odd_columns)(int r, int64_t far, int64_t run, int64_t width, 
   if (k <= half) NAME(odd_rows)(1, k, r, run, width, &o, ar, ai, br, bi, w, roots);
 }
 
-LT_LANES void NAME(odd_groups)(int r, int64_t m, int64_t run, const T *xr, const T *xi, T *yr,
-                               T *yi, const T *w) {
+LT_LANES void NAME(odd_groups)(int r, int64_t m, int64_t far, int64_t run, int64_t width,
+                               const T *xr, const T *xi, T *yr, T *yi, const T *w) {
   const T *roots = w + 2 * (r - 1) * m;
   for (int64_t p = 0; p < m;
        p++, w += 2 * (r - 1), xr += run, xi += run, yr += r * run, yi += r * run) {
     int64_t i = 0;
-    for (; i + CHUNK <= run; i += CHUNK)
-      NAME(odd_columns)(r, m * run, run, CHUNK, xr + i, xi + i, yr + i, yi + i, w, roots);
-    if (i < run)
-      NAME(odd_columns)(r, m * run, run, run - i, xr + i, xi + i, yr + i, yi + i, w, roots);
+    for (; i + CHUNK <= width; i += CHUNK)
+      NAME(odd_columns)(r, far, run, CHUNK, xr + i, xi + i, yr + i, yi + i, w, roots);
+    if (i < width)
+      NAME(odd_columns)(r, far, run, width - i, xr + i, xi + i, yr + i, yi + i, w, roots);
   }
 }
 
-static void NAME(pass7)(int64_t m, int64_t run, const T *xr, const T *xi, T *yr, T *yi,
-                        const T *w) {
-  NAME(odd_groups)(7, m, run, xr, xi, yr, yi, w);
+static void NAME(pass7)(int64_t m, int64_t far, int64_t run, int64_t width, const T *xr,
+                        const T *xi, T *yr, T *yi, const T *w) {
+  NAME(odd_groups)(7, m, far, run, width, xr, xi, yr, yi, w);
 }
 
-static void NAME(pass_odd)(int r, int64_t m, int64_t run, const T *xr, const T *xi, T *yr, T *yi,
-                           const T *w) {
-  NAME(odd_groups)(r, m, run, xr, xi, yr, yi, w);
+static void NAME(pass_odd)(int r, int64_t m, int64_t far, int64_t run, int64_t width, const T *xr,
+                           const T *xi, T *yr, T *yi, const T *w) {
+  NAME(odd_groups)(r, m, far, run, width, xr, xi, yr, yi, w);
 }
 
 /* Calls a pass as the last one, as the first one of 16 lanes or as another one. */
 #define SPECIALIZED(f)                                                                             \
-  if (m == 1)                                                                                      \
-    f(true, false, 1, run, xr, xi, yr, yi, w);                                                     \
+  if (far == run)                                                                                  \
+    f(true, false, 1, far, run, width, xr, xi, yr, yi, w);                                         \
   else if (run == 16)                                                                              \
-    f(false, false, m, 16, xr, xi, yr, yi, w);                                                     \
+    f(false, false, m, far, 16, 16, xr, xi, yr, yi, w);                                            \
   else                                                                                             \
-    f(false, false, m, run, xr, xi, yr, yi, w);
+    f(false, false, m, far, run, width, xr, xi, yr, yi, w);
 
 #if SQUARES
 /* The first pass of a single line, which has pairs. */
-static void pass_pairs(int radix, int64_t m, const T *x, T *yr, T *yi, const T *w) {
+static void pass_pairs(int radix, int64_t m, int64_t far, const T *x, T *yr, T *yi, const T *w) {
   if (radix == 4)
-    NAME(pass4)(false, true, m, LT_FFT_COLUMNS, x, x, yr, yi, w);
+    NAME(pass4)(false, true, m, far, LT_FFT_COLUMNS, LT_FFT_COLUMNS, x, x, yr, yi, w);
   else
-    NAME(pass8)(false, true, m, LT_FFT_COLUMNS, x, x, yr, yi, w);
+    NAME(pass8)(false, true, m, far, LT_FFT_COLUMNS, LT_FFT_COLUMNS, x, x, yr, yi, w);
 }
 #endif
 
-static void NAME(pass)(int radix, int64_t m, int64_t run, const T *xr, const T *xi, T *yr, T *yi,
-                       const T *w) {
+static void NAME(pass)(int radix, int64_t m, int64_t far, int64_t run, int64_t width, const T *xr,
+                       const T *xi, T *yr, T *yi, const T *w) {
   switch (radix) {
   case 2:
-    NAME(pass2)(m, run, xr, xi, yr, yi, w);
+    NAME(pass2)(m, far, run, width, xr, xi, yr, yi, w);
     break;
   case 3:
-    NAME(pass3)(m, run, xr, xi, yr, yi, w);
+    NAME(pass3)(m, far, run, width, xr, xi, yr, yi, w);
     break;
   case 4:
     SPECIALIZED(NAME(pass4))
     break;
   case 5:
-    NAME(pass5)(m, run, xr, xi, yr, yi, w);
+    NAME(pass5)(m, far, run, width, xr, xi, yr, yi, w);
     break;
   case 7:
-    NAME(pass7)(m, run, xr, xi, yr, yi, w);
+    NAME(pass7)(m, far, run, width, xr, xi, yr, yi, w);
     break;
   case 8:
     SPECIALIZED(NAME(pass8))
     break;
   default:
-    NAME(pass_odd)(radix, m, run, xr, xi, yr, yi, w);
+    NAME(pass_odd)(radix, m, far, run, width, xr, xi, yr, yi, w);
   }
 }
 

@@ -153,10 +153,11 @@ describe("a transform", function()
 
   it("does not depend on the number of threads", function()
     local x, threads = complex_randn("float32", 64, 1000), lt.get_num_threads()
-    local real = lt.randn(64, 1024)
+    local real, line = lt.randn(64, 1024), complex_randn("float32", 229376)
     local function results()
       return {lt.fft.fft(x), lt.fft.fft(x:reshape(-1)), lt.fft.fft(real), lt.fft.fft2(real),
-        lt.fft.rfft(real), lt.fft.ifftn(real:reshape(4, 16, 32, 32))}
+        lt.fft.rfft(real), lt.fft.ifftn(real:reshape(4, 16, 32, 32)), lt.fft.fft(line),
+        lt.fft.ifft(line:narrow(1, 1, 131072)), lt.fft.rfft(line.real:contiguous())}
     end
     local several = results()
     lt.set_num_threads(1)
