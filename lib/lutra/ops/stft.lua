@@ -92,9 +92,22 @@ lt._define{
   end,
 }
 
--- Adds frames {b, frames, n}, `hop` apart, to sums {b, length}.
+local MOST_PARTS = 8
+
+-- Adds frames {b, frames, n}, `hop` apart, to sums {b, length}: frames of a few whole hops as rows
+-- of one hop each, from the earliest frame on.
 local function overlap_add(frames, hop, length)
   local b, count, n = frames:size(1), frames:size(2), frames:size(3)
+  local parts = n // hop
+  if n % hop == 0 and parts <= MOST_PARTS then
+    frames = frames:reshape(b, count, parts, hop)
+    local sum
+    for part = parts, 1, -1 do
+      local rows = lt.F.pad(frames:select(3, part), {0, 0, part - 1, parts - part})
+      sum = sum and sum + rows or rows
+    end
+    return sum:reshape(b, length)
+  end
   local first = lt.arange(0, count - 1, {device = frames.device}):unsqueeze(2) * hop
   local at = (first + lt.arange(1, n, {device = frames.device})):reshape(count * n)
   return lt.zeros{b, length, dtype = frames.dtype, device = frames.device}:index_add(2, at,

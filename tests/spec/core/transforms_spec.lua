@@ -183,6 +183,24 @@ describe("a transform", function()
   end)
 end)
 
+describe("istft", function()
+  it("is the inverse of stft for any hop", function()
+    for _, hop in ipairs {1, 2, 4, 5, 8, 16} do
+      for _, x in ipairs {lt.randn{2, 96, dtype = "float64"}, complex_randn("float64", 96)} do
+        local complex = x:is_complex()
+        local options = {hop_length = hop, window = lt.rand{16, dtype = "float64"} + 0.5,
+          return_complex = true}
+        local s = lt.stft(x, 16, options)
+        options.return_complex, options.length = complex, 96
+        if complex then options.onesided = false end
+        local y = lt.istft(s, 16, options)
+        local whole = 96 - 96 % hop -- the samples that frames cover
+        near(x:narrow(-1, 1, whole), y:narrow(-1, 1, whole), 1e-12, "hop " .. hop)
+      end
+    end
+  end)
+end)
+
 describe("the gradient of", function()
   for name, n in pairs {fft = 7, ifft = 8, rfft = 9, ihfft = 6, irfft = 5, hfft = 4} do
     it(name .. " agrees with finite differences, and has a gradient", function()
