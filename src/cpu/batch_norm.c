@@ -140,6 +140,15 @@ NORM(double, f64)
 NORM_COLUMNS(float, f32)
 NORM_COLUMNS(double, f64)
 
+/* Runs `columns` for rows of one element per channel, else `range`. Threads take whole ranges of
+ * channels: the elements of a row that are read at once should be neighbours. */
+static void run(Work *k, int64_t work, lt_RangeFn columns, lt_RangeFn range) {
+  if (k->n == 1)
+    LT_IN_TEAM(lt_team(work, k->channels), k->channels, columns(k, first, last));
+  else
+    lt_share(work, k->channels, range, k);
+}
+
 static void set_sizes(Work *k, const lt_Tensor *x) {
   k->images = x->shape[0];
   k->channels = x->shape[1];
@@ -169,9 +178,8 @@ bool lt_cpu__batch_norm(lt_Call *c) {
               .training = training};
     set_sizes(&k, self);
     bool wide = work == LT_float64;
-    lt_RangeFn run = k.n == 1 ? (wide ? forward_columns_f64 : forward_columns_f32)
-                              : (wide ? forward_f64 : forward_f32);
-    lt_share(2 * self->numel, k.channels, run, &k);
+    run(&k, 2 * self->numel, wide ? forward_columns_f64 : forward_columns_f32,
+        wide ? forward_f64 : forward_f32);
   }
   lt_release(x);
   lt_release(w);
@@ -200,9 +208,8 @@ bool lt_cpu__batch_norm_backward(lt_Call *c) {
               .training = c->arg[5].b};
     set_sizes(&k, self);
     bool wide = work == LT_float64;
-    lt_RangeFn run = k.n == 1 ? (wide ? backward_columns_f64 : backward_columns_f32)
-                              : (wide ? backward_f64 : backward_f32);
-    lt_share(3 * self->numel, k.channels, run, &k);
+    run(&k, 3 * self->numel, wide ? backward_columns_f64 : backward_columns_f32,
+        wide ? backward_f64 : backward_f32);
   }
   lt_release(g);
   lt_release(x);
