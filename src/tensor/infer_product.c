@@ -37,23 +37,53 @@ bool lt_infer_bmm(lt_Call *c) {
   return true;
 }
 
+/* Checks the argument `i`, the number p of a norm. */
+static bool check_p(const lt_Call *c, int i) {
+  double p = c->arg[i].f;
+  return p == 1 || p == 2 || (p > 0 && isinf(p)) ||
+         lt_fail("expected 1, 2 or inf for argument 'p', got %g", p);
+}
+
 /* _distances (x1, x2, p) */
 bool lt_infer_distances(lt_Call *c) {
   const lt_Tensor *x = lt_in(c, 0), *y = lt_in(c, 1);
-  double p = c->arg[2].f;
   if (!lt_check_float(c, 0) || !lt_check_same_dtype(c, 0, 1)) return false;
   if (!lt_check_ndim(c, 0, 2, LT_MAX_DIMS) || !lt_check_ndim(c, 1, x->ndim, x->ndim)) return false;
   int last = x->ndim - 1;
   if (!lt_shape_equal(last - 1, x->shape, last - 1, y->shape) || x->shape[last] != y->shape[last])
     return lt_fail("expected the same sizes but the one before the last, got %s and %s", lt_text(x),
                    lt_text(y));
-  if (p != 1 && p != 2 && !(p > 0 && isinf(p)))
-    return lt_fail("expected 1, 2 or inf for argument 'p', got %g", p);
+  if (!check_p(c, 2)) return false;
   int64_t shape[LT_MAX_DIMS];
   memcpy(shape, x->shape, sizeof *shape * (size_t)last);
   shape[last] = y->shape[last - 1];
   lt_spec(c, 0, x->dtype, x->ndim, shape);
   return true;
+}
+
+/* Returns the number of pairs among n rows; -1 if it is too large, with an error. */
+static int64_t count_pairs(int64_t n) {
+  int64_t odd = n % 2 == 0 ? n - 1 : n, half = n / 2;
+  if (half == 0 || odd <= INT64_MAX / half) return half * odd;
+  lt_fail("cannot pair %lld rows", (long long)n);
+  return -1;
+}
+/* _pair_distances (self, p) */
+bool lt_infer_pair_distances(lt_Call *c) {
+  if (!lt_check_float(c, 0) || !lt_check_ndim(c, 0, 2, 2) || !check_p(c, 1)) return false;
+  int64_t pairs = count_pairs(lt_in(c, 0)->shape[0]);
+  if (pairs < 0) return false;
+  lt_spec(c, 0, lt_in(c, 0)->dtype, 1, &pairs);
+  return true;
+}
+/* _pair_distances_backward (grad, self, distances) */
+bool lt_infer_pair_distances_backward(lt_Call *c) {
+  if (!lt_check_float(c, 1) || !lt_check_ndim(c, 1, 2, 2)) return false;
+  int64_t pairs = count_pairs(lt_in(c, 1)->shape[0]);
+  for (int i = 0; i < 3 && pairs >= 0; i += 2)
+    if (!lt_check_same_dtype(c, i, 1) || !lt_check_shape(c, i, 1, &pairs)) return false;
+  lt_spec_like(c, 0, lt_in(c, 1));
+  return pairs >= 0;
 }
 
 /* addmm (self, mat1, mat2, beta, alpha) */

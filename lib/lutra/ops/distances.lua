@@ -3,6 +3,37 @@
 local lt = require "lutra"
 local args = require "lutra.internal.args"
 local tensors = require "lutra.internal.tensors"
+local ops = require("lutra.core")._ops
+
+-- The distances by ops that have gradients of every order. The gradient at distance 0 is 0.
+local function composed(x, p)
+  local n = x:size(1)
+  local pairs_ = lt.ones(n, n, {dtype = "bool", device = x.device}):triu(1):nonzero()
+  local a, b = x:index_select(1, pairs_:select(2, 1)), x:index_select(1, pairs_:select(2, 2))
+  if x:size(2) == 0 then return (a - b):sum(2) end
+  return (a - b):norm{p = p, dim = 2}
+end
+
+-- Computes them by the CPU's kernels.
+local Pairs = lt.autograd.Function:extend "pdist"
+
+function Pairs.forward(ctx, x, p)
+  local distances = ops._pair_distances(x, p)
+  ctx:save_for_backward(x, distances)
+  ctx.p = p
+  return distances
+end
+
+function Pairs.backward(ctx, g)
+  local x, distances = ctx:saved()
+  local again = lt.is_grad_enabled()
+  if ctx.p == 2 and not again then return ops._pair_distances_backward(g, x, distances) end
+  return lt.autograd.enable_grad(function()
+    local view = again and x:view_as(x) or x:detach():requires_grad_()
+    return (lt.autograd.grad(composed(view, ctx.p), view,
+      {grad_outputs = {g}, create_graph = again}))
+  end)
+end
 
 lt._define{
   signature = "lt.pdist(Tensor input, float(>=0) p = 2)",
@@ -16,14 +47,11 @@ lt._define{
     local n = x:size(1)
     if n < 2 then return x:sum(2):narrow(1, 1, 0) end
     if x.is_meta then return x:new_empty(n * (n - 1) // 2) end
-    local above = lt.ones(n, n, {dtype = "bool", device = x.device}):triu(1)
-    if not tensors.are_batched() and x.is_cpu and (p == 1 or p == 2 or p == math.huge)
-        and not (x.requires_grad and lt.is_grad_enabled()) then
-      return lt._ops._distances(x, x, p):masked_select(above)
+    if tensors.are_batched() or not x.is_cpu or not (p == 1 or p == 2 or p == math.huge) then
+      return composed(x, p)
     end
-    local pairs_ = above:nonzero()
-    local a, b = x:index_select(1, pairs_:select(2, 1)), x:index_select(1, pairs_:select(2, 2))
-    return (a - b):norm{p = p, dim = 2}
+    if x.requires_grad and lt.is_grad_enabled() then return Pairs(x, p) end
+    return ops._pair_distances(x, p)
   end,
 }
 

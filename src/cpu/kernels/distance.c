@@ -52,4 +52,5 @@
 
 extern const lt_DistanceLoops LT_FOR_ISA(lt_distance_loops)[2];
 const lt_DistanceLoops LT_FOR_ISA(lt_distance_loops)[2] = {
-    {sum_f32, squares_f32, largest_f32, roots_f32}, {sum_f64, squares_f64, largest_f64, roots_f64}};
+    {sum_f32, squares_f32, largest_f32, roots_f32, pull_f32},
+    {sum_f64, squares_f64, largest_f64, roots_f64, pull_f64}};

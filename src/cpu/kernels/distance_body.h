@@ -52,6 +52,35 @@ static void FN(roots)(void *out, int64_t out_row, int64_t rows, int64_t width) {
     for (int64_t j = 0; j < width; j++) to[j] = ROOT(to[j]);
 }
 
+/* Adds the differences of row i and all rows, times their weights, to `width` <= COLUMNS elements
+ * of a row of zeros. */
+static inline __attribute__((always_inline)) void FN(pull_columns)(const T *x, int64_t i, int64_t n,
+                                                                   int64_t d, const T *weight,
+                                                                   int64_t width, T *restrict dx) {
+  T own[COLUMNS], sum[COLUMNS];
+  for (int64_t k = 0; k < width; k++) own[k] = x[i * d + k];
+  for (int64_t k = 0; k < width; k++) sum[k] = 0;
+  for (int64_t j = 0; j < n; j++)
+#pragma omp simd
+    for (int64_t k = 0; k < width; k++) sum[k] += weight[j] * (own[k] - x[j * d + k]);
+  for (int64_t k = 0; k < width; k++) dx[i * d + k] = sum[k];
+}
+static void FN(pull)(const void *rows, const void *gradient, const void *distance, void *result,
+                     int64_t n, int64_t d, int64_t from, int64_t to, void *scratch) {
+  const T *x = rows, *g = gradient, *length = distance;
+  T *dx = result, *weight = scratch;
+  for (int64_t i = from; i < to; i++) {
+    for (int64_t j = 0; j < n; j++) {
+      int64_t pair = j < i ? lt_pair_at(n, j, i) : lt_pair_at(n, i, j);
+      weight[j] = j == i || length[pair] == 0 ? 0 : g[pair] / length[pair];
+    }
+    int64_t k = 0;
+    for (; k + COLUMNS <= d; k += COLUMNS)
+      FN(pull_columns)(x + k, i, n, d, weight, COLUMNS, dx + k);
+    if (k < d) FN(pull_columns)(x + k, i, n, d, weight, d - k, dx + k);
+  }
+}
+
 #undef FN
 #undef COLUMNS
 #undef VECTORS

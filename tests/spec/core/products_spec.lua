@@ -160,6 +160,41 @@ describe("pdist", function()
       end
     end
   end)
+
+  it("returns the same with a gradient, for numbers of any size and empty rows", function()
+    for _, p in ipairs{1, 2, math.huge} do
+      for _, sizes in ipairs{{3, 2}, {150, 40}, {70, 200}, {2, 1}, {4, 0}} do
+        for _, scale in ipairs{1e25, 1, 1e-30} do
+          local x = lt.randn(sizes) * scale
+          assert.is_true(lt.pdist(x, p):equal(lt.pdist(x:clone():requires_grad_(), p)))
+        end
+      end
+      local empty = lt.ones(4, 0):requires_grad_()
+      local y = lt.pdist(empty, p)
+      assert.is_true(y:equal(lt.zeros(6)))
+      y:sum():backward()
+      assert.same({4, 0}, empty.grad.shape)
+    end
+  end)
+
+  it("has the gradient of a loop over the pairs", function()
+    local x = lt.randn(9, 37, {dtype = "float64"})
+    x[3], x[8] = x[1], x[1]
+    for _, p in ipairs{1, 2, math.huge} do
+      local found, wanted = x:clone():requires_grad_(), x:clone():requires_grad_()
+      local g, k = lt.randn(36, {dtype = "float64"}), 0
+      lt.pdist(found, p):backward(g)
+      for i = 1, 9 do
+        for j = i + 1, 9 do
+          k = k + 1
+          if not x[i]:equal(x[j]) then ((wanted[i] - wanted[j]):norm(p) * g[k]):backward() end
+        end
+      end
+      assert.is_true(found.grad:allclose(wanted.grad, 1e-12, 1e-12))
+      local double = x[{{4, 7}, {1, 3}}]:clone():requires_grad_()
+      assert.is_true(lt.autograd.gradgradcheck(function(v) return lt.pdist(v, p) end, {double}))
+    end
+  end)
 end)
 
 describe("kron", function()
