@@ -42,7 +42,7 @@ static bool rows_open(lt_Call *c, int first, Rows *r) {
     wrong |= (t[i] != r->ignore) & ((uint64_t)t[i] - 1 >= (uint64_t)r->classes);
   for (int64_t i = 0; ok && wrong && i < r->n; i++)
     if (t[i] != r->ignore && (t[i] < 1 || t[i] > r->classes))
-      ok = lt_bad_target(i, t[i], r->classes, r->ignore);
+      ok = lt_bad_target(target->ndim, target->shape, i, t[i], r->classes, r->ignore);
   if (!ok) rows_close(r);
   return ok;
 }

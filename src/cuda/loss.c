@@ -36,8 +36,8 @@ static bool rows_open(lt_Call *c, int first, Rows *r, lt_CudaNll *k) {
                        .argument = "target",
                        .n = k->classes,
                        .ignore = k->ignore,
-                       .ndim = 1,
-                       .shape = {k->n}};
+                       .ndim = target->ndim};
+  memcpy(note.shape, target->shape, sizeof note.shape);
   int64_t parts = lt_cuda_nll_parts(k->n);
   bool ok = true;
   r->target = lt_as_contiguous(target, target->dtype);

@@ -35,8 +35,8 @@ static bool rows_open(lt_Call *c, int first, Rows *r) {
                        .argument = "target",
                        .n = r->args.classes,
                        .ignore = r->args.ignore,
-                       .ndim = 1,
-                       .shape = {r->args.n}};
+                       .ndim = target->ndim};
+  memcpy(note.shape, target->shape, sizeof note.shape);
   int64_t sums = 2 * r->args.parts;
   bool ok = true;
   r->target = lt_as_contiguous(target, target->dtype);

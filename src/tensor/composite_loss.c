@@ -108,9 +108,10 @@ bool lt_composite_prelu(lt_Call *c) {
 /* ---- classes --------------------------------------------------------------------------------- */
 
 /* A loss over classes in the form of its kernel: scores {rows, classes}, or {N, classes, P} of
- * N * P rows, targets {rows}. */
+ * N * P rows. */
 typedef struct Rows {
-  lt_Tensor *scores, *target;
+  lt_Tensor *scores;
+  lt_Tensor *target; /* in the caller's shape, which errors name */
   int64_t classes;
 } Rows;
 
@@ -160,15 +161,14 @@ static bool keeps_planes(const lt_Call *c, const lt_Tensor *self) {
          lt_tensor_is_contiguous(self);
 }
 
-/* Reshapes scores and targets; with `planes` to {N, C, P}. */
+/* Reshapes the scores; with `planes` to {N, C, P}. */
 static Rows as_rows(lt_Tensor *self, lt_Tensor *target, bool planes) {
   Rows r = {NULL, target, self->shape[class_dim(self)]};
-  int64_t rows = target->numel;
   if (planes)
-    r.scores = lt_do_view(self, 3, (int64_t[]){self->shape[0], r.classes, rows / self->shape[0]});
+    r.scores =
+        lt_do_view(self, 3, (int64_t[]){self->shape[0], r.classes, target->numel / self->shape[0]});
   else
     r.scores = rows_of(self);
-  if (r.scores && target->ndim != 1) r.target = lt_do_reshape(target, 1, &rows);
   return r;
 }
 
@@ -196,8 +196,8 @@ bool lt_composite_nll_loss(lt_Call *c) {
 static lt_Tensor *smooth_rows(const lt_Call *c, Rows r, lt_Tensor *logp, lt_Tensor *total) {
   lt_Tensor *weighted = lt_in(c, 2) ? lt_do(mul, LT_ARG(logp), c->arg[2]) : logp;
   lt_Tensor *each = lt_do(neg, LT_ARG(lt_do(sum, LT_ARG(weighted), LT_ARG(-1))));
-  each =
-      lt_do(masked_fill, LT_ARG(each), LT_ARG(lt_do(eq, LT_ARG(r.target), c->arg[4])), LT_ARG(0));
+  lt_Tensor *target = lt_do_reshape(r.target, 1, &r.target->numel);
+  each = lt_do(masked_fill, LT_ARG(each), LT_ARG(lt_do(eq, LT_ARG(target), c->arg[4])), LT_ARG(0));
   if (!strcmp(c->arg[6].string, "none")) return each;
   each = lt_do(sum, LT_ARG(each));
   return !strcmp(c->arg[6].string, "sum") ? each : lt_do(_true_divide, LT_ARG(each), LT_ARG(total));

@@ -64,14 +64,14 @@ static int64_t rows_of(const lt_Tensor *self) {
   return self->shape[0] * (self->ndim == 3 ? self->shape[2] : 1);
 }
 
-/* Checks self {N, C} and target {N}, or {N, C, P} and {N * P}, which only the CPU's kernels take,
- * and weight {C} or nil, which are the arguments from `first` on. */
+/* Checks self {N, C}, or {N, C, P}, which only the CPU's kernels take, a target of any shape with an
+ * element for each row, and weight {C} or nil, which are the arguments from `first` on. */
 static bool check_nll(const lt_Call *c, int first) {
   const lt_Tensor *self = lt_in(c, first), *target = lt_in(c, first + 1),
                   *weight = lt_in(c, first + 2);
   if (!lt_check_float(c, first) || !lt_check_index(c, first + 1) || !lt_check_ndim(c, first, 2, 3))
     return false;
-  if (target->ndim != 1 || target->shape[0] != rows_of(self))
+  if (target->numel != rows_of(self))
     return lt_fail("expected shape {%lld} for argument 'target', as self is %s, got %s",
                    (long long)rows_of(self), lt_text(self), lt_text(target));
   if (weight && (weight->ndim != 1 || weight->shape[0] != self->shape[1]))

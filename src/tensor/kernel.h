@@ -71,8 +71,9 @@ bool lt_fail_memory(void);
 /* An index out of range 1..n, or 0; `negative`: negative indices are allowed. */
 bool lt_bad_index(const char *name, int ndim, const int64_t *shape, int64_t at, int64_t value,
                   int64_t n, bool negative);
-/* A class label out of range 1..classes that is not `ignore`. */
-bool lt_bad_target(int64_t at, int64_t value, int64_t classes, int64_t ignore);
+/* A class label, in a tensor of this shape, out of range 1..classes that is not `ignore`. */
+bool lt_bad_target(int ndim, const int64_t *shape, int64_t at, int64_t value, int64_t classes,
+                   int64_t ignore);
 /* A probability outside of 0..1. */
 bool lt_bad_probability(double value, int64_t at, int ndim, const int64_t *shape);
 /* A weight that is negative or not finite. */

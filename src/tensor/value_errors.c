@@ -44,14 +44,17 @@ bool lt_bad_divisor(const char *name, int ndim, const int64_t *shape, int64_t at
                  name, (long long)value, place, wrapped);
 }
 
-bool lt_bad_target(int64_t at, int64_t value, int64_t classes, int64_t ignore) {
+bool lt_bad_target(int ndim, const int64_t *shape, int64_t at, int64_t value, int64_t classes,
+                   int64_t ignore) {
+  char place[400];
+  place_text(place, sizeof place, ndim, shape, at);
   if (value == 0)
-    return lt_fail("expected a class from 1 to %lld for argument 'target', got 0 at index "
-                   "{%lld}\nhint: classes count from 1",
-                   (long long)classes, (long long)at + 1);
+    return lt_fail("expected a class from 1 to %lld for argument 'target', got 0%s\nhint: classes "
+                   "count from 1",
+                   (long long)classes, place);
   return lt_fail("expected a class from 1 to %lld (or ignore_index, %lld) for argument 'target', "
-                 "got %lld at index {%lld}",
-                 (long long)classes, (long long)ignore, (long long)value, (long long)at + 1);
+                 "got %lld%s",
+                 (long long)classes, (long long)ignore, (long long)value, place);
 }
 
 bool lt_bad_probability(double value, int64_t at, int ndim, const int64_t *shape) {

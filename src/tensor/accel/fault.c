@@ -21,7 +21,7 @@ static void set_message(const lt_FaultNote *n, const lt_FaultReport *r) {
     lt_bad_divisor(n->argument, n->ndim, n->shape, r->position, r->value, n->compute);
     break;
   case LT_FAULT_TARGET:
-    lt_bad_target(r->position, r->value, n->n, n->ignore);
+    lt_bad_target(n->ndim, n->shape, r->position, r->value, n->n, n->ignore);
     break;
   case LT_FAULT_PROBABILITY:
     lt_bad_probability(as_double(r->value), r->position, n->ndim, n->shape);

@@ -90,4 +90,32 @@ describe("the losses over classes", function()
     local loss = F.nll_loss(lt.full({1, 3, 2}, -2.), labels, {ignore_index = math.mininteger})
     assert.equal(2, loss:item())
   end)
+
+  it("name a class out of range by its index in the target", function()
+    local target = lt.ones({2, 3, 4}, {dtype = "int64"})
+    for value, text in pairs{[6] = "got 6 at index {2, 1, 3}", [0] = "got 0 at index {2, 1, 3}"} do
+      target[2][1][3] = value
+      for _, name in ipairs{"cross_entropy", "nll_loss"} do
+        for _, smoothing in ipairs{0, name == "cross_entropy" and 0.1 or nil} do
+          local options = smoothing > 0 and {label_smoothing = smoothing} or {}
+          local ok, found = pcall(F[name], lt.randn(2, 5, 3, 4), target, options)
+          assert.is_false(ok)
+          assert.is_truthy(found:find(text, 1, true), found)
+        end
+      end
+    end
+    local _, found = pcall(F.cross_entropy, lt.randn(1, 3, 4), lt.tensor{{1, 2, 5, 1}})
+    assert.is_truthy(found:find("got 5 at index {1, 3}", 1, true), found)
+    _, found = pcall(F.cross_entropy, lt.randn(3), lt.tensor(4))
+    assert.is_truthy(found:find("for argument 'target', got 4$"), found)
+  end)
+
+  it("name one_hot's class out of range", function()
+    local ok, found = pcall(F.one_hot, lt.tensor{{1, 2}, {7, 1}}, 3)
+    assert.is_false(ok)
+    assert.is_truthy(found:find("one_hot: expected an index from 1 to 3 for argument 'self', "
+      .. "got 7 at index {2, 1}", 1, true), found)
+    _, found = pcall(F.one_hot, lt.tensor{1, 0}, 3)
+    assert.is_truthy(found:find("for argument 'self', got 0 at index {2}", 1, true), found)
+  end)
 end)
