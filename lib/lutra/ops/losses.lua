@@ -4,6 +4,7 @@ local lt = require "lutra"
 local args = require "lutra.internal.args"
 local tensors = require "lutra.internal.tensors"
 local reductions = require "lutra.internal.reductions"
+local ops = require("lutra.core")._ops
 local F = require "lutra.nn.functional"
 
 local REDUCTION, LEGACY = reductions.REDUCTION, reductions.LEGACY
@@ -300,6 +301,21 @@ local function rows_of(title, x)
   return x.ndim == 2 and x or x:reshape(1, -1)
 end
 
+-- Returns whether the CPU's kernels, which have no gradients, compute a loss of x for targets y.
+local function has_kernel(x, y)
+  return x.is_cpu and y.is_cpu and not (x.requires_grad and lt.is_grad_enabled())
+    and x:is_floating_point() and not tensors.are_batched()
+end
+
+-- The terms of multi_margin_loss, summed over the classes, by ops that have gradients.
+local function multi_margin(rows, at, p, margin, weight)
+  local terms = (margin - rows:gather(2, at) + rows):clamp{min = 0}
+  if p == 2 then terms = terms:square() end
+  if weight then terms = terms * weight:index_select(1, at:reshape(-1)):unsqueeze(2) end
+  local others = lt.arange(1, rows:size(2), {device = rows.device}):ne(at)
+  return (terms * others:to(terms.dtype)):sum(2) / rows:size(2)
+end
+
 lt._define{
   signature = "F.multi_margin_loss(Tensor input, Index target, int p = 1, float margin = 1, "
     .. "Tensor? weight = nil, " .. LEGACY .. ")",
@@ -313,15 +329,28 @@ lt._define{
     args.check(at:size(1) == rows:size(1) and y.ndim <= 1,
       "multi_margin_loss: expected shape {%d}, a class for each row, for argument 'target', got %s",
       rows:size(1), y.shape)
-    local terms = (margin - rows:gather(2, at) + rows):clamp{min = 0}
-    if p == 2 then terms = terms:square() end
-    if weight then terms = terms * weight:index_select(1, at:reshape(-1)):unsqueeze(2) end
-    local others = lt.arange(1, rows:size(2), {device = x.device}):ne(at)
-    local loss = (terms * others:to(terms.dtype)):sum(2) / rows:size(2)
+    local fast = has_kernel(x, y)
+      and (not weight or has_kernel(weight, y) and weight.dtype == x.dtype)
+    local loss = fast and ops._multi_margin(rows, y:reshape(-1), weight, p, margin)
+      or multi_margin(rows, at, p, margin, weight)
     if x.ndim <= 1 and y.ndim == 0 then loss = loss:squeeze(1) end
     return reduced(loss, size_average, reduce, reduction)
   end,
 }
+
+-- The terms of multilabel_margin_loss, summed over the classes, by ops that have gradients.
+local function multilabel_margin(rows, labels)
+  local listed = labels:ge(1):to("int64"):cumprod(2)
+  local at = labels:clamp{min = 1}
+  local inside = lt.zeros_like(labels):scatter_add(2, at, listed):gt(0)
+  if not tensors.are_batched() and not rows.is_meta and rows:numel() > 0 then
+    local most = math.max(listed:sum(2):max():item(), 1) -- the longest list
+    at, listed = at:narrow(2, 1, most), listed:narrow(2, 1, most)
+  end
+  local terms = (1 - rows:gather(2, at):unsqueeze(3) + rows:unsqueeze(2)):clamp{min = 0}
+  local counted = listed:gt(0):unsqueeze(3):logical_and(inside:logical_not():unsqueeze(2))
+  return (terms * counted:to(terms.dtype)):sum{2, 3} / rows:size(2)
+end
 
 lt._define{
   signature = "F.multilabel_margin_loss(Tensor input, Tensor target, " .. LEGACY .. ")",
@@ -335,12 +364,8 @@ lt._define{
     if x.ndim == 0 then x, y = x:unsqueeze(1), y:unsqueeze(1) end
     local single = x.ndim == 1
     local rows, labels = rows_of(title, x), rows_of(title, y)
-    local listed = labels:ge(1):to("int64"):cumprod(2)
-    local at = labels:clamp{min = 1}
-    local inside = lt.zeros_like(labels):scatter_add(2, at, listed):gt(0)
-    local terms = (1 - rows:gather(2, at):unsqueeze(3) + rows:unsqueeze(2)):clamp{min = 0}
-    local counted = listed:gt(0):unsqueeze(3):logical_and(inside:logical_not():unsqueeze(2))
-    local loss = (terms * counted:to(terms.dtype)):sum{2, 3} / rows:size(2)
+    local loss = has_kernel(x, y) and ops._multilabel_margin(rows, labels)
+      or multilabel_margin(rows, labels)
     if single then loss = loss:squeeze(1) end
     return reduced(loss, size_average, reduce, reduction)
   end,

@@ -119,3 +119,80 @@ describe("the losses over classes", function()
     assert.is_truthy(found:find("for argument 'self', got 0 at index {2}", 1, true), found)
   end)
 end)
+
+describe("the hinge losses over classes", function()
+  local function hinge(v) return v > 0 and v or 0 end
+
+  it("agree with loops: multi_margin_loss", function()
+    for _, sizes in ipairs{{1, 1}, {7, 5}, {300, 40}} do
+      local n, c = sizes[1], sizes[2]
+      for _, dtype in ipairs{"float32", "float64", "bfloat16"} do
+        local x, y = lt.randn(n, c):to(dtype), lt.randint(1, c, {n})
+        local weight, near = lt.rand(c):to(dtype), BOUNDS[dtype]
+        for p = 1, 2 do
+          for _, w in ipairs{false, weight} do
+            local options = {p = p, margin = 0.75, weight = w or nil, reduction = "none"}
+            local found = F.multi_margin_loss(x, y, options):double()
+            local scores, labels = x:tolist(), y:tolist()
+            for i = 1, n do
+              local sum, t = 0, labels[i]
+              for j = 1, c do
+                if j ~= t then sum = sum + hinge(0.75 - scores[i][t] + scores[i][j]) ^ p end
+              end
+              sum = sum * (w and w[t]:item() or 1) / c
+              assert.near(sum, found[i]:item(), 2 * near * (1 + sum))
+            end
+            local gradient = F.multi_margin_loss(x:clone():requires_grad_(), y, options)
+            assert.is_true(gradient:detach():double():allclose(found, 8 * near, 8 * near))
+          end
+        end
+      end
+    end
+  end)
+
+  it("agree with loops: multilabel_margin_loss", function()
+    for _, sizes in ipairs{{1, 1}, {7, 5}, {60, 40}} do
+      local n, c = sizes[1], sizes[2]
+      for _, dtype in ipairs{"float32", "float64", "bfloat16"} do
+        local x, y = lt.randn(n, c):to(dtype), lt.randint(0, c, {n, c})
+        if c > 1 then y[1], y[2] = 0, lt.randperm(c) end
+        local found = F.multilabel_margin_loss(x, y, {reduction = "none"}):double()
+        local scores, labels, near = x:tolist(), y:tolist(), BOUNDS[dtype]
+        for i = 1, n do
+          local sum, listed = 0, {}
+          for k = 1, c do
+            if labels[i][k] < 1 then break end
+            listed[labels[i][k]] = true
+          end
+          for k = 1, c do
+            local t = labels[i][k]
+            if t < 1 then break end
+            for j = 1, c do
+              if not listed[j] then sum = sum + hinge(1 - scores[i][t] + scores[i][j]) end
+            end
+          end
+          assert.near(sum / c, found[i]:item(), 4 * near * (1 + sum / c))
+        end
+        local gradient = F.multilabel_margin_loss(x:clone():requires_grad_(), y,
+          {reduction = "none"})
+        assert.is_true(gradient:detach():double():allclose(found, 8 * near, 8 * near))
+      end
+    end
+  end)
+
+  it("refuse classes out of range", function()
+    local x = lt.randn(2, 3)
+    local function fails(text, ...)
+      local ok, found = pcall(...)
+      assert.is_false(ok)
+      assert.is_truthy(found:find(text, 1, true), found)
+    end
+    fails("for argument 'target', got 4 at index {2}", F.multi_margin_loss, x, lt.tensor{1, 4})
+    fails("for argument 'target', got 0 at index {1}", F.multi_margin_loss, x, lt.tensor{0, 1})
+    fails("for argument 'target', got 4 at index {2, 2}", F.multilabel_margin_loss, x,
+      lt.tensor{{1, 0, 9}, {1, 4, 0}})
+    F.multilabel_margin_loss(x, lt.tensor{{1, 0, 9}, {0, 4, 0}})
+    assert.equal(0, F.multi_margin_loss(lt.ones(0, 3), lt.ones(0, {dtype = "int64"}),
+      {reduction = "sum"}):item())
+  end)
+end)
