@@ -280,18 +280,18 @@ RANGES(grid_sample_grid_backward,
        grid_sample_grid_backward_f32(w->args, w->in, w->second, w->third, w->out, from, to),
        grid_sample_grid_backward_f64(w->args, w->in, w->second, w->third, w->out, from, to))
 
-/* Returns the arguments of a gradient for images of `sizes`; argument `padding` of c and the one
- * after it are padding and align_corners. */
-static lt_Grid grid_of(const lt_Call *c, const int64_t *sizes, int padding, bool nearest) {
+/* Returns the arguments of a gradient for images of `sizes`; arguments 3 to 5 of c are mode, padding
+ * and align_corners. */
+static lt_Grid grid_of(const lt_Call *c, const int64_t *sizes) {
   const lt_Tensor *grad = lt_in(c, 0);
   int n = grad->ndim - 2;
   lt_Grid p = {.in = {1, 1, 1},
                .channels = grad->shape[1],
                .points = 1,
                .dims = n,
-               .nearest = nearest,
-               .padding = (int32_t)c->arg[padding].i,
-               .align_corners = c->arg[padding + 1].b};
+               .mode = (int32_t)c->arg[3].i,
+               .padding = (int32_t)c->arg[4].i,
+               .align_corners = c->arg[5].b};
   memcpy(p.in + 3 - n, sizes, (size_t)n * sizeof *sizes);
   for (int d = 0; d < n; d++) p.points *= grad->shape[2 + d];
   return p;
@@ -318,18 +318,18 @@ static bool run_gradient(lt_Call *c, const lt_Grid *p, int count, int64_t n, lt_
   return false;
 }
 
-/* _grid_sample_backward (grad, grid, input_size, nearest, padding, align_corners) */
+/* _grid_sample_backward (grad, grid, input_size, mode, padding, align_corners) */
 bool lt_cpu__grid_sample_backward(lt_Call *c);
 bool lt_cpu__grid_sample_backward(lt_Call *c) {
-  lt_Grid p = grid_of(c, c->arg[2].ints, 4, c->arg[3].b);
+  lt_Grid p = grid_of(c, c->arg[2].ints);
   return run_gradient(c, &p, 2, c->out[0]->shape[0] * p.channels, grid_sample_backward_range_f32,
                       grid_sample_backward_range_f64);
 }
 
-/* _grid_sample_grid_backward (grad, input, grid, padding, align_corners) */
+/* _grid_sample_grid_backward (grad, input, grid, mode, padding, align_corners) */
 bool lt_cpu__grid_sample_grid_backward(lt_Call *c);
 bool lt_cpu__grid_sample_grid_backward(lt_Call *c) {
-  lt_Grid p = grid_of(c, lt_in(c, 1)->shape + 2, 3, false);
+  lt_Grid p = grid_of(c, lt_in(c, 1)->shape + 2);
   int64_t blocks = (p.points + LT_GRID_BLOCK - 1) / LT_GRID_BLOCK;
   return run_gradient(c, &p, 3, c->out[0]->shape[0] * blocks, grid_sample_grid_backward_range_f32,
                       grid_sample_grid_backward_range_f64);

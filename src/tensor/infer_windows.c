@@ -251,7 +251,16 @@ bool lt_infer_pad(lt_Call *c) {
   return true;
 }
 
-/* _grid_sample (self, grid, nearest, padding, align_corners) */
+/* Checks a mode, argument i of c, of n dims. */
+static bool check_grid_mode(const lt_Call *c, int i, int n) {
+  int64_t mode = c->arg[i].i;
+  if (mode < LT_GRID_LINEAR || mode > LT_GRID_CUBIC)
+    return lt_fail("expected a number from 0 to 2 for argument 'mode', got %lld", (long long)mode);
+  return mode != LT_GRID_CUBIC || n == 2 ||
+         lt_fail("cannot interpolate by cubics in %d dimensions", n);
+}
+
+/* _grid_sample (self, grid, mode, padding, align_corners) */
 bool lt_infer_grid_sample(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0), *grid = lt_in(c, 1);
   int64_t shape[LT_MAX_DIMS] = {0}, numel;
@@ -262,6 +271,7 @@ bool lt_infer_grid_sample(lt_Call *c) {
     return lt_fail("expected %d coordinates at each place, of dtype \"%s\", for argument 'grid', "
                    "got %s",
                    n, lt_dtype_name(self->dtype), lt_text(grid));
+  if (!check_grid_mode(c, 2, n)) return false;
   if (c->arg[3].i < LT_GRID_ZEROS || c->arg[3].i > LT_GRID_REFLECTION)
     return lt_fail("expected a number from 0 to 2 for argument 'padding', got %lld",
                    (long long)c->arg[3].i);
@@ -276,8 +286,8 @@ bool lt_infer_grid_sample(lt_Call *c) {
   return true;
 }
 
-/* Checks the gradient, argument 0, of values at the places of a grid, argument `at`, in n dims; the
- * arguments after it are padding and align_corners. */
+/* Checks the gradient, argument 0, of values at the places of a grid, argument `at`, in n dims, and
+ * the padding, argument `padding`. */
 static bool check_grid_gradient(const lt_Call *c, int at, int n, int padding) {
   const lt_Tensor *grad = lt_in(c, 0), *grid = lt_in(c, at);
   int64_t shape[LT_MAX_DIMS] = {0};
@@ -303,25 +313,27 @@ static bool check_grid_image(int n, const int64_t *sizes) {
   return numel < LT_GRID_ELEMENTS || lt_fail("expected images of less than %d elements, got %lld",
                                              LT_GRID_ELEMENTS, (long long)numel);
 }
-/* _grid_sample_backward (grad, grid, input_size, nearest, padding, align_corners) */
+/* _grid_sample_backward (grad, grid, input_size, mode, padding, align_corners) */
 bool lt_infer_grid_sample_backward(lt_Call *c) {
   int n = c->arg[2].count;
   int64_t shape[LT_MAX_DIMS] = {0}, numel;
   if (n != 2 && n != 3)
     return lt_fail("expected 2 or 3 sizes for argument 'input_size', got %d", n);
   if (!check_grid_gradient(c, 1, n, 4) || !check_grid_image(n, c->arg[2].ints)) return false;
+  if (!check_grid_mode(c, 3, n)) return false;
   memcpy(shape, lt_in(c, 0)->shape, 2 * sizeof *shape);
   memcpy(shape + 2, c->arg[2].ints, (size_t)n * sizeof *shape);
   if (!lt_shape_numel(NULL, n + 2, shape, &numel)) return false;
   lt_spec(c, 0, lt_in(c, 0)->dtype, n + 2, shape);
   return true;
 }
-/* _grid_sample_grid_backward (grad, input, grid, padding, align_corners) */
+/* _grid_sample_grid_backward (grad, input, grid, mode, padding, align_corners) */
 bool lt_infer_grid_sample_grid_backward(lt_Call *c) {
   const lt_Tensor *grad = lt_in(c, 0), *input = lt_in(c, 1);
   if (!lt_check_ndim(c, 1, 4, 5)) return false;
   int n = input->ndim - 2;
-  if (!check_grid_gradient(c, 2, n, 3) || !check_grid_image(n, input->shape + 2)) return false;
+  if (!check_grid_gradient(c, 2, n, 4) || !check_grid_image(n, input->shape + 2)) return false;
+  if (!check_grid_mode(c, 3, n)) return false;
   if (input->dtype != grad->dtype || input->shape[0] != grad->shape[0] ||
       input->shape[1] != grad->shape[1])
     return lt_fail("expected the images and channels of 'grad', %s, for argument 'input', got %s",
@@ -472,10 +484,10 @@ int64_t lt_each__grid_sample(const lt_Call *c, lt_Grid *p) {
   *p = (lt_Grid){.channels = c->out[0]->shape[1],
                  .points = 1,
                  .dims = n,
-                 .nearest = c->arg[2].b,
+                 .mode = (int32_t)c->arg[2].i,
                  .padding = (int32_t)c->arg[3].i,
                  .align_corners = c->arg[4].b};
   put_sizes(p->in, lt_in(c, 0), n);
   for (int d = 0; d < n; d++) p->points *= c->out[0]->shape[2 + d];
-  return p->nearest ? 4 : 4 << n;
+  return p->mode == LT_GRID_NEAREST ? 4 : p->mode == LT_GRID_CUBIC ? 32 : 4 << n;
 }

@@ -2,6 +2,7 @@
  * completeness. */
 #include "autograd/autograd.h"
 #include "bindings.h"
+#include "each/grid.h"
 #include "opids.h"
 
 static const char *const kinds[] = {
@@ -232,5 +233,7 @@ void lt_lua_open_describe(lua_State *L, int functions, int methods) {
   lua_setfield(L, functions, "_signatures");
   lua_pushvalue(L, functions);
   lt_lua_setfuncs(L, module);
+  lua_pushinteger(L, LT_GRID_ELEMENTS);
+  lua_setfield(L, -2, "_grid_elements");
   lua_pop(L, 1);
 }

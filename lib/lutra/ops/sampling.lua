@@ -115,7 +115,8 @@ local function check_grid(title, x, grid)
   end
 end
 
--- The numbers of lt_GridPadding.
+-- The numbers of lt_GridMode and of lt_GridPadding.
+local MODE_NUMBERS = {bilinear = 0, nearest = 1, bicubic = 2}
 local PADDING_NUMBERS = {zeros = 0, border = 1, reflection = 2}
 
 -- Samples by other ops, which can be differentiated any number of times.
@@ -151,7 +152,7 @@ local Sampled = lt.autograd.Function:extend "grid_sample"
 function Sampled.forward(ctx, x, grid, mode, padding, corners)
   ctx:save_for_backward(x, grid)
   ctx.mode, ctx.padding, ctx.corners = mode, padding, corners
-  return ops._grid_sample(x, grid, mode == "nearest", PADDING_NUMBERS[padding], corners)
+  return ops._grid_sample(x, grid, MODE_NUMBERS[mode], PADDING_NUMBERS[padding], corners)
 end
 
 -- Returns the gradients for x and the grid as functions of g, x and the grid.
@@ -171,21 +172,18 @@ end
 function Sampled.backward(ctx, g)
   local x, grid = ctx:saved()
   if lt.is_grad_enabled() then return differentiable(ctx, g, x, grid) end
-  local nearest, number = ctx.mode == "nearest", PADDING_NUMBERS[ctx.padding]
+  local mode, padding = MODE_NUMBERS[ctx.mode], PADDING_NUMBERS[ctx.padding]
   local dx, dgrid
   if ctx.needs_input_grad[1] then
-    dx = ops._grid_sample_backward(g, grid, {table.unpack(x.shape, 3)}, nearest, number,
+    dx = ops._grid_sample_backward(g, grid, {table.unpack(x.shape, 3)}, mode, padding,
       ctx.corners)
   end
   if ctx.needs_input_grad[2] then
-    dgrid = nearest and lt.zeros_like(grid)
-      or ops._grid_sample_grid_backward(g, x, grid, number, ctx.corners)
+    dgrid = ctx.mode == "nearest" and lt.zeros_like(grid)
+      or ops._grid_sample_grid_backward(g, x, grid, mode, padding, ctx.corners)
   end
   return dx, dgrid
 end
-
--- The kernels of gradients number the elements of an image in 32 bits.
-local MOST_ELEMENTS <const> = (1 << 30) - 1
 
 local function has_gradients(x)
   if not core._supported("_grid_sample_backward", x.device:match "^%a+", x.dtype) then
@@ -193,14 +191,16 @@ local function has_gradients(x)
   end
   local shape, elements = x.shape, 1
   for d = 3, #shape do elements = elements * shape[d] end
-  return elements <= MOST_ELEMENTS
+  return elements < core._grid_elements
 end
 
 local function grid_sample(title, x, grid, mode, padding, corners)
   check_grid(title, x, grid)
-  if mode == "bicubic" then return composed(x, grid, mode, padding, corners) end
+  if mode == "bicubic" and (x.ndim == 5 or tensors.is_half(x.dtype)) then
+    return composed(x, grid, mode, padding, corners)
+  end
   if not lt.is_grad_enabled() or not (x.requires_grad or grid.requires_grad) then
-    return ops._grid_sample(x, grid, mode == "nearest", PADDING_NUMBERS[padding], corners)
+    return ops._grid_sample(x, grid, MODE_NUMBERS[mode], PADDING_NUMBERS[padding], corners)
   end
   return (has_gradients(x) and Sampled or composed)(x, grid, mode, padding, corners)
 end

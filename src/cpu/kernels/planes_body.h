@@ -529,13 +529,18 @@ static void FN(pad)(const lt_Pad *p, const T *x, T *y, int64_t from, int64_t to)
   }
 }
 
-/* The corners of the cells around the places of a block: their elements in a plane, -1 for those
- * outside of it, and their weights. */
+/* The corners of the cells around the places of a block, or the neighbours for cubic interpolation:
+ * their elements in a plane, -1 for those outside of it, and their weights. */
 typedef struct FN(Corners) {
-  int32_t place[8][LT_GRID_BLOCK];
-  T weight[8][LT_GRID_BLOCK];
+  int32_t place[16][LT_GRID_BLOCK];
+  T weight[16][LT_GRID_BLOCK];
   T part[3][LT_GRID_BLOCK]; /* how far the places are behind the first corner */
 } FN(Corners);
+
+/* Returns the number of corners of a cell; for cubic interpolation, of neighbours. */
+static inline int FN(count_corners)(const lt_Grid *p) {
+  return p->mode == LT_GRID_NEAREST ? 1 : p->mode == LT_GRID_CUBIC ? 16 : 1 << p->dims;
+}
 
 /* Returns an element times a weight, 0 for one outside. */
 static inline T FN(weighted)(const T *source, int32_t place, T weight) {
@@ -564,8 +569,28 @@ FN(grid_line)(lt_Grid p, const T *grid, int64_t n, int32_t *restrict low, T *res
   }
 }
 
+/* Fills in the neighbours of n places for cubic interpolation. */
+static void FN(grid_neighbours)(const lt_Grid *p, const T *grid, int64_t n, FN(Corners) * c) {
+  int64_t row[4], column[4];
+  T down[4], across[4];
+  for (int64_t j = 0; j < n; j++) {
+    c->part[1][j] = FN(grid_cubic)(p, 1, grid[2 * j + 1], row, down);
+    c->part[2][j] = FN(grid_cubic)(p, 2, grid[2 * j], column, across);
+    for (int k = 0; k < 16; k++) {
+      int64_t y = row[k / 4], x = column[k % 4];
+      c->place[k][j] = y < 0 || x < 0 ? -1 : (int32_t)(y * p->in[2] + x);
+      c->weight[k][j] = down[k / 4] * across[k % 4];
+    }
+  }
+}
+
 /* Fills in the corners of n places. */
 static void FN(grid_corners)(const lt_Grid *p, const T *grid, int64_t n, FN(Corners) * c) {
+  if (p->mode == LT_GRID_CUBIC) {
+    FN(grid_neighbours)(p, grid, n, c);
+    return;
+  }
+  bool nearest = p->mode == LT_GRID_NEAREST;
   int32_t low[3][LT_GRID_BLOCK] = {{0}};
   T(*part)[LT_GRID_BLOCK] = c->part;
   int used = (int)p->dims;
@@ -577,13 +602,13 @@ static void FN(grid_corners)(const lt_Grid *p, const T *grid, int64_t n, FN(Corn
       FN(grid_line)(FN(dim_of)(p, d, 2, LT_GRID_BORDER, 0), line, n, low[d], part[d]);
     else
       FN(grid_line)(FN(dim_of)(p, d, used, p->padding, p->align_corners), line, n, low[d], part[d]);
-    for (int64_t j = 0; j < n && p->nearest; j++) {
+    for (int64_t j = 0; j < n && nearest; j++) {
       T rest = 2 * part[d][j];
       low[d][j] += rest > 1 || (rest == 1 && low[d][j] % 2 != 0);
       part[d][j] = 0;
     }
   }
-  for (int corner = 0; corner < (p->nearest ? 1 : 1 << used); corner++) {
+  for (int corner = 0; corner < FN(count_corners)(p); corner++) {
     int32_t *restrict place = c->place[corner];
     T *restrict weight = c->weight[corner];
     for (int64_t j = 0; j < n; j++) place[j] = 0;
@@ -602,11 +627,28 @@ static void FN(grid_corners)(const lt_Grid *p, const T *grid, int64_t n, FN(Corn
   }
 }
 
+/* Returns an element, 0 for one outside. */
+static inline T FN(element)(const T *source, int32_t place) {
+  T v = source[place < 0 ? 0 : place];
+  return place < 0 ? 0 : v;
+}
+/* Computes the sums of the neighbours of n places times their weights, which may be NaN. */
+static inline void FN(add_neighbours)(const FN(Corners) * c, int64_t n, const T *source,
+                                      T *restrict target) {
+  for (int64_t j = 0; j < n; j++) target[j] = 0;
+  for (int k = 0; k < 16; k += 4)
+    for (int64_t j = 0; j < n; j++)
+      target[j] = target[j] + FN(element)(source, c->place[k][j]) * c->weight[k][j] +
+                  FN(element)(source, c->place[k + 1][j]) * c->weight[k + 1][j] +
+                  FN(element)(source, c->place[k + 2][j]) * c->weight[k + 2][j] +
+                  FN(element)(source, c->place[k + 3][j]) * c->weight[k + 3][j];
+}
+
 static void FN(grid_sample)(const lt_Grid *p, const T *x, const T *grid, T *y, int64_t from,
                             int64_t to) {
   int64_t blocks = (p->points + LT_GRID_BLOCK - 1) / LT_GRID_BLOCK,
           plane = p->in[0] * p->in[1] * p->in[2];
-  int corners = p->nearest ? 1 : 1 << p->dims;
+  int corners = FN(count_corners)(p);
   FN(Corners) c;
   for (int64_t block = from; block < to; block++) {
     int64_t image = block / blocks, first = block % blocks * LT_GRID_BLOCK,
@@ -623,6 +665,8 @@ static void FN(grid_sample)(const lt_Grid *p, const T *x, const T *grid, T *y, i
                       FN(weighted)(source, c.place[1][j], c.weight[1][j]) +
                       FN(weighted)(source, c.place[2][j], c.weight[2][j]) +
                       FN(weighted)(source, c.place[3][j], c.weight[3][j]);
+      else if (corners == 16)
+        FN(add_neighbours)(&c, n, source, target);
       else
         for (int64_t j = 0; j < n; j++) {
           T sum = 0;
@@ -656,7 +700,9 @@ static void FN(grid_sample_backward)(const lt_Grid *p, const T *g, const T *grid
       int64_t n = points - first < LT_GRID_BLOCK ? points - first : LT_GRID_BLOCK;
       FN(grid_corners)(p, grid + (image * points + first) * p->dims, n, &c);
       for (int64_t k = from; k < end; k++)
-        if (p->nearest)
+        if (p->mode == LT_GRID_CUBIC)
+          FN(add_corners)(&c, 16, n, g + k * points + first, dx + k * plane);
+        else if (p->mode == LT_GRID_NEAREST)
           FN(add_corners)(&c, 1, n, g + k * points + first, dx + k * plane);
         else if (p->dims == 2)
           FN(add_corners)(&c, 4, n, g + k * points + first, dx + k * plane);
@@ -690,13 +736,41 @@ static inline __attribute__((always_inline)) void FN(grid_slopes)(lt_Grid p, con
   for (int64_t j = 0; j < n; j++) slope[j] = FN(grid_slope)(&p, 0, grid[j * p.dims]);
 }
 
+/* Computes the derivatives of the weights of grid_weights. */
+static inline void FN(weight_slopes)(T t, T *slope) {
+  T u = 1 - t, a = -(T)3 / (T)4;
+  slope[0] = (3 * a * (t + 1) - 10 * a) * (t + 1) + 8 * a;
+  slope[1] = (3 * (a + 2) * t - 2 * (a + 3)) * t;
+  slope[2] = -(3 * (a + 2) * u - 2 * (a + 3)) * u;
+  slope[3] = -((3 * a * (u + 1) - 10 * a) * (u + 1) + 8 * a);
+}
+/* Computes the gradients of n places with cubic interpolation from the sums of their neighbours. */
+static void FN(cubic_gradients)(const lt_Grid *p, const FN(Corners) * c, int64_t n,
+                                T (*sum)[LT_GRID_BLOCK], T *target) {
+  T width = (T)(p->align_corners ? p->in[2] - 1 : p->in[2]) / 2,
+    height = (T)(p->align_corners ? p->in[1] - 1 : p->in[1]) / 2;
+  for (int64_t j = 0; j < n; j++) {
+    T down[4], across[4], steep[4], along[4], dx = 0, dy = 0;
+    FN(grid_weights)(c->part[1][j], down);
+    FN(grid_weights)(c->part[2][j], across);
+    FN(weight_slopes)(c->part[1][j], steep);
+    FN(weight_slopes)(c->part[2][j], along);
+    for (int k = 0; k < 16; k++) {
+      dx += sum[k][j] * (down[k / 4] * along[k % 4]);
+      dy += sum[k][j] * (steep[k / 4] * across[k % 4]);
+    }
+    target[2 * j] = dx * width;
+    target[2 * j + 1] = dy * height;
+  }
+}
+
 static void FN(grid_sample_grid_backward)(const lt_Grid *p, const T *g, const T *x, const T *grid,
                                           T *dgrid, int64_t from, int64_t to) {
   int64_t blocks = (p->points + LT_GRID_BLOCK - 1) / LT_GRID_BLOCK,
           plane = p->in[0] * p->in[1] * p->in[2];
-  int used = (int)p->dims, corners = 1 << used;
+  int used = (int)p->dims, corners = FN(count_corners)(p);
   FN(Corners) c;
-  T sum[8][LT_GRID_BLOCK]; /* over the channels, of the gradients times a corner's elements */
+  T sum[16][LT_GRID_BLOCK]; /* over the channels, of the gradients times a corner's elements */
   for (int64_t block = from; block < to; block++) {
     int64_t image = block / blocks, first = block % blocks * LT_GRID_BLOCK,
             n = p->points - first < LT_GRID_BLOCK ? p->points - first : LT_GRID_BLOCK,
@@ -708,6 +782,10 @@ static void FN(grid_sample_grid_backward)(const lt_Grid *p, const T *g, const T 
       for (int corner = 0; corner < corners; corner++)
         for (int64_t j = 0; j < n; j++)
           sum[corner][j] += FN(weighted)(source, c.place[corner][j], values[j]);
+    }
+    if (p->mode == LT_GRID_CUBIC) {
+      FN(cubic_gradients)(p, &c, n, sum, dgrid + at);
+      continue;
     }
     for (int d = 3 - used; d < 3; d++) {
       T total[LT_GRID_BLOCK] = {0}, slope[LT_GRID_BLOCK];

@@ -56,3 +56,32 @@ LT_EACH_OF_T int64_t LT_EACH_NAME(grid_nearest)(T at) {
   T rest = 2 * (at - (T)low);
   return rest > 1 || (rest == 1 && low % 2 != 0) ? low + 1 : low;
 }
+
+/* Computes the weights of four neighbours of a place for cubic interpolation, which is t behind the
+ * second one: Keys' cubic, a = -3/4. */
+LT_EACH_OF_T void LT_EACH_NAME(grid_weights)(T t, LT_EACH_LOCAL(T) weight) {
+  T u = 1 - t, a = -(T)3 / (T)4;
+  weight[0] = ((a * (t + 1) - 5 * a) * (t + 1) + 8 * a) * (t + 1) - 4 * a;
+  weight[1] = ((a + 2) * t - (a + 3)) * t * t + 1;
+  weight[2] = ((a + 2) * u - (a + 3)) * u * u + 1;
+  weight[3] = ((a * (u + 1) - 5 * a) * (u + 1) + 8 * a) * (u + 1) - 4 * a;
+}
+
+/* Computes the four neighbours, in dim d, of the place at coordinate v for cubic interpolation:
+ * their numbers, -1 for those outside of the image, and their weights. Returns how far the place is
+ * behind the second one: NaN unless its position is finite. */
+LT_EACH_OF_T T LT_EACH_NAME(grid_cubic)(LT_EACH_ARGS(lt_Grid) p, int d, T v,
+                                        LT_EACH_LOCAL(int64_t) place, LT_EACH_LOCAL(T) weight) {
+  int64_t size = p->in[d];
+  T most = (T)(size - 1), far = (T)((int64_t)1 << 60),
+    at = p->align_corners != 0 ? (v + 1) / 2 * most : ((v + 1) * (T)size - 1) / 2,
+    low = at > -far && at < far ? (T)LT_EACH_CALL(grid_floor)(at) : at;
+  LT_EACH_CALL(grid_weights)(at - low, weight);
+  for (int k = 0; k < 4; k++) {
+    T next = low + (T)(k - 1);
+    if (p->padding == LT_GRID_REFLECTION) next = LT_EACH_CALL(grid_reflected)(p, next, size);
+    if (p->padding != LT_GRID_ZEROS) next = next < 0 ? 0 : next > most ? most : next;
+    place[k] = next >= 0 && next <= most ? (int64_t)next : -1;
+  }
+  return at - low;
+}

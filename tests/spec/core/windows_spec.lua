@@ -302,6 +302,80 @@ describe("grid_sample", function()
     end
   end)
 
+  -- F.grid_sample with mode "bicubic", by loops over the neighbours.
+  local function cubic(x, grid, padding, corners)
+    local n, c, h, w = table.unpack(x.shape)
+    local function position(v, size)
+      if corners then return (v + 1) / 2 * (size - 1) end
+      return ((v + 1) * size - 1) / 2
+    end
+    local function weight(d)
+      d = math.abs(d)
+      if d <= 1 then return (1.25 * d - 2.25) * d * d + 1 end
+      return d < 2 and ((-0.75 * d + 3.75) * d - 6) * d + 3 or 0
+    end
+    local function place(i, size)
+      if padding == "border" then return math.max(0, math.min(size - 1, i)) end
+      while padding == "reflection" and (i < 0 or i >= size) do
+        if size == 1 then return 0 end
+        i = i < 0 and -i - (corners and 0 or 1) or 2 * size - (corners and 2 or 1) - i
+      end
+      return i >= 0 and i < size and i or nil
+    end
+    local out, places = lt.zeros({n, c, grid:size(2), grid:size(3)}, {dtype = x.dtype}),
+      grid:tolist()
+    for s = 1, n do
+      for i = 1, grid:size(2) do
+        for j = 1, grid:size(3) do
+          local px, py = position(places[s][i][j][1], w), position(places[s][i][j][2], h)
+          local sum = lt.zeros({c}, {dtype = x.dtype})
+          for a = math.floor(py) - 1, math.floor(py) + 2 do
+            for b = math.floor(px) - 1, math.floor(px) + 2 do
+              local row, column = place(a, h), place(b, w)
+              if row and column then
+                sum = sum + x[{s, {}, row + 1, column + 1}] * (weight(py - a) * weight(px - b))
+              end
+            end
+          end
+          out[{s, {}, i, j}] = sum
+        end
+      end
+    end
+    return out
+  end
+
+  it("interpolates by cubics as a loop does, with its gradients", function()
+    for _, dtype in ipairs{"float64", "float32"} do
+      local near = dtype == "float64" and 1e-10 or 2e-4
+      for _, sizes in ipairs{{2, 3, 5, 7}, {1, 2, 1, 4}} do
+        local x = lt.randn(sizes):to(dtype)
+        local grid = (lt.rand(sizes[1], 4, 71, 2, {dtype = "float64"}) * 4 - 2):to(dtype)
+        for _, padding in ipairs{"zeros", "border", "reflection"} do
+          for _, corners in ipairs{true, false} do
+            local found = F.grid_sample(x, grid, "bicubic", padding, corners)
+            local wanted = cubic(x, grid, padding, corners)
+            assert.is_true(found:allclose(wanted, near, near), padding)
+            local r = lt.randn_like(found)
+            local dx, dgrid = gradients(r, false, x, grid, "bicubic", padding, corners)
+            local other_x, other_grid = gradients(r, true, x, grid, "bicubic", padding, corners)
+            assert.is_true(dx:allclose(other_x, near, near), padding)
+            assert.is_true(dgrid:allclose(other_grid, 20 * near, 20 * near), padding)
+          end
+        end
+      end
+    end
+    local x, none = lt.randn(1, 1, 3, 3), 0 / 0
+    for _, padding in ipairs{"zeros", "border", "reflection"} do
+      local grid = lt.tensor{{{{none, 0}, {math.huge, 0}, {0, -math.huge}, {1e30, 0}}}}
+      local y = F.grid_sample(x, grid, "bicubic", padding):view(-1)
+      for i = 1, 3 do assert.is_true(y[i]:isnan():item()) end
+      assert.is_true(y[4]:isfinite():item())
+    end
+    local half = lt.randn(1, 2, 4, 4):half()
+    assert.equal("float16", F.grid_sample(half, half[{{}, {}, {1, 2}}]:permute(1, 3, 4, 2),
+      "bicubic").dtype)
+  end)
+
   it("has a gradient for one of its inputs alone, and of any layout", function()
     local x, grid = lt.randn(2, 3, 6, 5), lt.rand(2, 4, 7, 2) * 3 - 1.5
     local r = lt.randn(2, 3, 7, 4):transpose(3, 4)
