@@ -77,22 +77,74 @@ static inline FN(Span) FN(span)(const lt_Windows *w, int d, int64_t o) {
   return s;
 }
 
-/* Maxima of one adaptive window after the other. */
+/* Columns of an adaptive pool that are computed together: the maxima of the rows of a window, and
+ * their indices. Of equal numbers in a column the first is taken, of several NaN the last. */
+#define COLUMNS 1024
+typedef struct FN(Columns) {
+  T best[COLUMNS];
+  int32_t at[COLUMNS];
+  int64_t first, end; /* the columns that they hold */
+} FN(Columns);
+static void FN(take_columns)(const lt_Windows *w, const T *x, FN(Span) z, FN(Span) r, int64_t first,
+                             FN(Columns) * c) {
+  int64_t n = w->in[2] - first < COLUMNS ? w->in[2] - first : COLUMNS;
+  c->first = first;
+  c->end = first + n;
+  int64_t top = (z.first * w->in[1] + r.first) * w->in[2] + first;
+  memcpy(c->best, x + top, (size_t)n * sizeof(T));
+  for (int32_t i = 0; i < (int32_t)n; i++) c->at[i] = (int32_t)top + i;
+  for (int64_t k = z.first; k < z.end; k++)
+    for (int64_t j = r.first; j < r.end; j++) {
+      int64_t row = (k * w->in[1] + j) * w->in[2] + first;
+      if (row != top) FN(take_larger)(x + row, 1, (int32_t)row, n, c->best, c->at);
+    }
+}
+/* Replaces *best and its index by a number that is larger, or equal and before it, or a NaN after
+ * it. */
+static inline void FN(take_one)(T v, int32_t index, T *best, int32_t *at) {
+  bool better = v != v ? *best == *best || index > *at : v > *best || (v == *best && index < *at);
+  *best = better ? v : *best;
+  *at = better ? index : *at;
+}
+/* The same for n columns. */
+static void FN(take_best)(const T *v, const int32_t *index, int64_t n, T *best, int32_t *at) {
+  enum { LANES = 64 / sizeof(T) };
+  int64_t i = 0;
+  if (n >= 4 * LANES) {
+    T most[LANES];
+    int32_t first[LANES];
+    memcpy(most, v, sizeof most);
+    memcpy(first, index, sizeof first);
+    for (i = LANES; i + LANES <= n; i += LANES)
+      for (int l = 0; l < LANES; l++) {
+        T e = v[i + l], b = most[l];
+        int32_t a = index[i + l], f = first[l];
+        bool is_nan = e != e,
+             better = (e > b) | ((e == b) & (a < f)) | (is_nan & ((b == b) | (a > f)));
+        most[l] = better ? e : b;
+        first[l] = better ? a : f;
+      }
+    for (int l = 0; l < LANES; l++) FN(take_one)(most[l], first[l], best, at);
+  }
+  for (; i < n; i++) FN(take_one)(v[i], index[i], best, at);
+}
+/* Maxima of a row of adaptive windows. */
 static void FN(max_adaptive)(const lt_Windows *w, const T *x, T *y, int64_t *index, FN(Span) z,
                              FN(Span) r) {
+  FN(Columns) columns;
+  columns.first = columns.end = 0;
   for (int64_t o = 0; o < w->out[2]; o++) {
     FN(Span) c = FN(span)(w, 2, o);
-    int64_t at = (z.first * w->in[1] + r.first) * w->in[2] + c.first;
+    int32_t at = (int32_t)((z.first * w->in[1] + r.first) * w->in[2] + c.first);
     T best = x[at];
-    for (int64_t k = z.first; k < z.end; k += z.step)
-      for (int64_t j = r.first; j < r.end; j += r.step)
-        for (int64_t i = c.first, row = (k * w->in[1] + j) * w->in[2]; i < c.end; i += c.step)
-          if (x[row + i] > best || x[row + i] != x[row + i]) {
-            at = row + i;
-            best = x[at];
-          }
+    for (int64_t i = c.first, end; i < c.end; i = end) {
+      if (i < columns.first || i >= columns.end) FN(take_columns)(w, x, z, r, i, &columns);
+      end = c.end < columns.end ? c.end : columns.end;
+      FN(take_best)
+      (columns.best + (i - columns.first), columns.at + (i - columns.first), end - i, &best, &at);
+    }
     y[o] = best;
-    index[o] = at + LT_INDEX_BASE;
+    index[o] = (int64_t)at + LT_INDEX_BASE;
   }
 }
 
@@ -139,7 +191,7 @@ static bool FN(are_even)(const lt_Windows *w, lt_Windows *even) {
 static void FN(max_pool)(const lt_Windows *w, const T *x, T *y, int64_t *index, int64_t from,
                          int64_t to) {
   lt_Windows even;
-  if (w->window[2] == 0 && FN(are_even)(w, &even)) w = &even;
+  if (w->window[2] == 0 && w->in[2] <= 4 * w->out[2] && FN(are_even)(w, &even)) w = &even;
   FN(Row) at = FN(row_at)(w, from);
   for (int64_t row = from; row < to; row++, FN(next_row)(w, &at)) {
     FN(Span) r = FN(span)(w, 1, at.y), z = FN(span)(w, 0, at.z);
@@ -802,6 +854,7 @@ static void FN(grid_sample_grid_backward)(const lt_Grid *p, const T *g, const T 
   }
 }
 #undef CHUNK
+#undef COLUMNS
 #undef BY_STEP
 #undef TAKE_LARGER
 #undef KEEP_LARGER

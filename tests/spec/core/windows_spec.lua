@@ -38,6 +38,46 @@ describe("pools", function()
     assert.are.equal(1, indices[1][1][1][1]:item())
   end)
 
+  it("take the first of equal maxima and the last NaN of an adaptive window", function()
+    local function check(sizes, out, dtype)
+      local y = lt.randint(-3, 3, sizes):to(dtype)
+      y:masked_fill_(lt.rand(sizes):lt(0.002), 0 / 0)
+      local values, indices = F.adaptive_max_pool3d(y, out, true)
+      local flat = y:flatten(2):tolist()
+      local d, h, w = table.unpack(sizes, 2)
+      local function span(o, n, size) return (o - 1) * size // n, (o * size - 1) // n end
+      for c = 1, sizes[1] do
+        for i = 1, out[1] do
+          for j = 1, out[2] do
+            for k = 1, out[3] do
+              local best, at
+              for a = span(i, out[1], d), select(2, span(i, out[1], d)) do
+                for b = span(j, out[2], h), select(2, span(j, out[2], h)) do
+                  for e = span(k, out[3], w), select(2, span(k, out[3], w)) do
+                    local index = (a * h + b) * w + e + 1
+                    local v = flat[c][index]
+                    if not at or v > best or v ~= v then best, at = v, index end
+                  end
+                end
+              end
+              local value = values[c][i][j][k]:item()
+              assert.is_true(value == best or value ~= value and best ~= best)
+              assert.equal(at, indices[c][i][j][k]:item())
+            end
+          end
+        end
+      end
+    end
+    for _, dtype in ipairs{"float32", "float64"} do
+      check({2, 1, 28, 28}, {1, 3, 3}, dtype)
+      check({2, 3, 20, 90}, {1, 1, 1}, dtype)
+      check({2, 3, 5, 90}, {2, 3, 7}, dtype)
+      check({1, 1, 1, 5000}, {1, 1, 3}, dtype)
+      check({1, 2, 3, 2100}, {1, 1, 2}, dtype)
+      check({1, 1, 4, 64}, {1, 2, 2}, dtype)
+    end
+  end)
+
   it("check windows", function()
     fails("max_pool2d: expected at most half of the kernel's size for argument 'padding', got 2",
       F.max_pool2d, x, 2, 2, 2)
