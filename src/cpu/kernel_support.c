@@ -84,3 +84,21 @@ void lt_move(char *to, int64_t to_stride, const char *from, int64_t from_stride,
              size_t size) {
   if (n > 0) lt_mover((int64_t)size)->move(n, to, to_stride, from, from_stride);
 }
+
+lt_Tensor *lt_lines_along(lt_Tensor *t, int dim) {
+  int64_t shape[LT_MAX_DIMS], strides[LT_MAX_DIMS];
+  int last = t->ndim - 1;
+  if (dim >= last) return lt_as_contiguous(t, t->dtype);
+  memcpy(shape, t->shape, sizeof shape);
+  memcpy(strides, t->strides, sizeof strides);
+  for (int d = dim; d < last; d++) {
+    shape[d] = t->shape[d + 1];
+    strides[d] = t->strides[d + 1];
+  }
+  shape[last] = t->shape[dim];
+  strides[last] = t->strides[dim];
+  lt_Tensor *moved = lt_geometry(t, 0, t->ndim, shape, strides),
+            *dense = lt_as_contiguous(moved, t->dtype);
+  lt_release(moved);
+  return dense;
+}

@@ -199,4 +199,7 @@ static inline void lt_odometer_seek(lt_Odometer *o, int64_t index) {
   }
 }
 
+/* Returns t with dim as the last one, contiguous. NULL with the error set. */
+lt_Tensor *lt_lines_along(lt_Tensor *t, int dim);
+
 #endif

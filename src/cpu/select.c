@@ -12,6 +12,7 @@
 #define LARGE      (1 << 14)
 #define LARGE_BITS 11 /* of that among at least LARGE keys */
 #define BLOCK      1024
+#define HASHED     1024 /* most elements of a line whose mode is found by a hash table */
 
 /* Returns the number of bits of x, at least 1. */
 static int bits_of(uint64_t x) { return 64 - __builtin_clzll(x | 1); }
@@ -141,10 +142,32 @@ static int64_t last_of_longest(const lt_Keyed *sorted, int64_t n, bool floats) {
   return sorted[best].at;
 }
 
+/* Returns the same of n <= HASHED keys that are not sorted: counts them in a hash table. */
+static int64_t last_of_most(const lt_Keyed *items, int64_t n, bool floats) {
+  struct {
+    uint64_t key;
+    int32_t count, last;
+  } table[4 * HASHED], *best = NULL;
+  int bits = bits_of((uint64_t)n) + 1;
+  for (int64_t i = 0; i < (int64_t)1 << bits; i++) table[i].count = 0;
+  for (int64_t i = 0; i < n; i++) {
+    uint64_t key = items[i].key;
+    if (floats && key == UINT64_MAX) continue;
+    uint64_t at = (key * 0x9E3779B97F4A7C15u) >> (64 - bits);
+    while (table[at].count > 0 && table[at].key != key) at = (at + 1) & (((uint64_t)1 << bits) - 1);
+    table[at].key = key;
+    table[at].last = (int32_t)i;
+    int32_t count = ++table[at].count;
+    if (!best || count > best->count || (count == best->count && key < best->key))
+      best = &table[at];
+  }
+  return best ? best->last : 0;
+}
+
 /* Finds the mode of the lines first .. last - 1. `items` is scratch memory for 2 n items. */
 static void mode_lines(const Selection *s, lt_Keyed *items, int64_t first, int64_t last) {
   int64_t n = s->n;
-  bool narrow = s->work == LT_float32;
+  bool narrow = s->work == LT_float32, floats = s->work != LT_int64;
   void *keys = items + n;
   for (int64_t t = first; t < last && !lt_stopped(); t++) {
     lt_order_keys(s->work, s->keys + (size_t)(t * n) * lt_dtype_size(s->work), n, 1, false, keys);
@@ -153,9 +176,9 @@ static void mode_lines(const Selection *s, lt_Keyed *items, int64_t first, int64
       uint64_t wide = key == UINT32_MAX ? UINT64_MAX : key;
       items[i] = (lt_Keyed){narrow ? wide : ((uint64_t *)keys)[i], i};
     }
-    lt_keyed_sort(items, items + n, n);
+    if (n > HASHED) lt_keyed_sort(items, items + n, n);
     if (lt_stopped()) return; /* the indices are undefined */
-    int64_t at = last_of_longest(items, n, s->work != LT_int64);
+    int64_t at = n > HASHED ? last_of_longest(items, n, floats) : last_of_most(items, n, floats);
     lt_move_one(s->values + (size_t)t * s->size, s->from + (size_t)(t * n + at) * s->size, s->size);
     s->positions[t] = at + LT_INDEX_BASE;
   }
@@ -185,25 +208,6 @@ static bool select_all(const Selection *s, int64_t lines) {
   return true;
 }
 
-/* Returns t with dim as the last one, contiguous. */
-static lt_Tensor *lines_along(lt_Tensor *t, int dim) {
-  int64_t shape[LT_MAX_DIMS], strides[LT_MAX_DIMS];
-  int last = t->ndim - 1;
-  if (dim >= last) return lt_as_contiguous(t, t->dtype);
-  memcpy(shape, t->shape, sizeof shape);
-  memcpy(strides, t->strides, sizeof strides);
-  for (int d = dim; d < last; d++) {
-    shape[d] = t->shape[d + 1];
-    strides[d] = t->strides[d + 1];
-  }
-  shape[last] = t->shape[dim];
-  strides[last] = t->strides[dim];
-  lt_Tensor *moved = lt_geometry(t, 0, t->ndim, shape, strides),
-            *dense = lt_as_contiguous(moved, t->dtype);
-  lt_release(moved);
-  return dense;
-}
-
 /* Runs `all` on the lines of self along dim. */
 static bool along_lines(lt_Call *c, int64_t rank, bool or_nan,
                         bool (*all)(const Selection *s, int64_t lines)) {
@@ -212,7 +216,7 @@ static bool along_lines(lt_Call *c, int64_t rank, bool or_nan,
   if (dim < 0) return false;
   int64_t lines = c->out[0]->numel;
   if (lines == 0) return true;
-  lt_Tensor *dense = lines_along(self, dim),
+  lt_Tensor *dense = lt_lines_along(self, dim),
             *x = lt_as_contiguous(dense, lt_work_dtype(self->dtype));
   bool ok = x != NULL;
   if (ok) {

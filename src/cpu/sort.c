@@ -184,12 +184,13 @@ FIRST(uint64_t, u64)
 /* ---- kernels --------------------------------------------------------------------------------- */
 
 /* Lines to order: the first k elements of each. The elements of `from` are copied as bytes; `keys`
- * has them in the working dtype. Both are contiguous. */
+ * has them in the working dtype. Both are contiguous, with elements of a line `step` apart. */
 typedef struct Order {
   const char *from, *keys;
   lt_Dtype work;
   size_t size;
   lt_Lines l;
+  int64_t step; /* 1, or l.inner */
   int64_t k;
   bool descending;
   char *values;
@@ -198,6 +199,7 @@ typedef struct Order {
 
 /* Where the elements of line t, and its first k in order, are; in elements. */
 static int64_t start_of(const Order *o, int64_t t) {
+  if (o->step == 1) return t * o->l.n;
   return t / o->l.inner * o->l.n * o->l.inner + t % o->l.inner;
 }
 static int64_t target_of(const Order *o, int64_t t) {
@@ -206,7 +208,7 @@ static int64_t target_of(const Order *o, int64_t t) {
 
 /* Writes element `at` of a line as the one at `place`. */
 static inline void put(const Order *o, const char *from, int64_t at, int64_t place, size_t size) {
-  lt_move_one(o->values + (size_t)place * size, from + (size_t)(at * o->l.inner) * size, size);
+  lt_move_one(o->values + (size_t)place * size, from + (size_t)(at * o->step) * size, size);
   o->positions[place] = at + LT_INDEX_BASE;
 }
 
@@ -254,7 +256,7 @@ static void order_line(const Order *o, int64_t t, int team, lt_Keyed *items) {
   if (lt_stopped()) return;
   const char *from = o->from + (size_t)start_of(o, t) * o->size;
   void *keys = items + n; /* few items are followed by the keys; of many, they are replaced */
-  lt_order_keys(o->work, o->keys + (size_t)start_of(o, t) * lt_dtype_size(o->work), n, inner,
+  lt_order_keys(o->work, o->keys + (size_t)start_of(o, t) * lt_dtype_size(o->work), n, o->step,
                 o->descending, keys);
   if (few) {
     narrow ? first_u32(keys, n, k, items) : first_u64(keys, n, k, items);
@@ -301,7 +303,8 @@ static bool order(lt_Call *c, int dim, int64_t k, bool descending) {
   if (self->ndim == 0) k = 1; /* a 0-d tensor has one element, for any k */
   lt_Lines l = lt_lines(self->ndim, self->shape, dim);
   bool packs = k > l.n / 8 && l.n <= LT_PACKED_MOST && !lt_dtype_is_float(self->dtype);
-  lt_Tensor *dense = lt_as_contiguous(self, self->dtype),
+  bool moves = k <= l.n / 8 && l.inner > 1; /* a copy pays, for vectors find the first */
+  lt_Tensor *dense = moves ? lt_lines_along(self, dim) : lt_as_contiguous(self, self->dtype),
             *x = lt_as_contiguous(dense, packs ? self->dtype : lt_work_dtype(self->dtype));
   bool ok = x != NULL;
   if (ok) {
@@ -310,6 +313,7 @@ static bool order(lt_Call *c, int dim, int64_t k, bool descending) {
                x->dtype,
                lt_dtype_size(self->dtype),
                l,
+               moves ? 1 : l.inner,
                k,
                descending,
                lt_tensor_data(c->out[0]),
