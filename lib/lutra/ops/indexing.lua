@@ -112,6 +112,12 @@ lt._define{
   end,
 }
 
+-- Returns whether an index may be negative; on other devices, and of batches, without reading them.
+local function may_be_negative(indices)
+  if tensors.are_batched() or not indices.is_cpu then return true end
+  return indices:numel() > 0 and indices:amin():item() < 0
+end
+
 lt._define{
   signature = "lt.take_along_dim(Tensor self, Index indices, dim? dim = nil)",
   doc = "self at the indices along dim, after broadcasting both in the other dims; without dim, of "
@@ -126,8 +132,10 @@ lt._define{
     args.check(#own == #at,
       "take_along_dim: expected %d dims, those of self, for argument 'indices', got %d", #own, #at)
     if dim < 0 then dim = dim + #own + 1 end
-    local size, count = x:size(dim), at[dim]
-    indices = lt.where(indices:lt(0), indices + (size + 1), indices)
+    local size, count = own[dim], at[dim]
+    if may_be_negative(indices) then
+      indices = lt.where(indices:lt(0), indices + (size + 1), indices)
+    end
     own[dim], at[dim] = 1, 1
     if own ~= at then
       local common = lt.broadcast_shapes(own, at)

@@ -381,3 +381,19 @@ describe("scatter", function()
     end
   end)
 end)
+
+describe("take_along_dim", function()
+  it("takes the same with negative indices, and broadcasts", function()
+    local x, index = lt.randn(3, 4), lt.randint(1, 4, {3, 2})
+    local taken = x:take_along_dim(index, 2)
+    for i = 1, 3 do
+      for j = 1, 2 do assert.equal(x[{i, index[{i, j}]:item()}]:item(), taken[{i, j}]:item()) end
+    end
+    assert.is_true(taken:equal(x:take_along_dim(index - 5, -1)))
+    local row = index[{{1, 1}}]
+    assert.is_true(x:take_along_dim(row, 2):equal(x:take_along_dim(row:expand(3, 2), 2)))
+    for _, bad in ipairs{0, 5, -5} do
+      assert.matches("index", fails(x.take_along_dim, x, lt.full({3, 1}, bad), 2))
+    end
+  end)
+end)
