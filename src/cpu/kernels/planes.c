@@ -1,4 +1,5 @@
 /* planes.c: the table of loops over planes (planes.h) of one instruction set. */
+#include "cpu/moves.h"
 #include "cpu/planes.h"
 #include "cpu/rows.h"
 

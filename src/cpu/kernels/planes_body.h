@@ -570,14 +570,21 @@ static void FN(pad)(const lt_Pad *p, const T *x, T *y, int64_t from, int64_t to)
   int64_t lead = before < 0 ? 0 : before < out ? before : out, skip = before < 0 ? -before : 0;
   int64_t middle = in - skip < out - lead ? in - skip : out - lead;
   if (middle < 0) middle = 0;
+  int64_t ends[CHUNK], tail = out - lead - middle; /* where the elements at the ends come from */
+  bool listed = lead + tail <= CHUNK;
+  for (int64_t o = 0; o < lead && listed; o++) ends[o] = lt_pad_place(p, 2, o);
+  for (int64_t o = 0; o < tail && listed; o++)
+    ends[lead + o] = lt_pad_place(p, 2, lead + middle + o);
+  int64_t row = from % p->out[1], plane = from / p->out[1];
   for (int64_t line = from; line < to; line++) {
-    int64_t i = lt_pad_place(p, 1, line % p->out[1]), plane = line / p->out[1],
-            k = lt_pad_place(p, 0, plane % p->out[0]);
+    int64_t i = lt_pad_place(p, 1, row), k = lt_pad_place(p, 0, plane % p->out[0]);
     const T *source = x + ((plane / p->out[0] * p->in[0] + k) * p->in[1] + i) * in;
-    T *target = y + line * out;
-    for (int64_t o = 0; o < lead; o++) target[o] = source[lt_pad_place(p, 2, o)];
-    memcpy(target + lead, source + skip, (size_t)middle * sizeof(T));
-    for (int64_t o = lead + middle; o < out; o++) target[o] = source[lt_pad_place(p, 2, o)];
+    T *target = y + line * out, *after = target + lead + middle;
+    for (int64_t o = 0; o < lead; o++) target[o] = source[listed ? ends[o] : lt_pad_place(p, 2, o)];
+    lt_copy_bytes(target + lead, source + skip, (size_t)middle * sizeof(T));
+    for (int64_t o = 0; o < tail; o++)
+      after[o] = source[listed ? ends[lead + o] : lt_pad_place(p, 2, lead + middle + o)];
+    if (++row == p->out[1]) row = 0, plane++;
   }
 }
 
