@@ -58,9 +58,10 @@ static void pair_pieces(void *context, int64_t from, int64_t to) {
     int64_t rows = s->n - i < ROWS ? s->n - i : ROWS,
             width = s->n - j < s->columns ? s->n - j : s->columns, end = j + width;
     if (end <= i + 1) continue;
+    if (rows > end - 1 - i) rows = end - 1 - i;
     distance_piece(s, s->x + i * s->d * s->size, s->x + j * s->d * s->size, rows, width, found,
                    s->columns);
-    for (int64_t row = i; row < i + rows && row + 1 < end; row++) {
+    for (int64_t row = i; row < i + rows; row++) {
       int64_t first = j > row ? j : row + 1;
       memcpy(s->out + lt_pair_at(s->n, row, first) * s->size,
              found + ((row - i) * s->columns + first - j) * s->size,
