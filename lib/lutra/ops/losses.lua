@@ -308,10 +308,11 @@ local function has_kernel(x, y)
 end
 
 -- The terms of multi_margin_loss, summed over the classes, by ops that have gradients.
-local function multi_margin(rows, at, p, margin, weight)
+local function multi_margin(rows, labels, p, margin, weight)
+  local at = labels:unsqueeze(2)
   local terms = (margin - rows:gather(2, at) + rows):clamp{min = 0}
   if p == 2 then terms = terms:square() end
-  if weight then terms = terms * weight:index_select(1, at:reshape(-1)):unsqueeze(2) end
+  if weight then terms = terms * weight:index_select(1, labels):unsqueeze(2) end
   local others = lt.arange(1, rows:size(2), {device = rows.device}):ne(at)
   return (terms * others:to(terms.dtype)):sum(2) / rows:size(2)
 end
@@ -325,14 +326,14 @@ lt._define{
   fn = function(x, y, p, margin, weight, size_average, reduce, reduction)
     args.check(p == 1 or p == 2, "multi_margin_loss: expected 1 or 2 for argument 'p', got %d", p)
     local rows = rows_of("multi_margin_loss", x)
-    local at = y:reshape(-1, 1)
-    args.check(at:size(1) == rows:size(1) and y.ndim <= 1,
+    args.check(y:numel() == rows:size(1) and y.ndim <= 1,
       "multi_margin_loss: expected shape {%d}, a class for each row, for argument 'target', got %s",
       rows:size(1), y.shape)
     local fast = has_kernel(x, y)
       and (not weight or has_kernel(weight, y) and weight.dtype == x.dtype)
-    local loss = fast and ops._multi_margin(rows, y:reshape(-1), weight, p, margin)
-      or multi_margin(rows, at, p, margin, weight)
+    local labels = y.ndim == 1 and y or y:reshape(-1)
+    local loss = fast and ops._multi_margin(rows, labels, weight, p, margin)
+      or multi_margin(rows, labels, p, margin, weight)
     if x.ndim <= 1 and y.ndim == 0 then loss = loss:squeeze(1) end
     return reduced(loss, size_average, reduce, reduction)
   end,
