@@ -628,18 +628,35 @@ FN(grid_line)(lt_Grid p, const T *grid, int64_t n, int32_t *restrict low, T *res
   }
 }
 
+/* Computes the neighbours of n places in dim d for cubic interpolation, and their weights. */
+static void FN(cubic_line)(const lt_Grid *p, int d, const T *grid, int64_t n,
+                           int32_t (*place)[LT_GRID_BLOCK], T (*weight)[LT_GRID_BLOCK], T *part) {
+  for (int64_t j = 0; j < n; j++) {
+    int64_t at[4];
+    T w[4];
+    part[j] = FN(grid_cubic)(p, d, grid[2 * j], at, w);
+    for (int k = 0; k < 4; k++) {
+      place[k][j] = (int32_t)at[k];
+      weight[k][j] = w[k];
+    }
+  }
+}
 /* Fills in the neighbours of n places for cubic interpolation. */
 static void FN(grid_neighbours)(const lt_Grid *p, const T *grid, int64_t n, FN(Corners) * c) {
-  int64_t row[4], column[4];
-  T down[4], across[4];
-  for (int64_t j = 0; j < n; j++) {
-    c->part[1][j] = FN(grid_cubic)(p, 1, grid[2 * j + 1], row, down);
-    c->part[2][j] = FN(grid_cubic)(p, 2, grid[2 * j], column, across);
-    for (int k = 0; k < 16; k++) {
-      int64_t y = row[k / 4], x = column[k % 4];
-      c->place[k][j] = y < 0 || x < 0 ? -1 : (int32_t)(y * p->in[2] + x);
-      c->weight[k][j] = down[k / 4] * across[k % 4];
+  int32_t row[4][LT_GRID_BLOCK], column[4][LT_GRID_BLOCK], width = (int32_t)p->in[2];
+  T down[4][LT_GRID_BLOCK], across[4][LT_GRID_BLOCK];
+  FN(cubic_line)(p, 1, grid + 1, n, row, down, c->part[1]);
+  FN(cubic_line)(p, 2, grid, n, column, across, c->part[2]);
+  for (int k = 0; k < 16; k++) {
+    const int32_t *y = row[k / 4], *x = column[k % 4];
+    const T *high = down[k / 4], *wide = across[k % 4];
+    int32_t *restrict place = c->place[k];
+    T *restrict weight = c->weight[k];
+    for (int64_t j = 0; j < n; j++) {
+      int32_t at = y[j] * width + x[j];
+      place[j] = (y[j] < 0) | (x[j] < 0) ? -1 : at;
     }
+    for (int64_t j = 0; j < n; j++) weight[j] = high[j] * wide[j];
   }
 }
 
