@@ -42,9 +42,9 @@ static inline int64_t lt_fft_results(const lt_FftLines *l) {
 /* The inner loops, compiled for each instruction set (kernels/fft.c), for float and double (T). All
  * matrices are row-major; complex factors are pairs (re, im).
  *
- * pass: one pass of a transform (Stockham's autosort form): m groups of `radix` rows of `run` numbers,
- * `far` apart: m * run for all groups of the pass. Of each row `width` numbers are computed. xi and
- * yi are the imaginary parts; w has radix - 1 factors for each group, then, for the radices without
+ * pass: one pass of a transform (Stockham's autosort form): m groups of `radix` rows of `run`
+ * numbers, `far` apart: m * run for all groups of the pass. Of each row `width` numbers are
+ * computed. xi and yi are the imaginary parts; w has radix - 1 factors for each group, then, for the radices without
  * own code, cos and sin of 2 pi j / radix for j < radix.
  * gather: y[k][b] = x[k * step + b * lane] for k < n, b < lanes.
  * scatter: y[k * step + b * lane] = scale * x[k][b].

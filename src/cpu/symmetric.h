@@ -21,8 +21,8 @@ typedef struct lt_SymmetricLoops {
 } lt_SymmetricLoops;
 
 /* Loops over n poles d with weights z^2, for differences (d - origin) - tau, which keep the digits
- * of a small tau. Vectors have LT_SYMMETRIC_PADDING more elements: large numbers after d, zeros after
- * z. */
+ * of a small tau. Vectors have LT_SYMMETRIC_PADDING more elements: large numbers after d, zeros
+ * after z. */
 typedef struct lt_SecularLoops {
   /* Computes the sums of z^2 / difference over the first `split` poles and over the others, then
    * those of its derivative. */

@@ -10,8 +10,8 @@
 #define PRODUCT(re, im, zr, zi, wr, wi)                                                            \
   re = MADD(zr, wr, -((zi) * (wi))), im = MADD(zr, wi, (zi) * (wr));
 
-/* The rows of one group; numbers of the input are `size` apart, rows of a group `far`. Columns up to
- * `width` are computed. */
+/* The rows of one group; numbers of the input are `size` apart, rows of a group `far`. Columns up
+ * to `width` are computed. */
 #define GROUP_ROWS(r, size)                                                                        \
   const T *ar = xr + (size)*p * run, *ai = xi + (size)*p * run;                                    \
   T *restrict br = yr + r * p * run, *restrict bi = yi + r * p * run;
