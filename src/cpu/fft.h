@@ -44,8 +44,8 @@ static inline int64_t lt_fft_results(const lt_FftLines *l) {
  *
  * pass: one pass of a transform (Stockham's autosort form): m groups of `radix` rows of `run`
  * numbers, `far` apart: m * run for all groups of the pass. Of each row `width` numbers are
- * computed. xi and yi are the imaginary parts; w has radix - 1 factors for each group, then, for the radices without
- * own code, cos and sin of 2 pi j / radix for j < radix.
+ * computed. xi and yi are the imaginary parts; w has radix - 1 factors for each group, then, for
+ * the radices without own code, cos and sin of 2 pi j / radix for j < radix.
  * gather: y[k][b] = x[k * step + b * lane] for k < n, b < lanes.
  * scatter: y[k * step + b * lane] = scale * x[k][b].
  * gather_pairs, scatter_pairs: the same of two neighbors, x[k * step + b * lane] and the next one.
