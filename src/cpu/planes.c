@@ -280,8 +280,8 @@ RANGES(grid_sample_grid_backward,
        grid_sample_grid_backward_f32(w->args, w->in, w->second, w->third, w->out, from, to),
        grid_sample_grid_backward_f64(w->args, w->in, w->second, w->third, w->out, from, to))
 
-/* Returns the arguments of a gradient for images of `sizes`; arguments 3 to 5 of c are mode, padding
- * and align_corners. */
+/* Returns the arguments of a gradient for images of `sizes`; arguments 3 to 5 of c are mode,
+ * padding and align_corners. */
 static lt_Grid grid_of(const lt_Call *c, const int64_t *sizes) {
   const lt_Tensor *grad = lt_in(c, 0);
   int n = grad->ndim - 2;

@@ -384,7 +384,8 @@ static bool count_classes(lt_Tensor *self, int64_t *classes) {
   return true;
 }
 
-/* Replaces the error of a scatter by that of the first class out of range, if there is one. NULL. */
+/* Replaces the error of a scatter by that of the first class out of range, if there is one. Returns
+ * NULL. */
 static lt_Tensor *name_bad_class(lt_Tensor *self, int64_t classes) {
   lt_Scalar first, value;
   lt_Tensor *flat = lt_do_reshape(self, 1, &self->numel), *low = lt_do(lt, LT_ARG(flat), LT_ARG(1)),

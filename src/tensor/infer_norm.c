@@ -64,8 +64,8 @@ static int64_t rows_of(const lt_Tensor *self) {
   return self->shape[0] * (self->ndim == 3 ? self->shape[2] : 1);
 }
 
-/* Checks self {N, C}, or {N, C, P}, which only the CPU's kernels take, a target of any shape with an
- * element for each row, and weight {C} or nil, which are the arguments from `first` on. */
+/* Checks self {N, C}, or {N, C, P}, which only the CPU's kernels take, a target of any shape with
+ * an element for each row, and weight {C} or nil, which are the arguments from `first` on. */
 static bool check_nll(const lt_Call *c, int first) {
   const lt_Tensor *self = lt_in(c, first), *target = lt_in(c, first + 1),
                   *weight = lt_in(c, first + 2);
