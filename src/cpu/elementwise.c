@@ -19,7 +19,7 @@
 /* Rows of at least this length have their own blocks; shorter ones share a block. A result that is
  * not dense is written row by row in any case. */
 enum { ROW_LIMIT = 256, ROW_LIMIT_STRIDED = 64 };
-/* Lengths of rows for which run_rows is used; LINE_LEAST: those without an operand of one element. */
+/* Lengths of rows for which run_rows is used; LINE_LEAST: where no operand is one element. */
 enum { ROW_LEAST = 16, LINE_LEAST = 128, ROW_MOST = 2048 };
 
 typedef struct Block {
@@ -63,8 +63,8 @@ static lt_Elements elements_of(const Plan *p, const Port *port, const lt_Vectors
   return (lt_Elements){p->loop->ndim, p->loop->shape, port->operand, vectors, port->block_size};
 }
 
-/* Loads n elements that are copies of one row into a block, unless it holds them. Returns false when
- * they are no such copies. */
+/* Loads n elements that are copies of one row into a block, unless it holds them. Returns false
+ * when they are no such copies. */
 static bool load_copies(const Plan *p, const Port *port, const int64_t *at, int64_t n, Block *b) {
   const lt_Operand *o = port->operand;
   int64_t row = p->loop->shape[p->last];

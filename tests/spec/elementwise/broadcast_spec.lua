@@ -22,8 +22,8 @@ local function values(shape, dtype)
   return dtype == "bool" and x:gt(0) or x:to(dtype)
 end
 
--- Returns a tensor of this shape after broadcasting: some dims have one element, all are in a random
--- order in memory, and some are every second part of a larger tensor.
+-- Returns a tensor of this shape after broadcasting: some dims have one element, all are in a
+-- random order in memory, and some are every second part of a larger tensor.
 local function operand(shape, dtype, whole)
   local sizes, cut, order, back = {}, {}, {}, {}
   for d, n in ipairs(shape) do
