@@ -1,7 +1,8 @@
 /* fft_plan.c: plans of Fourier transforms (fft.h) and their cache.
  *
  * A plan has one of four forms:
- *   PASSES   n has prime factors up to LT_FFT_RADIX only: one pass for each factor. A single line
+ *   PASSES   n has prime factors up to LT_FFT_RADIX only (small n: up to 32): one pass for each
+ *            factor. A single line
  *            of floats, n a multiple of 256, is a matrix of LT_FFT_COLUMNS columns: it takes the
  *            transforms of the columns, a product with factors, and the transforms of the rows. Its
  *            loops are vectorized, and it uses less of the caches than several lines
@@ -119,6 +120,7 @@ static float *line_factors(lt_FftPlan *p, int64_t j, int64_t rows, int64_t k, in
 static bool make_line(lt_FftPlan *p) {
   int64_t m = p->n / LT_FFT_COLUMNS;
   p->first = lt_fft_plan(m, false, false);
+  if (p->first && p->first->form != PASSES) return true; /* blocks transform its lines, too */
   p->line = line_factors(p, 0, m, 0, LT_FFT_COLUMNS);
   return p->first && p->line;
 }
@@ -190,7 +192,7 @@ static bool make_chirp(lt_FftPlan *p) {
  * the rows are far apart. */
 static int64_t split_lanes(const lt_FftPlan *p) {
   int64_t lanes = lt_fft_lanes(p), least = 64 / (p->wide ? 8 : 4);
-  return lanes < least ? least : lanes;
+  return lt_fft_is_parallel(p) || lanes >= least ? lanes : least;
 }
 
 static bool make_turns(lt_FftPlan *p) {

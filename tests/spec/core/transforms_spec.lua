@@ -87,7 +87,7 @@ describe("a transform", function()
   end)
 
   it("of large lines of single precision is that of double precision", function()
-    for _, n in ipairs {2048, 16384, 3 * 7 * 1024, 65536, 250000, 1 << 19} do
+    for _, n in ipairs {2048, 37 * 256, 37 * 512, 16384, 3 * 7 * 1024, 65536, 250000, 1 << 19} do
       local x = complex_randn("float32", 2, n)
       local wide = x:to "complex128"
       local limit = 5e-6 * math.sqrt(n)
@@ -96,6 +96,18 @@ describe("a transform", function()
         n .. " columns")
       near(lt.fft.rfft(wide.real), lt.fft.rfft(x.real):to "complex128", limit, n .. " real")
       near(lt.fft.irfft(wide, n), lt.fft.irfft(x, n):double(), 1e-6, n .. " to real")
+    end
+  end)
+
+  it("of a line whose parts are large, too, is that of one element", function()
+    local n, at = 714 * 16399, 5
+    local x = lt.zeros(n, {dtype = "complex64"})
+    x[at + 1] = 1
+    local y = lt.fft.fft(x)
+    for _, k in ipairs {0, 1, 713, 16399, 5000000, n - 1} do
+      local angle = -2 * math.pi * (k * at % n) / n
+      assert.near(math.cos(angle), y.real[k + 1]:item(), 1e-6)
+      assert.near(math.sin(angle), y.imag[k + 1]:item(), 1e-6)
     end
   end)
 
