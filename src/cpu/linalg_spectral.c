@@ -177,14 +177,13 @@ typedef struct Own {
  * LAPACK's products use several threads for larger matrices. */
 enum { OWN_LEAST = 20, OWN_MOST = 1024 };
 
-/* Splits `scratch`, or, with NULL, returns the bytes that are needed. */
+/* Splits `scratch`, and returns the bytes that are needed. */
 static size_t own_memory(const Spectrum *p, Own *o, char *scratch) {
   char *from = scratch;
-  int64_t n = p->n, ld = n + LT_SYMMETRIC_PADDING, dtype_n = lt_symmetric_room(n);
-  lt_Dtype dtype = lt_in(p->c, 0)->dtype;
-  size_t room = lt_tridiagonal_room(dtype, n);
-  if (dtype_n < lt_reflections_room(n, n, n)) dtype_n = lt_reflections_room(n, n, n);
-  if (room < bytes_of(p->f, dtype_n, 1)) room = bytes_of(p->f, dtype_n, 1);
+  int64_t n = p->n, ld = n + LT_SYMMETRIC_PADDING, numbers = lt_symmetric_room(n);
+  if (p->vectors && numbers < lt_reflections_room(n, n, n)) numbers = lt_reflections_room(n, n, n);
+  size_t room = p->vectors ? lt_tridiagonal_room(lt_in(p->c, 0)->dtype, n) : 0;
+  if (room < bytes_of(p->f, numbers, 1)) room = bytes_of(p->f, numbers, 1);
   o->a = lt_take(&scratch, bytes_of(p->f, ld, n + 1));
   o->q = lt_take(&scratch, p->vectors ? bytes_of(p->f, n, n) : 0);
   o->tau = lt_take(&scratch, bytes_of(p->f, n, 1));
@@ -282,8 +281,8 @@ bool lt_cpu__linalg_eigh(lt_Call *c) {
                    lt_lines_of(sizeof(int) * (size_t)p.liwork) + bytes_of(p.f, p.lwork, 1);
   p.own = lt_triangle_loops(lt_in(c, 0)->dtype) && p.n >= (p.vectors ? OWN_LEAST : 2) &&
           p.n <= OWN_MOST;
-  Own o;
-  size_t own = p.own ? own_memory(&p, &o, NULL) : 0;
+  Own o; /* not used: only the size is needed */
+  size_t own = p.own ? own_memory(&p, &o, other) : 0;
   double n = p.n;
   return lt_matrices_run(lt_matrices_count(lt_in(c, 0), 2), n * n * n * 4, LT_ALONE_VECTORS,
                          own > scratch ? own : scratch, eigh_one, &p) &&
@@ -404,8 +403,7 @@ static bool check_finite(const Spectrum *p) {
   int64_t n = t->numel * (p->f->is_complex ? 2 : 1);
   const void *data = lt_tensor_data(t);
   for (int64_t i = 0; i < n && finite; i++) {
-    double x = p->f->real_size == sizeof(double) ? ((const double *)data)[i]
-                                                 : (double)((const float *)data)[i];
+    double x = number_at(p->f, data, i);
     finite = x - x == 0;
   }
   lt_release(t);

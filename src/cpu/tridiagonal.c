@@ -10,6 +10,7 @@
 #include "symmetric.h"
 #include "blas.h"
 #include "kernel_support.h"
+#include "lapack.h"
 
 #include <math.h>
 
@@ -153,7 +154,7 @@ ROTATE(double)
 /* Sets the poles of columns first .. first + n - 1 aside that do not move: those with a small
  * weight, and one of two that are nearly equal, after a rotation that makes its weight 0. `all` has
  * the weights of all columns, which `merged` lists in ascending order. */
-static void deflate(Divide *w, int64_t first, int64_t n, double *all) {
+static void set_aside(Divide *w, int64_t first, int64_t n, double *all) {
   double most = 0;
   int64_t last = -1, aside = 0;
   for (int64_t i = 0; i < n; i++) most = fmax(most, fmax(fabs(w->d[first + i]), fabs(all[i])));
@@ -265,7 +266,7 @@ static void merge(Divide *w, int64_t first, int64_t n, int64_t h, double e) {
   for (int64_t i = 0; i < n; i++) all[i] /= sqrt(squares);
   w->rho = fabs(e) * squares;
   merge_orders(d, n, h, order, w->merged);
-  deflate(w, first, n, all);
+  set_aside(w, first, n, all);
   int64_t k = w->k;
   for (int64_t i = 0; i < LT_SYMMETRIC_PADDING; i++) w->pole[k + i] = 0x1p1000, w->z[k + i] = 0;
   squares = 0;
@@ -326,20 +327,13 @@ static void solve(Divide *w, int64_t first, int64_t n) {
 
 enum { VECTORS = 6, LISTS = 5 };
 
-static size_t lines_of(size_t bytes) { return (bytes + 63) / 64 * 64; }
 static size_t vector_bytes(int64_t n) {
-  return lines_of(sizeof(double) * (size_t)(n + LT_SYMMETRIC_PADDING));
+  return lt_lines_of(sizeof(double) * (size_t)(n + LT_SYMMETRIC_PADDING));
 }
 
 size_t lt_tridiagonal_room(lt_Dtype dtype, int64_t n) {
   return (VECTORS + LISTS + 1) * vector_bytes(n) +
-         2 * lines_of((size_t)(n * n) * lt_dtype_size(dtype));
-}
-
-static void *take(char **room, size_t bytes) {
-  char *p = *room;
-  *room += bytes;
-  return p;
+         2 * lt_lines_of((size_t)(n * n) * lt_dtype_size(dtype));
 }
 
 void lt_tridiagonal_solve(lt_Dtype dtype, int64_t n, double *d, double *e, void *q, int64_t ld,
@@ -349,13 +343,13 @@ void lt_tridiagonal_solve(lt_Dtype dtype, int64_t n, double *d, double *e, void 
   w.precision = dtype == LT_float32 ? 0x1p-30 : 0x1p-51;
   double **vectors[VECTORS] = {&w.pole, &w.z, &w.hat, &w.origin, &w.tau, &w.norm};
   int64_t **lists[LISTS - 1] = {&w.order, &w.column, &w.place, &w.rest};
-  for (int i = 0; i < VECTORS; i++) *vectors[i] = take(&room, vector_bytes(n));
-  for (int i = 0; i < LISTS - 1; i++) *lists[i] = take(&room, vector_bytes(n));
-  w.merged = take(&room, vector_bytes(n));
-  w.kind = take(&room, vector_bytes(n));
-  size_t matrix = lines_of((size_t)(n * n) * w.size);
-  w.packed = take(&room, matrix);
-  w.s = take(&room, matrix);
+  for (int i = 0; i < VECTORS; i++) *vectors[i] = lt_take(&room, vector_bytes(n));
+  for (int i = 0; i < LISTS - 1; i++) *lists[i] = lt_take(&room, vector_bytes(n));
+  w.merged = lt_take(&room, vector_bytes(n));
+  w.kind = lt_take(&room, vector_bytes(n));
+  size_t matrix = lt_lines_of((size_t)(n * n) * w.size);
+  w.packed = lt_take(&room, matrix);
+  w.s = lt_take(&room, matrix);
   double most = 0;
   for (int64_t i = 0; i < n; i++) most = fmax(most, fmax(fabs(d[i]), i < n - 1 ? fabs(e[i]) : 0));
   for (int64_t j = 0; j < n; j++) memset(at(&w, 0, j), 0, (size_t)n * w.size);
