@@ -63,21 +63,24 @@ static lt_Elements elements_of(const Plan *p, const Port *port, const lt_Vectors
   return (lt_Elements){p->loop->ndim, p->loop->shape, port->operand, vectors, port->block_size};
 }
 
-/* Loads n elements that are copies of one row into a block, unless it holds them. Returns false
- * when they are no such copies. */
-static bool load_copies(const Plan *p, const Port *port, const int64_t *at, int64_t n, Block *b) {
+/* Returns the memory of the row of which n elements are copies, or NULL. */
+static const char *copied_row(const Plan *p, const Port *port, const int64_t *at, int64_t n) {
   const lt_Operand *o = port->operand;
-  int64_t row = p->loop->shape[p->last];
-  if (p->rows || p->last == 0 || o->strides[p->last] == 0 || o->strides[p->last - 1] != 0 ||
-      at[p->last] != 0 || n > (p->loop->shape[p->last - 1] - at[p->last - 1]) * row)
-    return false;
-  const char *memory = lt_position_address(p->loop->ndim, o, at);
-  if (b->row == memory && b->count >= n) return true;
-  p->in->load[o->dtype](row, b->bytes, memory, o->strides[p->last]);
-  lt_block_repeat(b->bytes, row * port->block_size, n * port->block_size);
-  b->row = memory;
+  int last = p->last;
+  if (p->rows || last == 0 || o->strides[last] == 0 || o->strides[last - 1] != 0 || at[last] != 0 ||
+      n > (p->loop->shape[last - 1] - at[last - 1]) * p->loop->shape[last])
+    return NULL;
+  return lt_position_address(p->loop->ndim, o, at);
+}
+
+/* Loads n elements into a block, unless it holds them: copies of a row. */
+static void load_block(const Plan *p, const Port *port, const int64_t *at, int64_t n, Block *b) {
+  const char *row = copied_row(p, port, at, n);
+  if (row && b->row == row && b->count >= n) return;
+  lt_Elements e = elements_of(p, port, p->in);
+  lt_block_load(&e, at, n, b->bytes, true);
+  b->row = row;
   b->count = n;
-  return true;
 }
 
 /* Returns the memory of this operand's n elements if the loop can use it directly, else NULL. */
@@ -105,10 +108,11 @@ static void run_block(const Plan *p, int64_t position, const int64_t *at, int64_
     if (!values) {
       bool direct = !p->fn && out;
       values = direct ? out : block[k].bytes;
-      if (direct || !load_copies(p, &p->port[k], at, n, &block[k])) {
+      if (direct) {
         lt_Elements e = elements_of(p, &p->port[k], p->in);
-        block[k].row = NULL;
-        lt_block_load(&e, at, n, values, !direct);
+        lt_block_load(&e, at, n, values, false);
+      } else {
+        load_block(p, &p->port[k], at, n, &block[k]);
       }
     }
     in[k - 1] = values;
@@ -123,24 +127,15 @@ static void run_block(const Plan *p, int64_t position, const int64_t *at, int64_
   lt_block_store(&e, at, n, values);
 }
 
-/* Loads the row of a periodic operand, again and again, until a block has n elements. */
-static void repeat_row(const Plan *p, const Port *port, int64_t n, char *block) {
-  const lt_Operand *o = port->operand;
-  int64_t row = p->loop->shape[p->last];
-  p->in->load[o->dtype](row, block, o->data, o->strides[p->last]);
-  lt_block_repeat(block, row * port->block_size, n * port->block_size);
-}
-
 /* Fills the blocks of operands that are the same in every block. Blocks of short rows contain whole
  * rows. */
 static void prepare(const Plan *p, int64_t n, Block block[4]) {
+  const int64_t start[LT_MAX_DIMS] = {0};
   for (int k = 1; k <= p->inputs; k++) {
     const Port *port = &p->port[k];
     block[k].row = NULL;
-    if (port->place == CONSTANT)
-      p->in->load[port->operand->dtype](n, block[k].bytes, port->operand->data, 0);
-    else if (port->place == PERIODIC && !p->rows)
-      repeat_row(p, port, n, block[k].bytes);
+    if (port->place == CONSTANT || (port->place == PERIODIC && !p->rows))
+      load_block(p, port, start, n, &block[k]);
   }
 }
 
