@@ -224,10 +224,10 @@ static void add_call(Plan *p, const lt_Step *s, int dst, const int *src, int inp
 }
 
 /* Wraps a value to a narrow integer dtype after it was computed in int32. */
-static void narrow(Plan *p, const lt_Step *s, int dst) {
+static void narrow(Plan *p, const lt_Step *s, int dst, int src) {
   if (!is_narrow(s->result)) return;
   Instruction *i = emit(p, CODE_NARROW, dst);
-  i->src[0] = dst;
+  i->src[0] = src;
   i->dtype = s->result;
 }
 
@@ -245,6 +245,16 @@ static void add_reduction(Plan *p, const lt_Step *s, int dst, int src) {
   if (!i->fold && !i->centered) p->ok = lt_error_set("program: cannot run: no loop for an op");
 }
 
+/* Returns the type that a step reads input k in: of floats that become narrow integers their own,
+ * since its stores clip them; int32 would be wrapped. */
+static lt_Dtype input_type(const Plan *p, const lt_Step *s, int k) {
+  const lt_Program *g = p->program;
+  int value = s->input[k].value, step = value - g->ninputs;
+  if (s->op != LT_NO_OP || !is_narrow(s->result) || value < 0) return s->compute;
+  lt_Dtype d = step < 0 ? p->loop->operand[g->nout + value].dtype : g->step[step].result;
+  return lt_dtype_is_float(d) ? lt_dtype_compute(d) : s->compute;
+}
+
 /* Emits the instructions of one step. */
 static void add_step(Plan *p, int index) {
   const lt_Step *s = &p->program->step[index];
@@ -253,7 +263,7 @@ static void add_step(Plan *p, int index) {
   bool fixed = true, once = false;
   for (int k = 0; k < inputs; k++) {
     once = reads_once(p, s, k);
-    src[k] = register_of(p, s->input[k], s->compute, once || (s->by_row && !s->reduces));
+    src[k] = register_of(p, s->input[k], input_type(p, s, k), once || (s->by_row && !s->reduces));
     fixed &= p->reg[src[k]].fixed;
   }
   if (s->reduces) {
@@ -266,17 +276,14 @@ static void add_step(Plan *p, int index) {
     *known = src[0] + 1;
     if (!is_narrow(s->result)) return;
     int dst = new_register(p, s->compute, fixed, s->by_row);
-    Instruction *i = emit(p, CODE_CONVERT, dst);
-    i->src[0] = src[0];
-    i->dtype = s->compute;
     *known = dst + 1;
-    narrow(p, s, dst);
+    narrow(p, s, dst, src[0]);
     return;
   }
   int dst = new_register(p, lt_dtype_compute(s->result), fixed, s->by_row);
   *known = dst + 1;
   add_call(p, s, dst, src, inputs, once);
-  narrow(p, s, dst);
+  narrow(p, s, dst, dst);
 }
 
 /* Assigns outputs: one computed in its own dtype is computed in the operand's memory; others are
@@ -502,7 +509,7 @@ static void execute(const Work *w, const Instruction *i) {
     break;
   case CODE_NARROW: {
     int64_t size = (int64_t)lt_dtype_size(i->dtype);
-    v->store[i->dtype](n, w->scratch, size, dst);
+    p->isa->vectors[p->reg[i->src[0]].type]->store[i->dtype](n, w->scratch, size, src[0]);
     v->load[i->dtype](n, dst, w->scratch, size);
     break;
   }

@@ -679,6 +679,18 @@ describe("lt.compile of a module", function()
     assert.equal(2, #net:plans())
   end)
 
+  it("converts floats to narrow integers as plain calls do", function()
+    local x = lt.tensor{-5.5, 300, 3, -1000, 1e10, -1e10, lt.nan, lt.inf}
+    for _, dtype in ipairs {"int8", "uint8", "int16"} do
+      for _, from in ipairs {"float32", "float64", "bfloat16"} do
+        local f = function(y) return y:to(dtype) * 1 end
+        local c = lt.compile(f)
+        assert.is_true(c(x:to(from)):equal(f(x:to(from))), dtype .. " from " .. from)
+        assert.is_nil(c:reason())
+      end
+    end
+  end)
+
   it("accepts the options of torch.compile", function()
     local net = net_of()
     assert.equal(net, lt.compile(net, {disable = true}))
