@@ -1,6 +1,7 @@
 --- Dtypes, limits and zeros of tensors, for composites.
 
 local lt = require "lutra"
+local core = require "lutra.core"
 local args = require "lutra.internal.args"
 
 local tensors = {}
@@ -80,6 +81,12 @@ end
 function tensors.are_batched()
   local batching = package.loaded["lutra.func.batching"]
   return batching and batching.level() > 0
+end
+
+--- Returns whether t's values can be read: not those of batches, of meta tensors, or of the tensors
+-- of a record, which lt.compile makes.
+function tensors.has_values(t)
+  return not (tensors.are_batched() or t.is_meta or core._is_recorded(t))
 end
 
 --- Returns zeros of t's shape, dtype and device, whose gradient with respect to t is 0.

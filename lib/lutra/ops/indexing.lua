@@ -112,9 +112,9 @@ lt._define{
   end,
 }
 
--- Returns whether an index may be negative; on other devices, and of batches, without reading them.
+-- Returns whether an index may be negative: on the CPU, whether one is.
 local function may_be_negative(indices)
-  if tensors.are_batched() or not indices.is_cpu then return true end
+  if not tensors.has_values(indices) or not indices.is_cpu then return true end
   return indices:numel() > 0 and indices:amin():item() < 0
 end
 
@@ -131,8 +131,14 @@ lt._define{
     local own, at = x.shape, indices.shape
     args.check(#own == #at,
       "take_along_dim: expected %d dims, those of self, for argument 'indices', got %d", #own, #at)
+    args.check(tensors.is_integral(indices) and indices.dtype ~= "bool",
+      "take_along_dim: expected an integer dtype for argument 'indices', got %q", indices.dtype)
+    if #own == 0 then return x:reshape(1):take_along_dim(indices:reshape(1), dim):squeeze(1) end
     if dim < 0 then dim = dim + #own + 1 end
+    args.check(dim >= 1 and dim <= #own,
+      "take_along_dim: expected a dim of self's %d for argument 'dim', got %d", #own, dim)
     local size, count = own[dim], at[dim]
+    indices = indices:to "int64"
     if may_be_negative(indices) then
       indices = lt.where(indices:lt(0), indices + (size + 1), indices)
     end

@@ -396,4 +396,32 @@ describe("take_along_dim", function()
       assert.matches("index", fails(x.take_along_dim, x, lt.full({3, 1}, bad), 2))
     end
   end)
+
+  it("takes integers of any dtype, and of 0-d tensors", function()
+    local x = lt.arange(1, 300)
+    assert.equal(300, x:take_along_dim(lt.tensor({-1}, {dtype = "int8"}), 1):item())
+    local one = lt.tensor(7.):take_along_dim(lt.tensor(-1), -1)
+    assert.equal(0, one.ndim)
+    assert.equal(7, one:item())
+  end)
+
+  it("names its arguments in errors", function()
+    local x, index = lt.randn(2, 3), lt.tensor{{-1}}
+    for _, dim in ipairs {3, -3} do
+      assert.matches("take_along_dim: .* for argument 'dim'",
+        fails(x.take_along_dim, x, index, dim))
+    end
+    assert.matches("take_along_dim: .*integer dtype for argument 'indices', got .bool.",
+      fails(x.take_along_dim, x, lt.ones({1, 1}, {dtype = "bool"}), 2))
+  end)
+
+  it("has a plan when it is compiled, for negative indices of later calls, too", function()
+    local f = function(x, i) return x:take_along_dim(i, 2) end
+    local c = lt.compile(f)
+    local x = lt.randn(3, 4)
+    for _, i in ipairs {lt.tensor{{1}, {2}, {3}}, lt.tensor{{-1}, {2}, {-3}}} do
+      assert.is_true(c(x, i):equal(f(x, i)))
+      assert.is_nil(c:reason())
+    end
+  end)
 end)
