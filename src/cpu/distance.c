@@ -107,8 +107,8 @@ bool lt_cpu__distances(lt_Call *c) {
   return lt_output_close(out, to) && ok && lt_check_interrupt();
 }
 
-/* _pair_distances (self, p) */
-bool lt_cpu__pair_distances(lt_Call *c) {
+/* _pdist (self, p) */
+bool lt_cpu__pdist(lt_Call *c) {
   lt_Tensor *self = lt_in(c, 0), *out = c->out[0];
   lt_Dtype work = lt_work_dtype(self->dtype);
   lt_Tensor *x = lt_as_contiguous(self, work), *to = lt_output_open(out, work);
@@ -132,8 +132,8 @@ bool lt_cpu__pair_distances(lt_Call *c) {
   return lt_output_close(out, to) && ok && lt_check_interrupt();
 }
 
-/* _pair_distances_backward (grad, self, distances) */
-bool lt_cpu__pair_distances_backward(lt_Call *c) {
+/* _pdist_backward (grad, self, distances) */
+bool lt_cpu__pdist_backward(lt_Call *c) {
   lt_Tensor *out = c->out[0], *in[3], *to;
   lt_Dtype work = lt_work_dtype(out->dtype);
   bool ok = (to = lt_output_open(out, work)) != NULL;
@@ -153,5 +153,5 @@ bool lt_cpu__pair_distances_backward(lt_Call *c) {
     free(weights);
   }
   for (int i = 0; i < 3; i++) lt_release(in[i]);
-  return lt_output_close(out, to) && ok;
+  return lt_output_close(out, to) && ok && lt_check_interrupt();
 }

@@ -13,12 +13,12 @@ typedef struct Margins {
 } Margins;
 
 #define MARGINS(T, F)                                                                              \
-  /* Computes rows from..to of _multi_margin. */                                                   \
+  /* Computes rows from..to of _multi_margin_loss. */                                              \
   static void multi_##F(void *context, int64_t from, int64_t to) {                                 \
     const Margins *m = context;                                                                    \
     const T *weight = m->weight;                                                                   \
     T margin = (T)m->margin;                                                                       \
-    for (int64_t i = from; i < to; i++) {                                                          \
+    for (int64_t i = from; i < to && !lt_stopped(); i++) {                                         \
       const T *x = (const T *)m->x + i * m->classes;                                               \
       int64_t y = m->target[i] - LT_INDEX_BASE;                                                    \
       T own = margin - x[y], w = weight ? weight[y] : 1;                                           \
@@ -31,7 +31,7 @@ typedef struct Margins {
       ((T *)m->out)[i] = (T)(sum * (double)w / (double)m->classes);                                \
     }                                                                                              \
   }                                                                                                \
-  /* Computes rows from..to of _multilabel_margin. */                                              \
+  /* Computes rows from..to of _multilabel_margin_loss. */                                         \
   static void multilabel_##F(void *context, int64_t from, int64_t to) {                            \
     const Margins *m = context;                                                                    \
     bool *listed = malloc((size_t)m->classes);                                                     \
@@ -42,7 +42,7 @@ typedef struct Margins {
       double sum = 0;                                                                              \
       memset(listed, 0, (size_t)m->classes);                                                       \
       for (int64_t k = 0; k < m->classes && y[k] >= 1; k++) listed[y[k] - LT_INDEX_BASE] = true;   \
-      for (int64_t k = 0; k < m->classes && y[k] >= 1; k++) {                                      \
+      for (int64_t k = 0; k < m->classes && y[k] >= 1 && !lt_stopped(); k++) {                     \
         T own = 1 - x[y[k] - LT_INDEX_BASE];                                                       \
         for (int64_t j = 0; j < m->classes; j++) {                                                 \
           T v = own + x[j];                                                                        \
@@ -100,14 +100,14 @@ static bool run(lt_Call *c, lt_Tensor *weights, Margins *m, int64_t least, lt_Ra
   return lt_output_close(c->out[0], out) && ok && lt_check_interrupt();
 }
 
-/* _multi_margin (self, target, weight?, p, margin) */
-bool lt_cpu__multi_margin(lt_Call *c) {
+/* _multi_margin_loss (self, target, weight?, p, margin) */
+bool lt_cpu__multi_margin_loss(lt_Call *c) {
   Margins m = {.p = c->arg[3].i, .margin = c->arg[4].f};
   return run(c, lt_in(c, 2), &m, INT64_MIN, multi_f32, multi_f64);
 }
 
-/* _multilabel_margin (self, target) */
-bool lt_cpu__multilabel_margin(lt_Call *c) {
+/* _multilabel_margin_loss (self, target) */
+bool lt_cpu__multilabel_margin_loss(lt_Call *c) {
   Margins m = {.p = 1};
   return run(c, NULL, &m, 1, multilabel_f32, multilabel_f64);
 }

@@ -117,8 +117,8 @@ bool lt_infer_cross_entropy_backward(lt_Call *c) {
   return true;
 }
 
-/* _multi_margin (self, target, weight?, p, margin) */
-bool lt_infer_multi_margin(lt_Call *c) {
+/* _multi_margin_loss (self, target, weight?, p, margin) */
+bool lt_infer_multi_margin_loss(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0), *weight = lt_in(c, 2);
   if (!lt_check_float(c, 0) || !lt_check_ndim(c, 0, 2, 2)) return false;
   if (!lt_check_index(c, 1) || !lt_check_shape(c, 1, 1, self->shape)) return false;
@@ -127,8 +127,8 @@ bool lt_infer_multi_margin(lt_Call *c) {
   lt_spec(c, 0, self->dtype, 1, self->shape);
   return true;
 }
-/* _multilabel_margin (self, target) */
-bool lt_infer_multilabel_margin(lt_Call *c) {
+/* _multilabel_margin_loss (self, target) */
+bool lt_infer_multilabel_margin_loss(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
   if (!lt_check_float(c, 0) || !lt_check_ndim(c, 0, 2, 2)) return false;
   if (!lt_check_index(c, 1) || !lt_check_shape(c, 1, 2, self->shape)) return false;

@@ -68,16 +68,16 @@ static int64_t count_pairs(int64_t n) {
   lt_fail("cannot pair %lld rows", (long long)n);
   return -1;
 }
-/* _pair_distances (self, p) */
-bool lt_infer_pair_distances(lt_Call *c) {
+/* _pdist (self, p) */
+bool lt_infer_pdist(lt_Call *c) {
   if (!lt_check_float(c, 0) || !lt_check_ndim(c, 0, 2, 2) || !check_p(c, 1)) return false;
   int64_t pairs = count_pairs(lt_in(c, 0)->shape[0]);
   if (pairs < 0) return false;
   lt_spec(c, 0, lt_in(c, 0)->dtype, 1, &pairs);
   return true;
 }
-/* _pair_distances_backward (grad, self, distances) */
-bool lt_infer_pair_distances_backward(lt_Call *c) {
+/* _pdist_backward (grad, self, distances) */
+bool lt_infer_pdist_backward(lt_Call *c) {
   if (!lt_check_float(c, 1) || !lt_check_ndim(c, 1, 2, 2)) return false;
   int64_t pairs = count_pairs(lt_in(c, 1)->shape[0]);
   for (int i = 0; i < 3 && pairs >= 0; i += 2)

@@ -18,7 +18,7 @@ end
 local Pairs = lt.autograd.Function:extend "pdist"
 
 function Pairs.forward(ctx, x, p)
-  local distances = ops._pair_distances(x, p)
+  local distances = ops._pdist(x, p)
   ctx:save_for_backward(x, distances)
   ctx.p = p
   return distances
@@ -27,7 +27,7 @@ end
 function Pairs.backward(ctx, g)
   local x, distances = ctx:saved()
   local again = lt.is_grad_enabled()
-  if ctx.p == 2 and not again then return ops._pair_distances_backward(g, x, distances) end
+  if ctx.p == 2 and not again then return ops._pdist_backward(g, x, distances) end
   return lt.autograd.enable_grad(function()
     local view = again and x:view_as(x) or x:detach():requires_grad_()
     return (lt.autograd.grad(composed(view, ctx.p), view,
@@ -51,7 +51,7 @@ lt._define{
       return composed(x, p)
     end
     if x.requires_grad and lt.is_grad_enabled() then return Pairs(x, p) end
-    return ops._pair_distances(x, p)
+    return ops._pdist(x, p)
   end,
 }
 

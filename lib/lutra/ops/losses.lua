@@ -313,8 +313,8 @@ local function multi_margin(rows, labels, p, margin, weight)
   local terms = (margin - rows:gather(2, at) + rows):clamp{min = 0}
   if p == 2 then terms = terms:square() end
   if weight then terms = terms * weight:index_select(1, labels):unsqueeze(2) end
-  local others = lt.arange(1, rows:size(2), {device = rows.device}):ne(at)
-  return (terms * others:to(terms.dtype)):sum(2) / rows:size(2)
+  local own = lt.arange(1, rows:size(2), {device = rows.device}):eq(at)
+  return terms:masked_fill(own, 0):sum(2) / rows:size(2)
 end
 
 lt._define{
@@ -332,7 +332,7 @@ lt._define{
     local fast = has_kernel(x, y)
       and (not weight or has_kernel(weight, y) and weight.dtype == x.dtype)
     local labels = y.ndim == 1 and y or y:reshape(-1)
-    local loss = fast and ops._multi_margin(rows, labels, weight, p, margin)
+    local loss = fast and ops._multi_margin_loss(rows, labels, weight, p, margin)
       or multi_margin(rows, labels, p, margin, weight)
     if x.ndim <= 1 and y.ndim == 0 then loss = loss:squeeze(1) end
     return reduced(loss, size_average, reduce, reduction)
@@ -341,16 +341,17 @@ lt._define{
 
 -- The terms of multilabel_margin_loss, summed over the classes, by ops that have gradients.
 local function multilabel_margin(rows, labels)
+  labels = labels:to "int64"
   local listed = labels:ge(1):to("int64"):cumprod(2)
-  local at = labels:clamp{min = 1}
+  local at = (labels * listed):clamp{min = 1}
   local inside = lt.zeros_like(labels):scatter_add(2, at, listed):gt(0)
-  if not tensors.are_batched() and not rows.is_meta and rows:numel() > 0 then
+  if tensors.has_values(labels) and rows:numel() > 0 then
     local most = math.max(listed:sum(2):max():item(), 1) -- the longest list
     at, listed = at:narrow(2, 1, most), listed:narrow(2, 1, most)
   end
   local terms = (1 - rows:gather(2, at):unsqueeze(3) + rows:unsqueeze(2)):clamp{min = 0}
-  local counted = listed:gt(0):unsqueeze(3):logical_and(inside:logical_not():unsqueeze(2))
-  return (terms * counted:to(terms.dtype)):sum{2, 3} / rows:size(2)
+  local left_out = listed:eq(0):unsqueeze(3):logical_or(inside:unsqueeze(2))
+  return terms:masked_fill(left_out, 0):sum{2, 3} / rows:size(2)
 end
 
 lt._define{
@@ -365,7 +366,7 @@ lt._define{
     if x.ndim == 0 then x, y = x:unsqueeze(1), y:unsqueeze(1) end
     local single = x.ndim == 1
     local rows, labels = rows_of(title, x), rows_of(title, y)
-    local loss = has_kernel(x, y) and ops._multilabel_margin(rows, labels)
+    local loss = has_kernel(x, y) and ops._multilabel_margin_loss(rows, labels)
       or multilabel_margin(rows, labels)
     if single then loss = loss:squeeze(1) end
     return reduced(loss, size_average, reduce, reduction)

@@ -196,7 +196,7 @@ end
 
 local function grid_sample(title, x, grid, mode, padding, corners)
   check_grid(title, x, grid)
-  if mode == "bicubic" and (x.ndim == 5 or tensors.is_half(x.dtype)) then
+  if mode == "bicubic" and x.ndim == 5 then
     return composed(x, grid, mode, padding, corners)
   end
   if not lt.is_grad_enabled() or not (x.requires_grad or grid.requires_grad) then

@@ -69,7 +69,7 @@ static void FN(pull)(const void *rows, const void *gradient, const void *distanc
                      int64_t n, int64_t d, int64_t from, int64_t to, void *scratch) {
   const T *x = rows, *g = gradient, *length = distance;
   T *dx = result, *weight = scratch;
-  for (int64_t i = from; i < to; i++) {
+  for (int64_t i = from; i < to && !lt_stopped(); i++) {
     for (int64_t j = 0; j < n; j++) {
       int64_t pair = j < i ? lt_pair_at(n, j, i) : lt_pair_at(n, i, j);
       weight[j] = j == i || length[pair] == 0 ? 0 : g[pair] / length[pair];

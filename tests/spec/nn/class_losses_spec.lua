@@ -181,6 +181,16 @@ describe("the hinge losses over classes", function()
     end
   end)
 
+  it("of infinite scores is the same with a gradient", function()
+    local x = lt.tensor{{1., math.huge, 2.}}
+    local again = x:clone():requires_grad_()
+    assert.equal(0, F.multi_margin_loss(x, lt.tensor{2}):item())
+    assert.equal(0, F.multi_margin_loss(again, lt.tensor{2}):item())
+    local list = lt.tensor({{2, 0, 0}}, {dtype = "int8"})
+    assert.equal(0, F.multilabel_margin_loss(x, list):item())
+    assert.equal(0, F.multilabel_margin_loss(again, list):item())
+  end)
+
   it("refuse classes out of range", function()
     local x = lt.randn(2, 3)
     local function fails(text, ...)
@@ -192,7 +202,9 @@ describe("the hinge losses over classes", function()
     fails("for argument 'target', got 0 at index {1}", F.multi_margin_loss, x, lt.tensor{0, 1})
     fails("for argument 'target', got 4 at index {2, 2}", F.multilabel_margin_loss, x,
       lt.tensor{{1, 0, 9}, {1, 4, 0}})
-    F.multilabel_margin_loss(x, lt.tensor{{1, 0, 9}, {0, 4, 0}})
+    local rest = lt.tensor{{1, 0, 9}, {0, 4, 0}} -- numbers after the list are not read
+    assert.near(F.multilabel_margin_loss(x, rest):item(),
+      F.multilabel_margin_loss(x:clone():requires_grad_(), rest):item(), 1e-6)
     assert.equal(0, F.multi_margin_loss(lt.ones(0, 3), lt.ones(0, {dtype = "int64"}),
       {reduction = "sum"}):item())
   end)
