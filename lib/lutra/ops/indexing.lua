@@ -134,9 +134,10 @@ lt._define{
     args.check(tensors.is_integral(indices) and indices.dtype ~= "bool",
       "take_along_dim: expected an integer dtype for argument 'indices', got %q", indices.dtype)
     if #own == 0 then return x:reshape(1):take_along_dim(indices:reshape(1), dim):squeeze(1) end
+    args.check(dim ~= 0 and math.abs(dim) <= #own,
+      "take_along_dim: cannot use dim %d: it is out of range, the tensor has %d dimensions", dim,
+      #own)
     if dim < 0 then dim = dim + #own + 1 end
-    args.check(dim >= 1 and dim <= #own,
-      "take_along_dim: expected a dim of self's %d for argument 'dim', got %d", #own, dim)
     local size, count = own[dim], at[dim]
     indices = indices:to "int64"
     if may_be_negative(indices) then
