@@ -90,7 +90,7 @@ static bool run(lt_Call *c, lt_Tensor *weights, Margins *m, int64_t least, lt_Ra
     m->classes = classes;
     m->failed = &failed;
     lt_share(2 * self->numel, self->shape[0], work == LT_float64 ? f64 : f32, m);
-  } else if (ok) {
+  } else if (ok && out->numel > 0) {
     memset(lt_tensor_data(out), 0, (size_t)out->numel * lt_dtype_size(work));
   }
   lt_release(x);

@@ -384,22 +384,6 @@ static bool count_classes(lt_Tensor *self, int64_t *classes) {
   return true;
 }
 
-/* Replaces the error of a scatter by that of the first class out of range, if there is one. Returns
- * NULL. */
-static lt_Tensor *name_bad_class(lt_Tensor *self, int64_t classes) {
-  lt_Scalar first, value;
-  lt_Tensor *flat = lt_do_reshape(self, 1, &self->numel), *low = lt_do(lt, LT_ARG(flat), LT_ARG(1)),
-            *high = lt_do(gt, LT_ARG(flat), LT_ARG(classes)),
-            *bad = lt_do(logical_or, LT_ARG(low), LT_ARG(high)),
-            *index = lt_do(argmax, LT_ARG(lt_do(to, LT_ARG(bad), LT_NIL, lt_arg_dtype(LT_int64))));
-  if (!index || !lt_tensor_item(index, &first)) return NULL;
-  int64_t at = first.i - LT_INDEX_BASE;
-  lt_Tensor *one = lt_do(select, LT_ARG(flat), LT_ARG(0), LT_ARG(at));
-  if (one && lt_tensor_item(one, &value) && (value.i < 1 || value.i > classes))
-    lt_bad_index("self", self->ndim, self->shape, at, value.i, classes, false);
-  return NULL;
-}
-
 /* one_hot (self, num_classes) */
 bool lt_composite_one_hot(lt_Call *c) {
   lt_Tensor *self = lt_in(c, 0);
@@ -413,8 +397,7 @@ bool lt_composite_one_hot(lt_Call *c) {
   shape[self->ndim] = classes;
   lt_Tensor *zeros = lt_do(zeros, LT_INTS(shape, self->ndim + 1), lt_arg_dtype(LT_int64),
                            LT_ARG(lt_tensor_device(self)));
-  lt_Tensor *hot = lt_do_in_place(_scatter, LT_ARG(zeros), LT_ARG(-1),
-                                  LT_ARG(lt_do(unsqueeze, LT_ARG(self), LT_ARG(-1))), LT_ARG(1));
-  if (!hot && zeros && self->numel > 0) hot = name_bad_class(self, classes);
-  return lt_result_set(c, hot);
+  return lt_result_set(c, lt_do_in_place(_scatter, LT_ARG(zeros), LT_ARG(-1),
+                                         LT_ARG(lt_do(unsqueeze, LT_ARG(self), LT_ARG(-1))),
+                                         LT_ARG(1)));
 }

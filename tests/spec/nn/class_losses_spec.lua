@@ -109,16 +109,6 @@ describe("the losses over classes", function()
     _, found = pcall(F.cross_entropy, lt.randn(3), lt.tensor(4))
     assert.is_truthy(found:find("for argument 'target', got 4$"), found)
   end)
-
-  it("name one_hot's class out of range", function()
-    local ok, found = pcall(F.one_hot, lt.tensor{{1, 2}, {7, 1}}, 3)
-    assert.is_false(ok)
-    assert.is_truthy(found:find("one_hot: expected an index from 1 to 3 for argument 'self', "
-      .. "got 7 at index {2, 1}", 1, true), found)
-    ok, found = pcall(F.one_hot, lt.tensor{1, 0}, 3)
-    assert.is_false(ok)
-    assert.is_truthy(found:find("for argument 'self', got 0 at index {2}", 1, true), found)
-  end)
 end)
 
 describe("the hinge losses over classes", function()
