@@ -1,4 +1,5 @@
 /* grid_places.h: the places of a grid among the elements of an image. Included once for each T. */
+#include "cubic.h"
 
 /* Returns a position reflected at the borders, which are the centers of the outer elements with
  * align_corners, else their outer edges. */
@@ -61,10 +62,10 @@ LT_EACH_OF_T int64_t LT_EACH_NAME(grid_nearest)(T at) {
  * second one: Keys' cubic, a = -3/4. */
 LT_EACH_OF_T void LT_EACH_NAME(grid_weights)(T t, LT_EACH_LOCAL(T) weight) {
   T u = 1 - t, a = -(T)3 / (T)4;
-  weight[0] = ((a * (t + 1) - 5 * a) * (t + 1) + 8 * a) * (t + 1) - 4 * a;
-  weight[1] = ((a + 2) * t - (a + 3)) * t * t + 1;
-  weight[2] = ((a + 2) * u - (a + 3)) * u * u + 1;
-  weight[3] = ((a * (u + 1) - 5 * a) * (u + 1) + 8 * a) * (u + 1) - 4 * a;
+  weight[0] = LT_CUBIC_FAR(t + 1, a);
+  weight[1] = LT_CUBIC_NEAR(t, a);
+  weight[2] = LT_CUBIC_NEAR(u, a);
+  weight[3] = LT_CUBIC_FAR(u + 1, a);
 }
 
 /* Computes the four neighbours, in dim d, of the place at coordinate v for cubic interpolation:

@@ -1,5 +1,6 @@
 /* resample_weights.h: the weights of interpolation along one dimension. An element of the result is
  * a sum of `count` neighbours from `first` on, each times a weight. Included once for each T. */
+#include "cubic.h"
 
 #ifdef LT_NO_DOUBLE
 #define LT_RESAMPLE_SCALE(p) ((T)(p)->scale)
@@ -10,8 +11,8 @@
 /* Returns Keys' cubic at distance x; a is -0.75 for bicubic interpolation, -0.5 with antialias. */
 LT_EACH_OF_T T LT_EACH_NAME(cubic)(T x, T a) {
   x = x < 0 ? -x : x;
-  if (x < 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
-  if (x < 2) return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
+  if (x < 1) return LT_CUBIC_NEAR(x, a);
+  if (x < 2) return LT_CUBIC_FAR(x, a);
   return 0;
 }
 /* Returns where element o of the result is among the elements of a line. */
