@@ -2,8 +2,9 @@
 #include "blocks.h"
 #include "positions.h"
 
-/* Each copy doubles what is filled. */
-void lt_block_repeat(char *block, int64_t filled, int64_t n) {
+/* Fills n bytes of a block with copies of its first `filled` bytes: each copy doubles what is
+ * filled. */
+static void repeat(char *block, int64_t filled, int64_t n) {
   for (int64_t piece; filled < n; filled += piece) {
     piece = n - filled < filled ? n - filled : filled;
     memcpy(block + filled, block, (size_t)piece);
@@ -55,7 +56,7 @@ static void load_rows(const lt_Elements *e, const char *memory, int64_t next, in
   int64_t loads = next == 0 ? 1 : rows;
   for (int64_t r = 0; r < loads; r++)
     e->vectors->load[e->operand->dtype](row, block + r * bytes, memory + r * next, stride);
-  if (loads < rows) lt_block_repeat(block, bytes, rows * bytes);
+  if (loads < rows) repeat(block, bytes, rows * bytes);
 }
 
 void lt_block_load(const lt_Elements *e, const int64_t *from, int64_t n, char *block, bool roomy) {

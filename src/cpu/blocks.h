@@ -20,7 +20,5 @@ typedef struct lt_Elements {
 void lt_block_load(const lt_Elements *e, const int64_t *from, int64_t n, char *block, bool roomy);
 /* Stores n elements from coordinates `from` on. */
 void lt_block_store(const lt_Elements *e, const int64_t *from, int64_t n, const char *block);
-/* Fills n bytes of a block with copies of its first `filled` bytes. */
-void lt_block_repeat(char *block, int64_t filled, int64_t n);
 
 #endif

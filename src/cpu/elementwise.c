@@ -646,8 +646,8 @@ enum { BYTES = 256 };
  * time to compute its results for all of their values and to look them up. */
 static bool fits_table(const lt_Loop *l) {
   lt_Dtype d = l->operand[1].dtype;
-  return lt_op_is_wide(l->op) && l->inputs == 1 && (d == LT_uint8 || d == LT_int8) &&
-         l->layout == LT_LAYOUT_CONTIGUOUS && l->numel > 4 * BYTES &&
+  return l->numel > 4 * BYTES && l->inputs == 1 && (d == LT_uint8 || d == LT_int8) &&
+         l->layout == LT_LAYOUT_CONTIGUOUS && lt_op_is_wide(l->op) &&
          lt_dtype_is_float(l->operand[0].dtype);
 }
 

@@ -2,10 +2,10 @@
  *
  * A plan has one of four forms:
  *   PASSES   n has prime factors up to LT_FFT_RADIX only (small n: up to 32): one pass for each
- *            factor. A single line
- *            of floats, n a multiple of 256, is a matrix of LT_FFT_COLUMNS columns: it takes the
- *            transforms of the columns, a product with factors, and the transforms of the rows. Its
- *            loops are vectorized, and it uses less of the caches than several lines
+ *            factor. A single line of floats, n a multiple of 256, is a matrix of LT_FFT_COLUMNS
+ *            columns: it takes the transforms of the columns, a product with factors, and the
+ *            transforms of the rows. Its loops are vectorized, and it uses less of the caches than
+ *            several lines
  *   CHIRP    any other n: a convolution with exp(i pi k^2 / n) of a size that has passes
  *            (Bluestein 1970)
  *   SPLIT    n = n1 n2 is large: n2 transforms of size n1, a product with factors, and n1

@@ -41,7 +41,7 @@ typedef enum Code {
   CODE_LOAD,    /* dst = the operand, converted */
   CODE_CONVERT, /* dst = src[0], of another compute type */
   CODE_CALL,    /* dst = fn(src) */
-  CODE_NARROW,  /* dst is wrapped to a narrower integer dtype */
+  CODE_NARROW,  /* dst = src[0] as a narrower integer dtype */
   CODE_EXPAND,  /* dst = src[0], one value for each row, in all elements of the row */
   CODE_REDUCE,  /* dst = the reductions of the rows of src[0] */
   CODE_STORE    /* the operand = src[0], converted */
@@ -223,7 +223,8 @@ static void add_call(Plan *p, const lt_Step *s, int dst, const int *src, int inp
                      lt_dtype_name(s->compute));
 }
 
-/* Wraps a value to a narrow integer dtype after it was computed in int32. */
+/* Makes a value one of a narrow integer dtype, if the step's result is: integers wrap, and floats
+ * are clipped. */
 static void narrow(Plan *p, const lt_Step *s, int dst, int src) {
   if (!is_narrow(s->result)) return;
   Instruction *i = emit(p, CODE_NARROW, dst);
