@@ -112,10 +112,17 @@ lt._define{
   end,
 }
 
--- Returns whether an index may be negative: on the CPU, whether one is.
-local function may_be_negative(indices)
+-- Returns whether an index of take_along_dim may be negative: on the CPU, whether one is. There,
+-- refuses indices beyond the size; other devices do so in gather.
+local function may_be_negative(indices, size)
   if not tensors.has_values(indices) or not indices.is_cpu then return true end
-  return indices:numel() > 0 and indices:amin():item() < 0
+  if indices:numel() == 0 then return false end
+  local least, most = indices:aminmax()
+  least, most = least:item(), most:item()
+  local bad = most > size and most or (least < -size or least == 0) and least
+  args.check(not bad, "take_along_dim: expected an index from 1 to %d, or negative from the end, "
+    .. "for argument 'indices', got %d", size, bad or 0)
+  return least < 0
 end
 
 lt._define{
@@ -140,7 +147,7 @@ lt._define{
     if dim < 0 then dim = dim + #own + 1 end
     local size, count = own[dim], at[dim]
     indices = indices:to "int64"
-    if may_be_negative(indices) then
+    if may_be_negative(indices, size) then
       indices = lt.where(indices:lt(0), indices + (size + 1), indices)
     end
     own[dim], at[dim] = 1, 1
