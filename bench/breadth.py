@@ -194,5 +194,18 @@ rows("create", "", "", [
     ("T.full({1000000}, 2.)", "T.full((1000000,), 2.)"), "T.tril_indices(1000, 1000)",
     "T.logspace(0, 1, 100000)"])
 
+# transposed tensors: the results have the same order in memory
+rows("transposed", *MATRICES, [
+    ("x:t() * 2", "x.t() * 2"), ("x:t():relu()", "x.t().relu()"), ("x:t():gt(0)", "x.t().gt(0)"),
+    ("x:t() + y:t()", "x.t() + y.t()"), ("x:t() + y", "x.t() + y"), ("x:t() + y[1]", "x.t() + y[0]"),
+    ("x:t():clone()", "x.t().clone()"), ("x:t():to('float64')", "x.t().to(torch.float64)"),
+    ("T.where(x:t():gt(0), x:t(), y:t())", "T.where(x.t().gt(0), x.t(), y.t())"),
+    ("(x:t() * 2):sum(2)", "(x.t() * 2).sum(1)"),
+    ("(x:t() * 2):softmax(2)", "(x.t() * 2).softmax(1)")])
+rows("images", "local x = lt.randint(0, 255, {64, 32, 32, 3}, {dtype = 'uint8'})",
+     "x = torch.randint(0, 255, (64, 32, 32, 3), dtype=torch.uint8)", [
+         ("x:permute(1, 4, 2, 3):float()", "x.permute(0, 3, 1, 2).float()"),
+         ("x:permute(1, 4, 2, 3) / 255", "x.permute(0, 3, 1, 2) / 255")])
+
 if __name__ == "__main__":
     main(rounds=2)
