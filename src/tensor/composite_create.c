@@ -79,6 +79,16 @@ static bool filled(lt_Call *c, lt_Arg size, lt_Dtype otherwise, lt_Scalar value)
   return made(c, lt_do_in_place(fill, LT_ARG(t), LT_ARG(value)));
 }
 
+/* Gives a result that is like self the order that self has in memory, unless the option
+ * memory_format says otherwise. */
+static bool like(lt_Call *c, bool ok) {
+  int format = options(c) + 3;
+  bool plain = format < c->nargs && lt_given(c, format) &&
+               strcmp(c->arg[format].string, "preserve_format") != 0;
+  if (ok && !plain) lt_keep_order(c->out[0], 1, c->arg);
+  return ok;
+}
+
 /* ---- one value ------------------------------------------------------------------------------- */
 
 bool lt_composite_zeros(lt_Call *c) {
@@ -96,19 +106,19 @@ bool lt_composite_full(lt_Call *c) {
 }
 
 bool lt_composite_empty_like(lt_Call *c) {
-  return made(c, fresh(c, shape_of(c), lt_in(c, 0)->dtype));
+  return like(c, made(c, fresh(c, shape_of(c), lt_in(c, 0)->dtype)));
 }
 
 bool lt_composite_zeros_like(lt_Call *c) {
-  return filled(c, shape_of(c), lt_in(c, 0)->dtype, lt_scalar_int(0));
+  return like(c, filled(c, shape_of(c), lt_in(c, 0)->dtype, lt_scalar_int(0)));
 }
 
 bool lt_composite_ones_like(lt_Call *c) {
-  return filled(c, shape_of(c), lt_in(c, 0)->dtype, lt_scalar_int(1));
+  return like(c, filled(c, shape_of(c), lt_in(c, 0)->dtype, lt_scalar_int(1)));
 }
 
 bool lt_composite_full_like(lt_Call *c) {
-  return filled(c, shape_of(c), lt_in(c, 0)->dtype, c->arg[1].scalar);
+  return like(c, filled(c, shape_of(c), lt_in(c, 0)->dtype, c->arg[1].scalar));
 }
 
 bool lt_composite_new_empty(lt_Call *c) { return made(c, fresh(c, c->arg[1], lt_in(c, 0)->dtype)); }
@@ -294,12 +304,18 @@ bool lt_composite_randint_like(lt_Call *c) {
   return random_integers(c, shape_of(c), c->arg[1], c->arg[2], LT_NIL, lt_in(c, 0)->dtype);
 }
 
+/* Returns contiguous memory for random numbers for self: kernels fill it in this order, whatever
+ * the order of self. */
+static lt_Tensor *room_for(const lt_Call *c, lt_Dtype dtype) {
+  return lt_do(empty, shape_of(c), lt_arg_dtype(dtype), LT_ARG(lt_tensor_device(lt_in(c, 0))));
+}
+
 /* bernoulli (self, p?, generator?): without p, self holds the probabilities. */
 bool lt_composite_bernoulli(lt_Call *c) {
   lt_Arg p = lt_given(c, 1) ? c->arg[1] : LT_ARG(0.5);
   if (c->in_place) return lt_result_set(c, lt_do_in_place(_bernoulli, c->arg[0], p, c->arg[2]));
   if (!lt_given(c, 1)) return lt_result_set(c, lt_do(_bernoulli_of, c->arg[0], c->arg[2]));
-  lt_Tensor *t = lt_do(empty_like, c->arg[0]);
+  lt_Tensor *t = room_for(c, lt_in(c, 0)->dtype);
   return lt_result_set(c, lt_do_in_place(_bernoulli, LT_ARG(t), p, c->arg[2]));
 }
 
@@ -309,13 +325,13 @@ static lt_Tensor *drawn(const lt_Call *c) {
   lt_Tensor *self = lt_in(c, 0);
   lt_Dtype dtype = self->dtype == LT_float64 ? LT_float64 : LT_float32;
   if (c->in_place && self->dtype == dtype && !lt_tensor_requires_grad(self)) return self;
-  return lt_do(empty_like, c->arg[0], lt_arg_dtype(dtype));
+  return room_for(c, dtype);
 }
 
 /* Sets the result to self, or to a new tensor like it, with the numbers of t. */
 static bool set_drawn(lt_Call *c, lt_Tensor *t) {
   if (t == lt_in(c, 0)) return lt_result_set(c, t);
-  lt_Arg to = c->in_place ? c->arg[0] : LT_ARG(lt_do(empty_like, c->arg[0]));
+  lt_Arg to = c->in_place ? c->arg[0] : LT_ARG(room_for(c, lt_in(c, 0)->dtype));
   return lt_result_set(c, lt_do_in_place(_copy, to, LT_ARG(t)));
 }
 
@@ -367,7 +383,7 @@ bool lt_composite_dropout(lt_Call *c) {
   lt_Dtype real = lt_dtype_real(lt_in(c, 0)->dtype);
   if (real == lt_in(c, 0)->dtype && !lt_check_float(c, 0)) return false;
   if (!c->arg[2].b || p == 0) return lt_result_set(c, lt_in(c, 0));
-  lt_Tensor *kept = lt_do(empty_like, c->arg[0], lt_arg_dtype(real));
+  lt_Tensor *kept = room_for(c, real);
   kept = p == 1 ? lt_do_in_place(fill, LT_ARG(kept), LT_ARG(0))
                 : lt_do_in_place(_bernoulli, LT_ARG(kept), LT_ARG(1 - p));
   if (p < 1) kept = lt_do_in_place(mul, LT_ARG(kept), LT_ARG(1 / (1 - p)));

@@ -1,11 +1,19 @@
 /* composite_move.c: ops that join, copy, select and repeat. */
 #include "infer.h"
+#include "recorder.h"
 
 #include <math.h>
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-bool lt_composite_clone(lt_Call *c) { return lt_result_set(c, lt_do(copy, c->arg[0])); }
+/* clone (self, memory_format): keeps the order in memory by default */
+bool lt_composite_clone(lt_Call *c) {
+  lt_Tensor *self = lt_in(c, 0);
+  bool keeps = !lt_given(c, 1) || !strcmp(c->arg[1].string, "preserve_format");
+  if (!keeps || lt_tensor_is_contiguous(self)) return lt_result_set(c, lt_do(copy, c->arg[0]));
+  return lt_result_set(c, lt_do(_to_copy, c->arg[0], LT_ARG(lt_tensor_device(self)),
+                                lt_arg_dtype(self->dtype), LT_ARG((bool)false)));
+}
 
 bool lt_composite_contiguous(lt_Call *c) {
   return lt_result_set(c,

@@ -261,6 +261,16 @@ static lt_Tensor *pinned_output(const lt_Call *c) {
   return t;
 }
 
+/* Gives the new result of an elementwise op, or of a copy, its inputs' order in memory. The op
+ * `copy` is contiguous: other ops use it to make a tensor so. */
+static void keep_order(lt_Call *c) {
+  if (c->ngiven || has_trait(c, LT_TRAIT_COPY) != has_trait(c, LT_TRAIT_BUILTIN)) return;
+  if (c->info->kind == LT_KIND_ELEMENTWISE)
+    lt_keep_order(c->out[0], c->info->inputs, c->arg);
+  else if (has_trait(c, LT_TRAIT_COPY))
+    lt_keep_order(c->out[0], 1, (lt_Arg[]){LT_ARG(copied(c))});
+}
+
 /* Allocates the results from the specs. On failure none remains. */
 static bool make_outputs(lt_Call *c) {
   for (int i = 0; i < c->nout; i++) c->out[i] = NULL; /* also those after a failure */
@@ -273,6 +283,7 @@ static bool make_outputs(lt_Call *c) {
     drop_outputs(c);
     return false;
   }
+  keep_order(c);
   return true;
 }
 

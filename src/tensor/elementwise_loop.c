@@ -370,12 +370,34 @@ static bool copy_bytes(lt_Tensor *out, const lt_Tensor *source, bool non_blockin
   return ok;
 }
 
+/* Returns true when two tensors of one shape fill a range of memory in the same order, which is not
+ * that of a contiguous tensor. */
+static bool same_order(const lt_Tensor *a, const lt_Tensor *b) {
+  if (lt_tensor_is_contiguous(a) || !lt_shape_equal(a->ndim, a->shape, b->ndim, b->shape))
+    return false;
+  for (int i = 0; i < a->ndim; i++)
+    if (a->strides[i] != b->strides[i] && a->shape[i] > 1) return false;
+  return last_element(a) - a->offset + 1 == a->numel && !lt_tensor_overlaps_itself(a);
+}
+
+/* Returns the range of memory that t fills, as one dimension. NULL when memory is out. */
+static lt_Tensor *as_row(const lt_Tensor *t) {
+  return lt_geometry((lt_Tensor *)t, 0, 1, &t->numel, (int64_t[]){1});
+}
+
 /* Copies between devices: casts and gathers to contiguous memory on the source's device, sends the
  * bytes, and scatters on the target's device. So the fewest bytes are sent. Where the source's
  * device does not have the target's dtype, the cast is the target's. */
 static bool copy_across(lt_Tensor *out, const lt_Tensor *source, bool non_blocking) {
   if (!lt_backend_of(source)->has_data) return copy_bytes(out, source, non_blocking);
   if (!lt_backend_of(out)->has_data) return true;
+  if (same_order(out, source)) {
+    lt_Tensor *to = as_row(out), *from = as_row(source);
+    bool ok = to && from && copy_across(to, from, non_blocking);
+    lt_release(from);
+    lt_release(to);
+    return ok;
+  }
   bool cast_there = !lt_device_has_dtype(lt_tensor_device(source).type, out->dtype);
   lt_Tensor *packed =
       lt_as_contiguous((lt_Tensor *)source, cast_there ? source->dtype : out->dtype);

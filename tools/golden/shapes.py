@@ -182,3 +182,49 @@ case("scatter", "x:scatter(1, p + 1, {value = 7})", lambda x, p: x.scatter(0, p,
 case("index_fill", "x:index_fill(2, p + 1, y)", lambda x, p, y: x.index_fill(1, p, y), x=X, p=torch.tensor([1, 1]), y=f())
 case("where", "x:where(m, y)", lambda x, m, y: x.where(m, y), x=X, m=X > 0, y=f(4))
 case("gather", "x:gather(1, p, {sparse_grad = true})", lambda x, p: x.gather(0, p, sparse_grad=True), x=f(5), p=torch.empty(0, dtype=torch.uint8))
+
+# ---- the order of results in memory: their strides
+
+family("memory_order")
+
+
+def order(op, lua, python, **inputs):
+    case(op, "lt.tensor((%s):stride())" % lua, lambda **given: torch.tensor(python(**given).stride()), **inputs)
+
+
+X, Y = f(3, 4).t(), f(4, 3)  # 4 x 3, transposed and not
+N = f(2, 5, 6, 3).permute(0, 3, 1, 2)  # images whose channels lie together
+Q = f(2, 3, 4, 5).transpose(1, 2)
+for x in (X, Y, N, Q, f(), f(2, 3, 4).permute(2, 0, 1)):
+    order("mul", "x * 2", lambda x: x * 2, x=x)
+    order("exp", "x:exp()", lambda x: x.exp(), x=x)
+    order("gt", "x:gt(0)", lambda x: x.gt(0), x=x)
+    order("to", "x:to('float64')", lambda x: x.double(), x=x)
+    order("clone", "x:clone()", lambda x: x.clone(), x=x)
+    order("clone", "x:clone{memory_format = 'contiguous_format'}", lambda x: x.clone(memory_format=torch.contiguous_format), x=x)
+    order("contiguous", "x:contiguous()", lambda x: x.contiguous(), x=x)
+    for like in ("zeros_like", "ones_like", "empty_like"):
+        order(like, "lt.%s(x)" % like, lambda x: getattr(torch, like)(x), x=x)
+    order("full_like", "lt.full_like(x, 2)", lambda x: torch.full_like(x, 2), x=x)
+    order("zeros_like", "lt.zeros_like(x, {memory_format = 'contiguous_format'})",
+          lambda x: torch.zeros_like(x, memory_format=torch.contiguous_format), x=x)
+order("mul", "x:t():slice(1, 1, 8, 2) * 2", lambda x: x.t()[::2] * 2, x=f(6, 8))
+order("clone", "x:t():slice(1, 1, 8, 2):clone()", lambda x: x.t()[::2].clone(), x=f(6, 8))
+order("to", "x:t():slice(1, 1, 8, 2):to('float16')", lambda x: x.t()[::2].half(), x=f(6, 8))
+order("mul", "x:t():expand(4, 3) * 2", lambda x: x.t().expand(4, 3) * 2, x=f(3, 1))
+order("clone", "x:t():expand(4, 3):clone()", lambda x: x.t().expand(4, 3).clone(), x=f(3, 1))
+order("add", "x + x", lambda x: x + x, x=X)
+order("add", "x + y", lambda x, y: x + y, x=X, y=Y)
+order("add", "y + x", lambda x, y: y + x, x=X, y=Y)
+order("add", "x + y", lambda x, y: x + y, x=X, y=f(3))
+order("add", "y + x", lambda x, y: y + x, x=X, y=f(4, 1))
+order("add", "x + y", lambda x, y: x + y, x=f(3, 1).t(), y=f(4, 1))
+order("add", "x + y", lambda x, y: x + y, x=N, y=f(3, 1, 1))
+order("sub", "1 - x", lambda x: 1 - x, x=X)
+order("maximum", "x:maximum(y)", lambda x, y: x.maximum(y), x=N, y=f(2, 3, 5, 6))
+order("where", "lt.where(m, x, y)", lambda m, x, y: torch.where(m, x, y), m=X > 0, x=X, y=Y)
+order("where", "lt.where(m, x, 0)", lambda m, x: torch.where(m, x, 0), m=Y > 0, x=X)
+order("lerp", "x:lerp(y, 0.5)", lambda x, y: x.lerp(y, 0.5), x=X, y=Y)
+order("addcmul", "x:addcmul(y, y)", lambda x, y: x.addcmul(y, y), x=Q, y=f(2, 4, 3, 5))
+order("cumsum", "x:cumsum(1)", lambda x: x.cumsum(0), x=X)
+order("add", "(x * 2 + 1):transpose(1, 2)", lambda x: (x * 2 + 1).transpose(0, 1), x=X)

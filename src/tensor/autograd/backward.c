@@ -595,14 +595,16 @@ static void pass_free(Pass *p) {
 /* ---- grads of leaves ------------------------------------------------------------------------- */
 
 /* Returns the tensor that becomes the grad of a tensor without one: the gradient itself if nothing
- * else refers to it and it is contiguous, otherwise a copy. One reference. */
-static lt_Tensor *first_grad(lt_Tensor **grad) {
+ * else refers to it and it is contiguous, otherwise a copy, which is contiguous if the tensor is.
+ * One reference. */
+static lt_Tensor *first_grad(const lt_Tensor *t, lt_Tensor **grad) {
   lt_Tensor *g = *grad;
   if (!lt_grad_enabled() && is_unshared(g) && lt_tensor_is_contiguous(g)) {
     lt_Tensor *own = lt_view_base(g) ? lt_alias(g) : lt_retain(g);
     return own;
   }
-  return lt_op1(LT_OP_clone, (lt_Arg[]){LT_ARG(g)}, 1);
+  const char *format = lt_tensor_is_contiguous(t) ? "contiguous_format" : "preserve_format";
+  return lt_op1(LT_OP_clone, (lt_Arg[]){LT_ARG(g), lt_arg_string(format)}, 2);
 }
 
 /* Computes the grad that a commit sets, or finds the one to which it adds in place. The present
@@ -617,7 +619,7 @@ static bool prepare_commit(Commit *c) {
   if (had)
     made = lt_op1(LT_OP_add, (lt_Arg[]){LT_ARG(had), LT_ARG(c->grad)}, 2);
   else
-    made = first_grad(&c->grad);
+    made = first_grad(c->tensor, &c->grad);
   lt_release(had);
   if (!made) return false;
   lt_release(c->grad);

@@ -293,6 +293,16 @@ describe("backward", function()
     assert.same({12.0, 12.0, 2.0, 2.0}, x.grad:totable())
   end)
 
+  it("gives a contiguous leaf a contiguous grad, whatever the order of the gradient", function()
+    local x, w = lt.randn{2, 3, requires_grad = true}, lt.randn(3, 2)
+    local function loss() return (x:t() * w):sum() end
+    assert.is_false(lt.autograd.grad(loss(), x):is_contiguous())
+    for times = 1, 2 do
+      loss():backward()
+      assert.is_true(x.grad:is_contiguous() and x.grad:equal(w:t() * times))
+    end
+  end)
+
   it("refuses what has no gradient", function()
     fails("backward: expected the tensor to require grad", function() lt.ones(1):backward() end)
     local y = leaf{1, 2} * 2

@@ -151,6 +151,33 @@ describe("cuda: copies", function()
       w:zero_():copy_(y:narrow(1, 1, 1):reshape(4, 5):t():unsqueeze(3))
       same(w:to "int64", x:narrow(1, 1, 1):reshape(4, 5):t():unsqueeze(3):expand(5, 4, 3))]]
   end)
+  test("of permuted tensors keep the order in memory, and gather nothing", function()
+    passes [[
+      local x = lt.arange(60):reshape(3, 4, 5)
+      local views = {x:permute(3, 1, 2), x:transpose(1, 2), x:to("cuda"):permute(2, 3, 1)}
+      for _, d in ipairs{"cuda", "cuda:1", "cpu"} do
+        for _, view in ipairs(views) do
+          for _, dtype in ipairs{"int64", "float16"} do
+            local y = view:to{device = d, dtype = dtype}
+            same(y, view:to(dtype))
+            assert(y.dtype == lt[dtype] and not y:is_contiguous(), d)
+            for k, s in ipairs(view:stride()) do assert(y:stride()[k] == s, d) end
+          end
+        end
+      end
+      local part = x:permute(3, 1, 2):narrow(1, 2, 3) -- has gaps: they are not kept
+      same(part, part:to "cuda")
+      assert(table.concat(part:to("cuda"):stride(), " ") == "1 12 3")
+      local z = lt.zeros{4, 5, 3, device = "cuda"}:permute(3, 1, 2)
+      z:copy_(x, true)
+      same(z:to "int64", x)
+      local there = x:to "cuda"
+      lt.cuda.reset_peak_memory_stats()
+      there:permute(3, 1, 2):cpu()
+      assert(lt.cuda.max_memory_allocated() == lt.cuda.memory_allocated())
+      there:permute(3, 1, 2):narrow(1, 2, 3):cpu() -- this is gathered
+      assert(lt.cuda.max_memory_allocated() > lt.cuda.memory_allocated())]]
+  end)
   test("between devices come after what made the source, and before what changes it", function()
     passes([[
       for i = 1, 20 do
