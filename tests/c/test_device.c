@@ -112,14 +112,16 @@ static void any_layout_and_dtype_can_be_copied(void) {
   REQUIRE(x != NULL);
   CHECK_INT(x->dtype, LT_int64);
   CHECK_INT(x->shape[0], 3);
-  lt_Tensor *there = copied_to(x, toy(0)), *back = copied_to(there, lt_cpu());
+  lt_Tensor *there = copied_to(x, toy(0)), *same = copied_to(there, lt_cpu());
+  CHECK_INT(same->strides[1], 3); /* the order in memory is kept */
+  lt_Tensor *back = lt_op1(LT_OP_contiguous, (lt_Arg[]){LT_ARG(same)}, 1);
   const int64_t expected[] = {1, 4, 2, 5, 3, 6};
   for (int i = 0; i < 6; i++) CHECK_INT(((int64_t *)lt_tensor_data(back))[i], expected[i]);
   lt_Scalar item;
   lt_Tensor *row = lt_op1(LT_OP_select, (lt_Arg[]){LT_ARG(there), LT_ARG(0), LT_ARG(2)}, 3);
   lt_Tensor *last = lt_op1(LT_OP_select, (lt_Arg[]){LT_ARG(row), LT_ARG(0), LT_ARG(1)}, 3);
   CHECK(lt_tensor_item(last, &item) && item.i == 6);
-  lt_Tensor *all[] = {flat, host, across, x, there, back, row, last};
+  lt_Tensor *all[] = {flat, host, across, x, there, same, back, row, last};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) lt_release(all[i]);
 }
 
