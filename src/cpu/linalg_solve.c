@@ -1,11 +1,13 @@
 /* linalg_solve.c: triangular factorizations and what is computed from them: Cholesky, LU and LDL
  * factors, inverses, solutions of linear systems, determinants.
  *
- * Each kernel runs on a copy of every matrix of the batch: of real matrices, by rows, the loops of
- * triangle.c where there are some for the CPU, else LAPACK by columns. */
+ * Each kernel runs on a copy of every matrix of the batch: of small real matrices, a block of them
+ * at once, the loops of small_matrices.h; of other real ones, by rows, the loops of triangle.c
+ * where there are some for the CPU, else LAPACK by columns. */
 #include "kernel_support.h"
 #include "lapack.h"
 #include "matrix_errors.h"
+#include "small_matrices.h"
 #include "triangle.h"
 
 #include <math.h>
@@ -17,7 +19,8 @@ typedef struct Job {
   int m, n, nrhs;
   int ld, ldb; /* leading dimensions of a matrix and of the right sides */
   int lwork;
-  bool by_rows; /* triangle.c is used */
+  bool by_rows;               /* triangle.c is used */
+  const lt_SmallLoops *small; /* for blocks of matrices; NULL: they are too large */
   lt_Dtype dtype;
   bool flag[3]; /* the bool arguments that the kernel reads */
 } Job;
@@ -48,12 +51,17 @@ static bool open_rows(Job *j, lt_Call *c) {
   if (!open_job(j, c)) return false;
   j->by_rows = lt_triangle_loops(j->dtype) != NULL && j->n < INT32_MAX - 64;
   if (j->by_rows) j->ld = padded(j, j->n);
+  if (j->m == j->n && j->n > 0 && j->n <= LT_SMALL_ORDER) j->small = lt_small_loops(j->dtype);
   return true;
 }
 
-/* Runs fn as lt_matrices_run does. */
-static bool run(Job *j, double work, double alone, size_t scratch, lt_MatrixFn fn) {
-  int64_t count = lt_matrices_count(lt_in(j->c, 0), 2);
+/* Runs fn as lt_matrices_run does, or `block` for the blocks of small matrices, unless it is
+ * NULL. */
+static bool run(Job *j, double work, double alone, size_t scratch, lt_MatrixFn fn,
+                lt_MatrixFn block) {
+  int64_t count = lt_matrices_count(lt_in(j->c, 0), 2), unit = LT_BLOCK_BYTES / (int)j->f->size;
+  if (j->small && block)
+    return lt_matrices_each((count + unit - 1) / unit, work * (double)unit, 0, block, j);
   return j->by_rows ? lt_matrices_each(count, work, scratch, fn, j)
                     : lt_matrices_run(count, work, alone, scratch, fn, j);
 }
@@ -73,6 +81,33 @@ static bool check_info(const Job *j, int r, const char *text) {
   for (int64_t i = 0; i < info->numel; i++)
     if (*info_at(j, r, i)) return lt_bad_matrix(text, lt_in(j->c, 0), i, *info_at(j, r, i));
   return true;
+}
+
+/* A block of small matrices. */
+typedef struct Block {
+  int64_t first; /* matrix */
+  int used;      /* matrices */
+  _Alignas(LT_BLOCK_BYTES) char a[LT_SMALL_ORDER * LT_SMALL_ORDER * LT_BLOCK_BYTES];
+  char x[LT_SMALL_ORDER * LT_SMALL_SIDES * LT_BLOCK_BYTES]; /* right sides */
+  char pivots[LT_SMALL_ORDER * LT_BLOCK_BYTES], info[LT_BLOCK_BYTES];
+} Block;
+
+/* Copies block `at` of argument 0. */
+static void open_block(const Job *j, int64_t at, bool transposed, Block *b) {
+  int64_t unit = LT_BLOCK_BYTES / (int)j->f->size;
+  int64_t rest = lt_matrices_count(lt_in(j->c, 0), 2) - at * unit;
+  b->first = at * unit;
+  b->used = (int)(rest < unit ? rest : unit);
+  lt_block_get(lt_in(j->c, 0), b->first, b->used, transposed, b->a);
+}
+
+static void factor_block(const Job *j, int64_t at, Block *b) {
+  open_block(j, at, false, b);
+  j->small->lu(j->n, b->used, b->a, b->pivots, b->info);
+}
+
+static void put_info(const Job *j, int r, const Block *b) {
+  lt_block_integers(j->f->size, 1, 0, b->used, b->info, info_at(j, r, b->first));
 }
 
 /* Sets the elements of a column-major matrix outside one triangle to 0. */
@@ -104,13 +139,24 @@ static void cholesky_one(void *context, int64_t at, char *scratch) {
   *info_at(j, 1, at) = info;
 }
 
+static void cholesky_block(void *context, int64_t at, char *scratch) {
+  const Job *j = context;
+  Block b;
+  (void)scratch;
+  open_block(j, at, j->flag[0], &b);
+  j->small->cholesky(j->n, b.used, b.a, b.info);
+  lt_block_put(j->c->out[0], b.first, b.used, j->flag[0], b.a);
+  put_info(j, 1, &b);
+}
+
 /* _linalg_cholesky (self, upper, check): L, info */
 bool lt_cpu__linalg_cholesky(lt_Call *c) {
   Job j;
   if (!open_rows(&j, c)) return false;
   j.flag[0] = c->arg[1].b;
   double n = j.n;
-  if (!run(&j, n * n * n / 3, LT_ALONE_MATRICES, bytes_of(&j, j.ld, j.n), cholesky_one))
+  if (!run(&j, n * n * n / 3, LT_ALONE_MATRICES, bytes_of(&j, j.ld, j.n), cholesky_one,
+           cholesky_block))
     return false;
   return !c->arg[2].b || check_info(&j, 1, LT_NOT_DEFINITE);
 }
@@ -148,6 +194,17 @@ static void lu_one(void *context, int64_t at, char *scratch) {
     lt_matrix_put(j->c->out[0], at, false, a, j->ld, j->m, j->n);
 }
 
+static void lu_block(void *context, int64_t at, char *scratch) {
+  const Job *j = context;
+  Block b;
+  (void)scratch;
+  factor_block(j, at, &b);
+  lt_block_put(j->c->out[0], b.first, b.used, false, b.a);
+  lt_block_integers(j->f->size, j->n, 0, b.used, b.pivots,
+                    lt_vector_at(j->c->out[1], b.first, j->n));
+  put_info(j, 2, &b);
+}
+
 /* Returns the multiplications of an LU factorization. */
 static double lu_work(const Job *j) { return (double)j->m * j->n * least(j->m, j->n) * 2 / 3; }
 
@@ -156,7 +213,7 @@ bool lt_cpu__linalg_lu_factor(lt_Call *c) {
   Job j;
   if (!open_rows(&j, c)) return false;
   if (!run(&j, lu_work(&j), LT_ALONE_MATRICES, lt_lines_of(matrix_bytes(&j)) + factor_bytes(&j),
-           lu_one))
+           lu_one, lu_block))
     return false;
   return !c->arg[1].b || check_info(&j, 2, LT_SINGULAR_FACTORS);
 }
@@ -242,6 +299,17 @@ static void inverse_one(void *context, int64_t at, char *scratch) {
   *info_at(j, 1, at) = info;
 }
 
+/* Writes inverses, but the factors of a matrix that has none. */
+static void inverse_block(void *context, int64_t at, char *scratch) {
+  const Job *j = context;
+  Block b;
+  (void)scratch;
+  factor_block(j, at, &b);
+  j->small->invert(j->n, b.used, b.a, b.pivots, b.info, b.x);
+  lt_block_put(j->c->out[0], b.first, b.used, false, b.x);
+  put_info(j, 1, &b);
+}
+
 /* _linalg_inv (self, check): inverse, info */
 bool lt_cpu__linalg_inv(lt_Call *c) {
   Job j;
@@ -252,7 +320,8 @@ bool lt_cpu__linalg_inv(lt_Call *c) {
   j.lwork = j.n && !j.by_rows ? lt_lapack_work(j.f, answer) : 1;
   size_t scratch = 2 * lt_lines_of(matrix_bytes(&j)) + 2 * lt_lines_of(sizeof(int) * (size_t)j.ld) +
                    factor_bytes(&j) + bytes_of(&j, j.lwork, 1);
-  if (!run(&j, 3 * lu_work(&j), LT_ALONE_MATRICES / 2, scratch, inverse_one)) return false;
+  if (!run(&j, 3 * lu_work(&j), LT_ALONE_MATRICES / 2, scratch, inverse_one, inverse_block))
+    return false;
   return !c->arg[1].b || check_info(&j, 1, LT_SINGULAR_INVERSE);
 }
 
@@ -291,6 +360,18 @@ static void solve_one(void *context, int64_t at, char *scratch) {
   *info_at(j, 1, at) = info;
 }
 
+/* Solves A X = B. */
+static void solve_block(void *context, int64_t at, char *scratch) {
+  const Job *j = context;
+  Block b;
+  (void)scratch;
+  factor_block(j, at, &b);
+  lt_block_get(lt_in(j->c, 1), b.first, b.used, false, b.x);
+  j->small->solve(j->n, j->nrhs, b.used, b.a, b.pivots, b.x);
+  lt_block_put(j->c->out[0], b.first, b.used, false, b.x);
+  put_info(j, 1, &b);
+}
+
 /* Reads the number of right sides from argument 1, which are columns (left) or rows. */
 static bool open_right_sides(Job *j, bool left) {
   const lt_Tensor *b = lt_in(j->c, 1);
@@ -308,7 +389,10 @@ bool lt_cpu__linalg_solve(lt_Call *c) {
   size_t scratch = lt_lines_of(matrix_bytes(&j)) + lt_lines_of(sizeof(int) * (size_t)j.ld) +
                    lt_lines_of(bytes_of(&j, j.ldb, j.by_rows ? j.n : j.nrhs)) + factor_bytes(&j);
   double n = j.n;
-  if (!run(&j, lu_work(&j) + n * n * j.nrhs, LT_ALONE_MATRICES, scratch, solve_one)) return false;
+  bool few = j.flag[0] && j.nrhs > 0 && j.nrhs <= LT_SMALL_SIDES;
+  if (!run(&j, lu_work(&j) + n * n * j.nrhs, LT_ALONE_MATRICES, scratch, solve_one,
+           few ? solve_block : NULL))
+    return false;
   return !c->arg[3].b || check_info(&j, 1, LT_SINGULAR_SYSTEM);
 }
 
@@ -355,7 +439,7 @@ bool lt_cpu__linalg_solve_triangular(lt_Call *c) {
   j.ldb = padded(&j, j.nrhs);
   double n = j.n;
   return run(&j, n * n * j.nrhs / 2, LT_ALONE_MATRICES,
-             lt_lines_of(matrix_bytes(&j)) + bytes_of(&j, j.ld, j.ldb), triangular_one);
+             lt_lines_of(matrix_bytes(&j)) + bytes_of(&j, j.ld, j.ldb), triangular_one, NULL);
 }
 
 /* ---- determinants ---------------------------------------------------------------------------- */
@@ -387,14 +471,15 @@ static void times(double x[2], const double y[2], bool is_complex) {
 }
 
 /* Computes the product of the signs of the row exchanges and, as `sign * exp(log)`, of the diagonal
- * of U; without `log`, the product itself in `sign`. */
-static void product(const Job *j, char *a, const int *pivots, double sign[2], double *log_size) {
+ * of U, elements `step` elements apart; without `log`, the product itself in `sign`. */
+static void product(const Job *j, const char *a, int64_t step, const int *pivots, double sign[2],
+                    double *log_size) {
   sign[0] = 1;
   sign[1] = 0;
   if (log_size) *log_size = 0;
   for (int i = 0; i < j->n; i++) {
     double u[2];
-    read_number(j->f, lt_matrix_at(j->f, a, j->ld, i, i), u);
+    read_number(j->f, a + i * step * (int64_t)j->f->size, u);
     if (log_size) {
       double size = j->f->is_complex ? hypot(u[0], u[1]) : fabs(u[0]);
       *log_size += log(size);
@@ -408,16 +493,50 @@ static void product(const Job *j, char *a, const int *pivots, double sign[2], do
   }
 }
 
-static void det_one(void *context, int64_t at, char *scratch) {
-  const Job *j = context;
+/* Writes the determinant of matrix `at` from its factors. */
+static void put_det(const Job *j, int64_t at, const char *a, int64_t step, const int *pivots) {
   bool with_log = j->c->nout == 2;
-  char *a = lt_take(&scratch, matrix_bytes(j));
-  int *pivots = lt_take(&scratch, sizeof(int) * (size_t)j->ld);
   double sign[2], log_size[2] = {0, 0};
-  factor(j, at, a, pivots, scratch);
-  product(j, a, pivots, sign, with_log ? log_size : NULL);
+  product(j, a, step, pivots, sign, with_log ? log_size : NULL);
   write_number(j->f->real_size, j->f->is_complex, lt_vector_at(j->c->out[0], at, 1), sign);
   if (with_log) write_number(j->f->real_size, false, lt_vector_at(j->c->out[1], at, 1), log_size);
+}
+
+static void det_one(void *context, int64_t at, char *scratch) {
+  const Job *j = context;
+  char *a = lt_take(&scratch, matrix_bytes(j));
+  int *pivots = lt_take(&scratch, sizeof(int) * (size_t)j->ld);
+  factor(j, at, a, pivots, scratch);
+  put_det(j, at, a, j->ld + 1, pivots);
+}
+
+/* Writes the determinant of matrix k of a block. Up to 8 factors of common sizes have a product,
+ * whose logarithm is the sum of theirs. */
+static void put_block_det(const Job *j, const Block *b, int k, const lt_BlockProduct *p) {
+  bool with_log = j->c->nout == 2;
+  int pivots[LT_SMALL_ORDER], unit = LT_BLOCK_BYTES / (int)j->f->size;
+  double det[2] = {p->det[k], 0}, sign[2] = {det[0] < 0 ? -1 : 1, 0};
+  bool common = p->least[k] > 1e-30 && p->most[k] < 1e30 && !isnan(det[0]);
+  if (with_log && !common) {
+    lt_block_integers(j->f->size, j->n, k, 1, b->pivots, pivots);
+    put_det(j, b->first + k, b->a + (size_t)k * j->f->size, (j->n + 1) * unit, pivots);
+    return;
+  }
+  write_number(j->f->real_size, false, lt_vector_at(j->c->out[0], b->first + k, 1),
+               with_log ? sign : det);
+  if (!with_log) return;
+  det[0] = log(fabs(det[0]));
+  write_number(j->f->real_size, false, lt_vector_at(j->c->out[1], b->first + k, 1), det);
+}
+
+static void det_block(void *context, int64_t at, char *scratch) {
+  const Job *j = context;
+  Block b;
+  lt_BlockProduct p;
+  (void)scratch;
+  factor_block(j, at, &b);
+  j->small->product(j->n, b.a, b.pivots, &p);
+  for (int k = 0; k < b.used; k++) put_block_det(j, &b, k, &p);
 }
 
 /* _linalg_det (self), and _linalg_slogdet (self): sign, logabsdet */
@@ -427,7 +546,7 @@ bool lt_cpu__linalg_det(lt_Call *c) {
   return run(&j, lu_work(&j), LT_ALONE_MATRICES,
              lt_lines_of(matrix_bytes(&j)) + lt_lines_of(sizeof(int) * (size_t)j.ld) +
                  factor_bytes(&j),
-             det_one);
+             det_one, det_block);
 }
 
 bool lt_cpu__linalg_slogdet(lt_Call *c) { return lt_cpu__linalg_det(c); }

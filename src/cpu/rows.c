@@ -8,6 +8,7 @@
 #include "planes.h"
 #include "product.h"
 #include "rows.h"
+#include "small_matrices.h"
 #include "symmetric.h"
 #include "triangle.h"
 #include "vector.h"
@@ -25,6 +26,7 @@
   extern const lt_BfloatLoops lt_bfloat_loops_##isa;                                               \
   extern const lt_FewLoops lt_few_loops_##isa[3];                                                  \
   extern const lt_TriangleLoops lt_triangle_loops_##isa[2];                                        \
+  extern const lt_SmallLoops lt_small_loops_##isa[2];                                              \
   extern const lt_SymmetricLoops lt_symmetric_loops_##isa[2];                                      \
   extern const lt_SecularLoops lt_secular_loops_##isa;                                             \
   extern const lt_DistanceLoops lt_distance_loops_##isa[2];                                        \
@@ -121,6 +123,11 @@ const lt_FewLoops *lt_few_loops(lt_Dtype dtype) {
 const lt_TriangleLoops *lt_triangle_loops(lt_Dtype dtype) {
   if (is(LT_LEVEL_base) || (dtype != LT_float32 && dtype != LT_float64)) return NULL;
   return &BY_ISA(lt_triangle_loops)[dtype == LT_float64];
+}
+
+const lt_SmallLoops *lt_small_loops(lt_Dtype dtype) {
+  if (dtype != LT_float32 && dtype != LT_float64) return NULL;
+  return &BY_ISA(lt_small_loops)[dtype == LT_float64];
 }
 
 const lt_SymmetricLoops *lt_symmetric_loops(lt_Dtype dtype) {

@@ -276,6 +276,97 @@ describe("many small matrices", function()
     local u, s, v = L.svd(a, false)
     close((u * s:unsqueeze(-2)):matmul(v), a)
   end)
+
+  -- Expands along the first row.
+  local function determinant(a)
+    local n, sum = a:size(1), 0
+    if n == 1 then return a[1][1]:item() end
+    for k = 1, n do
+      local columns = {}
+      for j = 1, n do
+        if j ~= k then columns[#columns + 1] = j end
+      end
+      local minor = a:narrow(1, 2, n - 1):index_select(2, lt.tensor(columns))
+      sum = sum + (k % 2 == 1 and 1 or -1) * a[1][k]:item() * determinant(minor)
+    end
+    return sum
+  end
+
+  -- Counts around those of the blocks in which they are computed.
+  for _, dtype in ipairs{"float32", "float64"} do
+    it("are factored, inverted and solved by blocks in " .. dtype, function()
+      lt.manual_seed(3)
+      local bound = dtype == "float64" and 1e-10 or 1e-2
+      local function near(x, y)
+        assert.same(x.shape, y.shape)
+        assert.is_true((x - y):abs():max():item() <= bound)
+      end
+      for n = 1, 9 do
+        local eye = lt.eye(n, {dtype = dtype})
+        for _, count in ipairs{1, 7, 8, 16, 17, 40} do
+          local a = (lt.randn(count, n, n, {dtype = dtype}) + 5 * eye):flip(2)
+          local b = lt.randn(count, n, 3, {dtype = dtype})
+          local long = lt.randn(count, n, 9, {dtype = dtype})
+          local s = a:matmul(a.mT)
+          local p, l, u = L.lu(a)
+          near(p:matmul(l):matmul(u), a)
+          assert.is_true(lt.equal(l, l:tril()) and l:abs():max():item() <= 1)
+          near(a:matmul(L.inv(a)), eye:expand(count, n, n))
+          near(a.mT:matmul(L.inv(a.mT)), eye:expand(count, n, n))
+          near(a:matmul(L.solve(a, b)), b)
+          near(a:matmul(L.solve(a, long)), long)
+          near(a:matmul(L.solve(a, b[1]:expand(count, n, 3))), b[1]:expand(count, n, 3))
+          near(L.solve(a, b.mT, {left = false}):matmul(a), b.mT)
+          local r = L.cholesky(s)
+          assert.is_true(lt.equal(r, r:tril()))
+          near(r:matmul(r.mT) / 25, s / 25)
+          near(L.cholesky(s, true), r.mT)
+          local sign, log = L.slogdet(a)
+          near(sign * log:exp() / L.det(a), lt.ones{count, dtype = dtype})
+          for _, k in ipairs{1, count} do
+            if n < 7 then near(L.det(a)[k] / determinant(a[k]), lt.tensor(1, {dtype = dtype})) end
+            for _, f in ipairs{L.inv, L.det, L.lu_factor} do -- the bits of a matrix by itself
+              assert.is_true(lt.equal((f(a))[k], (f(a[k]))))
+            end
+            assert.is_true(lt.equal(r[k], L.cholesky(s[k])))
+            assert.is_true(lt.equal(L.solve(a, b)[k], L.solve(a[k], b[k])))
+          end
+        end
+      end
+    end)
+
+    it("have LAPACK's pivots and info in " .. dtype, function()
+      local function near(x, y) assert.is_true(math.abs(x:item() - y) < 1e-6) end
+      -- The first of equally large elements is the pivot, and a NaN is larger than all.
+      local a = lt.tensor({{{1.0, 2, 3}, {-4, 5, 6}, {4, 5, 7}}, {{0, 0, 1}, {0, 0, 2}, {0, 3, 1}},
+        {{1, 2, 3}, {0 / 0, 1, 1}, {math.huge, 1, 1}}}, {dtype = dtype})
+      local lu, pivots, info = L.lu_factor_ex(a)
+      assert.same({{2, 3, 3}, {1, 3, 3}}, pivots:narrow(1, 1, 2):totable())
+      assert.equal(2, pivots[3][1]:item())
+      assert.same({0, 1, 0}, info:totable())
+      assert.same({{0, 0, 1}, {0, 3, 1}, {0, 0, 2}}, lu[2]:totable())
+      local _, inverse_info = L.inv_ex(a)
+      assert.same({0, 1, 0}, inverse_info:totable())
+      assert.equal(0, lt.det(a)[2]:item())
+      assert.equal(-math.huge, select(2, L.slogdet(a))[2]:item())
+      local tiny = dtype == "float32" and 1e-38 or 1e-300
+      local d = lt.tensor({{-tiny, tiny, 1, 1}, {tiny, 0 / 0, 1, 1}, {1 / tiny, -1 / tiny, -1, 2}},
+        {dtype = dtype})
+      local sign, log = L.slogdet(d:diag_embed())
+      assert.same({-1, 1}, {sign[1]:item(), sign[3]:item()})
+      assert.is_true(sign[2]:isnan():item() and log[2]:isnan():item())
+      near(log[1] / (2 * math.log(tiny)), 1)
+      near(log[3] / (-2 * math.log(tiny) + math.log(2)), 1)
+      local s = lt.eye(5, {dtype = dtype}):expand(20, 5, 5):clone()
+      s[3][4][4], s[20][1][1], s[9][5][5] = -1, 0, 0 / 0
+      local _, orders = L.cholesky_ex(s)
+      local expected = lt.zeros{20, dtype = "int32"}
+      expected[3], expected[20], expected[9] = 4, 1, 5
+      assert.is_true(lt.equal(orders, expected))
+      raises("batch element 3: it is not positive definite (its leading minor of order 4 is not)",
+        L.cholesky, s)
+    end)
+  end
 end)
 
 describe("matrix_exp", function()
