@@ -6,6 +6,37 @@
 
 #include "maths.h"
 
+/* ---- activations ----------------------------------------------------------------------------- */
+
+/* Uses tanh(log(1 + e)) = n / (n + 2), n = e (e + 2). From 40 on, that is 1. */
+LT_MATHS double lt_mish(double x) {
+  double e = lt_m_exp(x > 40 ? 40 : x), n = e * (e + 2);
+  return x * (n / (n + 2));
+}
+
+LT_MATHS double lt_selu(double x) {
+  double below = 1.6732632423543772848170429916717 * lt_m_expm1(x);
+  return 1.0507009873554804934193349852946 * (x > 0 ? x : below);
+}
+
+LT_MATHS double lt_celu(double x, double alpha) {
+  double below = alpha * lt_m_expm1(x / alpha);
+  return x > 0 ? x : below;
+}
+
+/* ---- logit ----------------------------------------------------------------------------------- */
+
+/* Near 1/2, where the result is near 0, the quotient is 1 + q. What the roundings of it and of 1 - v
+ * lose is added to the logarithm: log(y + d) is about log(y) + d / y. The middle is a number, not a
+ * condition, for which compilers would compute two logarithms. */
+LT_MATHS double lt_logit(double x, double eps) {
+  double most = 1 - eps, inner = x < eps ? eps : x > most ? most : x;
+  double v = eps >= 0 ? inner : x, w = 1 - v, middle = (v > 0.25) & (v < 0.75) ? 1.0 : 0.0;
+  double q = (v * (1 + middle) - middle) / w, quotient = middle + q;
+  double lost = ((q - (quotient - middle)) * w - q * ((1 - w) - v)) / v;
+  return lt_m_log(quotient) + (lost == lost ? lost : 0); /* NaN at 0 and 1 */
+}
+
 /* ---- sinc ------------------------------------------------------------------------------------ */
 
 /* By r, which is x without the nearest integer n: sin(pi x) = sin(pi r), of odd n -sin(pi r). */

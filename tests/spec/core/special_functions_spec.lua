@@ -102,6 +102,73 @@ describe("ndtri of float64", function()
   end)
 end)
 
+describe("logit of float64", function()
+  it("is accurate relative to its value, also where that is near 0", function()
+    has_values(lt.logit, 0, 4.5e-16, {
+      {1e-300, -690.7755278982137}, {2 ^ -60, -41.58883083359671856}, {0.2, -1.386294361119890549},
+      {0.25, -1.098612288668109691}, {0.4, -0.4054651081081642895},
+      {0.5 - 2 ^ -30, -3.725290298461914067e-9}, {0.5 - 2 ^ -54, -2.220446049250313081e-16},
+      {0.5, 0}, {0.5 + 2 ^ -53, 4.440892098500626162e-16},
+      {0.5 + 2 ^ -20, 3.814697265629625929e-6}, {0.7, 0.8472978603872034022},
+      {0.75, 1.098612288668109691}, {0.9, 2.19722457733621963},
+      {1 - 2 ^ -53, 36.73680056967710129},
+    })
+  end)
+
+  it("has the values at the ends, outside of its domain and with eps", function()
+    local x = lt.tensor({0, 1, -0.5, 1.5, math.huge, 0 / 0}, {dtype = "float64"})
+    local y, inner = x:logit():tolist(), x:logit(0.25):tolist()
+    assert.same({-math.huge, math.huge}, {y[1], y[2]})
+    for i = 3, 6 do assert.is_true(y[i] ~= y[i]) end
+    for i, sign in ipairs{-1, 1, -1, 1, 1} do
+      assert.is_true(math.abs(inner[i] - sign * math.log(3)) < 3e-16)
+    end
+    assert.is_true(inner[6] ~= inner[6])
+  end)
+
+  it("does not depend on the other elements", function()
+    is_the_same_alone(lt.logit, {0.1, 0.9, 0.999, 1e-200, 1, 2, 0, 1e-310, 0.5, 0.4999})
+  end)
+end)
+
+describe("activations of float64", function()
+  local F = require "lutra.nn.functional"
+
+  it("are accurate relative to their values", function()
+    has_values(F.mish, 0, 7e-16, {
+      {-700, -6.9017735806318396e-302}, {-30, -2.807286890651921e-12},
+      {-3.5, -0.1040957544863712168}, {-1e-9, -5.999999996800000374e-10}, {0, 0},
+      {0.25, 0.1695724096638175913}, {7, 6.99998837980974146}, {25, 25}, {1e300, 1e300},
+    })
+    has_values(F.selu, 0, 5e-16, {
+      {-700, -1.75809934084737686}, {-3.5, -1.705009340957283199}, {0, 0},
+      {-1e-9, -1.758099339968327299e-9}, {-1e-300, -1.758099340847376904e-300},
+      {0.25, 0.2626752468388701234}, {1e300, 1.050700987355480549e300},
+    })
+    has_values(function(x) return F.celu(x, 0.75) end, 0, 5e-16, {
+      {-700, -0.75}, {-3.5, -0.7429473280863785939}, {-1e-9, -9.999999993333333959e-10},
+      {-1e-300, -1e-300}, {0, 0}, {0.25, 0.25}, {1e300, 1e300},
+    })
+  end)
+
+  it("have values at the infinities, of -0 and of NaN", function()
+    local x = lt.tensor({math.huge, -math.huge, -0.0, 0 / 0}, {dtype = "float64"})
+    local mish, selu, celu = F.mish(x):tolist(), F.selu(x):tolist(), F.celu(x, 2):tolist()
+    assert.same({math.huge, math.huge, math.huge, -2}, {mish[1], selu[1], celu[1], celu[2]})
+    assert.is_true(math.abs(selu[2] + 1.758099340847376624) < 1e-15)
+    for _, y in ipairs{mish, selu, celu} do
+      assert.equal(-math.huge, 1 / y[3])
+      assert.is_true(y[4] ~= y[4])
+    end
+  end)
+
+  it("do not depend on the other elements", function()
+    for _, f in ipairs{F.mish, F.selu, F.celu} do
+      is_the_same_alone(f, {0.1, -0.9, 40, -750, 1e-310, -1e-310, 1e300, 0, -1, 31})
+    end
+  end)
+end)
+
 describe("a special function of integers of 8 bits", function()
   -- Few elements are computed one by one, many with a table.
   for _, dtype in ipairs {"uint8", "int8"} do
