@@ -8,6 +8,7 @@
  * threads, and between blocks for a check for interrupts. */
 #include "blocks.h"
 #include "cpu.h"
+#include "half.h"
 #include "moves.h"
 #include "opids.h"
 #include "positions.h"
@@ -21,6 +22,8 @@
 enum { ROW_LIMIT = 256, ROW_LIMIT_STRIDED = 64 };
 /* Lengths of rows for which run_rows is used; LINE_LEAST: where no operand is one element. */
 enum { ROW_LEAST = 16, LINE_LEAST = 128, ROW_MOST = 2048 };
+/* Length of rows from which the loops of half floats run over each row. */
+enum { HALF_ROW_LEAST = 64 };
 
 typedef struct Block {
   _Alignas(64) char bytes[LT_BLOCK + LT_SPREAD_SLACK * LT_MAX_ELEMENT];
@@ -227,6 +230,37 @@ static void run_rows(Plan *p, int64_t begin, int64_t end) {
   }
 }
 
+/* Processes rows of a half float, of which y may be one element each; begin is the start of a
+ * row. */
+static void run_half_rows(Plan *p, int64_t begin, int64_t end) {
+  const lt_Loop *l = p->loop;
+  const int last = p->last;
+  const int64_t row = l->shape[last];
+  const lt_Dtype y = l->operand[2].dtype;
+  int64_t at[LT_MAX_DIMS];
+  float once;
+  lt_position_at(l->ndim, l->shape, begin, at);
+  for (int64_t position = begin, rows; position < end; position += rows * row) {
+    if (position > begin && lt_stopped()) return;
+    char *memory[3];
+    for (int k = 0; k < 3; k++) memory[k] = lt_position_address(l->ndim, &l->operand[k], at);
+    rows = l->shape[last - 1] - at[last - 1];
+    if (rows > (end - position) / row) rows = (end - position) / row;
+    if (rows > LT_CHUNK / row + 1) rows = LT_CHUNK / row + 1;
+    for (int64_t i = 0; i < rows; i++) {
+      const void *in = memory[2];
+      if (p->numbers.y_once) {
+        once = y == LT_float16 ? lt_half_to_float(*(lt_half *)in)
+                               : lt_bfloat16_to_float(*(lt_bfloat16 *)in);
+        in = &once;
+      }
+      p->fn(row, memory[0], memory[1], in, NULL, &p->numbers);
+      for (int k = 0; k < 3; k++) memory[k] += l->operand[k].strides[last - 1];
+    }
+    lt_position_advance(l->ndim, l->shape, at, rows * row);
+  }
+}
+
 /* ---- transposed inputs ----------------------------------------------------------------------- */
 
 /* A part of a transposed input in the result's order: HEIGHT rows of up to `width` elements. */
@@ -323,7 +357,7 @@ static void run_panels(const Plan *p, const Panels *panels, int64_t first, int64
 static bool run_all(Plan *p, void (*part)(Plan *, int64_t, int64_t)) {
   int64_t n = p->loop->numel;
   int team = lt_team(n * p->work, n);
-  bool whole_rows = part == run_rows || (part == run && !p->rows);
+  bool whole_rows = part == run_rows || part == run_half_rows || (part == run && !p->rows);
   int64_t unit = whole_rows ? p->loop->shape[p->last] : 64; /* ranges start at multiples */
   if (team == 1) {
     part(p, 0, n);
@@ -552,11 +586,24 @@ static bool narrow_bounds(lt_Loop *l, lt_Dtype d) {
   return narrow_store(l->a.i, d, element) && narrow_store(l->b.i, d, element);
 }
 
-/* Returns whether the loops of a half float can be used: all operands are dense and of that dtype,
- * or the last of several is one element of any dtype. */
+/* Returns true when operand k is dense in each row. */
+static bool has_dense_rows(const lt_Loop *l, int k) {
+  return l->operand[k].strides[l->ndim - 1] == (int64_t)lt_dtype_size(l->operand[k].dtype);
+}
+
+/* Returns true when a loop of two inputs consists of long rows that are dense, or whose y is one
+ * element each. */
+static bool has_long_rows(const lt_Loop *l) {
+  if (l->inputs != 2 || l->ndim < 2 || l->shape[l->ndim - 1] < HALF_ROW_LEAST) return false;
+  return has_dense_rows(l, 0) && has_dense_rows(l, 1) &&
+         (has_dense_rows(l, 2) || l->operand[2].strides[l->ndim - 1] == 0);
+}
+
+/* Returns whether the loops of a half float can be used: all operands are of that dtype and dense,
+ * at least in rows, or the last of several is one element of any dtype. */
 static bool fits_halves(const lt_Loop *l, lt_Dtype d) {
   bool one_last = has_one_last(l);
-  if (l->layout != LT_LAYOUT_CONTIGUOUS && !one_last) return false;
+  if (l->layout != LT_LAYOUT_CONTIGUOUS && !one_last && !has_long_rows(l)) return false;
   for (int k = 1; k <= l->inputs; k++)
     if (l->operand[k].dtype != d && !(one_last && k == l->inputs)) return false;
   return true;
@@ -566,6 +613,13 @@ static bool fits_halves(const lt_Loop *l, lt_Dtype d) {
 static bool run_halves(const lt_Loop *loop, lt_Dtype d, bool test) {
   lt_Loop l = *loop;
   float last;
+  if (l.layout != LT_LAYOUT_CONTIGUOUS && !has_one_last(loop)) {
+    Plan p = {.loop = loop, .inputs = 2, .last = l.ndim - 1, .work = 1};
+    p.fn = lt_cpu_isa()->vectors[d]->op[l.op];
+    lt_cpu_numbers(&p.numbers, LT_float32, l.operand[0].dtype, &l.a, &l.b);
+    p.numbers.y_once = l.operand[2].strides[p.last] == 0;
+    return run_all(&p, run_half_rows);
+  }
   if (has_one_last(loop)) {
     lt_Operand *o = &l.operand[l.inputs];
     lt_vector_load(LT_float32, 1, &last, o->dtype, o->data, 0);
@@ -638,6 +692,31 @@ static bool has_one_factor(const lt_Loop *l) {
   return l->op == LT_OP_mul && l->layout == LT_LAYOUT_SCALAR && !is_dense(l, 1) && is_dense(l, 2);
 }
 
+/* Returns whether x is dense half floats, as the result, and the other inputs are one element. */
+static bool is_half_with_numbers(const lt_Loop *l) {
+  lt_Dtype d = l->operand[1].dtype;
+  if (!lt_dtype_is_float(d) || lt_dtype_compute(d) == d || l->operand[0].dtype != d) return false;
+  if (l->ndim != 1 || !is_dense(l, 0) || !is_dense(l, 1)) return false;
+  for (int k = 2; k <= l->inputs; k++)
+    if (l->operand[k].strides[0] != 0) return false;
+  return true;
+}
+
+/* Makes a clamp of half floats to numbers _hardtanh, which has them as scalar arguments, and their
+ * power 2 `square`: half floats have loops of these. Returns false where it does not. */
+static bool simplify_halves(lt_Loop *l) {
+  if (!is_half_with_numbers(l)) return false;
+  l->a = lt_scalar_load(l->operand[2].dtype, l->operand[2].data);
+  if (l->op == LT_OP__clamp)
+    l->b = lt_scalar_load(l->operand[3].dtype, l->operand[3].data);
+  else if (!l->operand[2].host || l->a.im != 0 || lt_scalar_to_double(l->a) != 2)
+    return false;
+  l->op = l->op == LT_OP_pow ? LT_OP_square : LT_OP__hardtanh;
+  l->inputs = 1;
+  l->layout = LT_LAYOUT_CONTIGUOUS;
+  return true;
+}
+
 /* ---- wide ops of integers of 8 bits ---------------------------------------------------------- */
 
 enum { BYTES = 256 };
@@ -692,6 +771,9 @@ bool lt_cpu_elementwise(const lt_Loop *loop) {
     swapped.operand[1] = loop->operand[2];
     swapped.operand[2] = loop->operand[1];
     loop = &swapped;
+  } else if (loop->op == LT_OP__clamp || loop->op == LT_OP_pow) {
+    swapped = *loop;
+    if (simplify_halves(&swapped)) loop = &swapped;
   }
   if (loop->op == LT_OP_fill) return lt_cpu_fill(loop);
   if (fits_table(loop)) return run_table(loop);

@@ -114,6 +114,11 @@ static void fill_up(int64_t n, H *to, const H *from) {
 #define ADVANCE_1(n)   p += n;
 #define ADVANCE_2(n)   ADVANCE_1(n) q += n;
 #define ADVANCE_3(n)   ADVANCE_2(n) r += n;
+#define AFTER_1(n)     p + (n), q, r
+#define AFTER_2(n)     p + (n), q + (n), r
+#define AFTER_3(n)     p + (n), q + (n), r + (n)
+#define AFTER_ONCE_2   AFTER_1
+#define AFTER_ONCE_3   AFTER_2
 #define FILL_ONCE_2    FILL_1
 #define FILL_ONCE_3    FILL_2
 #define ADVANCE_ONCE_2 ADVANCE_1
@@ -146,12 +151,22 @@ static void fill_up(int64_t n, H *to, const H *from) {
       ADVANCE_##inputs(LANES)                                                                      \
     }                                                                                              \
   }
-/* Runs it for n elements, the last of which are in a group that is filled up, and returns. */
+/* Runs it for n elements, and returns. The last ones are in a group that begins among those before
+ * it: it is computed first, as the result may be in the memory of an input. Fewer than a group are
+ * in one that is filled up. */
 #define RUN(function, inputs, once)                                                                \
-  function(n / LANES, o, p, q, r, a, b, once);                                                     \
-  if (left == 0) return;                                                                           \
-  ADVANCE_##inputs(n - left) FILL_##inputs(left) function(1, rest, p, q, r, a, b, once);           \
-  memcpy(o + (n - left), rest, (size_t)left * sizeof *o);                                          \
+  if (left == 0) {                                                                                 \
+    function(n / LANES, o, p, q, r, a, b, once);                                                   \
+    return;                                                                                        \
+  }                                                                                                \
+  if (n > LANES) {                                                                                 \
+    function(1, rest, AFTER_##inputs(n - LANES), a, b, once);                                      \
+    function(n / LANES, o, p, q, r, a, b, once);                                                   \
+    memcpy(o + (n - LANES), rest, sizeof rest);                                                    \
+    return;                                                                                        \
+  }                                                                                                \
+  FILL_##inputs(left) function(1, rest, p, q, r, a, b, once);                                      \
+  memcpy(o, rest, (size_t)left * sizeof *o);                                                       \
   return;
 
 /* A last input that is one element is a float32. */

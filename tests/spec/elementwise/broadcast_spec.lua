@@ -57,7 +57,10 @@ describe("an elementwise op of tensors in any layout", function()
     float64 = {function(x, y) return x - y end, function(x) return x:neg() end},
     int64 = {function(x, y) return x * y end, function(x, y) return x:eq(y) end},
     uint8 = {function(x, y) return x + y end, function(x, y) return x:ge(y) end},
-    bfloat16 = {function(x, y) return x * y end, function(x) return x:to "float64" end},
+    bfloat16 = {function(x, y) return x * y end, function(x) return x:to "float64" end,
+      function(x, y) return x:lt(y) end, function(x) return x:clamp(-3, 4.5) end},
+    float16 = {function(x, y) return x - y end, function(x, y) return x:maximum(y) end,
+      function(x) return x ^ 2 end},
     bool = {function(x, y) return x:logical_xor(y) end, function(x) return x:to "int32" end},
     complex64 = {function(x, y) return x * y end},
   }
@@ -98,4 +101,59 @@ describe("an elementwise op of tensors in any layout", function()
     shape = {80, 3, 130, 16}
     assert.is_true((z - w):equal(dense(z, shape) - dense(w, shape)))
   end)
+end)
+
+-- Half floats have loops of their own for some layouts; float32 gives the exact sums, products and
+-- comparisons, which are rounded once.
+describe("an elementwise op of half floats", function()
+  local OPS = {function(x, y) return x + y end, function(x, y) return y - x end,
+    function(x, y) return x * y end, function(x, y) return x:maximum(y) end,
+    function(x, y) return x:le(y) end}
+
+  for _, dtype in ipairs{"bfloat16", "float16"} do
+    local function check(result, expected, ...)
+      expected = expected.dtype == "bool" and expected or expected:to(dtype)
+      assert(result:equal(expected), ("%s, n = %d"):format(...))
+    end
+
+    it("has the rounded results of float32 for rows of any length: " .. dtype, function()
+      lt.manual_seed(5)
+      for _, n in ipairs{1, 31, 32, 33, 63, 64, 65, 95, 96, 97, 130, 300} do
+        local memory = lt.randn(6, 2 * n + 1):to(dtype)
+        local x, full = memory:narrow(2, 2, n), lt.randn(6, n):to(dtype)
+        for k, y in ipairs{lt.randn(n):to(dtype), lt.randn(6, 1):to(dtype), full,
+          lt.tensor(0.75, {dtype = dtype})} do
+          for i, op in ipairs(OPS) do
+            check(op(x, y), op(x:float(), y:float()), ("op %d, y %d"):format(i, k), n)
+            check(op(full, y), op(full:float(), y:float()), ("op %d, y %d"):format(i, k), n)
+          end
+          local same = full:clone()
+          check(same:mul_(y), full:float() * y:float(), "in place, y " .. k, n)
+        end
+        local same = full:clone()
+        check(same:add_(same), full:float() * 2, "of itself", n)
+      end
+    end)
+
+    it("has those of clamps to numbers and of squares: " .. dtype, function()
+      local x = lt.cat{lt.randn(100) * 3, lt.tensor{0 / 0, math.huge, -math.huge, -0.0, 0}}
+      x = x:to(dtype)
+      local function same(a, b)
+        b = b:to(dtype)
+        assert.is_true(a:isnan():equal(b:isnan()))
+        assert.is_true(a:nan_to_num(9):equal(b:nan_to_num(9)))
+        assert.is_true(a:signbit():logical_or(a:isnan()):equal(b:signbit():logical_or(b:isnan())))
+      end
+      for _, bounds in ipairs{{-1, 1}, {0.1, 2.3}, {-math.huge, 0}, {2, -2}, {0 / 0, 1},
+        {-1, 0 / 0}, {-0.0, 1}} do
+        same(x:clamp(bounds[1], bounds[2]), x:float():clamp(bounds[1], bounds[2]))
+        same(x:clamp{min = bounds[1]}, x:float():clamp{min = bounds[1]})
+        same(x:clamp{max = bounds[2]}, x:float():clamp{max = bounds[2]})
+        same(x:clone():clamp_(bounds[1], bounds[2]), x:float():clamp(bounds[1], bounds[2]))
+      end
+      same(x ^ 2, x:float() * x:float())
+      same(x:pow(2.0), x:float() * x:float())
+      same(x ^ 3, x:float() ^ 3)
+    end)
+  end
 end)
