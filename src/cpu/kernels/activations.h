@@ -23,15 +23,17 @@ LT_MATHS double lt_double(uint64_t bits) {
   return x;
 }
 
-/* Return a bound that is NaN, else x. The bits are chosen, since gcc would merge a choice of
+/* Return the first bound that is NaN, else x. The bits are chosen, since gcc would merge a choice of
  * numbers with the comparisons before it and find no maxima and minima among them. */
-LT_MATHS float lt_m_nan_orf(float bound, float x) {
-  uint32_t mask = bound != bound ? ~0u : 0;
-  return lt_float((lt_bits(bound) & mask) | (lt_bits(x) & ~mask));
+LT_MATHS float lt_m_nan_orf(float lo, float hi, float x) {
+  uint32_t low = lo != lo ? ~0u : 0, any = hi != hi ? ~0u : low;
+  uint32_t bound = ((lt_bits(lo) & low) | (lt_bits(hi) & ~low)) & any;
+  return lt_float(bound | (lt_bits(x) & ~any));
 }
-LT_MATHS double lt_m_nan_or(double bound, double x) {
-  uint64_t mask = bound != bound ? ~(uint64_t)0 : 0;
-  return lt_double((lt_bits64(bound) & mask) | (lt_bits64(x) & ~mask));
+LT_MATHS double lt_m_nan_or(double lo, double hi, double x) {
+  uint64_t low = lo != lo ? ~(uint64_t)0 : 0, any = hi != hi ? ~(uint64_t)0 : low;
+  uint64_t bound = ((lt_bits64(lo) & low) | (lt_bits64(hi) & ~low)) & any;
+  return lt_double(bound | (lt_bits64(x) & ~any));
 }
 
 /* ---- in double ------------------------------------------------------------------------------- */

@@ -5,7 +5,7 @@
 
 static inline __attribute__((always_inline)) T clamped(T x, T lo, T hi) {
   const T least = lo > x ? lo : x, most = hi < least ? hi : least;
-  return M(nan_or)(lo, M(nan_or)(hi, most));
+  return M(nan_or)(lo, hi, most);
 }
 #undef CLAMP
 #define CLAMP(x, lo, hi) clamped(x, lo, hi)
