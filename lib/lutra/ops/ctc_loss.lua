@@ -123,10 +123,13 @@ end
 
 local Loss = lt.autograd.Function:extend "ctc_loss"
 
--- Returns the lengths as tensors.
-local function length_tensors(lengths, device)
-  local options = {dtype = "int64", device = device}
-  return lt.tensor(lengths.inputs, options), lt.tensor(lengths.targets, options)
+-- Returns lengths as a tensor: the one that the caller gave, unless it is saved for the gradient.
+local function length_tensor(list, given, device, saved)
+  if not saved and lt.is_tensor(given) and given.ndim == 1 and given.dtype == "int64"
+    and given.device == device then
+    return given
+  end
+  return lt.tensor(list, {dtype = "int64", device = device})
 end
 
 -- The gradient, computed by the kernel of the device.
@@ -139,7 +142,9 @@ end
 KernelGradient.backward = Gradient.backward
 
 local function kernel_loss(ctx, log_probs, labels, lengths, blank, zero_infinity)
-  local inputs, targets = length_tensors(lengths, log_probs.device)
+  local device, saved = log_probs.device, ctx ~= nil
+  local inputs = length_tensor(lengths.inputs, lengths.given_inputs, device, saved)
+  local targets = length_tensor(lengths.targets, lengths.given_targets, device, saved)
   local loss, alpha = ops._ctc_loss(log_probs, labels, inputs, targets, blank)
   if ctx then
     ctx:save_for_backward(log_probs)
@@ -187,7 +192,10 @@ end
 
 local function numbers_of(name, v, n)
   local list = type(v) == "number" and {v} or v
-  if lt.is_tensor(v) then list = v:reshape(v:numel()):to("cpu"):totable() end
+  if lt.is_tensor(v) then
+    if v.ndim ~= 1 then v = v:reshape(-1) end
+    list = (v.is_cpu and v or v:to "cpu"):totable()
+  end
   for i, length in ipairs(list) do
     if math.type(length) ~= "integer" then
       args.expect(false, TITLE, "an integer", ("%s[%d]"):format(name, i), length)
@@ -256,7 +264,8 @@ lt._define{
       return reduction == "none" and not single and log_probs:new_empty(n) or log_probs:new_empty{}
     end
     local lengths = {inputs = numbers_of("input_lengths", input_lengths, n),
-      targets = numbers_of("target_lengths", target_lengths, n)}
+      targets = numbers_of("target_lengths", target_lengths, n),
+      given_inputs = input_lengths, given_targets = target_lengths}
     if targets.dtype ~= "int64" or targets.device ~= log_probs.device then
       targets = targets:to{log_probs.device, dtype = "int64"}
     end

@@ -125,4 +125,24 @@ describe("ctc_loss", function()
     assert.is_false(ok)
     assert.truthy(tostring(message):find("expected labels from 1 to 3", 1, true))
   end)
+
+  it("has the same value for lengths in any form", function()
+    lt.manual_seed(2)
+    local x, t = lt.randn(9, 3, 6):log_softmax(-1), lt.randint(2, 6, {3, 4})
+    local expected = F.ctc_loss(x, t, {9, 8, 7}, {4, 1, 3})
+    local inputs, counts = lt.tensor{9, 8, 7}, lt.tensor{4, 1, 3}
+    assert.equal("int64", inputs.dtype)
+    local every_second = lt.tensor{9, 0, 8, 0, 7, 0}:slice(1, 1, 6, 2)
+    for _, form in ipairs{inputs, every_second, inputs:int(), inputs:reshape(3, 1)} do
+      assert.is_true(lt.equal(F.ctc_loss(x, t, form, counts), expected))
+    end
+    -- Lengths that change before the backward pass do not matter.
+    local y, z = x:clone():requires_grad_(), x:clone():requires_grad_()
+    F.ctc_loss(y, t, {9, 8, 7}, {4, 1, 3}):backward()
+    local loss = F.ctc_loss(z, t, inputs, counts)
+    inputs:fill_(1)
+    counts:fill_(1)
+    loss:backward()
+    assert.is_true(lt.equal(y.grad, z.grad))
+  end)
 end)
