@@ -17,8 +17,10 @@ local function reduced(loss, size_average, reduce, reduction)
 end
 
 local function same_shape(title, x, y)
-  args.check(x.shape == y.shape, "%s: expected shape %s, input's, for argument 'target', got %s",
-    title, x.shape, y.shape)
+  local expected, got = x.shape, y.shape
+  if expected ~= got then
+    args.fail("%s: expected shape %s, input's, for argument 'target', got %s", title, expected, got)
+  end
 end
 
 -- ---- distances
@@ -135,11 +137,12 @@ lt._define{
   fn = function(x, t, weight, size_average, reduce, reduction)
     tensors.check_float("binary_cross_entropy", "input", x)
     same_shape("binary_cross_entropy", x, t)
-    if not x.is_meta then
-      local least, largest = table.unpack(x:numel() > 0 and {x:detach():aminmax()} or {})
-      args.check(x:numel() == 0 or least:item() >= 0 and largest:item() <= 1,
-        "binary_cross_entropy: expected numbers from 0 to 1 for argument 'input'"
-        .. "\nhint: F.binary_cross_entropy_with_logits takes the values before a sigmoid")
+    if not x.is_meta and x:numel() > 0 then
+      local least, largest = x:detach():aminmax()
+      if not (least:item() >= 0 and largest:item() <= 1) then
+        args.fail("binary_cross_entropy: expected numbers from 0 to 1 for argument 'input'"
+          .. "\nhint: F.binary_cross_entropy_with_logits takes the values before a sigmoid")
+      end
     end
     local recorded = lt.is_grad_enabled() and (x.requires_grad or t.requires_grad)
     local loss = recorded and Entropy(x, t) or entropy(x, t)
@@ -296,9 +299,11 @@ lt._define{
 
 -- Checks that x is {C} or {N, C}; returns it as {N, C}.
 local function rows_of(title, x)
-  args.check(x.ndim <= 2,
-    "%s: expected shape {C} or {N, C} for argument 'input', got %s", title, x.shape)
-  return x.ndim == 2 and x or x:reshape(1, -1)
+  local n = x.ndim
+  if n > 2 then
+    args.fail("%s: expected shape {C} or {N, C} for argument 'input', got %s", title, x.shape)
+  end
+  return n == 2 and x or x:reshape(1, -1)
 end
 
 -- Returns whether the CPU's kernels, which have no gradients, compute a loss of x for targets y.
@@ -326,9 +331,10 @@ lt._define{
   fn = function(x, y, p, margin, weight, size_average, reduce, reduction)
     args.check(p == 1 or p == 2, "multi_margin_loss: expected 1 or 2 for argument 'p', got %d", p)
     local rows = rows_of("multi_margin_loss", x)
-    args.check(y:numel() == rows:size(1) and y.ndim <= 1,
-      "multi_margin_loss: expected shape {%d}, a class for each row, for argument 'target', got %s",
-      rows:size(1), y.shape)
+    if y:numel() ~= rows:size(1) or y.ndim > 1 then
+      args.fail("multi_margin_loss: expected shape {%d}, a class for each row, for argument "
+        .. "'target', got %s", rows:size(1), y.shape)
+    end
     local fast = has_kernel(x, y)
       and (not weight or has_kernel(weight, y) and weight.dtype == x.dtype)
     local labels = y.ndim == 1 and y or y:reshape(-1)
