@@ -30,7 +30,7 @@ LT_MATHS double lt_celu(double x, double alpha) {
  * lose is added to the logarithm: log(y + d) is about log(y) + d / y. The middle is a number, not a
  * condition, for which compilers would compute two logarithms. */
 LT_MATHS double lt_logit(double x, double eps) {
-  double most = 1 - eps, inner = x < eps ? eps : x > most ? most : x;
+  double most = 1 - eps, below = most < x ? most : x, inner = x < eps ? eps : below;
   double v = eps >= 0 ? inner : x, w = 1 - v, middle = (v > 0.25) & (v < 0.75) ? 1.0 : 0.0;
   double q = (v * (1 + middle) - middle) / w, quotient = middle + q;
   double lost = ((q - (quotient - middle)) * w - q * ((1 - w) - v)) / v;

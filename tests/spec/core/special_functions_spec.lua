@@ -124,6 +124,10 @@ describe("logit of float64", function()
       assert.is_true(math.abs(inner[i] - sign * math.log(3)) < 3e-16)
     end
     assert.is_true(inner[6] ~= inner[6])
+    local crossed = lt.tensor({0.5, 0.9}, {dtype = "float64"}):logit(0.75):tolist()
+    for i, sign in ipairs{1, -1} do -- the lower bound is checked first
+      assert.is_true(math.abs(crossed[i] - sign * math.log(3)) < 3e-16)
+    end
   end)
 
   it("does not depend on the other elements", function()
