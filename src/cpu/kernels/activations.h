@@ -23,8 +23,8 @@ LT_MATHS double lt_double(uint64_t bits) {
   return x;
 }
 
-/* Return the first bound that is NaN, else x. The bits are chosen, since gcc would merge a choice of
- * numbers with the comparisons before it and find no maxima and minima among them. */
+/* Return the first bound that is NaN, else x. The bits are chosen, since gcc would merge a choice
+ * of numbers with the comparisons before it and find no maxima and minima among them. */
 LT_MATHS float lt_m_nan_orf(float lo, float hi, float x) {
   uint32_t low = lo != lo ? ~0u : 0, any = hi != hi ? ~0u : low;
   uint32_t bound = ((lt_bits(lo) & low) | (lt_bits(hi) & ~low)) & any;

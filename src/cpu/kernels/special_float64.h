@@ -26,9 +26,9 @@ LT_MATHS double lt_celu(double x, double alpha) {
 
 /* ---- logit ----------------------------------------------------------------------------------- */
 
-/* Near 1/2, where the result is near 0, the quotient is 1 + q. What the roundings of it and of 1 - v
- * lose is added to the logarithm: log(y + d) is about log(y) + d / y. The middle is a number, not a
- * condition, for which compilers would compute two logarithms. */
+/* Near 1/2, where the result is near 0, the quotient is 1 + q. What the roundings of it and of
+ * 1 - v lose is added to the logarithm: log(y + d) is about log(y) + d / y. The middle is a number,
+ * not a condition, for which compilers would compute two logarithms. */
 LT_MATHS double lt_logit(double x, double eps) {
   double most = 1 - eps, below = most < x ? most : x, inner = x < eps ? eps : below;
   double v = eps >= 0 ? inner : x, w = 1 - v, middle = (v > 0.25) & (v < 0.75) ? 1.0 : 0.0;
