@@ -14,9 +14,10 @@ LT_MATHS double lt_mish(double x) {
   return x * (n / (n + 2));
 }
 
+/* The constants are the scale, and the scale times alpha, so that there is one rounding. */
 LT_MATHS double lt_selu(double x) {
-  double below = 1.6732632423543772848170429916717 * lt_m_expm1(x);
-  return 1.0507009873554804934193349852946 * (x > 0 ? x : below);
+  double below = 1.7580993408473768599402175208123 * lt_m_expm1(x);
+  return x > 0 ? 1.0507009873554804934193349852946 * x : below;
 }
 
 LT_MATHS double lt_celu(double x, double alpha) {
