@@ -45,6 +45,20 @@ bool lt_refuse_complex(const lt_Call *c) {
       name, lt_dtype_name(t->dtype), name, name, name);
 }
 
+/* Returns the type in which integers are compared with arguments first .. last - 1: int64 in place of
+ * int32 if one of them may be beyond int32. */
+static lt_Dtype comparison_compute(const lt_Call *c, lt_Dtype compute, int first, int last) {
+  if (compute != LT_int32) return compute;
+  for (int i = first; i < last; i++) {
+    const lt_Arg *a = &c->arg[i];
+    if (a->kind == LT_ARG_TENSOR && a->tensor->dtype == LT_int64) return LT_int64;
+    if (a->kind != LT_ARG_SCALAR) continue;
+    int64_t v = lt_scalar_to_int(a->scalar);
+    if (v < INT32_MIN || v > INT32_MAX) return LT_int64;
+  }
+  return compute;
+}
+
 /* Computes the dtype of the result, and c->compute, by the rule of the op. Refuses dtypes that the
  * rule excludes. */
 static bool elementwise_dtype(lt_Call *c, lt_Dtype *result) {
@@ -105,6 +119,7 @@ static bool elementwise_dtype(lt_Call *c, lt_Dtype *result) {
     break;
   }
   c->compute = info->is_wide ? LT_float64 : lt_dtype_compute(d);
+  if (info->rule == LT_RULE_TEST) c->compute = comparison_compute(c, c->compute, 0, info->inputs);
   bool real = info->rule == LT_RULE_REAL || info->rule == LT_RULE_REAL_FLOAT;
   *result = info->rule == LT_RULE_TEST ? LT_bool : real ? lt_dtype_real(d) : d;
   return true;
