@@ -45,6 +45,7 @@ typedef enum lt_Rule { /* see ops.def; from LT_RULE_SUM on: of reductions, infer
                        LT_RULE_TEST,
                        LT_RULE_SELF,
                        LT_RULE_MASK,
+                       LT_RULE_LIMIT,
                        LT_RULE_SELECT,
                        LT_RULE_SUM,
                        LT_RULE_ORDERED,

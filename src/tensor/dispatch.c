@@ -504,6 +504,7 @@ static bool quick_dtype(lt_Rule rule, lt_Dtype d) {
   switch (rule) {
   case LT_RULE_SAME:
   case LT_RULE_SELF:
+  case LT_RULE_LIMIT:
   case LT_RULE_TEST:
     return true;
   case LT_RULE_NUMBER:

@@ -52,6 +52,7 @@
 #define RESULT_INTEGRAL   VALUE
 #define RESULT_SELF       VALUE
 #define RESULT_MASK       VALUE
+#define RESULT_LIMIT      VALUE
 #define RESULT_SELECT     VALUE
 #define RESULT_TEST       TRUTH_VALUE
 

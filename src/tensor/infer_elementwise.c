@@ -70,6 +70,7 @@ static bool elementwise_dtype(lt_Call *c, lt_Dtype *result) {
     break;
   case LT_RULE_SELF:
   case LT_RULE_MASK:
+  case LT_RULE_LIMIT:
     d = c->arg[0].tensor->dtype;
     break;
   default:
@@ -120,6 +121,8 @@ static bool elementwise_dtype(lt_Call *c, lt_Dtype *result) {
   }
   c->compute = info->is_wide ? LT_float64 : lt_dtype_compute(d);
   if (info->rule == LT_RULE_TEST) c->compute = comparison_compute(c, c->compute, 0, info->inputs);
+  if (info->rule == LT_RULE_LIMIT)
+    c->compute = comparison_compute(c, c->compute, info->inputs, info->inputs + 1);
   bool real = info->rule == LT_RULE_REAL || info->rule == LT_RULE_REAL_FLOAT;
   *result = info->rule == LT_RULE_TEST ? LT_bool : real ? lt_dtype_real(d) : d;
   return true;
@@ -164,10 +167,13 @@ static bool elementwise_numbers(const lt_Call *c) {
   switch (c->info->rule) {
   case LT_RULE_SELF:
   case LT_RULE_MASK:
-    for (int i = 1; i < c->nargs; i++)
+  case LT_RULE_LIMIT:
+    for (int i = 1; i < c->nargs; i++) {
+      bool limit = c->info->rule == LT_RULE_LIMIT && i == c->info->inputs;
       if (c->arg[i].kind == LT_ARG_SCALAR &&
-          !lt_scalar_store(c->arg[i].scalar, c->arg[0].tensor->dtype, element))
+          !lt_scalar_store(c->arg[i].scalar, limit ? c->compute : c->arg[0].tensor->dtype, element))
         return false;
+    }
     return true;
   case LT_RULE_POWER:
     if (lt_dtype_category(c->compute) != LT_INTEGER || c->arg[1].kind != LT_ARG_SCALAR ||

@@ -21,6 +21,8 @@ kind = "by_hand",
 {"selu_", "F.selu_(lt.tensor{-inf, 0})", {-1.7580993408473766, 0}},
 {"celu_", "F.celu_(lt.tensor{-inf, 3}, 2)", {-2, 3}},
 {"hardtanh_", "F.hardtanh_(lt.tensor{-2, 0.5})", {-1, 0.5}},
+{"threshold", "F.threshold(lt.tensor({-5, 0, 9}, {dtype = 'int32'}), -(1 << 40), 1)", {-5, 0, 9}},
+{"threshold", "F.threshold(lt.tensor({-5, 0, 9}, {dtype = 'int32'}), (1 << 32) + 2, 1)", {1, 1, 1}},
 {"threshold_", "F.threshold_(lt.tensor{-2., 3}, 0.5, 9)", {9, 3}},
 {"rrelu_", "F.rrelu_(lt.tensor{-2., 3}, 0.25, 0.75)", {-1, 3}},
 }

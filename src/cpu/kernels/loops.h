@@ -318,6 +318,7 @@ static void repeat_y(lt_VectorFn loop, size_t size, int64_t n, char *out, const 
 #define RESULT_INTEGRAL                      T, VALUE
 #define RESULT_SELF                          T, VALUE
 #define RESULT_MASK                          T, VALUE
+#define RESULT_LIMIT                         T, VALUE
 #define RESULT_SELECT                        T, VALUE
 #define RESULT_TEST                          uint8_t, TRUTH_VALUE
 #define LOOP_(name, inputs, result, text)    LOOP__(name, inputs, result, text)

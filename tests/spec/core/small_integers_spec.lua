@@ -37,8 +37,22 @@ for dtype, range in pairs(RANGES) do
 
     it("is compared with a threshold that it cannot contain", function()
       local f = lt.nn.functional.threshold
-      for _, b in ipairs {{5, 3}, {-1, 7}, {-129, 1}, {300, 2}, {40000, 9}, {0, 255}, {119, -1}} do
-        same(("threshold %d"):format(b[1]), f(x, b[1], b[2]), f(wide, b[1], b[2]))
+      local long = x:long()
+      for _, b in ipairs {{5, 3}, {-1, 7}, {-129, 1}, {300, 2}, {40000, 9}, {0, 127}, {119, 0},
+        {1 << 40, 5}, {-(1 << 40), 5}, {(1 << 32) + 1, 3}, {2.0 ^ 40, 1}} do
+        local label = ("threshold %g"):format(b[1])
+        same(label, f(x, b[1], b[2]), f(long, b[1], b[2]))
+        same(label, lt.nn.functional.threshold_(x:clone(), b[1], b[2]), f(long, b[1], b[2]))
+      end
+    end)
+
+    it("is not replaced by a value that it cannot contain", function()
+      for _, value in ipairs {range[1] - 1, range[2] + 1, 1 << 40, 1e300} do
+        local ok, message = pcall(lt.nn.functional.threshold, x, 0, value)
+        assert.is_false(ok, ("value %g"):format(value))
+        local expected = ('threshold: cannot convert the number %s to "%s": it does not fit')
+          :format(value, dtype)
+        assert.matches(expected, message, 1, true)
       end
     end)
 
