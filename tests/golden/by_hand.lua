@@ -15,6 +15,10 @@ kind = "by_hand",
 {"lt", "lt.lt(lt.tensor({0, 1}, {dtype = 'int32'}), 1 << 40)", {true, true}},
 {"ge", "lt.ge(lt.tensor({0, 1}, {dtype = 'int32'}), lt.tensor(1 << 40))", {false, false}},
 {"amax", "lt.amax(lt.tensor({{-5, -128}, {127, 3}}, {dtype = 'int8'}), 2)", {-5, 127}},
+{"grid_sample", [[(function(grid)
+  local y = F.grid_sample(lt.ones(1, 1, 2, 2), grid, "nearest")
+  return lt.autograd.grad(y:sum(), grid)
+end)(lt.tensor{{{{0.25, inf}}}}:requires_grad_())]], {{{{0, 0}}}}},
 {"relu_", "F.relu_(lt.tensor{-2., 3})", {0, 3}},
 {"leaky_relu_", "F.leaky_relu_(lt.tensor{-2., 3}, 0.5)", {-1, 3}},
 {"elu_", "F.elu_(lt.tensor{-inf, 3}, 2)", {-2, 3}},

@@ -139,7 +139,7 @@ local function composed(x, grid, mode, padding, corners)
     out = cubic(flat, sizes, at, padding, corners, {}, 1)
   elseif mode == "nearest" then
     for d = 1, k do at[d] = at[d]:round() end
-    out = taken(flat, sizes, at)
+    out = taken(flat, sizes, at, at[1]:sign() * 0 + 1) -- a weight of 1, for a gradient of 0
   else
     out = linear(flat, sizes, at)
   end
