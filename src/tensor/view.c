@@ -81,9 +81,14 @@ bool lt_view_shape(int64_t numel, int from_ndim, const int64_t *from, const lt_A
     }
   }
   if (!lt_shape_numel(NULL, n, shape, &known)) return false;
-  if (open >= 0 && known == 0)
+  if (open >= 0 && known == 0 && numel == 0)
     return lt_fail("cannot infer the size -1 in %s: any size fits", lt_shape_text(n, sizes->ints));
-  if (open >= 0 ? numel % known != 0 : numel != known)
+  if (open >= 0 && known > 0 && numel % known != 0)
+    return lt_fail("cannot view %s of %lld element%s as %s: cannot infer the size -1, because %lld "
+                   "is not a multiple of %lld",
+                   lt_shape_text(from_ndim, from), (long long)numel, numel == 1 ? "" : "s",
+                   lt_shape_text(n, sizes->ints), (long long)numel, (long long)known);
+  if (open >= 0 ? known == 0 : numel != known)
     return lt_fail("cannot view %s of %lld element%s as %s: the number of elements differs",
                    lt_shape_text(from_ndim, from), (long long)numel, numel == 1 ? "" : "s",
                    lt_shape_text(n, sizes->ints));
