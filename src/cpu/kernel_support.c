@@ -55,10 +55,12 @@ static void check_range(void *context, int64_t from, int64_t to) {
 bool lt_index_check(const lt_Tensor *t, const lt_Tensor *index, int64_t n, bool negative,
                     const char *name) {
   const int64_t *v = lt_tensor_data(t);
+  int ndim = index->ndim;
+  lt_user_index_apply(&name, &ndim, index->shape);
   for (int64_t i = 0, end; (end = lt_next_chunk(i, t->numel)) > i;)
     for (; i < end; i++)
       if (!(v[i] >= 1 && v[i] <= n) && !(negative && v[i] < 0 && v[i] >= -n))
-        return lt_bad_index(name, index->ndim, index->shape, i, v[i], n, negative);
+        return lt_bad_index(name, ndim, index->shape, i, v[i], n, negative);
   return true;
 }
 

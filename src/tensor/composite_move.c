@@ -405,7 +405,9 @@ bool lt_composite_one_hot(lt_Call *c) {
   shape[self->ndim] = classes;
   lt_Tensor *zeros = lt_do(zeros, LT_INTS(shape, self->ndim + 1), lt_arg_dtype(LT_int64),
                            LT_ARG(lt_tensor_device(self)));
-  return lt_result_set(c, lt_do_in_place(_scatter, LT_ARG(zeros), LT_ARG(-1),
-                                         LT_ARG(lt_do(unsqueeze, LT_ARG(self), LT_ARG(-1))),
-                                         LT_ARG(1)));
+  lt_UserIndex before = lt_user_index_set((lt_UserIndex){lt_arg_name(c, 0), self->ndim});
+  lt_Tensor *hot = lt_do_in_place(_scatter, LT_ARG(zeros), LT_ARG(-1),
+                                  LT_ARG(lt_do(unsqueeze, LT_ARG(self), LT_ARG(-1))), LT_ARG(1));
+  lt_user_index_set(before);
+  return lt_result_set(c, hot);
 }

@@ -424,6 +424,7 @@ typedef struct lt_Thread {
   lt_ErrorSlot error;
   const char *user_op; /* the op that the user called; NULL: no call is running */
   bool user_in_place;
+  lt_UserIndex user_index;
   bool grad_off, inference_on;
   /* The defaults of the host's current program, which replace the process's. */
   bool has_defaults;

@@ -176,6 +176,20 @@ lt_UserOp lt_user_op_set(lt_UserOp op) {
   return before;
 }
 
+lt_UserIndex lt_user_index_set(lt_UserIndex index) {
+  lt_Thread *th = lt_thread();
+  lt_UserIndex before = th->user_index;
+  th->user_index = index;
+  return before;
+}
+
+void lt_user_index_apply(const char **name, int *ndim, const int64_t *shape) {
+  const lt_UserIndex *index = &lt_thread()->user_index;
+  if (!index->name) return;
+  *name = index->name;
+  while (*ndim > index->ndim && shape[*ndim - 1] == 1) (*ndim)--;
+}
+
 /* ---- scopes ---------------------------------------------------------------------------------- */
 
 size_t lt_scope_open(void) { return lt_thread()->scope_count; }

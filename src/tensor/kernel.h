@@ -59,6 +59,17 @@ typedef struct lt_UserOp {
 } lt_UserOp;
 lt_UserOp lt_user_op_get(void);
 lt_UserOp lt_user_op_set(lt_UserOp op);
+/* The argument of the user's op that an inner op reads as its index tensor, perhaps with more
+ * dimensions of size 1 at its end. Errors about index values name it; name NULL: the inner op's own
+ * argument. lt_user_index_set replaces it and returns the previous one. */
+typedef struct lt_UserIndex {
+  const char *name; /* lives as long as the program */
+  int ndim;
+} lt_UserIndex;
+lt_UserIndex lt_user_index_set(lt_UserIndex index);
+/* Replaces the name of an inner op's index tensor by the user's, and leaves out its dimensions of
+ * size 1 after those of the user's. */
+void lt_user_index_apply(const char **name, int *ndim, const int64_t *shape);
 /* Fills the error slot with "<user op>: ..." and returns false. */
 bool lt_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Fills it with "<user op>: out of memory", of kind LT_ERROR_MEMORY, and returns false. */

@@ -5,6 +5,8 @@ void lt_fault_ticket(lt_FaultTicket *ticket, uint64_t number, const lt_FaultNote
                      bool blocking) {
   lt_UserOp op = lt_user_op_get();
   *ticket = (lt_FaultTicket){number, *note, op.name, op.in_place, ""};
+  if (note->kind == LT_FAULT_INDEX)
+    lt_user_index_apply(&ticket->note.argument, &ticket->note.ndim, note->shape);
   if (!blocking) lt_memory_where(ticket->where, sizeof ticket->where);
 }
 
