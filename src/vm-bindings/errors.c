@@ -302,8 +302,24 @@ static int nearest(lua_State *L) {
   return 1;
 }
 
+/* _in_name_of(op, i, ndim, f, ...) -> the results of f(...), whose errors are reported in the name of
+ * an internal op; those about index values name its argument i, a tensor of ndim dimensions */
+static int in_name_of(lua_State *L) {
+  int id = lt_op_find(luaL_checkstring(L, 1)), i = (int)luaL_checkinteger(L, 2) - 1;
+  luaL_argcheck(L, id >= 0, 1, "expected the name of an op");
+  luaL_argcheck(L, i >= 0 && i < lt_op_signature(id)->count, 2, "expected a parameter of the op");
+  lt_UserIndex index = {lt_op_signature(id)->param[i].name, (int)luaL_checkinteger(L, 3)};
+  lt_UserOp op_before = lt_user_op_set((lt_UserOp){lt_ops[id].name, false});
+  lt_UserIndex index_before = lt_user_index_set(index);
+  int status = lua_pcall(L, lua_gettop(L) - 4, LUA_MULTRET, 0);
+  lt_user_index_set(index_before);
+  lt_user_op_set(op_before);
+  return status == LUA_OK ? lua_gettop(L) - 3 : lua_error(L);
+}
+
 void lt_lua_open_errors(lua_State *L, int functions, int methods) {
-  static const luaL_Reg module[] = {{"_nearest", nearest}, {NULL, NULL}};
+  static const luaL_Reg module[] = {
+      {"_nearest", nearest}, {"_in_name_of", in_name_of}, {NULL, NULL}};
   (void)methods;
   lua_pushvalue(L, functions);
   lt_lua_setfuncs(L, module);

@@ -4,7 +4,8 @@ local lt = require "lutra"
 local args = require "lutra.internal.args"
 local tensors = require "lutra.internal.tensors"
 local reductions = require "lutra.internal.reductions"
-local ops = require("lutra.core")._ops
+local core = require "lutra.core"
+local ops = core._ops
 local F = require "lutra.nn.functional"
 
 local REDUCTION, LEGACY = reductions.REDUCTION, reductions.LEGACY
@@ -315,7 +316,8 @@ end
 -- The terms of multi_margin_loss, summed over the classes, by ops that have gradients.
 local function multi_margin(rows, labels, p, margin, weight)
   local at = labels:unsqueeze(2)
-  local terms = (margin - rows:gather(2, at) + rows):clamp{min = 0}
+  local own_scores = core._in_name_of("_multi_margin_loss", 2, 1, rows.gather, rows, 2, at)
+  local terms = (margin - own_scores + rows):clamp{min = 0}
   if p == 2 then terms = terms:square() end
   if weight then terms = terms * weight:index_select(1, labels):unsqueeze(2) end
   local own = lt.arange(1, rows:size(2), {device = rows.device}):eq(at)
@@ -350,7 +352,9 @@ local function multilabel_margin(rows, labels)
   labels = labels:to "int64"
   local listed = labels:ge(1):to("int64"):cumprod(2)
   local at = (labels * listed):clamp{min = 1}
-  local inside = lt.zeros_like(labels):scatter_add(2, at, listed):gt(0)
+  local counts = core._in_name_of("_multilabel_margin_loss", 2, 2, rows.scatter_add,
+    lt.zeros_like(labels), 2, at, listed)
+  local inside = counts:gt(0)
   if tensors.has_values(labels) and rows:numel() > 0 then
     local most = math.max(listed:sum(2):max():item(), 1) -- the longest list
     at, listed = at:narrow(2, 1, most), listed:narrow(2, 1, most)

@@ -188,6 +188,19 @@ describe("mps: bad values that the device finds", function()
         function() return x:index_select(1, lt.tensor{0}:to "mps"):cpu() end)
       same(x:index_select(1, lt.tensor{3, 1}:to "mps"), lt.tensor{3, 1})]]
   end)
+  test("name the argument of the user's function that another op reads", function()
+    passes [[
+      local x = lt.randn(2, 3):to("mps"):requires_grad_()
+      local F, target = lt.F, lt.tensor{1, 7}:to "mps"
+      fails("one_hot: expected an index from 1 to 3 for argument 'self', got 7 at index {2} (rep",
+        function() return F.one_hot(target, 3):cpu() end)
+      fails("multi_margin_loss: expected an index from 1 to 3 for argument 'target', " ..
+        "got 7 at index {2} (rep", function() return F.multi_margin_loss(x, target):cpu() end)
+      local index = target:unsqueeze(2)
+      x:gather(2, index) -- reported while another function renames its own argument
+      fails("gather: expected an index from 1 to 3 for argument 'index', got 7 at index {2, 1} (rep",
+        function() return F.one_hot(lt.ones({2}, {dtype = "int64", device = "mps"}), 3):cpu() end)]]
+  end)
   test("are raised by the next call, by a wait, by item", function()
     passes [[
       local x, bad = lt.ones{4, device = "mps"}, lt.tensor{9}:to "mps"

@@ -110,6 +110,24 @@ describe("the losses over classes", function()
     assert.is_truthy(found:find("for argument 'target', got 4$"), found)
   end)
 
+  it("name a hinge loss's target, with and without gradients", function()
+    local cases = {
+      multi_margin_loss = {lt.tensor{1, 7}, "got 7 at index {2}"},
+      multilabel_margin_loss = {lt.tensor{{1, 2, 0}, {1, 7, 9}}, "got 7 at index {2, 2}"},
+    }
+    for name, case in pairs(cases) do
+      for _, requires_grad in ipairs{false, true} do
+        local x = lt.randn(2, 3):requires_grad_(requires_grad)
+        local ok, found = pcall(F[name], x, case[1])
+        assert.is_false(ok)
+        assert.matches(name .. ": expected an index from 1 to 3 for argument 'target', " .. case[2],
+          found, 1, true)
+      end
+    end
+    assert.matches("^[^ ]+ gather: .*'index'", select(2, pcall(lt.gather, lt.ones(2), 1,
+      lt.tensor{3})))
+  end)
+
   it("name one_hot's class out of range", function()
     local ok, found = pcall(F.one_hot, lt.tensor{{1, 2}, {7, 1}}, 3)
     assert.is_false(ok)
