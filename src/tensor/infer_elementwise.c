@@ -45,8 +45,8 @@ bool lt_refuse_complex(const lt_Call *c) {
       name, lt_dtype_name(t->dtype), name, name, name);
 }
 
-/* Returns the type in which integers are compared with arguments first .. last - 1: int64 in place of
- * int32 if one of them may be beyond int32. */
+/* Returns the type in which integers are compared with arguments first .. last - 1: int64 in place
+ * of int32 if one of them may be beyond int32. */
 static lt_Dtype comparison_compute(const lt_Call *c, lt_Dtype compute, int first, int last) {
   if (compute != LT_int32) return compute;
   for (int i = first; i < last; i++) {

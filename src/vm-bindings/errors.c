@@ -302,8 +302,8 @@ static int nearest(lua_State *L) {
   return 1;
 }
 
-/* _in_name_of(op, i, ndim, f, ...) -> the results of f(...), whose errors are reported in the name of
- * an internal op; those about index values name its argument i, a tensor of ndim dimensions */
+/* _in_name_of(op, i, ndim, f, ...) -> the results of f(...), whose errors are reported in the name
+ * of an internal op; those about index values name its argument i, a tensor of ndim dimensions */
 static int in_name_of(lua_State *L) {
   int id = lt_op_find(luaL_checkstring(L, 1)), i = (int)luaL_checkinteger(L, 2) - 1;
   luaL_argcheck(L, id >= 0, 1, "expected the name of an op");
