@@ -267,6 +267,7 @@ static void outcome_on_device(Outcome *o, lt_OpId op, bool in_place, const Call 
     for (int i = 0; i < s.count; i++) {
       lt_Tensor *back =
           lt_scope_own(lt_op1(LT_OP_to, (lt_Arg[]){LT_ARG(s.on_device[i]), LT_ARG(lt_cpu())}, 2));
+      back = lt_scope_own(lt_op1(LT_OP_contiguous, (lt_Arg[]){LT_ARG(back)}, 1));
       lt_Tensor *was = lt_scope_own(lt_op1(LT_OP_contiguous, (lt_Arg[]){LT_ARG(s.on_host[i])}, 1));
       size_t n = was ? (size_t)was->numel * lt_dtype_size(was->dtype) : 0;
       if (!back || (n && memcmp(lt_tensor_data(back), lt_tensor_data(was), n) != 0)) *kept = false;
