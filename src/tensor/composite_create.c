@@ -79,8 +79,8 @@ static bool filled(lt_Call *c, lt_Arg size, lt_Dtype otherwise, lt_Scalar value)
   return made(c, lt_do_in_place(fill, LT_ARG(t), LT_ARG(value)));
 }
 
-/* Gives a result that is like self the order that self has in memory, unless the option
- * memory_format says otherwise. */
+/* Gives a result like self, of equal or undefined elements, the order that self has in memory,
+ * unless the option memory_format says otherwise. */
 static bool like(lt_Call *c, bool ok) {
   int format = options(c) + 3;
   bool plain = format < c->nargs && lt_given(c, format) &&

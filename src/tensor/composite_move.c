@@ -1,6 +1,5 @@
 /* composite_move.c: ops that join, copy, select and repeat. */
 #include "infer.h"
-#include "recorder.h"
 
 #include <math.h>
 

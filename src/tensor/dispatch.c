@@ -261,13 +261,14 @@ static lt_Tensor *pinned_output(const lt_Call *c) {
   return t;
 }
 
-/* Gives the new result of an elementwise op, or of a copy, its inputs' order in memory. The op
- * `copy` is contiguous: other ops use it to make a tensor so. */
+/* Gives the new result of an elementwise op, or of a copy to a device or dtype, the order that its
+ * inputs have in memory. The elementwise op `copy` makes a tensor contiguous. */
 static void keep_order(lt_Call *c) {
-  if (c->ngiven || has_trait(c, LT_TRAIT_COPY) != has_trait(c, LT_TRAIT_BUILTIN)) return;
-  if (c->info->kind == LT_KIND_ELEMENTWISE)
+  bool copies = has_trait(c, LT_TRAIT_COPY);
+  if (c->ngiven) return;
+  if (c->info->kind == LT_KIND_ELEMENTWISE && !copies)
     lt_keep_order(c->out[0], c->info->inputs, c->arg);
-  else if (has_trait(c, LT_TRAIT_COPY))
+  else if (copies && has_trait(c, LT_TRAIT_BUILTIN))
     lt_keep_order(c->out[0], 1, (lt_Arg[]){LT_ARG(copied(c))});
 }
 

@@ -100,7 +100,7 @@ bool lt_view_strides(const lt_Tensor *t, int ndim, const int64_t *shape, int64_t
 /* ---- the order of elements in memory (memory_order.c) ---------------------------------------- */
 
 /* Gives `out`, new memory of the broadcast shape, the order that the tensors among the n inputs
- * have in memory; no gaps are kept. Recorded programs have contiguous results. */
+ * have in memory; no gaps are kept. */
 void lt_keep_order(lt_Tensor *out, int n, const lt_Arg *inputs);
 
 /* ---- composites (composite_results.c) -------------------------------------------------------- */

@@ -19,7 +19,8 @@
 typedef struct lt_OpInfo lt_OpInfo; /* private to the core: core.h */
 typedef struct lt_Signature lt_Signature;
 
-/* The dtype, device and shape of a result, which will be contiguous. */
+/* The dtype, device and shape of a result, which will be contiguous unless an elementwise op or a
+ * copy keeps the order of its inputs in memory. */
 typedef struct lt_Spec {
   lt_Dtype dtype;
   lt_Device device;

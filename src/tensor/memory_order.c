@@ -2,7 +2,6 @@
  * keep the order of their inputs, so that memory is read and written in one direction: x:t() * 2 is
  * as fast as x * 2, and its result is a transposed tensor, too. */
 #include "infer.h"
-#include "recorder.h"
 
 /* Returns the stride of t in dimension d of the result, to whose shape it is broadcast; 0 where one
  * element is repeated. */

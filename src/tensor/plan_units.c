@@ -86,11 +86,11 @@ static bool strides_in(const lt_PlanUnit *u, const lt_Tensor *t, Form form, int6
   return true;
 }
 
-/* Returns true when the unit's leading dimensions are one in these strides, and a row is a range of
- * memory: to read rows across memory would cost more than to compute them apart. */
+/* Returns true when the unit's leading dimensions are one in these strides, and the elements of a
+ * row are close to each other: rows across memory would cost more than a pass of their own. */
 static bool is_matrix(const lt_PlanUnit *u, const int64_t *strides) {
   int64_t inner = -1, size = 1;
-  if (u->shape[u->ndim - 1] > 1 && strides[u->ndim - 1] > 1) return false;
+  if (u->shape[u->ndim - 1] > 1 && strides[u->ndim - 1] > 2) return false;
   for (int d = u->ndim - 2; d >= 0; d--) {
     if (u->shape[d] == 1) continue;
     if (inner < 0)

@@ -83,7 +83,7 @@ static bool *uniform_storages(lt_PlanBuilder *b) {
     int root = value->earlier >= 0 ? b->value[value->earlier].root : v;
     b->value[v].root = root;
     if (root == v)
-      uniform[v] = value->kind == LT_VALUE_RESULT && lt_tensor_is_contiguous(t) &&
+      uniform[v] = value->kind == LT_VALUE_RESULT && !lt_tensor_overlaps_itself(t) &&
                    (size_t)t->numel * lt_dtype_size(t->dtype) == t->storage->nbytes;
     else
       uniform[root] &= same_geometry(t, r->value[root].tensor);

@@ -88,7 +88,7 @@ typedef struct lt_ProgramLoop {
   int ndim;
   int64_t numel; /* above 0 */
   int64_t shape[LT_MAX_DIMS];
-  lt_Operand *operand; /* the outputs, each contiguous, then the inputs */
+  lt_Operand *operand; /* the outputs, then the inputs */
   bool refused;        /* set by the device: an integer divisor was 0; the outputs are invalid */
 } lt_ProgramLoop;
 

@@ -155,6 +155,8 @@ function() return {op = 'mul', code = "lt.tensor((x:t():expand(4, 3) * 2):stride
   outputs = {{dtype = "int64", shape = {2}, data = {3, 1}}}} end,
 function() return {op = 'clone', code = "lt.tensor((x:t():expand(4, 3):clone()):stride())", inputs = {x = {dtype = "float32", shape = {3, 1}, data = {0.312743604, 0.612504303, -1.335235}}},
   outputs = {{dtype = "int64", shape = {2}, data = {3, 1}}}} end,
+function() return {op = 'matrix_exp', code = "x:matrix_exp()", inputs = {x = {dtype = "float32", shape = {3, 3}, strides = {1, 3}, data = {0.49121213, 0.502213955, 0.737456083, -1.57220483, -0.982153714, 0.30234009, -0.00495577184, 0.187638015, -0.270819664}}},
+  outputs = {{dtype = "float32", shape = {3, 3}, data = {1.20437396, 0.428665251, 0.809257627, -1.17793691, 0.123966396, -0.30164957, -0.117137343, 0.0852424502, 0.749316573}}}} end,
 function() return {op = 'add', code = "lt.tensor((x + x):stride())", inputs = {x = {dtype = "float32", shape = {4, 3}, strides = {1, 4}, data = {1.90940332, -0.29367277, -2.79192281, -0.528541028, -0.345753163, 0.640362799, -2.08685923, -0.149899572, 1.32803738, 2.19293714, -1.34311891, -1.37114358}}},
   outputs = {{dtype = "int64", shape = {2}, data = {1, 4}}}} end,
 function() return {op = 'add', code = "lt.tensor((x + y):stride())", inputs = {x = {dtype = "float32", shape = {4, 3}, strides = {1, 4}, data = {1.90940332, -0.29367277, -2.79192281, -0.528541028, -0.345753163, 0.640362799, -2.08685923, -0.149899572, 1.32803738, 2.19293714, -1.34311891, -1.37114358}}, y = {dtype = "float32", shape = {4, 3}, data = {1.31058443, -1.06302691, 0.293711007, -0.813132524, -0.244523123, -0.13414824, 0.910085142, 0.362079948, 0.314389199, 0.644450843, 0.899857104, -1.189116}}},

@@ -213,6 +213,7 @@ order("clone", "x:t():slice(1, 1, 8, 2):clone()", lambda x: x.t()[::2].clone(), 
 order("to", "x:t():slice(1, 1, 8, 2):to('float16')", lambda x: x.t()[::2].half(), x=f(6, 8))
 order("mul", "x:t():expand(4, 3) * 2", lambda x: x.t().expand(4, 3) * 2, x=f(3, 1))
 order("clone", "x:t():expand(4, 3):clone()", lambda x: x.t().expand(4, 3).clone(), x=f(3, 1))
+case("matrix_exp", "x:matrix_exp()", lambda x: torch.matrix_exp(x), x=f(3, 3).t())
 order("add", "x + x", lambda x: x + x, x=X)
 order("add", "x + y", lambda x, y: x + y, x=X, y=Y)
 order("add", "y + x", lambda x, y: y + x, x=X, y=Y)

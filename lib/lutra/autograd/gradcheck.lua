@@ -71,7 +71,7 @@ end
 
 -- Returns the gradients of element j of an output, the parts of complex numbers counted.
 local function row(output, j, inputs)
-  local unit = core._ops.zeros_like(output):detach()
+  local unit = core._ops.zeros_like(output, {memory_format = "contiguous_format"}):detach()
   elements(unit)[j] = 1
   return core._grad({output}, inputs, {grad_outputs = {unit}, retain_graph = true,
     allow_unused = true})

@@ -214,7 +214,7 @@ lt._define{
     matrices.check_square("matrix_exp", "A", a)
     args.check(a.dtype:find "float" or matrices.is_complex(a),
       "matrix_exp: expected a float or complex dtype for argument 'A', got %q", a.dtype)
-    if a:numel() == 0 or a.is_meta then return a:clone() end
+    if a:numel() == 0 or a.is_meta then return a:clone{memory_format = "contiguous_format"} end
     local wider = WIDER[a.dtype]
     if a.is_mps and not tensors.is_half(a.dtype) then wider = nil end
     return exponential(a, wider or a.dtype)

@@ -594,17 +594,21 @@ static void pass_free(Pass *p) {
 
 /* ---- grads of leaves ------------------------------------------------------------------------- */
 
-/* Returns the tensor that becomes the grad of a tensor without one: the gradient itself if nothing
- * else refers to it and it is contiguous, otherwise a copy, which is contiguous if the tensor is.
- * One reference. */
-static lt_Tensor *first_grad(const lt_Tensor *t, lt_Tensor **grad) {
-  lt_Tensor *g = *grad;
-  if (!lt_grad_enabled() && is_unshared(g) && lt_tensor_is_contiguous(g)) {
-    lt_Tensor *own = lt_view_base(g) ? lt_alias(g) : lt_retain(g);
-    return own;
-  }
-  const char *format = lt_tensor_is_contiguous(t) ? "contiguous_format" : "preserve_format";
-  return lt_op1(LT_OP_clone, (lt_Arg[]){LT_ARG(g), lt_arg_string(format)}, 2);
+/* Returns true when g lies in memory in the order of t, without gaps. */
+static bool is_like(const lt_Tensor *g, const lt_Tensor *t) {
+  if (lt_tensor_is_contiguous(g)) return lt_tensor_is_contiguous(t);
+  return memcmp(g->strides, t->strides, sizeof *g->strides * (size_t)g->ndim) == 0 &&
+         g->storage->nbytes == (size_t)g->numel * lt_dtype_size(g->dtype);
+}
+
+/* Returns the tensor that becomes the grad of a tensor without one, in the tensor's order in
+ * memory: the gradient itself if nothing else refers to it, otherwise a copy. One reference. */
+static lt_Tensor *first_grad(lt_Tensor *t, lt_Tensor *g) {
+  if (!lt_grad_enabled() && is_unshared(g) && is_like(g, t))
+    return lt_view_base(g) ? lt_alias(g) : lt_retain(g);
+  size_t mark = lt_scope_open();
+  lt_Tensor *room = lt_do(empty_like, LT_ARG(t));
+  return lt_scope_close(mark, lt_do_in_place(_copy, LT_ARG(room), LT_ARG(g)));
 }
 
 /* Computes the grad that a commit sets, or finds the one to which it adds in place. The present
@@ -619,7 +623,7 @@ static bool prepare_commit(Commit *c) {
   if (had)
     made = lt_op1(LT_OP_add, (lt_Arg[]){LT_ARG(had), LT_ARG(c->grad)}, 2);
   else
-    made = first_grad(c->tensor, &c->grad);
+    made = first_grad(c->tensor, c->grad);
   lt_release(had);
   if (!made) return false;
   lt_release(c->grad);

@@ -293,6 +293,18 @@ describe("backward", function()
     assert.same({12.0, 12.0, 2.0, 2.0}, x.grad:totable())
   end)
 
+  it("gives a permuted leaf a grad in its order", function()
+    local w = lt.randn(3, 4)
+    local uses = {function(x) return x:sum() end, function(x) return (x * x):sum() end,
+      function(x) return (x * w):sum() end, function(x) return x:mm(x:t()):sum() end}
+    for _, f in ipairs(uses) do
+      local x = lt.randn(4, 3):t():requires_grad_()
+      f(x):backward()
+      assert.same({1, 3}, x.grad:stride())
+      assert.is_true(x.grad:equal(lt.autograd.grad(f(x), x)))
+    end
+  end)
+
   it("gives a contiguous leaf a contiguous grad, whatever the order of the gradient", function()
     local x, w = lt.randn{2, 3, requires_grad = true}, lt.randn(3, 2)
     local function loss() return (x:t() * w):sum() end

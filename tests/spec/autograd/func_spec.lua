@@ -201,6 +201,7 @@ describe("gradcheck", function()
     local y = lt.rand(3, {dtype = "float64", device = on}):requires_grad_()
     assert.is_true(lt.autograd.gradcheck(f, {x, y}))
     assert.is_true(lt.autograd.gradgradcheck(f, {x, y}))
+    assert.is_true(lt.autograd.gradcheck(function(a) return a:t() * 2 end, x))
     local z = lt.complex(lt.rand(3, {dtype = "float64", device = on}),
       lt.rand(3, {dtype = "float64", device = on})):requires_grad_()
     assert.is_true(lt.autograd.gradcheck(function(t) return t * t end, z))

@@ -217,6 +217,15 @@ describe("Collectives with gradients", function()
       end
       assert(lt.equal(lt.autograd.grad(total, x), sum * (rank + 1)))
 
+      -- Gradients that are transposed in memory.
+      local m = lt.ones({2, 3}, D):requires_grad_()
+      total = 0
+      for r, part in ipairs(functional.all_gather(m)) do
+        total = total + (part:t() * m:t() * r):sum()
+      end
+      local direct = (m:t() * 6):sum() -- the other factor, of ranks 1 to 3
+      assert(lt.equal(lt.autograd.grad(total - direct, m), lt.full_like(m, 3 * (rank + 1))))
+
       -- Each rank sends x * (r + 1) to rank r.
       for _, op in ipairs {"sum", "avg"} do
         local inputs = {x, x * 2, x * 3}

@@ -278,6 +278,18 @@ describe("an elementwise function of large tensors", function()
     assert.is_true(lt.equal(all[1], all[2]) and lt.equal(all[1], all[3]))
   end)
 
+  it("keeps the inputs' order in memory, as the ops do", function()
+    local f = lt.elementwise "x * x + y"
+    for _, n in ipairs{4, 100} do
+      local x, y = lt.randn(n, n), lt.randn(n, n)
+      for _, pair in ipairs{{x:t(), y:t()}, {x:t(), y}, {x, y:t()}, {x:t(), y[1]}} do
+        local got, want = f(table.unpack(pair)), pair[1] * pair[1] + pair[2]
+        assert.same(want:stride(), got:stride())
+        alike(want, got, "transposed")
+      end
+    end
+  end)
+
   it("calls composites of elementwise ops, and no others", function()
     local x = values(MANY, "float32", "cpu", 3)
     local f = lt.elementwise "clamp(x, -1, 1) + leaky_relu(x, 0.2)"

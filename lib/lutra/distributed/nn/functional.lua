@@ -97,7 +97,8 @@ end
 
 function AllGather.backward(ctx, ...)
   local grads = {...}
-  return ReduceScatter(core._ops.empty_like(grads[1]), "sum", ctx.group, ...)
+  local output = core._ops.empty_like(grads[1], {memory_format = "contiguous_format"})
+  return ReduceScatter(output, "sum", ctx.group, ...)
 end
 
 -- The result has the memory of `output`.
