@@ -8,21 +8,10 @@
 
 /* ---- activations ----------------------------------------------------------------------------- */
 
-/* Uses tanh(log(1 + e)) = n / (n + 2), n = e (e + 2). From 40 on, that is 1. */
-LT_MATHS double lt_mish(double x) {
-  double e = lt_m_exp(x > 40 ? 40 : x), n = e * (e + 2);
-  return x * (n / (n + 2));
-}
-
 /* The constants are the scale, and the scale times alpha, so that there is one rounding. */
 LT_MATHS double lt_selu(double x) {
   double below = 1.7580993408473768599402175208123 * lt_m_expm1(x);
   return x > 0 ? 1.0507009873554804934193349852946 * x : below;
-}
-
-LT_MATHS double lt_celu(double x, double alpha) {
-  double below = alpha * lt_m_expm1(x / alpha);
-  return x > 0 ? x : below;
 }
 
 /* ---- logit ----------------------------------------------------------------------------------- */
