@@ -59,6 +59,13 @@ static lt_Dtype comparison_compute(const lt_Call *c, lt_Dtype compute, int first
   return compute;
 }
 
+/* Rounds the number with which integers are compared down: they are above both or neither. */
+static void floor_limit(lt_Arg *a) {
+  if (a->kind != LT_ARG_SCALAR || a->scalar.kind != LT_FLOATING) return;
+  double v = floor(a->scalar.f);
+  if (v >= -0x1p63 && v < 0x1p63) a->scalar = lt_scalar_int((int64_t)v);
+}
+
 /* Computes the dtype of the result, and c->compute, by the rule of the op. Refuses dtypes that the
  * rule excludes. */
 static bool elementwise_dtype(lt_Call *c, lt_Dtype *result) {
@@ -91,6 +98,7 @@ static bool elementwise_dtype(lt_Call *c, lt_Dtype *result) {
   case LT_RULE_NUMBER:
   case LT_RULE_DIVIDE:
   case LT_RULE_POWER:
+  case LT_RULE_LIMIT:
     if (k == LT_BOOL)
       return lt_fail("expected a number dtype, got \"bool\"\nhint: x:to(\"float32\")");
     break;
@@ -121,6 +129,7 @@ static bool elementwise_dtype(lt_Call *c, lt_Dtype *result) {
   }
   c->compute = info->is_wide ? LT_float64 : lt_dtype_compute(d);
   if (info->rule == LT_RULE_TEST) c->compute = comparison_compute(c, c->compute, 0, info->inputs);
+  if (info->rule == LT_RULE_LIMIT && k == LT_INTEGER) floor_limit(&c->arg[info->inputs]);
   if (info->rule == LT_RULE_LIMIT)
     c->compute = comparison_compute(c, c->compute, info->inputs, info->inputs + 1);
   bool real = info->rule == LT_RULE_REAL || info->rule == LT_RULE_REAL_FLOAT;

@@ -39,11 +39,18 @@ for dtype, range in pairs(RANGES) do
       local f = lt.nn.functional.threshold
       local long = x:long()
       for _, b in ipairs {{5, 3}, {-1, 7}, {-129, 1}, {300, 2}, {40000, 9}, {0, 127}, {119, 0},
-        {1 << 40, 5}, {-(1 << 40), 5}, {(1 << 32) + 1, 3}, {2.0 ^ 40, 1}} do
+        {1 << 40, 5}, {-(1 << 40), 5}, {(1 << 32) + 1, 3}, {2.0 ^ 40, 1}, {-0.5, 7}, {2.5, 1}} do
         local label = ("threshold %g"):format(b[1])
         same(label, f(x, b[1], b[2]), f(long, b[1], b[2]))
         same(label, lt.nn.functional.threshold_(x:clone(), b[1], b[2]), f(long, b[1], b[2]))
       end
+    end)
+
+    it("is compared with a threshold between two integers", function()
+      local z = lt.tensor({0, 1, 2, 3}, {dtype = dtype})
+      local f = lt.nn.functional.threshold
+      assert.same({0, 1, 2, 3}, f(z, -0.5, 7):tolist())
+      assert.same({7, 7, 7, 3}, f(z, 2.5, 7):tolist())
     end)
 
     it("is not replaced by a value that it cannot contain", function()
