@@ -308,6 +308,7 @@ static int in_name_of(lua_State *L) {
   int id = lt_op_find(luaL_checkstring(L, 1)), i = (int)luaL_checkinteger(L, 2) - 1;
   luaL_argcheck(L, id >= 0, 1, "expected the name of an op");
   luaL_argcheck(L, i >= 0 && i < lt_op_signature(id)->count, 2, "expected a parameter of the op");
+  luaL_checkany(L, 4);
   lt_UserIndex index = {lt_op_signature(id)->param[i].name, (int)luaL_checkinteger(L, 3)};
   lt_UserOp op_before = lt_user_op_set((lt_UserOp){lt_ops[id].name, false});
   lt_UserIndex index_before = lt_user_index_set(index);

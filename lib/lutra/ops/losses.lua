@@ -307,6 +307,13 @@ local function rows_of(title, x)
   return n == 2 and x or x:reshape(1, -1)
 end
 
+-- Checks that a target has an integer dtype.
+local function check_classes(title, target)
+  if target.dtype:find "^u?int" then return end
+  args.fail("%s: expected an integer dtype for argument 'target', an index tensor, got %q\n"
+    .. 'hint: target:to("int64")', title, target.dtype)
+end
+
 -- Returns whether the CPU's kernels, which have no gradients, compute a loss of x for targets y.
 local function has_kernel(x, y)
   return x.is_cpu and y.is_cpu and not (x.requires_grad and lt.is_grad_enabled())
@@ -336,6 +343,11 @@ lt._define{
     if y:numel() ~= rows:size(1) or y.ndim > 1 then
       args.fail("multi_margin_loss: expected shape {%d}, a class for each row, for argument "
         .. "'target', got %s", rows:size(1), y.shape)
+    end
+    check_classes("multi_margin_loss", y)
+    if weight and (weight.ndim ~= 1 or weight:size(1) ~= rows:size(2)) then
+      args.fail("multi_margin_loss: expected shape {%d} for argument 'weight', got %s",
+        rows:size(2), weight.shape)
     end
     local fast = has_kernel(x, y)
       and (not weight or has_kernel(weight, y) and weight.dtype == x.dtype)
@@ -373,6 +385,7 @@ lt._define{
   fn = function(x, y, size_average, reduce, reduction)
     local title = "multilabel_margin_loss"
     same_shape(title, x, y)
+    check_classes(title, y)
     if x.ndim == 0 then x, y = x:unsqueeze(1), y:unsqueeze(1) end
     local single = x.ndim == 1
     local rows, labels = rows_of(title, x), rows_of(title, y)

@@ -124,6 +124,22 @@ describe("the losses over classes", function()
           found, 1, true)
       end
     end
+    for _, requires_grad in ipairs{false, true} do
+      local x = lt.randn(2, 3):requires_grad_(requires_grad)
+      for _, dtype in ipairs{"float32", "bool"} do
+        local bad = lt.ones({2}, {dtype = dtype})
+        assert.matches("multi_margin_loss: expected an integer dtype for argument 'target', an "
+          .. "index tensor, got \"" .. dtype, select(2, pcall(F.multi_margin_loss, x, bad)), 1,
+          true)
+        assert.matches("multilabel_margin_loss: expected an integer dtype for argument 'target'",
+          select(2, pcall(F.multilabel_margin_loss, x, lt.ones({2, 3}, {dtype = dtype}))), 1, true)
+      end
+      for _, shape in ipairs{{4}, {2}, {3, 1}, {}} do
+        assert.matches("multi_margin_loss: expected shape {3} for argument 'weight', got "
+          .. tostring(lt.ones(shape).shape),
+          select(2, pcall(F.multi_margin_loss, x, lt.tensor{1, 2}, 1, 1, lt.ones(shape))), 1, true)
+      end
+    end
     assert.matches("^[^ ]+ gather: .*'index'", select(2, pcall(lt.gather, lt.ones(2), 1,
       lt.tensor{3})))
   end)
