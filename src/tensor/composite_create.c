@@ -85,7 +85,7 @@ static bool like(lt_Call *c, bool ok) {
   int format = options(c) + 3;
   bool plain = format < c->nargs && lt_given(c, format) &&
                strcmp(c->arg[format].string, "preserve_format") != 0;
-  if (ok && !plain) lt_keep_order(c->out[0], 1, c->arg);
+  if (ok && !plain) lt_keep_order(c->out[0], 1, &c->arg[0].tensor);
   return ok;
 }
 

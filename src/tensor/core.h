@@ -290,6 +290,14 @@ void lt_map_touch(const lt_Call *c);
 /* Returns the number of bytes that a map writes. */
 int64_t lt_map_bytes(const lt_Call *c);
 
+/* ---- the order of elements in memory (memory_order.c) ---------------------------------------- */
+
+/* Gives `out`, new memory of the broadcast shape, the order that the n inputs have in memory; no
+ * gaps are kept. NULL stands for a number. */
+void lt_keep_order(lt_Tensor *out, int n, lt_Tensor *const *inputs);
+/* Returns true when two tensors of one shape fill a range of memory each, in the same order. */
+bool lt_same_order(const lt_Tensor *a, const lt_Tensor *b);
+
 /* ---- scopes: temporaries of composites and gradients ----------------------------------------- */
 
 /* Opens a scope, which owns the results of lt_do until it is closed; scopes nest. Dispatch opens

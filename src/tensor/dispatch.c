@@ -265,11 +265,13 @@ static lt_Tensor *pinned_output(const lt_Call *c) {
  * inputs have in memory. The elementwise op `copy` makes a tensor contiguous. */
 static void keep_order(lt_Call *c) {
   bool copies = has_trait(c, LT_TRAIT_COPY);
+  lt_Tensor *input[3];
+  int n = 0;
   if (c->ngiven) return;
-  if (c->info->kind == LT_KIND_ELEMENTWISE && !copies)
-    lt_keep_order(c->out[0], c->info->inputs, c->arg);
-  else if (copies && has_trait(c, LT_TRAIT_BUILTIN))
-    lt_keep_order(c->out[0], 1, (lt_Arg[]){LT_ARG(copied(c))});
+  if (copies && has_trait(c, LT_TRAIT_BUILTIN)) input[n++] = copied(c);
+  if (!copies && c->info->kind == LT_KIND_ELEMENTWISE)
+    for (; n < c->info->inputs; n++) input[n] = lt_in(c, n);
+  lt_keep_order(c->out[0], n, input);
 }
 
 /* Allocates the results from the specs. On failure none remains. */

@@ -370,16 +370,6 @@ static bool copy_bytes(lt_Tensor *out, const lt_Tensor *source, bool non_blockin
   return ok;
 }
 
-/* Returns true when two tensors of one shape fill a range of memory in the same order, which is not
- * that of a contiguous tensor. */
-static bool fills_in_same_order(const lt_Tensor *a, const lt_Tensor *b) {
-  if (lt_tensor_is_contiguous(a) || !lt_shape_equal(a->ndim, a->shape, b->ndim, b->shape))
-    return false;
-  for (int i = 0; i < a->ndim; i++)
-    if (a->strides[i] != b->strides[i] && a->shape[i] > 1) return false;
-  return last_element(a) - a->offset + 1 == a->numel && !lt_tensor_overlaps_itself(a);
-}
-
 /* Returns the range of memory that t fills, as one dimension. NULL when memory is out. */
 static lt_Tensor *as_row(const lt_Tensor *t) {
   return lt_geometry((lt_Tensor *)t, 0, 1, &t->numel, (int64_t[]){1});
@@ -391,7 +381,7 @@ static lt_Tensor *as_row(const lt_Tensor *t) {
 static bool copy_across(lt_Tensor *out, const lt_Tensor *source, bool non_blocking) {
   if (!lt_backend_of(source)->has_data) return copy_bytes(out, source, non_blocking);
   if (!lt_backend_of(out)->has_data) return true;
-  if (fills_in_same_order(out, source)) {
+  if (!lt_tensor_is_contiguous(out) && lt_same_order(out, source)) {
     lt_Tensor *to = as_row(out), *from = as_row(source);
     bool ok = to && from && copy_across(to, from, non_blocking);
     lt_release(from);

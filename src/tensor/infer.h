@@ -97,12 +97,6 @@ bool lt_view_shape(int64_t numel, int from_ndim, const int64_t *from, const lt_A
  * false, without an error, when that needs a copy. */
 bool lt_view_strides(const lt_Tensor *t, int ndim, const int64_t *shape, int64_t *strides);
 
-/* ---- the order of elements in memory (memory_order.c) ---------------------------------------- */
-
-/* Gives `out`, new memory of the broadcast shape, the order that the tensors among the n inputs
- * have in memory; no gaps are kept. */
-void lt_keep_order(lt_Tensor *out, int n, const lt_Arg *inputs);
-
 /* ---- composites (composite_results.c) -------------------------------------------------------- */
 
 /* These set the results of a composite. They borrow the tensors, which the open scope or an

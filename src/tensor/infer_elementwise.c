@@ -129,9 +129,10 @@ static bool elementwise_dtype(lt_Call *c, lt_Dtype *result) {
   }
   c->compute = info->is_wide ? LT_float64 : lt_dtype_compute(d);
   if (info->rule == LT_RULE_TEST) c->compute = comparison_compute(c, c->compute, 0, info->inputs);
-  if (info->rule == LT_RULE_LIMIT && k == LT_INTEGER) floor_limit(&c->arg[info->inputs]);
-  if (info->rule == LT_RULE_LIMIT)
+  if (info->rule == LT_RULE_LIMIT) {
+    if (k == LT_INTEGER) floor_limit(&c->arg[info->inputs]);
     c->compute = comparison_compute(c, c->compute, info->inputs, info->inputs + 1);
+  }
   bool real = info->rule == LT_RULE_REAL || info->rule == LT_RULE_REAL_FLOAT;
   *result = info->rule == LT_RULE_TEST ? LT_bool : real ? lt_dtype_real(d) : d;
   return true;

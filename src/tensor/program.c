@@ -1,6 +1,5 @@
 /* program.c: elementwise programs: created from a record, and run by a device. */
 #include "program.h"
-#include "infer.h"
 #include "recorder.h"
 
 /* ---- building -------------------------------------------------------------------------------- */
@@ -277,16 +276,6 @@ static bool run(lt_ProgramLoop *l, lt_Tensor *const *inputs, lt_Tensor *const *o
   return ok;
 }
 
-/* Gives a result the inputs' order in memory, as an elementwise op does, unless memory is out. */
-static void keep_order(const lt_Program *p, lt_Tensor *const *inputs, lt_Tensor *out) {
-  bool ordered = true;
-  for (int i = 0; i < p->ninputs; i++) ordered &= lt_tensor_is_contiguous(inputs[i]);
-  lt_Arg *args = ordered ? NULL : calloc((size_t)p->ninputs, sizeof *args);
-  for (int i = 0; args && i < p->ninputs; i++) args[i] = LT_ARG(inputs[i]);
-  if (args) lt_keep_order(out, p->ninputs, args);
-  free(args);
-}
-
 bool lt_program_run(const lt_Program *p, lt_Tensor *const *inputs, lt_Tensor **out, bool *refused) {
   lt_ProgramLoop l = {.program = p};
   *refused = false;
@@ -298,7 +287,7 @@ bool lt_program_run(const lt_Program *p, lt_Tensor *const *inputs, lt_Tensor **o
   while (made < p->nout) {
     out[made] = lt_empty(p->out_dtype[made], lt_tensor_device(inputs[0]), l.ndim, l.shape);
     if (!out[made]) break;
-    keep_order(p, inputs, out[made++]);
+    lt_keep_order(out[made++], p->ninputs, inputs);
   }
   if (made == p->nout && run(&l, inputs, out)) return true;
   *refused = l.refused;

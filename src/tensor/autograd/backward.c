@@ -594,17 +594,10 @@ static void pass_free(Pass *p) {
 
 /* ---- grads of leaves ------------------------------------------------------------------------- */
 
-/* Returns true when g lies in memory in the order of t, without gaps. */
-static bool is_like(const lt_Tensor *g, const lt_Tensor *t) {
-  if (lt_tensor_is_contiguous(g)) return lt_tensor_is_contiguous(t);
-  return memcmp(g->strides, t->strides, sizeof *g->strides * (size_t)g->ndim) == 0 &&
-         g->storage->nbytes == (size_t)g->numel * lt_dtype_size(g->dtype);
-}
-
 /* Returns the tensor that becomes the grad of a tensor without one, in the tensor's order in
  * memory: the gradient itself if nothing else refers to it, otherwise a copy. One reference. */
 static lt_Tensor *first_grad(lt_Tensor *t, lt_Tensor *g) {
-  if (!lt_grad_enabled() && is_unshared(g) && is_like(g, t))
+  if (!lt_grad_enabled() && is_unshared(g) && lt_same_order(g, t))
     return lt_view_base(g) ? lt_alias(g) : lt_retain(g);
   size_t mark = lt_scope_open();
   lt_Tensor *room = lt_do(empty_like, LT_ARG(t));
