@@ -483,8 +483,12 @@ static void product(const Job *j, const char *a, int64_t step, const int *pivots
     if (log_size) {
       double size = j->f->is_complex ? hypot(u[0], u[1]) : fabs(u[0]);
       *log_size += log(size);
-      u[0] = size == 0 ? 0 : u[0] / size;
-      u[1] = size == 0 ? 0 : u[1] / size;
+      if (j->f->is_complex) {
+        u[0] = size == 0 ? 0 : u[0] / size;
+        u[1] = size == 0 ? 0 : u[1] / size;
+      } else if (!isnan(size)) {
+        u[0] = (u[0] > 0) - (u[0] < 0);
+      }
     }
     times(sign, u, j->f->is_complex);
     if (pivots[i] == i + 1) continue;

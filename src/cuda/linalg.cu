@@ -65,8 +65,12 @@ static __global__ void __launch_bounds__(THREADS)
       if (log_size) {
         double size = parts == 2 ? hypot(x, y) : fabs(x);
         total += log(size);
-        x = size == 0 ? 0 : x / size;
-        y = size == 0 ? 0 : y / size;
+        if (parts == 2) {
+          x = size == 0 ? 0 : x / size;
+          y = size == 0 ? 0 : y / size;
+        } else if (!isnan(size)) {
+          x = (x > 0) - (x < 0);
+        }
       }
       double next = parts == 2 ? re * x - im * y : re * x;
       im = parts == 2 ? re * y + im * x : 0;

@@ -101,7 +101,8 @@ LT_LANES void NAME(cholesky_vector)(const int n, T *a, I *info) {
     const V square = x[k * n + k], root = NAME(root)(square);
     first = BOTH((first == 0) & ~(M)(square > 0), NAME(all)(k + 1), first);
     const M on = first == 0;
-    for (int i = k; i < n; i++) x[i * n + k] = SELECT(on, x[i * n + k] / root, x[i * n + k]);
+    x[k * n + k] = SELECT(on, root, square);
+    for (int i = k + 1; i < n; i++) x[i * n + k] = SELECT(on, x[i * n + k] / root, x[i * n + k]);
     for (int i = k + 1; i < n; i++)
       for (int j = k + 1; j <= i; j++)
         x[i * n + j] = SELECT(on, V_MADD(-x[i * n + k], x[j * n + k], x[i * n + j]), x[i * n + j]);

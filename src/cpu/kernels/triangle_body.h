@@ -175,8 +175,8 @@ static int NAME(cholesky_of_few)(int n, T *a, int64_t row) {
   for (int k = 0; k < n; k++) {
     T *x = a + k * row;
     if (!(x[k] > 0)) return k + 1;
-    const T root = ROOT(x[k]);
-    for (int j = k; j < n; j++) x[j] /= root;
+    x[k] = ROOT(x[k]);
+    for (int j = k + 1; j < n; j++) x[j] /= x[k];
     for (int i = k + 1; i < n; i++)
       for (int j = i; j < n; j++) a[i * row + j] -= x[i] * x[j];
   }
@@ -193,11 +193,12 @@ static int NAME(cholesky)(int n, void *matrix, int64_t row) {
   for (int k = 0; k < n; k++) {
     T *x = u + k * WIDTH;
     if (!(x[k] > 0)) return k + 1;
-    const V root = V_ALL(ROOT(x[k]));
+    const T root = ROOT(x[k]);
     for (int j = k / V_N * V_N; j < n; j += V_N) {
-      V v = V_LOAD(x + j) / root;
+      V v = V_LOAD(x + j) / V_ALL(root);
       memcpy(x + j, &v, sizeof v);
     }
+    x[k] = root; /* also of an infinity, whose quotient is NaN */
     for (int i = k + 1; i < n; i++) {
       const V f = -V_ALL(x[i]);
       T *y = u + i * WIDTH;

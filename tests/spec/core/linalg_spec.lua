@@ -38,6 +38,26 @@ describe("errors of linear algebra", function()
     raises("the matrix contains NaN or infinity", L.eigvals, lt.full({2, 2}, math.huge))
   end)
 
+  it("let an infinite diagonal through: its root, and the sign of its determinant", function()
+    for _, n in ipairs{1, 2, 8, 9, 40, 200} do
+      for _, dtype in ipairs{"float32", "float64"} do
+        local a = lt.eye(n):to(dtype)
+        a[1][1] = math.huge
+        for _, x in ipairs{a, lt.stack{a, a}} do
+          local c, info = L.cholesky_ex(x)
+          assert.is_true(lt.equal(x, c), n .. " " .. dtype)
+          assert.is_true(info:eq(0):all():item())
+          for _, sign in ipairs{1, -1} do
+            local s, log = L.slogdet(x * sign)
+            local expected = sign ^ n
+            assert.is_true(s:eq(expected):all():item(), n .. " " .. dtype)
+            assert.is_true(log:eq(math.huge):all():item())
+          end
+        end
+      end
+    end
+  end)
+
   it("are infos in the variants _ex", function()
     local _, info = L.inv_ex(singular)
     assert.same({0, 1}, info:totable())
