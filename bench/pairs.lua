@@ -31,14 +31,20 @@ function commands.prepare(text)
   return ("%.9g"):format(core.clock() - start)
 end
 
+-- As bench/timing.py does.
 function commands.run(seconds)
+  seconds = tonumber(seconds)
   f()
-  local start = core.clock()
-  f()
-  local calls = math.max(1, math.floor(tonumber(seconds) / (core.clock() - start)))
-  start = core.clock()
-  for _ = 1, calls do f() end
-  return ("%.9g"):format((core.clock() - start) / calls)
+  local calls, elapsed = 1, 0
+  while elapsed < seconds / 2 do
+    if elapsed > 0 then
+      calls = math.max(calls + 1, math.floor(calls * math.min(seconds / elapsed, 100)))
+    end
+    local start = core.clock()
+    for _ = 1, calls do f() end
+    elapsed = core.clock() - start
+  end
+  return ("%.9g"):format(elapsed / calls)
 end
 
 for line in io.lines() do
