@@ -374,47 +374,53 @@ static int box_index(lua_State *L) {
   return lua_rawget(L, lua_upvalueindex(LT_UP_OWN)) != LUA_TNIL ? 1 : box_get(L);
 }
 
-/* Assigns the value at index 3 to the field `key`; raises an error for a field that cannot be
- * assigned. */
-static void set_field(lua_State *L, const char *key) {
-  lt_Tensor *t = lt_lua_check(L, 1, key, "self");
+/* Assigns the value at index 3 to a field of self. Returns false when no program may assign it. */
+static bool set_field(lua_State *L, int field) {
   bool ok = true;
-  if (strcmp(key, "grad") == 0) {
-    lt_Tensor *grad = lua_isnil(L, 3) ? NULL : lt_lua_check(L, 3, "grad", "value");
+  if (field != FIELD_grad && field != FIELD_requires_grad && field != FIELD_data) return false;
+  const char *name = field_names[field];
+  lt_Tensor *t = lt_lua_check(L, 1, name, "self");
+  if (field == FIELD_grad) {
+    lt_Tensor *grad = lua_isnil(L, 3) ? NULL : lt_lua_check(L, 3, name, "value");
     ok = lt_tensor_set_grad(t, grad);
     if (ok && grad) lt_lua_remember(L, 3);
-  } else if (strcmp(key, "requires_grad") == 0) {
+  } else if (field == FIELD_requires_grad) {
     if (!lua_isboolean(L, 3))
       lt_lua_error(L, "requires_grad: expected a boolean, got %s", lt_lua_describe(L, 3));
     ok = lt_tensor_set_requires_grad(t, lua_toboolean(L, 3));
-  } else if (strcmp(key, "data") == 0) {
-    ok = lt_tensor_set_data(t, lt_lua_check(L, 3, "data", "value"));
   } else {
-    lua_pushvalue(L, 2);
-    if (lua_rawget(L, lua_upvalueindex(LT_UP_OWN)) != LUA_TNIL)
-      lt_lua_error(L, "%s: cannot assign a tensor's method", key);
-    lua_pushvalue(L, 2);
-    if (lua_rawget(L, lua_upvalueindex(LT_UP_OWN + 1)) != LUA_TNIL) {
-      bool can_convert = strcmp(key, "device") == 0 || strcmp(key, "dtype") == 0;
-      lt_lua_error(L, "%s: cannot assign this field of a tensor%s%s%s", key,
-                   can_convert ? "\nhint: x = x:to(" : "", can_convert ? key : "",
-                   can_convert ? ")" : "");
-    }
-    unknown_field(L);
-    lt_lua_error(L, "%s: cannot assign a tensor's method", key);
+    ok = lt_tensor_set_data(t, lt_lua_check(L, 3, name, "value"));
   }
-  if (!ok) lt_lua_fail(L, key);
+  if (!ok) lt_lua_fail(L, name);
+  return true;
+}
+
+/* Raises the error of an assignment to `key`, a text. */
+static int refuse_field(lua_State *L, const char *key, int field) {
+  lt_lua_check(L, 1, key, "self");
+  lua_pushvalue(L, 2);
+  bool is_method = lua_rawget(L, lua_upvalueindex(LT_UP_OWN)) != LUA_TNIL;
+  if (!is_method && field >= 0) {
+    bool can_convert = field == FIELD_device || field == FIELD_dtype;
+    lt_lua_error(L, "%s: cannot assign this field of a tensor%s%s%s", key,
+                 can_convert ? "\nhint: x = x:to(" : "", can_convert ? key : "",
+                 can_convert ? ")" : "");
+  }
+  if (!is_method) unknown_field(L);
+  lt_lua_error(L, "%s: cannot assign a tensor's method", key);
 }
 
 static int box_newindex(lua_State *L) {
   lua_settop(L, 3);
+  lt_Lua *S = lt_lua_state(L);
+  const void *name = lua_topointer(L, 2); /* NULL: a number */
+  int field = name ? find_field(S, name) : -1;
+  lt_lua_enter(L, S);
+  if (set_field(L, field)) return 0;
   const char *key = lua_type(L, 2) == LUA_TSTRING ? lua_tostring(L, 2) : NULL;
-  lt_lua_enter(L, lt_lua_state(L));
   if (!key || lt_lua_is_index_text(key))
     return lt_lua_index_set(L, lt_lua_check(L, 1, "index", "self"));
-  if (!lt_lua_is_text(L, 2)) return unknown_field(L);
-  set_field(L, key);
-  return 0;
+  return lt_lua_is_text(L, 2) ? refuse_field(L, key, field) : unknown_field(L);
 }
 
 /* ---- finalization ---------------------------------------------------------------------------- */
@@ -532,14 +538,12 @@ void lt_lua_set_fast(lua_State *L, const luaL_Reg *functions) {
   luaL_setfuncs(L, functions, 2);
 }
 
-/* Adds a closure with two more upvalues, the tables of methods and fields, to the table on top. */
-static void set_with_tables(lua_State *L, const char *name, lua_CFunction f, int methods,
-                            int fields) {
+/* Adds a closure with one more upvalue, the table of methods, to the table on top. */
+static void set_with_methods(lua_State *L, const char *name, lua_CFunction f, int methods) {
   lua_pushvalue(L, lua_upvalueindex(LT_UP_STATE));
   lua_pushvalue(L, lua_upvalueindex(LT_UP_META));
   lua_pushvalue(L, methods);
-  lua_pushvalue(L, fields);
-  lua_pushcclosure(L, f, 4);
+  lua_pushcclosure(L, f, 3);
   lua_setfield(L, -2, name);
 }
 
@@ -559,8 +563,8 @@ void lt_lua_open_box(lua_State *L, int methods, int functions) {
   int fields = lua_gettop(L);
   lua_pushvalue(L, lua_upvalueindex(LT_UP_META));
   lt_lua_set_fast(L, meta);
-  set_with_tables(L, "__index", box_index, methods, fields);
-  set_with_tables(L, "__newindex", box_newindex, methods, fields);
+  set_with_methods(L, "__index", box_index, methods);
+  set_with_methods(L, "__newindex", box_newindex, methods);
   lua_pushliteral(L, "tensor");
   lua_setfield(L, -2, "__name");
   lua_pop(L, 1);
