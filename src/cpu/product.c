@@ -25,6 +25,7 @@ enum {
   LONG = 512,       /* terms of a long sum */
   FEW_COLUMNS = 64, /* columns of a piece of such a product */
   SHORT = 64,       /* least terms of its sums */
+  PART = 16384,     /* terms of a piece of a long sum that threads share */
   HUGE_PAGE = 2 << 20,
   SMALL_ROOM = 16384, /* bytes of copied columns of b in a batch of small products */
   FAR = 2048 /* bytes between rows of b from which they are copied: they share lines of a cache */
@@ -168,6 +169,7 @@ typedef struct Line {
   lt_Panel panel;
   const void *x;
   bool dots;
+  char *parts; /* the sums of pieces of long rows */
 } Line;
 
 static void run_line(const Line *l, int64_t first, int64_t last) {
@@ -183,6 +185,53 @@ static void run_line(const Line *l, int64_t first, int64_t last) {
   }
 }
 
+/* Computes pieces first <= t < last of the products of all rows, each a sum of its own. */
+static void run_parts(const Line *l, int64_t first, int64_t last) {
+  const Product *g = l->g;
+  lt_Panel part = l->panel;
+  part.alpha = 1;
+  part.beta = 0;
+  part.z_row = 0;
+  part.c_row = 1;
+  for (int64_t t = first; t < last && !lt_stopped(); t++) {
+    part.k = least(PART, g->k - t * PART);
+    char *sums = l->parts + t * g->m * g->size;
+    g->loops->dots(&part, g->m, at(g, g->a, 0, t * PART), (const char *)l->x + t * PART * g->size,
+                   sums, sums);
+  }
+}
+
+/* Adds the pieces of row i, one after the other. */
+static double add_parts(const Line *l, int64_t i, int64_t count) {
+  const Product *g = l->g;
+  double sum = 0;
+  for (int64_t t = 0; t < count; t++) {
+    const void *part = l->parts + (t * g->m + i) * g->size;
+    sum += g->size == sizeof(float) ? (double)*(const float *)part : *(const double *)part;
+  }
+  return sum;
+}
+
+/* Computes the products of few rows and a long column in pieces, which threads share. */
+static bool run_long_rows(Line *l) {
+  const Product *g = l->g;
+  int64_t count = (g->k + PART - 1) / PART;
+  l->parts = calloc((size_t)(count * g->m), (size_t)g->size);
+  if (!l->parts) return false;
+  LT_IN_TEAM(lt_team(g->m * g->k, omp_in_parallel() ? 1 : count), count, run_parts(l, first, last));
+  for (int64_t i = 0; i < g->m; i++) {
+    double v = g->alpha * add_parts(l, i, count);
+    const void *z = at(g, g->z, i, 0);
+    void *c = at(g, g->c, i, 0);
+    if (g->size == sizeof(float))
+      *(float *)c = (float)(g->beta == 0 ? v : v + g->beta * (double)*(const float *)z);
+    else
+      *(double *)c = g->beta == 0 ? v : v + g->beta * *(const double *)z;
+  }
+  free(l->parts);
+  return true;
+}
+
 /* Computes c = alpha * a @ b + beta * c for one column b and dense rows or columns of a. */
 static bool run_column(Product *g) {
   bool dots = g->a.column == 1;
@@ -194,8 +243,9 @@ static bool run_column(Product *g) {
                     .c_row = g->c.row,
                     .alpha = g->alpha,
                     .beta = g->beta};
-  Line l = {g, panel, g->b.data, dots};
+  Line l = {g, panel, g->b.data, dots, NULL};
   char *x = NULL;
+  bool ok = true;
   if (g->b.row != 1 && g->k > 1) {
     x = malloc((size_t)(g->k * g->size));
     if (!x) return false;
@@ -203,10 +253,13 @@ static bool run_column(Product *g) {
     l.x = x;
   }
   int64_t unit = dots ? 4 : 64, units = (g->m + unit - 1) / unit;
-  LT_IN_TEAM(lt_team(g->m * g->k, omp_in_parallel() ? 1 : units), units,
-             run_line(&l, first * unit, least(last * unit, g->m)));
+  if (dots && units == 1 && g->k >= 2 * PART)
+    ok = run_long_rows(&l);
+  else
+    LT_IN_TEAM(lt_team(g->m * g->k, omp_in_parallel() ? 1 : units), units,
+               run_line(&l, first * unit, least(last * unit, g->m)));
   free(x);
-  return true;
+  return ok;
 }
 
 /* Products of few dense rows of a and dense columns of b. */

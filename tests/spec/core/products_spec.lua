@@ -216,3 +216,39 @@ describe("kron", function()
     end
   end)
 end)
+
+describe("products of few rows and a long column", function()
+  it("are sums of integers, which are exact, with the other terms of addmv", function()
+    for _, dtype in ipairs{"float32", "float64"} do
+      for _, k in ipairs{32767, 32768, 32769, 49152, 100003} do
+        for m = 1, 5 do
+          local a = lt.randint(-2, 3, {m, k}):to(dtype)
+          local x, z = lt.randint(-2, 3, {k}):to(dtype), lt.randint(-9, 9, {m}):to(dtype)
+          local wanted = (a * x):sum(2) -- below 2^24
+          assert.is_true(a:mv(x):equal(wanted))
+          assert.is_true(a[m]:dot(x):equal(wanted[m]))
+          assert.is_true(a:mv(x:repeat_interleave(2)["::2"]):equal(wanted))
+          assert.is_true(lt.addmv(z, a, x, {beta = 3, alpha = -2}):equal(z * 3 - wanted * 2))
+          assert.is_true(x:unsqueeze(1):mm(a:t()):equal(wanted:unsqueeze(1)))
+        end
+      end
+    end
+  end)
+
+  it("have the same bits for any number of threads, and let NaN and infinity through", function()
+    local threads <close> = setmetatable({n = lt.get_num_threads()}, {__close = function(t)
+      lt.set_num_threads(t.n)
+    end})
+    local a, x, all = lt.randn(3, 200001), lt.randn(200001), {}
+    for n = 1, 3 do
+      lt.set_num_threads(n)
+      all[n] = a:mv(x)
+      assert.is_true(all[n]:equal(all[1]))
+    end
+    assert.is_true(all[1]:double():allclose(a:double():mv(x:double()), 1e-4, 1e-3))
+    a[2][150000], a[3][7] = 0 / 0, math.huge
+    local y = a:mv(x:abs() + 1)
+    assert.is_true(y[1]:isfinite():item() and y[2]:isnan():item())
+    assert.equal(math.huge, y[3]:item())
+  end)
+end)
