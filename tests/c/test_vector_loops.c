@@ -375,7 +375,47 @@ static void powers_of(lt_Dtype d, double exponent) {
   lt_release(out);
 }
 
+/* Checks x^y of every pair of special numbers, in vectors that hold only negative x, and others. */
+static void powers_of_pairs(lt_Dtype d, int most_signed) {
+  double special[] = {
+      0,      -0.0,     0.5,       -0.5,       1,          -1,           1.5,        -1.5,
+      2,      -2,       3,         -3,         7,          -7,           -2.5,       1e-30,
+      1e30,   -1e30,    INFINITY,  -INFINITY,  NAN,        8388607,      0x1p23,     8388609,
+      0x1p24, 16777215, -16777215, 0x1p25 + 4, -8388607.5, 0x1p52 - 0.5, 0x1p53 - 1, -0x1p53};
+  enum { N = sizeof special / sizeof *special };
+  lt_Tensor *t[3];
+  for (int k = 0; k < 3; k++) t[k] = lt_empty(d, lt_cpu(), 1, (int64_t[]){N * N});
+  for (int i = 0; i < N * N; i++)
+    for (int k = 0; k < 2; k++) {
+      double v = special[k ? i % N : i / N];
+      if (!k && i % 3 < most_signed) v = -fabs(v);
+      if (d == LT_float32)
+        ((float *)lt_tensor_data(t[k]))[i] = (float)v;
+      else
+        ((double *)lt_tensor_data(t[k]))[i] = v;
+    }
+  lt_Arg in[] = {lt_arg_tensor(t[0]), lt_arg_tensor(t[1])};
+  CHECK(lt_loop_run(LT_OP_pow, t[2], d, 2, in, lt_scalar_int(0), lt_scalar_int(0)));
+  for (int i = 0; i < N * N; i++) {
+    double v[3];
+    for (int k = 0; k < 3; k++)
+      v[k] = d == LT_float32 ? (double)((float *)lt_tensor_data(t[k]))[i]
+                             : ((double *)lt_tensor_data(t[k]))[i];
+    long double exact = powl((long double)v[0], (long double)v[1]);
+    bool same_zero = exact != 0 || v[2] != 0 || !signbit(exact) == !signbit(v[2]);
+    int digits = d == LT_float32 ? 24 : 53, least = d == LT_float32 ? -149 : -1074;
+    if (same_zero && error_of(v[2], exact, digits, least) <= 1.5) continue;
+    check_report(__FILE__, __LINE__, "%s: %.17g ^ %.17g gave %.17g, expected %.17Lg",
+                 lt_dtype_name(d), v[0], v[1], v[2], exact);
+  }
+  for (int k = 0; k < 3; k++) lt_release(t[k]);
+}
+
 static void powers(void) {
+  for (int most_signed = 0; most_signed <= 3; most_signed++) {
+    powers_of_pairs(LT_float32, most_signed);
+    powers_of_pairs(LT_float64, most_signed);
+  }
   static const double exponents[] = {0, 1, 2, 3, -1, -2, 0.5, -0.5};
   for (size_t i = 0; i < sizeof exponents / sizeof *exponents; i++) {
     powers_of(LT_float32, exponents[i]);

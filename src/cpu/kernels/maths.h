@@ -56,10 +56,21 @@ LT_WIDE1(acosh)
   static inline float lt_m_##g##f(float x, float y) { return g##f(x, y); }                         \
   static inline double lt_m_##g(double x, double y) { return g(x, y); }
 static inline double lt_m_atan2(double y, double x) { return atan2(y, x); }
-LT_SIMD float powf(float, float);
-LT_SIMD double pow(double, double);
-LT_SCALAR2(pow)
 LT_SCALAR2(hypot)
+
+/* x^y by the power of |x|: the libraries compute vectors with a negative x element by element. A
+ * number from WHOLE on has no fraction; if y has one, the power of a finite x < 0 is NaN. */
+#define LT_POW(T, g, size_of, WHOLE)                                                               \
+  LT_SIMD T g(T, T);                                                                               \
+  static inline T lt_m_##g(T x, T y) {                                                             \
+    T size = g(size_of(x), y), a = size_of(y), half = a / 2, bound = (T)WHOLE;                     \
+    int whole = (a >= bound) | ((a + bound) - bound == a);                                         \
+    int even = (half >= bound) | ((half + bound) - bound == half);                                 \
+    size = whole & !even & (signbit(x) != 0) ? -size : size;                                       \
+    return (x < 0) & (x > -(T)INFINITY) & !whole ? (T)NAN : size;                                  \
+  }
+LT_POW(float, powf, fabsf, 0x1p23)
+LT_POW(double, pow, fabs, 0x1p52)
 
 /* CPU instructions, whose loops run best without groups (see loops.h): the names have no lt_. */
 #define lt_m_sqrt      sqrt
