@@ -1,5 +1,6 @@
 /* blocks.c: see blocks.h. */
 #include "blocks.h"
+#include "moves.h"
 #include "positions.h"
 
 /* Fills n bytes of a block with copies of its first `filled` bytes: each copy doubles what is
@@ -54,9 +55,27 @@ static void load_rows(const lt_Elements *e, const char *memory, int64_t next, in
                       int64_t row, char *block) {
   int64_t stride = e->operand->strides[e->ndim - 1], bytes = row * e->size;
   int64_t loads = next == 0 ? 1 : rows;
+  if (e->plain && loads > 1 && bytes <= LT_SHORT_ROW) {
+    const int64_t to[] = {e->size, bytes}, from[] = {stride, next};
+    lt_mover(e->size)->plane(rows, row, block, to, memory, from);
+    return;
+  }
   for (int64_t r = 0; r < loads; r++)
     e->vectors->load[e->operand->dtype](row, block + r * bytes, memory + r * next, stride);
   if (loads < rows) repeat(block, bytes, rows * bytes);
+}
+
+/* Stores rows from a block. */
+static void store_rows(const lt_Elements *e, char *memory, int64_t next, int64_t rows, int64_t row,
+                       const char *block) {
+  int64_t stride = e->operand->strides[e->ndim - 1], bytes = row * e->size;
+  if (e->plain && rows > 1 && bytes <= LT_SHORT_ROW) {
+    const int64_t to[] = {stride, next}, from[] = {e->size, bytes};
+    lt_mover(e->size)->plane(rows, row, memory, to, block, from);
+    return;
+  }
+  for (int64_t r = 0; r < rows; r++)
+    e->vectors->store[e->operand->dtype](row, memory + r * next, stride, block + r * bytes);
 }
 
 void lt_block_load(const lt_Elements *e, const int64_t *from, int64_t n, char *block, bool roomy) {
@@ -81,10 +100,9 @@ void lt_block_store(const lt_Elements *e, const int64_t *from, int64_t n, const 
   memcpy(at, from, sizeof *at * (size_t)e->ndim);
   for (int64_t piece; n > 0; n -= piece) {
     piece = piece_at(e, at, n, &rows);
-    char *memory = lt_position_address(e->ndim, o, at);
-    for (int64_t r = 0, row = piece / rows; r < rows; r++, block += row * e->size)
-      e->vectors->store[o->dtype](row, memory + (rows > 1 ? r * o->strides[e->ndim - 2] : 0),
-                                  o->strides[e->ndim - 1], block);
+    store_rows(e, lt_position_address(e->ndim, o, at), rows > 1 ? o->strides[e->ndim - 2] : 0, rows,
+               piece / rows, block);
+    block += piece * e->size;
     if (piece < n) lt_position_advance(e->ndim, e->shape, at, piece);
   }
 }

@@ -13,6 +13,7 @@ typedef struct lt_Elements {
   const lt_Operand *operand;
   const lt_Vectors *vectors;
   int64_t size; /* bytes of an element in a block */
+  bool plain;   /* the elements in memory are of the type that blocks have */
 } lt_Elements;
 
 /* Loads n elements, at most LT_BLOCK bytes, from coordinates `from` on. `roomy`: the block has

@@ -63,7 +63,8 @@ typedef struct Plan {
 
 /* Returns the elements of an operand. `vectors`: the loads or stores of the type of its blocks. */
 static lt_Elements elements_of(const Plan *p, const Port *port, const lt_Vectors *vectors) {
-  return (lt_Elements){p->loop->ndim, p->loop->shape, port->operand, vectors, port->block_size};
+  return (lt_Elements){p->loop->ndim, p->loop->shape,   port->operand,
+                       vectors,       port->block_size, port->direct};
 }
 
 /* Returns the memory of the row of which n elements are copies, or NULL. */

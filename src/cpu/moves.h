@@ -35,6 +35,9 @@ typedef struct lt_Moves {
 
 const lt_Moves *lt_moves(void);
 
+/* The most bytes of rows that lt_Mover.plane copies without a call of memcpy. */
+#define LT_SHORT_ROW 128
+
 /* The bytes from which the C library may copy by an instruction (rep movsb) instead of vectors. */
 #define LT_LONG_COPY 2048
 

@@ -444,8 +444,12 @@ static void transfer(const Work *w, const Instruction *i, char *block, bool stor
   }
   const lt_ProgramLoop *l = p->loop;
   lt_Dtype type = p->reg[store ? i->src[0] : i->dst].type;
-  lt_Elements e = {l->ndim, l->shape, &l->operand[i->operand], p->isa->vectors[type],
-                   (int64_t)lt_dtype_size(type)};
+  lt_Elements e = {l->ndim,
+                   l->shape,
+                   &l->operand[i->operand],
+                   p->isa->vectors[type],
+                   (int64_t)lt_dtype_size(type),
+                   l->operand[i->operand].dtype == type};
   if (store)
     lt_block_store(&e, w->at, w->n, block);
   else

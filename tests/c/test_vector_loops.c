@@ -644,6 +644,28 @@ static void long_copies(void) {
       }
 }
 
+static void planes_of_rows(void) {
+  enum { ROWS = 3, MOST_BYTES = 160, ROOM = ROWS * (MOST_BYTES + 16) * 3 };
+  static unsigned char from[ROOM], to[ROOM], expected[ROOM];
+  for (size_t i = 0; i < ROOM; i++) from[i] = (unsigned char)next_random();
+  for (int64_t size = 1; size <= 16; size *= 2)
+    for (int64_t n = 1; n * size <= MOST_BYTES; n++)
+      for (int layout = 0; layout < 4; layout++) { /* dense or not, on either side */
+        int64_t steps[2] = {layout & 1 ? 2 * size : size, layout & 2 ? 3 * size : size};
+        const int64_t to_strides[] = {steps[0], n * steps[0] + n % 3 * size};
+        const int64_t from_strides[] = {steps[1], n * steps[1] + size};
+        memset(to, 7, ROOM);
+        memset(expected, 7, ROOM);
+        for (int64_t r = 0; r < ROWS; r++)
+          for (int64_t i = 0; i < n; i++)
+            memcpy(expected + 16 + r * to_strides[1] + i * steps[0],
+                   from + 16 + r * from_strides[1] + i * steps[1], (size_t)size);
+        lt_mover(size)->plane(ROWS, n, (char *)to + 16, to_strides, (const char *)from + 16,
+                              from_strides);
+        CHECK(memcmp(to, expected, ROOM) == 0);
+      }
+}
+
 static void transposed_tiles(void) {
   enum { MOST_ROWS = 21, ROOM = MOST_ROWS * (MOST_ROWS + 3) * 16 };
   static _Alignas(64) unsigned char from[ROOM], to[ROOM], expected[ROOM];
@@ -681,6 +703,7 @@ int main(int count, char **arguments) {
   RUN(layouts_do_not_matter);
   RUN(threads_do_not_matter);
   RUN(long_copies);
+  RUN(planes_of_rows);
   RUN(transposed_tiles);
   if (!getenv("LUTRA_CPU_CAPABILITY")) RUN(other_instruction_sets);
   return check_end();

@@ -62,6 +62,44 @@ LT_LANES void transpose_square(int64_t size, char *to, int64_t to_stride, const 
     transpose_words((int)SQUARE(size), to, to_stride, from, from_stride);
 }
 
+typedef char Bytes16 __attribute__((vector_size(16), may_alias));
+typedef char Bytes32 __attribute__((vector_size(LT_VECTOR_SIZE < 32 ? 16 : 32), may_alias));
+
+#define UNROLL _Pragma("GCC unroll 4")
+#define COPY_PIECE(type, at)                                                                       \
+  {                                                                                                \
+    type piece;                                                                                    \
+    memcpy(&piece, from + (at), sizeof piece);                                                     \
+    memcpy(to + (at), &piece, sizeof piece);                                                       \
+  }
+
+/* Copies rows of n <= LT_SHORT_ROW bytes, each as pieces of one type: `half` of them from the start
+ * on, and as many up to the end, which may overlap those. */
+static void copy_short_rows(int64_t rows, size_t n, char *restrict to, int64_t to_stride,
+                            const char *restrict from, int64_t from_stride) {
+#define IN_PIECES(type, half)                                                                      \
+  for (int64_t r = 0; r < rows; r++, to += to_stride, from += from_stride) {                       \
+    const size_t end = n - (half) * sizeof(type);                                                  \
+    UNROLL for (size_t k = 0; k < (half); k++) COPY_PIECE(type, k * sizeof(type))                  \
+        UNROLL for (size_t k = 0; k < (half); k++) COPY_PIECE(type, end + k * sizeof(type))        \
+  }
+  if (n >= 64)
+    IN_PIECES(Bytes32, 64 / sizeof(Bytes32))
+  else if (n >= 32)
+    IN_PIECES(Bytes16, 2)
+  else if (n >= 16)
+    IN_PIECES(Bytes16, 1)
+  else if (n >= 8)
+    IN_PIECES(uint64_t, 1)
+  else if (n >= 4)
+    IN_PIECES(uint32_t, 1)
+  else if (n >= 2)
+    IN_PIECES(uint16_t, 1)
+  else
+    IN_PIECES(char, 1)
+#undef IN_PIECES
+}
+
 /* Copies every k-th element: shuffles take the place of loads. */
 #define EVERY(k, type)                                                                             \
   const type *restrict in = (const type *)from;                                                    \
@@ -98,12 +136,14 @@ LT_LANES void transpose_square(int64_t size, char *to, int64_t to_stride, const 
                           int64_t from_stride) {                                                   \
     row_##type(n, to, to_stride, from, from_stride);                                               \
   }                                                                                                \
-  /* Rows of up to 64 bytes are copied by loops, without a call of memcpy. */                      \
+  /* Short rows are copied without a call of memcpy. */                                            \
   static void plane_##type(int64_t rows, int64_t n, char *to, const int64_t to_strides[2],         \
                            const char *from, const int64_t from_strides[2]) {                      \
     const int64_t size = (int64_t)sizeof(type), to_step = to_strides[0],                           \
                   from_step = from_strides[0];                                                     \
-    if (n * size <= 64 && to_step == size)                                                         \
+    if (n * size <= LT_SHORT_ROW && to_step == size && from_step == size)                          \
+      copy_short_rows(rows, (size_t)(n * size), to, to_strides[1], from, from_strides[1]);         \
+    else if (n * size <= 64 && to_step == size)                                                    \
       for (int64_t r = 0; r < rows; r++, to += to_strides[1], from += from_strides[1]) {           \
         type *restrict out = (type *)to;                                                           \
         for (int64_t i = 0; i < n; i++) out[i] = *(const type *)(from + i * from_step);            \
