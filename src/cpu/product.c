@@ -343,6 +343,34 @@ static void run_batch(const Product *g, int64_t first, int64_t last) {
   }
 }
 
+/* Computes products of matrices and columns. */
+static void run_columns(const Product *g, bool dots, int64_t first, int64_t last) {
+  const lt_Panel panel = {
+      .k = g->k, .a_row = g->a.row, .b_row = g->a.column, .c_row = g->c.row, .alpha = g->alpha};
+  for (int64_t t = first; t < last; t++) {
+    if (t % 4096 == 0 && lt_stopped()) return;
+    const char *a = (const char *)g->a.data + t * g->step[0];
+    const char *x = (const char *)g->b.data + t * g->step[1];
+    char *c = (char *)g->c.data + t * g->step[2];
+    if (dots)
+      g->loops->dots(&panel, g->m, a, x, c, c);
+    else
+      g->loops->sums(&panel, g->m, x, a, c, c);
+  }
+}
+
+/* Computes a batch of products with one row or column; returns false where that is not possible
+ * without copies, or where a single product is divided among threads. */
+static bool run_batch_of_columns(Product *g, int64_t count, int team) {
+  if (g->n != 1) transpose(g);
+  const bool dots = g->a.column == 1;
+  if (g->k >= 2 * PART || (g->b.row != 1 && g->k > 1) ||
+      (!dots && (g->a.row != 1 || g->c.row != 1)))
+    return false;
+  LT_IN_TEAM(team, count, run_columns(g, dots, first, last));
+  return true;
+}
+
 bool lt_product_batch(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, int64_t count, lt_Matrix a,
                       lt_Matrix b, lt_Matrix c, const int64_t step[3], int team) {
   Product g = {.loops = lt_product_loops(dtype),
@@ -356,7 +384,9 @@ bool lt_product_batch(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, int64_t c
                .z = c,
                .c = c,
                .step = {step[0], step[1], step[2]}};
-  if (!g.loops || m == 1 || n == 1 || !prepare(&g) || g.copy_a) return false;
+  if (!g.loops) return false;
+  if (m == 1 || n == 1) return run_batch_of_columns(&g, count, team);
+  if (!prepare(&g) || g.copy_a) return false;
   if (g.copy_b && rounded(g.n, g.loops->columns) * g.depth * g.size > SMALL_ROOM) return false;
   LT_IN_TEAM(team, count, run_batch(&g, first, last));
   return true;
@@ -380,11 +410,7 @@ bool lt_product(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, l
   if (!g.loops) return false;
   if (n == 1) return run_column(&g);
   if (m == 1) {
-    g.a = (lt_Matrix){b.data, b.column, b.row};
-    g.b = (lt_Matrix){a.data, a.column, a.row};
-    g.z = (lt_Matrix){z.data, z.column, z.row};
-    g.c = (lt_Matrix){c.data, 1, c.row};
-    g.m = n, g.n = 1;
+    transpose(&g);
     return run_column(&g);
   }
   if (run_few(&g)) return true;

@@ -252,3 +252,44 @@ describe("products of few rows and a long column", function()
     assert.equal(math.huge, y[3]:item())
   end)
 end)
+
+describe("bmm with one row or column", function()
+  it("is a product of each pair, of dense, transposed, strided and shared matrices", function()
+    local function forms(count, rows, columns, dtype)
+      local function whole(...) return lt.randint(-4, 4, {...}):to(dtype) end
+      return {whole(count, rows, columns), whole(count, columns, rows):transpose(2, 3),
+        whole(rows, columns, count):permute(3, 1, 2), whole(count, rows, 2 * columns)[":, :, ::2"],
+        whole(1, rows, columns):expand(count, rows, columns)}
+    end
+    for _, dtype in ipairs{"float32", "float64", "float16", "int64"} do
+      for _, s in ipairs{{1, 1, 1}, {1, 10, 1}, {1, 40, 1}, {4, 8, 1}, {1, 8, 4}, {1, 3, 70},
+        {33, 5, 1}, {1, 0, 1}} do
+        for _, a in ipairs(forms(7, s[1], s[2], dtype)) do
+          for _, b in ipairs(forms(7, s[2], s[3], dtype)) do
+            local c = a:bmm(b)
+            for i = 1, 7 do
+              local exact = a[i]:double():unsqueeze(3) * b[i]:double():unsqueeze(1)
+              assert.is_true(c[i]:double():equal(exact:sum(2)))
+            end
+          end
+        end
+      end
+    end
+  end)
+end)
+
+describe("einsum", function()
+  it("sums products of scattered elements", function()
+    local a, b = lt.randint(-4, 4, {5, 6, 7}), lt.randint(-4, 4, {6, 5, 7})
+    for _, dtype in ipairs{"float32", "int32", "float16", "complex64"} do
+      local x, y = a:to(dtype), b:to(dtype)
+      local product = x * y:transpose(1, 2)
+      for equation, dims in pairs{["ijk,jik->k"] = {1, 2}, ["ijk,jik->ik"] = {2},
+        ["ijk,jik->jk"] = {1}, ["ijk,jik->i"] = {2, 3}, ["ijk,jik->j"] = {1, 3}} do
+        local found = lt.einsum(equation, x, y)
+        assert.equal(x.dtype, found.dtype)
+        assert.is_true(found:equal(product:sum(dims, false, dtype)), equation .. dtype)
+      end
+    end
+  end)
+end)
