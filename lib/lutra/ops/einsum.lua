@@ -7,6 +7,7 @@
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
+local is_half = require("lutra.internal.tensors").is_half
 
 local SEARCHED = 8 -- operands up to which the best order is searched
 
@@ -477,6 +478,9 @@ local function product_plan(lists, stated)
   for i, label in ipairs(joined(batch, summed, columns)) do plan.b[i] = at_b[label] end
   local place = places_of(product)
   for i, label in ipairs(labels) do plan.result[i] = place[label] end
+  -- Sums of products of elements that do not lie side by side: a matrix product would copy them.
+  plan.scattered = #batch > 0 and #rows == 0 and #columns == 0
+    and (plan.a[#plan.a] ~= #plan.a or plan.b[#plan.b] ~= #plan.b)
   return plan
 end
 
@@ -519,6 +523,10 @@ local function run_product(plan, a, b)
     product = ordered(a, in_a):reshape(n, 1) * ordered(b, in_b):reshape(1, m)
   elseif batch == 0 then
     product = ordered(a, in_a):reshape(n, k):mm(ordered(b, in_b):reshape(k, m))
+  elseif plan.scattered and a.dtype == b.dtype and not is_half(a.dtype) then
+    local dims = {}
+    for i = 1, plan.summed do dims[i] = batch + i end
+    product = (ordered(a, in_a) * ordered(b, in_b)):sum(dims, false, a.dtype)
   else
     product = ordered(a, in_a):reshape(count, n, k):bmm(ordered(b, in_b):reshape(count, k, m))
   end
