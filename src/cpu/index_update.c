@@ -11,7 +11,8 @@
 #include "opids.h"
 #include "vector.h"
 
-#define LONG_RUN 32 /* elements that are worth a call of a vector loop */
+#define LONG_RUN  32   /* elements that are worth a call of a vector loop */
+#define SHORT_ROW 2048 /* bytes of a row that is filled once and then copied */
 
 /* Computes to[i] += scale->a * from[i] for n dense elements of a working dtype. */
 static inline void add_run(lt_Dtype work, void *to, const void *from, int64_t n,
@@ -360,8 +361,8 @@ bool lt_cpu_index_add(lt_Call *c) {
   return lt_output_close(out, to);
 }
 
-/* Writes to rows selected by index: the rows of `from`, or one element that fills all of them.
- * Sizes count elements of `size` bytes. */
+/* Writes to rows selected by index: the rows of `from`, or one element that fills all of them, or
+ * one row. Sizes count elements of `size` bytes. */
 typedef struct RowWrites {
   lt_Lines to;   /* the result's shape */
   int64_t count; /* number of indices */
@@ -369,6 +370,7 @@ typedef struct RowWrites {
   char *out;
   const char *from;
   int64_t size, step; /* bytes of an element; between those of `from`: 0 where there is one */
+  bool one_row;       /* `from` is the row of every index */
 } RowWrites;
 
 #define WRITE_EACH(T)                                                                              \
@@ -386,8 +388,9 @@ static void write_elements(const RowWrites *w, int64_t i, int64_t first, int64_t
 static void write_row(const RowWrites *w, int64_t i, int64_t j) {
   int64_t row = i * w->to.n + w->at[j] - LT_INDEX_BASE, n = w->to.inner;
   char *to = w->out + row * n * w->size;
-  if (w->step)
-    lt_copy_bytes(to, w->from + (i * w->count + j) * n * w->size, (size_t)(n * w->size));
+  if (w->step || w->one_row)
+    lt_copy_bytes(to, w->one_row ? w->from : w->from + (i * w->count + j) * n * w->size,
+                  (size_t)(n * w->size));
   else
     lt_move(to, w->size, w->from, 0, n, (size_t)w->size);
 }
@@ -419,7 +422,7 @@ bool lt_cpu_index_copy(lt_Call *c) {
   int64_t size = (int64_t)lt_dtype_size(out->dtype);
   if (from && from->numel > 0)
     write_all_rows(&(RowWrites){l, index->numel, lt_tensor_data(index), lt_tensor_data(out),
-                                lt_tensor_data(from), size, size});
+                                lt_tensor_data(from), size, size, false});
   bool ok = from != NULL;
   lt_release(index);
   lt_release(from);
@@ -436,9 +439,14 @@ bool lt_cpu_index_fill(lt_Call *c) {
   lt_Lines l = lt_lines(out->ndim, out->shape, dim);
   lt_Tensor *index = lt_index_open(lt_in(c, 2), l.n, false, "index");
   if (!index) return false;
-  if (out->numel > 0 && index->numel > 0)
-    write_all_rows(&(RowWrites){l, index->numel, lt_tensor_data(index), lt_tensor_data(out), number,
-                                (int64_t)lt_dtype_size(out->dtype), 0});
+  if (out->numel > 0 && index->numel > 0) {
+    _Alignas(LT_MAX_ELEMENT) char row[SHORT_ROW];
+    int64_t size = (int64_t)lt_dtype_size(out->dtype);
+    bool short_rows = l.inner > 1 && l.inner * size <= SHORT_ROW;
+    if (short_rows) lt_move(row, size, number, 0, l.inner, (size_t)size);
+    write_all_rows(&(RowWrites){l, index->numel, lt_tensor_data(index), lt_tensor_data(out),
+                                short_rows ? row : number, size, 0, short_rows});
+  }
   lt_release(index);
   return true;
 }
@@ -489,9 +497,19 @@ static void write_at_offsets(const Write *w, const int64_t *offset, int64_t firs
     LT_BY_SIZE(w->size, PUT_OFFSETS)
 }
 
+/* Copies blocks of n elements from dense memory. */
+static void put_blocks(const Write *w, const int64_t *offset, int64_t count, int64_t n) {
+  const size_t bytes = (size_t)n * w->size;
+  for (int64_t i = 0; i < count && !lt_stopped_at(i); i++)
+    lt_copy_bytes(w->to + (size_t)offset[i] * w->size, w->from + (size_t)i * bytes, bytes);
+}
+
 /* Writes all selected blocks. */
 static void write_blocks(lt_IndexBlocks *p, Write *w) {
-  if (p->lead > 1 || p->mid > 1 || p->block > 1 || lt_dtype_is_complex(w->sum))
+  bool flat = p->lead == 1 && p->mid == 1;
+  if (flat && p->block > 1 && w->sum == LT_DTYPE_NONE && !w->one)
+    put_blocks(w, lt_tensor_data(p->offsets), p->offsets->numel, p->block);
+  else if (p->lead > 1 || p->mid > 1 || p->block > 1 || lt_dtype_is_complex(w->sum))
     lt_index_blocks_each(p, write_block, w);
   else
     for (int64_t i = 0, end; (end = lt_next_chunk(i, p->offsets->numel)) > i; i = end)

@@ -431,3 +431,27 @@ describe("take_along_dim", function()
     end
   end)
 end)
+
+describe("rows selected by an index", function()
+  it("are filled and replaced whole, the last of equal indices last", function()
+    for _, dtype in ipairs{"uint8", "float16", "float32", "complex128"} do
+      for _, width in ipairs{1, 2, 3, 17, 128, 129, 511, 512, 513, 2049} do
+        local x = lt.randint(0, 100, {6, width}):to(dtype)
+        local index, rows = lt.tensor{2, 5, 2, 6}, lt.randint(0, 100, {4, width}):to(dtype)
+        local filled, put = x:index_fill(1, index, 7), x:index_put({index}, rows)
+        for i = 1, 6 do
+          local row = ({nil, 3, nil, nil, 2, 4})[i]
+          assert.is_true(filled[i]:equal(row and lt.full_like(x[i], 7) or x[i]))
+          assert.is_true(put[i]:equal(row and rows[row] or x[i]))
+        end
+        local y = x:t():clone() -- columns
+        assert.is_true(y:index_fill(2, index, 7):equal(filled:t()))
+        y[{{}, index}] = rows:t()
+        assert.is_true(y:equal(put:t()))
+        local z = x:reshape(2, 3, width):clone()
+        z[{lt.tensor{1, 2, 1, 2}, lt.tensor{2, 2, 2, 3}}] = rows
+        assert.is_true(z:reshape(6, width):equal(put))
+      end
+    end
+  end)
+end)
