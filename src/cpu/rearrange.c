@@ -24,13 +24,15 @@ static void put_blocks(void *context, int64_t from, int64_t to) {
  * time. */
 enum { WOVEN = 16, WOVEN_BLOCK = 64, WOVEN_BYTES = 1 << 14 };
 
-#define LARGE ((size_t)1 << 20) /* blocks from this size on are shared among threads */
+/* The bytes from which a block is shared among threads: one of many, or a single one. */
+enum { LARGE = 1 << 20, LARGE_ALONE = 1 << 17 };
 
 /* Copies t to the part of dim that starts at `first`. */
 static bool put_piece(lt_Tensor *out, lt_Tensor *t, int dim, int64_t first) {
   lt_Lines l = lt_lines(out->ndim, out->shape, dim);
   size_t size = lt_dtype_size(t->dtype), block = (size_t)(t->shape[dim] * l.inner) * size;
-  if (t->dtype != out->dtype || !lt_tensor_is_contiguous(t) || block >= LARGE) {
+  if (t->dtype != out->dtype || !lt_tensor_is_contiguous(t) ||
+      block >= (size_t)(l.outer > 1 ? LARGE : LARGE_ALONE)) {
     int64_t offset = first * l.inner;
     lt_Tensor *place = lt_geometry(out, offset, t->ndim, t->shape, out->strides);
     bool ok = place && lt_copy_into(place, t, false);
