@@ -678,13 +678,17 @@ static bool loads_directly(lt_Dtype to, lt_Dtype from) {
   return narrow && lt_dtype_compute(to) == to && !lt_dtype_is_complex(to);
 }
 
-/* Returns the dtype that a loop is computed in: that of the op, but float32 where all tensors are
- * of float32 or narrower floats, and a wide op has a loop of it. */
+/* Returns the dtype that a loop is computed in: that of the op, but float32 where the result is of
+ * float32 or a narrower float, the inputs are these, integers or bool, which become the default
+ * float, and a wide op has a loop of it. */
 static lt_Dtype compute_dtype(const lt_Loop *l) {
   lt_Dtype compute = lt_dtype_compute(l->compute);
   if (!lt_op_is_wide(l->op) || !lt_cpu_isa()->vectors[LT_float32]->op[l->op]) return compute;
-  for (int k = 0; k <= l->inputs; k++)
-    if (!l->operand[k].host && lt_dtype_compute(l->operand[k].dtype) != LT_float32) return compute;
+  for (int k = 0; k <= l->inputs; k++) {
+    lt_Dtype d = l->operand[k].dtype;
+    bool whole = k > 0 && !lt_dtype_is_float(d) && !lt_dtype_is_complex(d);
+    if (!l->operand[k].host && !whole && lt_dtype_compute(d) != LT_float32) return compute;
+  }
   return LT_float32;
 }
 
@@ -718,15 +722,14 @@ static bool simplify_halves(lt_Loop *l) {
   return true;
 }
 
-/* ---- wide ops of integers of 8 bits ---------------------------------------------------------- */
+/* ---- wide ops of integers of 8 bits and bool ------------------------------------------------- */
 
 enum { BYTES = 256 };
 
-/* Returns whether a wide op has so many dense integers of 8 bits as its input that it takes less
+/* Returns whether a wide op has so many dense elements of one byte as its input that it takes less
  * time to compute its results for all of their values and to look them up. */
 static bool fits_table(const lt_Loop *l) {
-  lt_Dtype d = l->operand[1].dtype;
-  return l->numel > 4 * BYTES && l->inputs == 1 && (d == LT_uint8 || d == LT_int8) &&
+  return l->numel > 4 * BYTES && l->inputs == 1 && lt_dtype_size(l->operand[1].dtype) == 1 &&
          l->layout == LT_LAYOUT_CONTIGUOUS && lt_op_is_wide(l->op) &&
          lt_dtype_is_float(l->operand[0].dtype);
 }
@@ -752,8 +755,9 @@ static bool run_table(const lt_Loop *loop) {
   uint8_t values[BYTES];
   lt_Loop l = *loop;
   const size_t size = lt_dtype_size(l.operand[0].dtype);
-  for (int i = 0; i < BYTES; i++) values[i] = (uint8_t)i;
-  l.numel = BYTES, l.ndim = 1, l.shape[0] = BYTES;
+  const int count = l.operand[1].dtype == LT_bool ? 2 : BYTES;
+  for (int i = 0; i < count; i++) values[i] = (uint8_t)i;
+  l.numel = count, l.ndim = 1, l.shape[0] = count;
   l.operand[0].data = (char *)table, l.operand[0].strides[0] = (int64_t)size;
   l.operand[1].data = (char *)values, l.operand[1].strides[0] = 1;
   if (!lt_cpu_elementwise(&l)) return false;

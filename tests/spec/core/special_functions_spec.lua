@@ -188,3 +188,16 @@ describe("a special function of integers of 8 bits", function()
     end
   end
 end)
+
+describe("a special function of integers", function()
+  -- They become the default float, as for other functions.
+  for _, dtype in ipairs {"bool", "int16", "int32", "int64"} do
+    for _, name in ipairs {"i1e", "ndtr", "digamma", "bessel_j0", "entr"} do
+      it(("is that of their floats: %s of %s"):format(name, dtype), function()
+        local x, f = lt.arange(2000):remainder(90):to(dtype), lt.special[name]
+        assert.is_true(lt.equal(f(x), f(x:float())))
+        assert.is_true(lt.equal(f(x:narrow(1, 1, 50)), f(x:narrow(1, 1, 50):float())))
+      end)
+    end
+  end
+end)
