@@ -9,7 +9,9 @@
 #define LT_VECTOR_SECOND_(...)      LT_VECTOR_SECOND(__VA_ARGS__)
 #define LT_VECTOR_SECOND(a, b, ...) b
 
+#define LT_VECTOR_mish          , 1
 #define LT_VECTOR_selu          , 1
+#define LT_VECTOR_celu          , 1
 #define LT_VECTOR__logit        , 1
 #define LT_VECTOR_erfinv        , 1
 #define LT_VECTOR__sinc         , 1

@@ -6,7 +6,73 @@
 
 #include "maths.h"
 
+/* ---- exponentials ---------------------------------------------------------------------------- */
+
+/* e^x = 2^n (1 + t + low); bits: those of 2^n, without the exponent's bias */
+typedef struct lt_ExpExact {
+  double t, low;
+  uint64_t bits;
+} lt_ExpExact;
+
+/* Returns the parts of e^x, |x| <= 760: 2^-60. The first part of log(2) has 32 bits, so that its
+ * multiple is exact. */
+LT_MATHS lt_ExpExact lt_exp_exact(double x) {
+  double shifted = MADDD(x, 1.4426950408889634, 0x1.8p52), n = shifted - 0x1.8p52;
+  double u = MADDD(n, -0x1.62e42feep-1, x), w = n * 0x1.a39ef35793c76p-33;
+  double r = u - w, r_low = (u - r) - w;
+  double p = 2.0914686968086876e-09;
+  p = MADDD(p, r, 2.5105217004720745e-08);
+  p = MADDD(p, r, 2.75572736431103e-07);
+  p = MADDD(p, r, 2.7557255400206422e-06);
+  p = MADDD(p, r, 2.4801587325547743e-05);
+  p = MADDD(p, r, 0.00019841269874820627);
+  p = MADDD(p, r, 0.0013888888888883748);
+  p = MADDD(p, r, 0.008333333333326136);
+  p = MADDD(p, r, 0.04166666666666667);
+  p = MADDD(p, r, 0.1666666666666667);
+  p = MADDD(p, r, 0.5);
+  double q = p * r * r, t = r + q;
+  return (lt_ExpExact){t, ((r - t) + q) + r_low, lt_bits64(shifted) << 52};
+}
+
+/* Returns e^x - 1. It is computed as a quarter, which does not overflow before the result. */
+LT_MATHS double lt_expm1_exact(double x) {
+  double most = x > 710 ? 710.0 : x;
+  lt_ExpExact e = lt_exp_exact(most < -40 ? -40.0 : most);
+  double power = lt_double(e.bits + 0x3fd0000000000000u), less = power - 0.25, part = power * e.t;
+  double y = less + part, low = ((less - y) + part) + power * e.low;
+  return fabs(x) < 0x1p-60 ? x : 4 * (y + low);
+}
+
 /* ---- activations ----------------------------------------------------------------------------- */
+
+/* With f = e^-|x|: x (2 f + f^2) / (2 + 2 f + f^2) below 0, else x (1 + 2 f) / (1 + 2 f + 2 f^2), of
+ * sums in two parts. Where the result may be denormal, f is scaled, as its square is too small to
+ * matter. From 40 on, the result is x. */
+LT_MATHS double lt_mish(double x) {
+  const double size = fabs(x), scale = x < -600 ? 0x1p-200 : 1;
+  const bool below = x < 0;
+  lt_ExpExact e = lt_exp_exact(size > 760 ? -760.0 : -size);
+  double power = lt_double(e.bits + (x < -600 ? 0x4c70000000000000u : 0x3ff0000000000000u));
+  double part = power * e.t, f = power + part, f_low = ((power - f) + part) + power * e.low;
+  double square = f * f, square_low = MADDD(f, f, -square) + 2 * f * f_low;
+  double first = below ? 2 * f : 1.0, second = below ? square : 2 * f, over = first + second;
+  double over_low = ((first - over) + second) + 2 * f_low + (below ? square_low : 0.0);
+  double third = below ? 2.0 : over, fourth = below ? over : 2 * square, under = third + fourth;
+  double under_low = ((third - under) + fourth) + over_low + (below ? 0.0 : 2 * square_low);
+  double inverse = 1 / under, q = x < -760 ? 0.0 : over * inverse, y = x * q;
+  double q_low = (MADDD(-q, under, over) + (over_low - q * under_low)) * inverse;
+  y = copysign(y + (MADDD(x, q, -y) + x * (x < -760 ? 0.0 : q_low)), x) * scale;
+  return x > 40 ? x : y;
+}
+
+/* x, or alpha (e^(x / alpha) - 1) where x is negative; of the quotient's error, alpha is a factor
+ * already. */
+LT_MATHS double lt_celu(double x, double alpha) {
+  double v = x / alpha, less = lt_expm1_exact(v), lost = MADDD(-v, alpha, x);
+  double below = MADDD(alpha, less, (v > -40) & (v < 0) ? lost * (less + 1) : 0.0);
+  return x < 0 ? below : x;
+}
 
 /* The constants are the scale, and the scale times alpha, so that there is one rounding. */
 LT_MATHS double lt_selu(double x) {
