@@ -17,7 +17,7 @@
   extern const lt_Fold *const lt_folds_##isa[LT_STATE_COUNT];                                      \
   extern const lt_Centered *const lt_centereds_##isa[LT_STATE_COUNT];                              \
   extern const lt_Best *const lt_bests_##isa[LT_STATE_COUNT];                                      \
-  extern const lt_Scan lt_scans_##isa[2][3];                                                       \
+  extern const lt_Scan lt_scans_##isa[2][LT_DTYPE_COUNT];                                          \
   extern const lt_Extremes lt_extremes_##isa[2][3];                                                \
   extern const lt_RowKernels lt_row_kernels_##isa;                                                 \
   extern const lt_OrderKernels lt_order_kernels_##isa;                                             \
@@ -101,9 +101,7 @@ const lt_RowKernels *lt_rows(void) { return BY_ISA(&lt_row_kernels); }
 
 const lt_OrderKernels *lt_order(void) { return BY_ISA(&lt_order_kernels); }
 
-const lt_Scan *lt_scan(lt_Dtype work, bool product) {
-  return &BY_ISA(lt_scans)[product][work == LT_float32 ? 0 : work == LT_float64 ? 1 : 2];
-}
+const lt_Scan *lt_scan(lt_Dtype work, bool product) { return &BY_ISA(lt_scans)[product][work]; }
 
 const lt_Extremes *lt_extremes(lt_Dtype work, bool largest) {
   return &BY_ISA(lt_extremes)[largest][work == LT_float32 ? 0 : work == LT_float64 ? 1 : 2];

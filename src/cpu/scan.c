@@ -1,5 +1,5 @@
-/* scan.c: cumulative sums and products along a dimension. Floats are accumulated in float64;
- * integers wrap. A long sum is scanned in pieces: once for the sum of each, and again from the sum
+/* scan.c: cumulative sums and products along a dimension. Floats are accumulated in float64, complex
+ * numbers in complex128; integers wrap. A long sum is scanned in pieces: once for the sum of each, and again from the sum
  * of those before it, several pieces at a time. The pieces have a fixed size, so the result does
  * not depend on the number of threads. */
 #include "kernel_support.h"
@@ -111,7 +111,8 @@ static bool scan(lt_Call *c, bool product) {
   if (ok) {
     Work w = {lt_scan(work, product), lt_tensor_data(x), lt_tensor_data(y),
               lt_lines(out->ndim, out->shape, dim), lt_dtype_size(work)};
-    if (!product && w.l.inner == 1 && w.l.outer < FEW && w.l.n >= LONG)
+    bool splits = !product && !lt_dtype_is_complex(work);
+    if (splits && w.l.inner == 1 && w.l.outer < FEW && w.l.n >= LONG)
       ok = sum_long_rows(&w, work);
     else
       lt_share(out->numel, lt_line_blocks(w.l, LT_SCAN_WIDTH), run, &w);

@@ -129,8 +129,8 @@ bool lt_infer_norm(lt_Call *c) {
 bool lt_infer_cumulate(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0);
   if (lt_dim(c->arg[1].i, self->ndim) < 0) return false;
-  lt_Dtype natural = lt_dtype_is_float(self->dtype) ? self->dtype : LT_int64;
-  c->compute = lt_dtype_or(c, 2, natural);
+  bool whole = !lt_dtype_is_float(self->dtype) && !lt_dtype_is_complex(self->dtype);
+  c->compute = lt_dtype_or(c, 2, whole ? LT_int64 : self->dtype);
   lt_spec(c, 0, c->compute, self->ndim, self->shape);
   return true;
 }

@@ -4,6 +4,14 @@
 #include "cpu/rows.h"
 #include "cpu/kernels/shuffle.h"
 
+/* Products of complex numbers without the recovery of infinities of C's annex G, as the loops of
+ * mul. */
+#ifdef __clang__
+#pragma STDC CX_LIMITED_RANGE ON
+#else
+#pragma GCC optimize("cx-limited-range")
+#endif
+
 /* ---- four rows of floats, accumulated in float64 --------------------------------------------- */
 
 typedef double Sums __attribute__((vector_size(32)));
@@ -42,7 +50,7 @@ typedef double Sums __attribute__((vector_size(32)));
     if (states) memcpy(states, &s, sizeof s);                                                      \
   }
 
-/* ---- four rows of float64 or integers -------------------------------------------------------- */
+/* ---- four rows of float64, integers or complex numbers --------------------------------------- */
 
 #define FOUR_PLAIN_ROWS(NAME, T, ACC, JOIN, FIRST)                                                 \
   static void four_##NAME(const T *x, T *y, int64_t n, ACC *states) {                              \
@@ -100,17 +108,28 @@ FOUR_PLAIN_ROWS(sum_f64, double, double, ADD, 0)
 FOUR_PLAIN_ROWS(prod_f64, double, double, TIMES, 1)
 FOUR_PLAIN_ROWS(sum_i64, int64_t, uint64_t, ADD, 0)
 FOUR_PLAIN_ROWS(prod_i64, int64_t, uint64_t, TIMES, 1)
+FOUR_PLAIN_ROWS(sum_c64, float _Complex, double _Complex, ADD, 0)
+FOUR_PLAIN_ROWS(prod_c64, float _Complex, double _Complex, TIMES, 1)
+FOUR_PLAIN_ROWS(sum_c128, double _Complex, double _Complex, ADD, 0)
+FOUR_PLAIN_ROWS(prod_c128, double _Complex, double _Complex, TIMES, 1)
 SCAN(sum_f32, float, double, ADD, 0)
 SCAN(sum_f64, double, double, ADD, 0)
 SCAN(sum_i64, int64_t, uint64_t, ADD, 0)
 SCAN(prod_f32, float, double, TIMES, 1)
 SCAN(prod_f64, double, double, TIMES, 1)
 SCAN(prod_i64, int64_t, uint64_t, TIMES, 1)
+SCAN(sum_c64, float _Complex, double _Complex, ADD, 0)
+SCAN(sum_c128, double _Complex, double _Complex, ADD, 0)
+SCAN(prod_c64, float _Complex, double _Complex, TIMES, 1)
+SCAN(prod_c128, double _Complex, double _Complex, TIMES, 1)
 
 #define ENTRY(NAME)                                                                                \
   { rows_##NAME, columns_##NAME }
-extern const lt_Scan LT_FOR_ISA(lt_scans)[2][3];
-const lt_Scan LT_FOR_ISA(lt_scans)[2][3] = {
-    {ENTRY(sum_f32), ENTRY(sum_f64), ENTRY(sum_i64)},
-    {ENTRY(prod_f32), ENTRY(prod_f64), ENTRY(prod_i64)},
-};
+#define ENTRIES(NAME)                                                                              \
+  {                                                                                                \
+    [LT_float32] = ENTRY(NAME##_f32), [LT_float64] = ENTRY(NAME##_f64),                            \
+    [LT_int64] = ENTRY(NAME##_i64), [LT_complex64] = ENTRY(NAME##_c64),                            \
+    [LT_complex128] = ENTRY(NAME##_c128),                                                          \
+  }
+extern const lt_Scan LT_FOR_ISA(lt_scans)[2][LT_DTYPE_COUNT];
+const lt_Scan LT_FOR_ISA(lt_scans)[2][LT_DTYPE_COUNT] = {ENTRIES(sum), ENTRIES(prod)};

@@ -122,6 +122,31 @@ describe("of complex numbers", function()
     near({1, 0}, lt.zeros{0, dtype = "complex128"}:prod())
   end)
 
+  it("long scans have the sums of the parts, and the products of the elements before", function()
+    for _, dtype in ipairs {"complex64", "complex128"} do
+      for _, shape in ipairs {{9, 70}, {2, 9000}, {9000}, {70, 9}} do
+        local x = lt.randn(shape, {dtype = dtype})
+        x = x / x:abs()
+        for dim = 1, #shape do
+          local n, sums, products = shape[dim], x:cumsum(dim), x:cumprod(dim)
+          local parts = lt.complex(lt.real(x):cumsum(dim), lt.imag(x):cumsum(dim))
+          assert.is_true((sums - parts):abs():max():item() < 1e-4)
+          local before = products:narrow(dim, 1, n - 1) * x:narrow(dim, 2, n - 1)
+          assert.is_true((products:narrow(dim, 2, n - 1) - before):abs():max():item() < 1e-6)
+        end
+      end
+    end
+  end)
+
+  it("scans have gradients", function()
+    local x = lt.randn(3, 4, {dtype = "complex128"}):requires_grad_()
+    for dim = 1, 2 do
+      assert.is_true(lt.autograd.gradcheck(function(v) return v:cumsum(dim) end, {x}))
+      assert.is_true(lt.autograd.gradcheck(function(v) return v:cumprod(dim) end, {x}))
+      assert.is_true(lt.autograd.gradgradcheck(function(v) return v:cumprod(dim) end, {x}))
+    end
+  end)
+
   it("variances add", function()
     local expected = re:var() + im:var()
     assert.equal("float64", z:var().dtype)
