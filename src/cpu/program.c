@@ -7,14 +7,13 @@
  *
  * In a program with reductions a block is a number of whole rows, and a register `by_row` holds one
  * value for each of them. */
-#include "program.h"
+#include "program_plan.h"
 #include "blocks.h"
+#include "chain.h"
 #include "cpu.h"
 #include "opids.h"
 #include "positions.h"
 #include "kernel_support.h"
-#include "rows.h"
-#include "vector.h"
 
 #include <float.h>
 #include <omp.h>
@@ -22,81 +21,23 @@
 enum {
   CACHE = 32 << 10, /* bytes for the blocks of a thread */
   FEWEST = 256,     /* smallest block, in elements, if the shape has as many */
-  MOST = 1024,
+  MOST = 2048,
   LONG_ROW = 256, /* blocks end at the ends of rows, unless rows are shorter than this */
   ONCE_ROW = 64   /* least elements of rows with one y that are worth a call of the loop */
 };
 
-typedef struct Register {
-  lt_Dtype type; /* a compute type */
-  bool fixed;    /* has the same value in every block */
-  bool by_row;   /* has one value for each row */
-  int operand;   /* the operand whose memory it is; -1: a block */
-  int slot;      /* index of the block */
-  int last;      /* last instruction that uses it */
-} Register;
-
-typedef enum Code {
-  CODE_NUMBER,  /* dst = the number */
-  CODE_LOAD,    /* dst = the operand, converted */
-  CODE_CONVERT, /* dst = src[0], of another compute type */
-  CODE_CALL,    /* dst = fn(src) */
-  CODE_NARROW,  /* dst = src[0] as a narrower integer dtype */
-  CODE_EXPAND,  /* dst = src[0], one value for each row, in all elements of the row */
-  CODE_REDUCE,  /* dst = the reductions of the rows of src[0] */
-  CODE_STORE    /* the operand = src[0], converted */
-} Code;
-
-typedef struct Instruction {
-  Code code;
-  int dst, src[3];
-  int operand;
-  lt_Dtype dtype; /* of loaded or stored memory, of a narrow integer */
-  lt_VectorFn fn;
-  bool divides;        /* src[1] is an integer divisor */
-  bool once;           /* src[1] is one value: for all elements, or for those of each row */
-  bool by_row;         /* it computes one value for each row */
-  const lt_Fold *fold; /* of a reduction, or: */
-  const lt_Centered *centered;
-  double amount;
-  lt_Numbers numbers;
-  char element[16];
-} Instruction;
-
-typedef struct Port { /* layout of an operand */
-  bool linear, fixed, dense;
-} Port;
-
-typedef struct lt_PreparedProgram {
-  lt_ProgramLoop *loop;
-  const lt_Program *program;
-  const lt_Isa *isa;
-  bool rows, ok;
-  int last; /* the innermost dimension */
-  Port *port;
-  int nregisters, ninstructions, slots;
-  Register *reg;
-  Instruction *code;
-  int (*known)[LT_DTYPE_COUNT]; /* register of a value in a compute type, plus 1; 0: none */
-  int (*wide)[LT_DTYPE_COUNT];  /* the same of a value for each row, in all elements of the row */
-  int64_t block, slot_size;
-  char *scratch; /* of all threads of the last run, to be used again */
-  size_t scratch_size;
-  atomic_bool refused;
-} Plan;
-
 /* ---- compiling ------------------------------------------------------------------------------- */
 
 /* Classifies the layout of operand k. */
-static Port port_of(const Plan *p, int k) {
+static lt_Port port_of(const lt_Plan *p, int k) {
   const lt_ProgramLoop *l = p->loop;
   const lt_Operand *o = &l->operand[k];
   int64_t size = (int64_t)lt_dtype_size(o->dtype), run = size;
   if (p->program->row) {
     bool by_row = p->program->by_row[k], dense = o->strides[by_row ? 0 : 1] == size;
-    return (Port){.linear = dense && (by_row || o->strides[0] == l->shape[1] * size),
-                  .fixed = k >= p->program->nout && o->strides[0] == 0 && l->shape[0] > 1,
-                  .dense = dense};
+    return (lt_Port){.linear = dense && (by_row || o->strides[0] == l->shape[1] * size),
+                     .fixed = k >= p->program->nout && o->strides[0] == 0 && l->shape[0] > 1,
+                     .dense = dense};
   }
   bool linear = true, constant = true, periodic = !p->rows;
   for (int d = l->ndim - 1; d >= 0; d--) {
@@ -106,48 +47,51 @@ static Port port_of(const Plan *p, int k) {
     run *= l->shape[d];
   }
   bool input = k >= p->program->nout;
-  return (Port){.linear = linear,
-                .fixed = input && l->numel > 1 && (constant || periodic),
-                .dense = o->strides[p->last] == size};
+  return (lt_Port){.linear = linear,
+                   .fixed = input && l->numel > 1 && (constant || periodic),
+                   .dense = o->strides[p->last] == size};
 }
 
-static int new_register(Plan *p, lt_Dtype type, bool fixed, bool by_row) {
+static int new_register(lt_Plan *p, lt_Dtype type, bool fixed, bool by_row) {
   if (lt_dtype_is_complex(type)) /* some of their ops have results of another size: abs, tests */
     p->ok = lt_error_set(
         "program: expected a real dtype, got \"%s\": complex numbers are not yet supported",
         lt_dtype_name(type));
-  p->reg[p->nregisters] = (Register){type, fixed, by_row, -1, -1, -1};
+  p->reg[p->nregisters] = (lt_Register){
+      .type = type, .fixed = fixed, .by_row = by_row, .operand = -1, .slot = -1, .last = -1};
   return p->nregisters++;
 }
 
-static Instruction *emit(Plan *p, Code code, int dst) {
-  Instruction *i = &p->code[p->ninstructions++];
-  *i = (Instruction){.code = code,
-                     .dst = dst,
-                     .src = {-1, -1, -1},
-                     .operand = -1,
-                     .by_row = dst >= 0 && p->reg[dst].by_row};
+static lt_Instruction *emit(lt_Plan *p, lt_Code code, int dst) {
+  bool fixed = dst >= 0 && p->reg[dst].fixed;
+  lt_Instruction *i = fixed ? &p->fixed[p->nfixed++] : &p->code[p->ncode++];
+  *i = (lt_Instruction){.code = code,
+                        .dst = dst,
+                        .src = {-1, -1, -1},
+                        .operand = -1,
+                        .by_row = dst >= 0 && p->reg[dst].by_row};
   return i;
 }
 
-static int number_register(Plan *p, lt_Scalar s, lt_Dtype type) {
+static int number_register(lt_Plan *p, lt_Scalar s, lt_Dtype type) {
   int dst = new_register(p, type, true, false);
   if (!lt_number_store(s, type, emit(p, CODE_NUMBER, dst)->element)) p->ok = false;
+  p->reg[dst].number = true;
   return dst;
 }
 
 /* Returns a register for an input in a compute type: the operand's memory if the loops can use it,
  * else a block that a load fills. */
-static int input_register(Plan *p, int value, lt_Dtype type) {
+static int input_register(lt_Plan *p, int value, lt_Dtype type) {
   int k = p->program->nout + value;
-  const Port *port = &p->port[k];
+  const lt_Port *port = &p->port[k];
   int dst = new_register(p, type, port->fixed, p->program->row && p->program->by_row[k]);
   bool direct = p->loop->operand[k].dtype == type && !port->fixed &&
                 (port->linear || (p->rows && port->dense && !p->program->row));
   if (direct) {
     p->reg[dst].operand = k;
   } else {
-    Instruction *i = emit(p, CODE_LOAD, dst);
+    lt_Instruction *i = emit(p, CODE_LOAD, dst);
     i->operand = k;
     i->dtype = p->loop->operand[k].dtype;
   }
@@ -156,7 +100,7 @@ static int input_register(Plan *p, int value, lt_Dtype type) {
 
 /* Returns the register that holds a value in a compute type, with one element for each row if it is
  * such a value; emits its load or conversion if needed. */
-static int own_register(Plan *p, lt_StepInput in, lt_Dtype type) {
+static int own_register(lt_Plan *p, lt_StepInput in, lt_Dtype type) {
   if (in.value < 0) return number_register(p, in.number, type);
   int *known = &p->known[in.value][type];
   if (*known) return *known - 1;
@@ -167,7 +111,7 @@ static int own_register(Plan *p, lt_StepInput in, lt_Dtype type) {
   const lt_Step *s = &p->program->step[in.value - p->program->ninputs];
   int own = p->known[in.value][lt_dtype_compute(s->result)] - 1;
   int dst = new_register(p, type, p->reg[own].fixed, p->reg[own].by_row);
-  Instruction *i = emit(p, CODE_CONVERT, dst);
+  lt_Instruction *i = emit(p, CODE_CONVERT, dst);
   i->src[0] = own;
   i->dtype = p->reg[own].type;
   *known = dst + 1;
@@ -176,7 +120,7 @@ static int own_register(Plan *p, lt_StepInput in, lt_Dtype type) {
 
 /* Returns the register that holds a value in a compute type, for a step that computes one value for
  * each row, or for each element. */
-static int register_of(Plan *p, lt_StepInput in, lt_Dtype type, bool by_row) {
+static int register_of(lt_Plan *p, lt_StepInput in, lt_Dtype type, bool by_row) {
   int own = own_register(p, in, type);
   if (by_row || !p->reg[own].by_row) return own;
   int *wide = &p->wide[in.value][type];
@@ -199,7 +143,7 @@ static lt_VectorFn power_of(const lt_Step *s) {
 
 /* Returns whether input k of a step is read as one value: a number, or the value of a row that is
  * worth a call of the loop. */
-static bool reads_once(const Plan *p, const lt_Step *s, int k) {
+static bool reads_once(const lt_Plan *p, const lt_Step *s, int k) {
   const lt_Program *g = p->program;
   int value = s->input[k].value, step = value - g->ninputs;
   if (k != 1 || s->inputs != 2) return false;
@@ -208,15 +152,23 @@ static bool reads_once(const Plan *p, const lt_Step *s, int k) {
   return step < 0 ? g->by_row[g->nout + value] : g->step[step].by_row;
 }
 
-static void add_call(Plan *p, const lt_Step *s, int dst, const int *src, int inputs, bool once) {
+/* Returns whether a call reads one value for each row in all elements of the row. */
+static bool expands(const lt_Plan *p, const int *src, bool once, bool by_row) {
+  return once && p->reg[src[1]].by_row && !by_row;
+}
+
+static void add_call(lt_Plan *p, const lt_Step *s, int dst, const int *src, int inputs, bool once) {
   lt_VectorFn power = power_of(s), fn = power ? power : p->isa->vectors[s->compute]->op[s->op];
-  Instruction *i = emit(p, CODE_CALL, dst);
+  lt_Instruction *i = emit(p, CODE_CALL, dst);
   i->fn = fn;
   memcpy(i->src, src, sizeof *src * (size_t)inputs);
   i->divides = s->divides;
   i->once = once;
   lt_cpu_numbers(&i->numbers, s->compute, s->result, &s->a, &s->b);
   i->numbers.y_once = once;
+  if (p->reg[dst].type == s->compute && !expands(p, src, once, i->by_row))
+    i->step = lt_chain_code(p, s, power);
+  i->must = p->reg[dst].type != lt_dtype_compute(s->result);
   if (!fn)
     p->ok =
         lt_error_set("elementwise: cannot run with dtype \"%s\" on the CPU: no kernel for an op",
@@ -225,18 +177,18 @@ static void add_call(Plan *p, const lt_Step *s, int dst, const int *src, int inp
 
 /* Makes a value one of a narrow integer dtype, if the step's result is: integers wrap, and floats
  * are clipped. */
-static void narrow(Plan *p, const lt_Step *s, int dst, int src) {
+static void narrow(lt_Plan *p, const lt_Step *s, int dst, int src) {
   if (!is_narrow(s->result)) return;
-  Instruction *i = emit(p, CODE_NARROW, dst);
+  lt_Instruction *i = emit(p, CODE_NARROW, dst);
   i->src[0] = src;
   i->dtype = s->result;
 }
 
 /* Emits the reduction of a row. */
-static void add_reduction(Plan *p, const lt_Step *s, int dst, int src) {
+static void add_reduction(lt_Plan *p, const lt_Step *s, int dst, int src) {
   lt_FormKind kind = lt_reductions[s->id].kind;
   bool fold = kind == LT_FORM_FOLD || kind == LT_FORM_FOLD_WIDE;
-  Instruction *i = emit(p, CODE_REDUCE, dst);
+  lt_Instruction *i = emit(p, CODE_REDUCE, dst);
   i->src[0] = src;
   i->amount = s->amount;
   if (fold)
@@ -248,7 +200,7 @@ static void add_reduction(Plan *p, const lt_Step *s, int dst, int src) {
 
 /* Returns the type that a step reads input k in: of floats that become narrow integers their own,
  * since its stores clip them; int32 would be wrapped. */
-static lt_Dtype input_type(const Plan *p, const lt_Step *s, int k) {
+static lt_Dtype input_type(const lt_Plan *p, const lt_Step *s, int k) {
   const lt_Program *g = p->program;
   int value = s->input[k].value, step = value - g->ninputs;
   if (s->op != LT_NO_OP || !is_narrow(s->result) || value < 0) return s->compute;
@@ -256,10 +208,27 @@ static lt_Dtype input_type(const Plan *p, const lt_Step *s, int k) {
   return lt_dtype_is_float(d) ? lt_dtype_compute(d) : s->compute;
 }
 
+/* Returns whether the result of a test can stay in the type that it is computed in: a step of a
+ * chain computes it, and all others read it in this type. */
+static bool stays_wide(const lt_Plan *p, int index) {
+  const lt_Program *g = p->program;
+  const lt_Step *s = &g->step[index];
+  int value = g->ninputs + index;
+  if (s->result != LT_bool || s->compute == LT_bool || !lt_chain_code(p, s, NULL)) return false;
+  for (int k = 0; k < g->nout; k++)
+    if (g->out[k].value == value) return false;
+  for (int i = index + 1; i < g->nsteps; i++)
+    for (int k = 0; k < g->step[i].inputs; k++)
+      if (g->step[i].input[k].value == value && input_type(p, &g->step[i], k) != s->compute)
+        return false;
+  return true;
+}
+
 /* Emits the instructions of one step. */
-static void add_step(Plan *p, int index) {
+static void add_step(lt_Plan *p, int index) {
   const lt_Step *s = &p->program->step[index];
-  int *known = &p->known[p->program->ninputs + index][lt_dtype_compute(s->result)], src[3] = {0};
+  lt_Dtype type = lt_dtype_compute(s->result);
+  int *known = p->known[p->program->ninputs + index], src[3] = {0};
   int inputs = power_of(s) ? 1 : s->inputs;
   bool fixed = true, once = false;
   for (int k = 0; k < inputs; k++) {
@@ -268,38 +237,39 @@ static void add_step(Plan *p, int index) {
     fixed &= p->reg[src[k]].fixed;
   }
   if (s->reduces) {
-    int dst = new_register(p, lt_dtype_compute(s->result), false, true);
-    *known = dst + 1;
+    int dst = new_register(p, type, false, true);
+    known[type] = dst + 1;
     add_reduction(p, s, dst, src[0]);
     return;
   }
   if (s->op == LT_NO_OP) { /* a conversion, which register_of has emitted */
-    *known = src[0] + 1;
+    known[type] = src[0] + 1;
     if (!is_narrow(s->result)) return;
     int dst = new_register(p, s->compute, fixed, s->by_row);
-    *known = dst + 1;
+    known[type] = dst + 1;
     narrow(p, s, dst, src[0]);
     return;
   }
-  int dst = new_register(p, lt_dtype_compute(s->result), fixed, s->by_row);
-  *known = dst + 1;
+  if (!fixed && !expands(p, src, once, s->by_row) && stays_wide(p, index)) type = s->compute;
+  int dst = new_register(p, type, fixed, s->by_row);
+  known[type] = dst + 1;
   add_call(p, s, dst, src, inputs, once);
   narrow(p, s, dst, dst);
 }
 
 /* Assigns outputs: one computed in its own dtype is computed in the operand's memory; others are
  * stored. */
-static void add_outputs(Plan *p) {
+static void add_outputs(lt_Plan *p) {
   for (int k = 0; k < p->program->nout; k++) {
     lt_Dtype dtype = p->program->out_dtype[k], type = lt_dtype_compute(dtype);
     bool by_row = p->program->row && p->program->by_row[k];
     int src = register_of(p, p->program->out[k], type, by_row);
-    Register *r = &p->reg[src];
+    lt_Register *r = &p->reg[src];
     if (dtype == type && !r->fixed && r->operand < 0 && p->port[k].linear) {
       r->operand = k;
       continue;
     }
-    Instruction *i = emit(p, CODE_STORE, -1);
+    lt_Instruction *i = emit(p, CODE_STORE, -1);
     i->src[0] = src;
     i->operand = k;
     i->dtype = dtype;
@@ -307,34 +277,58 @@ static void add_outputs(Plan *p) {
   }
 }
 
-static bool is_fixed(const Plan *p, const Instruction *i) {
-  return i->code != CODE_STORE && p->reg[i->dst].fixed;
+/* Counts the uses of registers, and finds the last ones. */
+static void find_uses(lt_Plan *p) {
+  for (int i = 0; i < p->ncode; i++) {
+    const lt_Instruction *code = &p->code[i];
+    for (int k = 0; k < 3; k++) {
+      if (code->src[k] < 0) continue;
+      p->reg[code->src[k]].last = i;
+      p->reg[code->src[k]].uses++;
+    }
+    if (code->dst >= 0 && p->reg[code->dst].last < i) p->reg[code->dst].last = i;
+  }
 }
 
-/* Assigns a block to each register: its own if it is fixed, else one that no later instruction
- * uses. */
-static bool assign_slots(Plan *p) {
+/* Finds the numbers of which a whole block is needed: those that are no operand of a chain, and not
+ * read once. */
+static void find_whole(lt_Plan *p) {
+  for (int i = 0, k; i < p->nfixed; i++)
+    for (k = 0; k < 3; k++)
+      if (p->fixed[i].src[k] >= 0) p->reg[p->fixed[i].src[k]].whole = true;
+  for (int i = 0, chain = 0; i < p->ncode; i++, chain--) {
+    const lt_Instruction *code = &p->code[i];
+    if (code->members) chain = code->members;
+    for (int k = 0; k < 3 && chain <= 0; k++)
+      if (code->src[k] >= 0 && !(code->once && k == 1)) p->reg[code->src[k]].whole = true;
+  }
+}
+
+/* Assigns a block to each register that needs one: its own if it is fixed, else one that no later
+ * instruction uses. */
+static bool assign_slots(lt_Plan *p) {
   bool *taken = calloc((size_t)p->nregisters + 1, sizeof *taken);
   if (!taken) return lt_fail_memory();
-  for (int i = 0; i < p->ninstructions; i++) {
-    for (int k = 0; k < 3; k++)
-      if (p->code[i].src[k] >= 0) p->reg[p->code[i].src[k]].last = i;
-    if (p->code[i].dst >= 0 && p->reg[p->code[i].dst].last < i) p->reg[p->code[i].dst].last = i;
-  }
   p->slots = 1; /* slot 0 is scratch for narrowing */
-  for (int i = 0; i < p->ninstructions; i++) {
-    const Instruction *code = &p->code[i];
-    Register *dst = code->dst >= 0 ? &p->reg[code->dst] : NULL;
-    if (dst && dst->slot < 0 && dst->operand < 0) {
+  for (int i = 0; i < p->nregisters; i++)
+    if (p->reg[i].fixed && p->reg[i].operand < 0) {
+      taken[p->slots] = true;
+      p->reg[i].slot = p->slots++;
+      p->brief += p->reg[i].number && !p->reg[i].whole;
+    }
+  for (int i = 0; i < p->ncode; i++) {
+    const lt_Instruction *code = &p->code[i];
+    lt_Register *dst = code->dst >= 0 ? &p->reg[code->dst] : NULL;
+    if (dst && dst->slot < 0 && dst->operand < 0 && !dst->passed) {
       int slot = p->slots;
-      for (int s = p->slots - 1; s > 0 && !dst->fixed; s--)
+      for (int s = p->slots - 1; s > 0; s--)
         if (!taken[s]) slot = s;
       dst->slot = slot;
       taken[slot] = true;
       if (slot == p->slots) p->slots++;
     }
     for (int k = 0; k < 3; k++) {
-      const Register *src = code->src[k] >= 0 ? &p->reg[code->src[k]] : NULL;
+      const lt_Register *src = code->src[k] >= 0 ? &p->reg[code->src[k]] : NULL;
       if (src && src->last == i && !src->fixed && src->slot > 0) taken[src->slot] = false;
     }
   }
@@ -343,11 +337,11 @@ static bool assign_slots(Plan *p) {
 }
 
 /* Chooses the number of elements of a block. */
-static void size_blocks(Plan *p) {
+static void size_blocks(lt_Plan *p) {
   int64_t widest = 4, row = p->loop->shape[p->last];
   for (int i = 0; i < p->nregisters; i++)
     if (lt_dtype_size(p->reg[i].type) == 8) widest = 8;
-  int64_t n = CACHE / (p->slots * widest) / 64 * 64;
+  int64_t n = CACHE / ((p->slots - p->brief) * widest) / 64 * 64;
   n = n < FEWEST ? FEWEST : n > MOST ? MOST : n;
   if (p->program->row) { /* the number of rows in a block */
     p->block = 2 * n / row > 1 ? 2 * n / row : 1;
@@ -359,13 +353,17 @@ static void size_blocks(Plan *p) {
 }
 
 /* Compiles the program. Returns false with the error set. */
-static bool compile(Plan *p) {
+static bool compile(lt_Plan *p) {
   const lt_Program *g = p->program;
   for (int k = 0; k < g->nout + g->ninputs; k++) p->port[k] = port_of(p, k);
   for (int i = 0; i < g->nsteps; i++) add_step(p, i);
   if (!p->ok) return false;
   add_outputs(p);
-  if (!p->ok || !assign_slots(p)) return false;
+  if (!p->ok) return false;
+  find_uses(p);
+  lt_chains_plan(p);
+  find_whole(p);
+  if (!assign_slots(p)) return false;
   size_blocks(p);
   return true;
 }
@@ -373,7 +371,7 @@ static bool compile(Plan *p) {
 /* ---- running --------------------------------------------------------------------------------- */
 
 typedef struct Work { /* state of a thread */
-  Plan *plan;
+  lt_Plan *plan;
   char *scratch;
   char **where;        /* memory of each register */
   int64_t position, n; /* the first element, or row, and the number of elements */
@@ -382,8 +380,8 @@ typedef struct Work { /* state of a thread */
 } Work;
 
 /* Loads an operand of a program with rows to a block, or stores it from the block. */
-static void transfer_rows(const Work *w, const Instruction *i, char *block, bool store) {
-  const Plan *p = w->plan;
+static void transfer_rows(const Work *w, const lt_Instruction *i, char *block, bool store) {
+  const lt_Plan *p = w->plan;
   const lt_Operand *o = &p->loop->operand[i->operand];
   lt_Dtype type = p->reg[store ? i->src[0] : i->dst].type;
   const lt_Vectors *v = p->isa->vectors[type];
@@ -405,8 +403,8 @@ static void transfer_rows(const Work *w, const Instruction *i, char *block, bool
 }
 
 /* Computes the reduction of each row of a block. */
-static void reduce_rows(const Work *w, const Instruction *i, char *dst, const char *src) {
-  const Plan *p = w->plan;
+static void reduce_rows(const Work *w, const lt_Instruction *i, char *dst, const char *src) {
+  const lt_Plan *p = w->plan;
   lt_Dtype from = p->reg[i->src[0]].type, to = p->reg[i->dst].type;
   lt_Dtype state = i->fold ? i->fold->to : i->centered->to;
   int64_t row = p->loop->shape[1], size = row * (int64_t)lt_dtype_size(from);
@@ -436,8 +434,8 @@ static void expand_rows(const Work *w, lt_Dtype type, char *dst, const char *src
 }
 
 /* Loads the elements of an operand to a block, row by row, or stores them from it. */
-static void transfer(const Work *w, const Instruction *i, char *block, bool store) {
-  const Plan *p = w->plan;
+static void transfer(const Work *w, const lt_Instruction *i, char *block, bool store) {
+  const lt_Plan *p = w->plan;
   if (p->program->row) {
     transfer_rows(w, i, block, store);
     return;
@@ -466,9 +464,9 @@ static bool has_zero(const void *values, lt_Dtype type, int64_t n) {
 }
 
 /* Calls the loop of an instruction whose src[1] is one value for each row. */
-static void call_rows(const Work *w, const Instruction *i, char *dst, const char *x,
+static void call_rows(const Work *w, const lt_Instruction *i, char *dst, const char *x,
                       const char *y) {
-  const Plan *p = w->plan;
+  const lt_Plan *p = w->plan;
   int64_t row = p->loop->shape[1], size = (int64_t)lt_dtype_size(p->reg[i->src[0]].type);
   lt_Numbers numbers = i->numbers;
   numbers.rows = w->rows;
@@ -479,8 +477,8 @@ static void call_rows(const Work *w, const Instruction *i, char *dst, const char
 }
 
 /* Calls the loop of an instruction. */
-static void call(const Work *w, const Instruction *i, char *dst, const char *const src[3]) {
-  Plan *p = w->plan;
+static void call(const Work *w, const lt_Instruction *i, char *dst, const char *const src[3]) {
+  lt_Plan *p = w->plan;
   int64_t n = i->by_row ? w->rows : w->n;
   bool rows = i->once && p->reg[i->src[1]].by_row && !i->by_row;
   if (i->divides && has_zero(src[1], p->reg[i->src[1]].type, rows ? w->rows : i->once ? 1 : n))
@@ -492,8 +490,8 @@ static void call(const Work *w, const Instruction *i, char *dst, const char *con
 }
 
 /* Executes one instruction on the current block. */
-static void execute(const Work *w, const Instruction *i) {
-  const Plan *p = w->plan;
+static void execute(const Work *w, const lt_Instruction *i) {
+  const lt_Plan *p = w->plan;
   char *dst = i->dst >= 0 ? w->where[i->dst] : NULL;
   int64_t n = i->by_row ? w->rows : w->n;
   const char *src[3];
@@ -501,6 +499,7 @@ static void execute(const Work *w, const Instruction *i) {
   const lt_Vectors *v = p->isa->vectors[p->reg[i->dst >= 0 ? i->dst : i->src[0]].type];
   switch (i->code) {
   case CODE_NUMBER:
+    if (!p->reg[i->dst].whole && n > LT_CHAIN_TILE) n = LT_CHAIN_TILE;
     v->load[p->reg[i->dst].type](n, dst, i->element, 0);
     break;
   case CODE_LOAD:
@@ -530,9 +529,23 @@ static void execute(const Work *w, const Instruction *i) {
   }
 }
 
+/* Executes the instructions on the current block. */
+static void execute_all(const Work *w) {
+  const lt_Plan *p = w->plan;
+  for (int i = 0; i < p->ncode; i++) {
+    const lt_Instruction *code = &p->code[i];
+    if (code->members) {
+      lt_chain_run(p, code, code->by_row ? w->rows : w->n, w->where);
+      i += code->members - 1;
+    } else {
+      execute(w, code);
+    }
+  }
+}
+
 /* Sets the memory of registers that are an operand's, for the next block. */
 static void find_operands(const Work *w) {
-  const Plan *p = w->plan;
+  const lt_Plan *p = w->plan;
   for (int i = 0; i < p->nregisters; i++) {
     int k = p->reg[i].operand;
     if (k < 0) continue;
@@ -544,7 +557,7 @@ static void find_operands(const Work *w) {
 }
 
 /* Processes elements begin <= i < end; with short rows, begin must be the start of a row. */
-static void run(Plan *p, char *scratch, int64_t begin, int64_t end) {
+static void run(lt_Plan *p, char *scratch, int64_t begin, int64_t end) {
   const lt_ProgramLoop *l = p->loop;
   Work w = {.plan = p,
             .scratch = scratch,
@@ -553,15 +566,13 @@ static void run(Plan *p, char *scratch, int64_t begin, int64_t end) {
             .n = end - begin < p->block ? end - begin : p->block};
   int64_t row = l->shape[p->last], left = LT_CHUNK;
   for (int i = 0; i < p->nregisters; i++) w.where[i] = scratch + p->reg[i].slot * p->slot_size;
-  for (int i = 0; i < p->ninstructions; i++)
-    if (is_fixed(p, &p->code[i])) execute(&w, &p->code[i]);
+  for (int i = 0; i < p->nfixed; i++) execute(&w, &p->fixed[i]);
   lt_position_at(l->ndim, l->shape, begin, w.at);
   for (; w.position < end; w.position += w.n) {
     w.n = end - w.position < p->block ? end - w.position : p->block;
     if (p->rows && row - w.at[p->last] < w.n) w.n = row - w.at[p->last];
     find_operands(&w);
-    for (int i = 0; i < p->ninstructions; i++)
-      if (!is_fixed(p, &p->code[i])) execute(&w, &p->code[i]);
+    execute_all(&w);
     lt_position_advance(l->ndim, l->shape, w.at, w.n);
     if (p->refused) return;
     if ((left -= w.n) > 0) continue;
@@ -571,7 +582,7 @@ static void run(Plan *p, char *scratch, int64_t begin, int64_t end) {
 }
 
 /* Processes rows begin <= i < end of a program with rows. */
-static void run_rows(Plan *p, char *scratch, int64_t begin, int64_t end) {
+static void run_rows(lt_Plan *p, char *scratch, int64_t begin, int64_t end) {
   int64_t row = p->loop->shape[1], left = LT_CHUNK;
   Work w = {.plan = p,
             .scratch = scratch,
@@ -580,14 +591,12 @@ static void run_rows(Plan *p, char *scratch, int64_t begin, int64_t end) {
             .rows = end - begin < p->block ? end - begin : p->block};
   w.n = w.rows * row;
   for (int i = 0; i < p->nregisters; i++) w.where[i] = scratch + p->reg[i].slot * p->slot_size;
-  for (int i = 0; i < p->ninstructions; i++)
-    if (is_fixed(p, &p->code[i])) execute(&w, &p->code[i]);
+  for (int i = 0; i < p->nfixed; i++) execute(&w, &p->fixed[i]);
   for (; w.position < end; w.position += w.rows) {
     w.rows = end - w.position < p->block ? end - w.position : p->block;
     w.n = w.rows * row;
     find_operands(&w);
-    for (int i = 0; i < p->ninstructions; i++)
-      if (!is_fixed(p, &p->code[i])) execute(&w, &p->code[i]);
+    execute_all(&w);
     if ((left -= w.n) > 0) continue;
     left = LT_CHUNK;
     if (lt_stopped()) return;
@@ -596,7 +605,7 @@ static void run_rows(Plan *p, char *scratch, int64_t begin, int64_t end) {
 
 /* Returns scratch memory of at least this size, aligned to 64 bytes; that of the last run if it is
  * large enough. NULL with the error set when out of memory. */
-static char *scratch_of(Plan *p, size_t size) {
+static char *scratch_of(lt_Plan *p, size_t size) {
   if (size + 64 > p->scratch_size) {
     free(p->scratch);
     p->scratch_size = size + 64;
@@ -612,9 +621,9 @@ static char *scratch_of(Plan *p, size_t size) {
 
 /* Runs the compiled program over all elements, with scratch memory for each thread. Returns false
  * after an interrupt or when out of memory. */
-static bool run_all(Plan *p) {
+static bool run_all(lt_Plan *p) {
   bool by_rows = p->program->row > 0;
-  void (*part)(Plan *, char *, int64_t, int64_t) = by_rows ? run_rows : run;
+  void (*part)(lt_Plan *, char *, int64_t, int64_t) = by_rows ? run_rows : run;
   int64_t work = p->loop->numel, n = by_rows ? p->loop->shape[0] : work;
   int64_t unit = by_rows ? 1 : p->rows ? 64 : p->loop->shape[p->last];
   int64_t bytes = p->slots * p->slot_size + (int64_t)sizeof(char *) * p->nregisters;
@@ -639,11 +648,13 @@ static bool run_all(Plan *p) {
 }
 
 /* Frees a compiled program. NULL is allowed. */
-static void free_plan(Plan *p) {
+static void free_plan(lt_Plan *p) {
   if (!p) return;
   free(p->port);
   free(p->reg);
+  free(p->fixed);
   free(p->code);
+  free(p->step);
   free(p->known);
   free(p->wide);
   free(p->scratch);
@@ -651,11 +662,11 @@ static void free_plan(Plan *p) {
 }
 
 /* Compiles the program of a loop. NULL with the error set. */
-static Plan *prepare(lt_ProgramLoop *loop) {
+static lt_Plan *prepare(lt_ProgramLoop *loop) {
   const lt_Program *g = loop->program;
   size_t values = (size_t)(g->ninputs + g->nsteps);
   size_t most = 8 * (size_t)g->nsteps + 2 * (size_t)g->nout + 3 * values; /* of registers */
-  Plan *p = calloc(1, sizeof *p);
+  lt_Plan *p = calloc(1, sizeof *p);
   if (!p) {
     lt_fail_memory();
     return NULL;
@@ -668,10 +679,12 @@ static Plan *prepare(lt_ProgramLoop *loop) {
   p->rows = loop->shape[loop->ndim - 1] >= LONG_ROW;
   p->port = calloc((size_t)(g->nout + g->ninputs), sizeof *p->port);
   p->reg = calloc(most + 1, sizeof *p->reg);
+  p->fixed = calloc(2 * most + 1, sizeof *p->fixed);
   p->code = calloc(2 * most + 1, sizeof *p->code);
+  p->step = calloc(3 * (size_t)g->nsteps + 1, sizeof *p->step);
   p->known = calloc(values + 1, sizeof *p->known);
   p->wide = calloc(values + 1, sizeof *p->wide);
-  bool memory = p->port && p->reg && p->code && p->known && p->wide;
+  bool memory = p->port && p->reg && p->fixed && p->code && p->step && p->known && p->wide;
   if (memory ? compile(p) : lt_fail_memory()) return p;
   free_plan(p);
   return NULL;
@@ -684,7 +697,7 @@ bool lt_cpu_program(lt_ProgramLoop *loop) {
     loop->prepared = NULL;
     return true;
   }
-  Plan *p = prepare(loop);
+  lt_Plan *p = prepare(loop);
   if (loop->action == LT_PROGRAM_PREPARE) {
     loop->prepared = p;
     return p != NULL;

@@ -68,6 +68,7 @@ enum {
 };
 
 /* The loops of one compute type. */
+struct lt_ChainStep;
 typedef struct lt_Vectors {
   /* [LT_OP_COUNT]: for elementwise ops; NULL where the op does not support this type */
   const lt_VectorFn *op;
@@ -77,7 +78,10 @@ typedef struct lt_Vectors {
   /* For complex types: to bool, floats (the real part) and complex dtypes only. To complex dtypes:
    * from complex types and bool only. */
   lt_StoreFn store[LT_DTYPE_COUNT];
-  lt_SpreadFn spread; /* of values of the compute type */
+  lt_SpreadFn spread;  /* of values of the compute type */
+  const bool *chained; /* [LT_OP_COUNT + LT_POWER_COUNT]: what can be a step; NULL: no chains */
+  /* Runs the steps of a chain on n elements; see chain.h. */
+  void (*chain)(int64_t n, const struct lt_ChainStep *steps, int count);
 } lt_Vectors;
 
 /* The instruction sets, in ascending order. */

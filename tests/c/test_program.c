@@ -197,9 +197,106 @@ static void computes_gradients(void) {
   lt_recorder_free(r);
 }
 
+/* ---- chains ---------------------------------------------------------------------------------- */
+
+static uint32_t choices; /* state of the random choices of a formula */
+
+static uint32_t choose(uint32_t n) {
+  choices = choices * 1664525 + 1013904223;
+  return (choices >> 8) % n;
+}
+
+/* Returns x, y or a result, mostly a late one. */
+static lt_Tensor *any_of(lt_Tensor *const *value, uint32_t n) {
+  return value[choose(2) ? n - 1 : choose(n)];
+}
+
+/* Returns the result of a random op, as most chains contain it. */
+static lt_Tensor *random_op(lt_Tensor *const *value, uint32_t n) {
+  lt_Tensor *x = any_of(value, n), *y = any_of(value, n), *z = any_of(value, n);
+  double number = (double)choose(9) / 4 - 1;
+  switch (choose(24)) {
+  case 0:
+    return lt_do(add, LT_ARG(x), LT_ARG(y));
+  case 1:
+    return lt_do(add, LT_ARG(x), LT_ARG(number));
+  case 2:
+    return lt_do(add, LT_ARG(x), LT_ARG(y), LT_ARG(3));
+  case 3:
+    return lt_do(sub, LT_ARG(x), LT_ARG(y));
+  case 4:
+    return lt_do(sub, LT_ARG(number), LT_ARG(y));
+  case 5:
+    return lt_do(mul, LT_ARG(x), LT_ARG(y));
+  case 6:
+    return lt_do(mul, LT_ARG(x), LT_ARG(number));
+  case 7:
+    return lt_do(mul, LT_ARG(x), LT_ARG(x));
+  case 8:
+    return lt_do(_true_divide, LT_ARG(x), LT_ARG(y));
+  case 9:
+    return lt_do(_true_divide, LT_ARG(number), LT_ARG(y));
+  case 10:
+    return lt_do(maximum, LT_ARG(x), LT_ARG(y));
+  case 11:
+    return lt_do(minimum, LT_ARG(x), LT_ARG(y));
+  case 12:
+    return lt_do(neg, LT_ARG(x));
+  case 13:
+    return lt_do(abs, LT_ARG(x));
+  case 14:
+    return lt_do(square, LT_ARG(x));
+  case 15:
+    return lt_do(relu, LT_ARG(x));
+  case 16:
+    return lt_do(pow, LT_ARG(x), LT_ARG(2 + (int64_t)choose(2)));
+  case 17:
+    return lt_do(leaky_relu, LT_ARG(x), LT_ARG(0.25));
+  case 18:
+    return lt_do(sqrt, LT_ARG(x));
+  case 19:
+    return lt_do(_where, LT_ARG(lt_do(lt, LT_ARG(x), LT_ARG(number))), LT_ARG(y), LT_ARG(z));
+  case 20:
+    return lt_do(_where, LT_ARG(lt_do(ge, LT_ARG(x), LT_ARG(y))), LT_ARG(z), LT_ARG(0.5));
+  case 21:
+    return lt_do(masked_fill, LT_ARG(x), LT_ARG(lt_do(logical_not, LT_ARG(y))), LT_ARG(1.5));
+  case 22:
+    return lt_do(_clamp, LT_ARG(x), LT_ARG(y), LT_ARG(z));
+  default:
+    return lt_do(tanh, LT_ARG(x));
+  }
+}
+
+static uint32_t first_choice;
+
+static lt_Tensor *random_chain(lt_Tensor *x, lt_Tensor *y) {
+  lt_Tensor *value[50] = {x, y};
+  choices = first_choice;
+  uint32_t n = 2, end = 4 + choose(46);
+  while (n < end) {
+    value[n] = random_op(value, n);
+    n++;
+  }
+  return lt_do(add, LT_ARG(value[n - 1]), LT_ARG(x)); /* has the shape of x */
+}
+
+/* Chains have the results of the calls, at every length of blocks, tiles and rests. */
+static void computes_chains(void) {
+  static const int64_t sizes[] = {1, 7, 16, 33, 64, 127, 128, 129, 300, 1000, 2049};
+  for (uint32_t i = 0; i < 300; i++) {
+    lt_Dtype dtype = i % 3 ? LT_float32 : LT_float64;
+    int64_t n = sizes[i % 11];
+    lt_Tensor *a = noise(dtype, SHAPE(n), i), *b = noise(dtype, SHAPE(n), i + 1);
+    if (i % 5 == 0) a = laid_out(noise(dtype, SHAPE(3, n), i), i % 3);
+    first_choice = 7919 * i;
+    check_formula(random_chain, a, b, 0);
+  }
+}
+
 int main(void) {
   RUN_SCOPED(computes_every_dtype);
   RUN_SCOPED(computes_every_layout);
+  RUN_SCOPED(computes_chains);
   RUN_SCOPED(omits_unused_results);
   RUN_SCOPED(follows_calls_in_place);
   RUN_SCOPED(refuses_other_ops);

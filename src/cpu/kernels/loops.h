@@ -832,6 +832,10 @@ static void spread(int64_t n, int64_t times, void *out_, const void *values) {
   }
 }
 
+#ifdef LT_IS_FLOAT
+#include "chain_loop.h"
+#endif
+
 static const lt_VectorFn entries[LT_OP_COUNT] = {
 #define LT_ELEMENTWISE(name, inputs, rule, types, ...) ENTRY_##types(name)
 #include "ops.def"
@@ -847,6 +851,10 @@ const lt_Vectors JOIN(TABLE, _, LT_ISA, ) = {
     .power = POWERS,
     .spread = spread,
     .map = maps,
+#ifdef LT_IS_FLOAT
+    .chained = chained,
+    .chain = chain,
+#endif
 #ifdef LT_SMALL
     .load = {[LT_SMALL] = load_own},
     .store = {[LT_SMALL] = store_own},

@@ -1,0 +1,100 @@
+/* program_chain.c: chains in an elementwise program: instructions that follow each other, each a
+ * cheap op of floats, which run as one loop (kernels/chain_loop.h).
+ *
+ * A result that only the next instruction reads is passed in CPU registers; it has no block. Other
+ * results are stored to their blocks. All operands of an element are read and written at its own
+ * index, so it does not matter that a chain finishes a tile before it begins the next one. */
+#include "program_plan.h"
+#include "chain.h"
+
+enum { LONGEST = 96 /* steps of a chain */ };
+
+int lt_chain_code(const lt_Plan *p, const lt_Step *s, lt_VectorFn power) {
+  const lt_Vectors *v = p->isa->vectors[s->compute];
+  int row = (int)s->op;
+  if (!v->chained || s->op == LT_NO_OP) return 0;
+  for (int k = 0; power && k < LT_POWER_COUNT; k++)
+    if (v->power[k] == power) row = LT_OP_COUNT + k;
+  bool scaled = LT_CHAIN_SCALES(s->op) && lt_scalar_to_double(s->a) != 1;
+  return v->chained[row] && !scaled ? LT_CHAIN_OF(row) : 0;
+}
+
+static lt_PlannedStep *add_step(lt_Plan *p, int code, int first, int second) {
+  lt_PlannedStep *s = &p->step[p->nsteps++];
+  *s = (lt_PlannedStep){.code = code, .operand = {first, second}};
+  return s;
+}
+
+/* Adds the steps of an instruction. `value`: the register that the step before has computed; -1:
+ * none. Returns how often it is used as such. */
+static int add_member(lt_Plan *p, const lt_Instruction *i, int value) {
+  const int x = i->src[0], y = i->src[1], z = i->src[2];
+  int used = (x == value) + (y == value) + (z == value);
+  bool from_y = x != value && y == value && y >= 0, from_z = x != value && !from_y && z == value;
+  from_z = from_z && z >= 0;
+  if (x != value && !from_y && !from_z) add_step(p, LT_CHAIN_LOAD, x, -1);
+  lt_PlannedStep *s;
+  if (y >= 0 && z < 0 && !from_y && y == x) {
+    s = add_step(p, i->step + LT_CHAIN_BOTH, -1, -1);
+    used = x == value ? 2 : 0;
+  } else {
+    if (from_y)
+      s = add_step(p, i->step + LT_CHAIN_Y, x, z);
+    else if (from_z)
+      s = add_step(p, i->step + LT_CHAIN_Z, x, y);
+    else
+      s = add_step(p, i->step + LT_CHAIN_X, y, z);
+    used = used > 0;
+  }
+  s->a = i->numbers.a;
+  s->b = i->numbers.b;
+  return used;
+}
+
+/* Plans the chain of the instructions `first` to `end` - 1. */
+static void plan_chain(lt_Plan *p, int first, int end) {
+  lt_Instruction *head = &p->code[first];
+  head->first = p->nsteps;
+  head->members = end - first;
+  for (int i = first, value = -1; i < end; i++) {
+    int before = p->nsteps, used = add_member(p, &p->code[i], value);
+    lt_Register *r = value >= 0 ? &p->reg[value] : NULL;
+    if (r && r->operand < 0 && r->uses == used) {
+      r->passed = true;
+    } else if (r) { /* store the value before this instruction */
+      memmove(&p->step[before + 1], &p->step[before],
+              sizeof *p->step * (size_t)(p->nsteps - before));
+      p->step[before] = (lt_PlannedStep){.code = LT_CHAIN_STORE, .operand = {value, -1}};
+      p->nsteps++;
+    }
+    value = p->code[i].dst;
+    if (i == end - 1) add_step(p, LT_CHAIN_STORE, value, -1);
+  }
+  head->count = p->nsteps - head->first;
+}
+
+void lt_chains_plan(lt_Plan *p) {
+  for (int first = 0, end; first < p->ncode; first = end) {
+    const lt_Instruction *head = &p->code[first];
+    end = first + 1;
+    if (!head->step) continue;
+    lt_Dtype type = p->reg[head->src[0]].type;
+    while (end < p->ncode && end - first < LONGEST / 3 && p->code[end].step &&
+           p->reg[p->code[end].src[0]].type == type && p->code[end].by_row == head->by_row)
+      end++;
+    if (end - first > 1 || head->must) plan_chain(p, first, end);
+  }
+}
+
+void lt_chain_run(const lt_Plan *p, const lt_Instruction *head, int64_t n, char *const *where) {
+  lt_ChainStep step[LONGEST];
+  for (int k = 0; k < head->count; k++) {
+    const lt_PlannedStep *s = &p->step[head->first + k];
+    step[k] = (lt_ChainStep){.code = s->code, .a = s->a, .b = s->b};
+    for (int j = 0; j < 2 && s->operand[j] >= 0; j++) {
+      step[k].memory[j] = where[s->operand[j]];
+      step[k].mask[j] = -!p->reg[s->operand[j]].number;
+    }
+  }
+  p->isa->vectors[p->reg[head->src[0]].type]->chain(n, step, head->count);
+}
