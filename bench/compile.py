@@ -45,6 +45,18 @@ for n in (10**4, 10**6):
     function("GELU by hand, " + label, data[0],
              "0.5 * x * (1 + ((x + 0.044715 * x ^ 3) * 0.79788456):tanh())", "x", data[1],
              "0.5 * x * (1 + torch.tanh(0.79788456 * (x + 0.044715 * x ** 3)))")
+    horner = "((((((x * 1.1 + 0.2) * x + 0.3) * x + 0.4) * x + 0.5) * x + 0.6) * x + 0.7) * x"
+    function("polynomial by Horner's method, " + label, data[0], horner, "x", data[1], horner)
+    function("Huber loss by hand, " + label, data[0] + """
+local function huber(x, y)
+  local d = x - y
+  local a = d:abs()
+  return lt.where(a:lt(1), 0.5 * d * d, a - 0.5)
+end""", "huber(x, y)", "x, y", data[1] + """
+def huber(x, y):
+    d = x - y
+    a = d.abs()
+    return torch.where(a < 1, 0.5 * d * d, a - 0.5)""", "huber(x, y)")
 for shape in ("64, 128", "1024, 1024"):
     label = shape.replace(", ", " x ")
     data = ("local x = lt.randn(%s)" % shape, "x = torch.randn(%s)" % shape)

@@ -22,9 +22,12 @@ enum {
   LT_CHAIN_Y = 1,
   LT_CHAIN_Z = 2,
   LT_CHAIN_BOTH = 2,
+  /* The value is x or y of two inputs, and the other one is a number. */
+  LT_CHAIN_X_NUMBER = 3,
+  LT_CHAIN_Y_NUMBER = 4,
   LT_CHAIN_TILE = 128
 };
-#define LT_CHAIN_OF(row) (4 + 4 * (row))
+#define LT_CHAIN_OF(row) (8 + 8 * (row))
 /* Ops whose number a multiplies the second input: in a chain it must be 1. */
 #define LT_CHAIN_SCALES(op) ((op) == LT_OP_add || (op) == LT_OP_sub)
 

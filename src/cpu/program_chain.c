@@ -38,12 +38,14 @@ static int add_member(lt_Plan *p, const lt_Instruction *i, int value) {
     s = add_step(p, i->step + LT_CHAIN_BOTH, -1, -1);
     used = x == value ? 2 : 0;
   } else {
+    const int other = from_y ? x : y;
+    bool number = y >= 0 && z < 0 && p->reg[other].number;
     if (from_y)
-      s = add_step(p, i->step + LT_CHAIN_Y, x, z);
+      s = add_step(p, i->step + (number ? LT_CHAIN_Y_NUMBER : LT_CHAIN_Y), x, z);
     else if (from_z)
       s = add_step(p, i->step + LT_CHAIN_Z, x, y);
     else
-      s = add_step(p, i->step + LT_CHAIN_X, y, z);
+      s = add_step(p, i->step + (number ? LT_CHAIN_X_NUMBER : LT_CHAIN_X), y, z);
     used = used > 0;
   }
   s->a = i->numbers.a;

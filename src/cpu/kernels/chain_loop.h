@@ -50,6 +50,7 @@ _Static_assert(LT_VECTOR_SIZE *DEEP / 4 <= LT_CHAIN_TILE, "a number fills a tile
     DO(7, __VA_ARGS__)                                                                             \
   }
 #define CHAIN_V(k) v##k
+#define CHAIN_N(k) number
 #define CHAIN_Y(k) vector_at(y + (k)*ACROSS)
 #define CHAIN_Z(k) vector_at((const T *)s->memory[1] + (i & s->mask[1]) + (k)*ACROSS)
 #define CHAIN_DO(k, name, first, second, third)                                                    \
@@ -66,7 +67,15 @@ _Static_assert(LT_VECTOR_SIZE *DEEP / 4 <= LT_CHAIN_TILE, "a number fills a tile
 #define CHAIN_CASES_2(code, name)                                                                  \
   CHAIN_CASE((code) + LT_CHAIN_X, name, CHAIN_V, CHAIN_Y, CHAIN_Y)                                 \
   CHAIN_CASE((code) + LT_CHAIN_Y, name, CHAIN_Y, CHAIN_V, CHAIN_V)                                 \
-  CHAIN_CASE((code) + LT_CHAIN_BOTH, name, CHAIN_V, CHAIN_V, CHAIN_V)
+  CHAIN_CASE((code) + LT_CHAIN_BOTH, name, CHAIN_V, CHAIN_V, CHAIN_V)                              \
+  CHAIN_NUMBER_CASE((code) + LT_CHAIN_X_NUMBER, name, CHAIN_V, CHAIN_N, CHAIN_N)                   \
+  CHAIN_NUMBER_CASE((code) + LT_CHAIN_Y_NUMBER, name, CHAIN_N, CHAIN_V, CHAIN_V)
+#define CHAIN_NUMBER_CASE(code, ...)                                                               \
+  case code: {                                                                                     \
+    const Vector number = vector_of(*y);                                                           \
+    EACH_VECTOR(CHAIN_DO, __VA_ARGS__)                                                             \
+    break;                                                                                         \
+  }
 #define CHAIN_CASES_3(code, name)                                                                  \
   CHAIN_CASE((code) + LT_CHAIN_X, name, CHAIN_V, CHAIN_Y, CHAIN_Z)                                 \
   CHAIN_CASE((code) + LT_CHAIN_Y, name, CHAIN_Y, CHAIN_V, CHAIN_Z)                                 \
@@ -86,6 +95,13 @@ _Static_assert(LT_VECTOR_SIZE *DEEP / 4 <= LT_CHAIN_TILE, "a number fills a tile
 static inline __attribute__((always_inline)) Vector vector_at(const T *x) {
   Vector v;
   memcpy(&v, x, sizeof v);
+  return v;
+}
+
+static inline __attribute__((always_inline)) Vector vector_of(T x) {
+  Vector v = {0};
+  _Pragma("omp simd")
+  for (int i = 0; i < ACROSS; i++) v[i] = x;
   return v;
 }
 
