@@ -29,7 +29,7 @@ enum {
 /* ---- compiling ------------------------------------------------------------------------------- */
 
 /* Classifies the layout of operand k. */
-static lt_Port port_of(const lt_Plan *p, int k) {
+static lt_Port port_of(const lt_PreparedProgram *p, int k) {
   const lt_ProgramLoop *l = p->loop;
   const lt_Operand *o = &l->operand[k];
   int64_t size = (int64_t)lt_dtype_size(o->dtype), run = size;
@@ -52,7 +52,7 @@ static lt_Port port_of(const lt_Plan *p, int k) {
                    .dense = o->strides[p->last] == size};
 }
 
-static int new_register(lt_Plan *p, lt_Dtype type, bool fixed, bool by_row) {
+static int new_register(lt_PreparedProgram *p, lt_Dtype type, bool fixed, bool by_row) {
   if (lt_dtype_is_complex(type)) /* some of their ops have results of another size: abs, tests */
     p->ok = lt_error_set(
         "program: expected a real dtype, got \"%s\": complex numbers are not yet supported",
@@ -62,7 +62,7 @@ static int new_register(lt_Plan *p, lt_Dtype type, bool fixed, bool by_row) {
   return p->nregisters++;
 }
 
-static lt_Instruction *emit(lt_Plan *p, lt_Code code, int dst) {
+static lt_Instruction *emit(lt_PreparedProgram *p, lt_Code code, int dst) {
   bool fixed = dst >= 0 && p->reg[dst].fixed;
   lt_Instruction *i = fixed ? &p->fixed[p->nfixed++] : &p->code[p->ncode++];
   *i = (lt_Instruction){.code = code,
@@ -73,7 +73,7 @@ static lt_Instruction *emit(lt_Plan *p, lt_Code code, int dst) {
   return i;
 }
 
-static int number_register(lt_Plan *p, lt_Scalar s, lt_Dtype type) {
+static int number_register(lt_PreparedProgram *p, lt_Scalar s, lt_Dtype type) {
   int dst = new_register(p, type, true, false);
   if (!lt_number_store(s, type, emit(p, CODE_NUMBER, dst)->element)) p->ok = false;
   p->reg[dst].number = true;
@@ -82,7 +82,7 @@ static int number_register(lt_Plan *p, lt_Scalar s, lt_Dtype type) {
 
 /* Returns a register for an input in a compute type: the operand's memory if the loops can use it,
  * else a block that a load fills. */
-static int input_register(lt_Plan *p, int value, lt_Dtype type) {
+static int input_register(lt_PreparedProgram *p, int value, lt_Dtype type) {
   int k = p->program->nout + value;
   const lt_Port *port = &p->port[k];
   int dst = new_register(p, type, port->fixed, p->program->row && p->program->by_row[k]);
@@ -100,7 +100,7 @@ static int input_register(lt_Plan *p, int value, lt_Dtype type) {
 
 /* Returns the register that holds a value in a compute type, with one element for each row if it is
  * such a value; emits its load or conversion if needed. */
-static int own_register(lt_Plan *p, lt_StepInput in, lt_Dtype type) {
+static int own_register(lt_PreparedProgram *p, lt_StepInput in, lt_Dtype type) {
   if (in.value < 0) return number_register(p, in.number, type);
   int *known = &p->known[in.value][type];
   if (*known) return *known - 1;
@@ -120,7 +120,7 @@ static int own_register(lt_Plan *p, lt_StepInput in, lt_Dtype type) {
 
 /* Returns the register that holds a value in a compute type, for a step that computes one value for
  * each row, or for each element. */
-static int register_of(lt_Plan *p, lt_StepInput in, lt_Dtype type, bool by_row) {
+static int register_of(lt_PreparedProgram *p, lt_StepInput in, lt_Dtype type, bool by_row) {
   int own = own_register(p, in, type);
   if (by_row || !p->reg[own].by_row) return own;
   int *wide = &p->wide[in.value][type];
@@ -143,7 +143,7 @@ static lt_VectorFn power_of(const lt_Step *s) {
 
 /* Returns whether input k of a step is read as one value: a number, or the value of a row that is
  * worth a call of the loop. */
-static bool reads_once(const lt_Plan *p, const lt_Step *s, int k) {
+static bool reads_once(const lt_PreparedProgram *p, const lt_Step *s, int k) {
   const lt_Program *g = p->program;
   int value = s->input[k].value, step = value - g->ninputs;
   if (k != 1 || s->inputs != 2) return false;
@@ -153,11 +153,12 @@ static bool reads_once(const lt_Plan *p, const lt_Step *s, int k) {
 }
 
 /* Returns whether a call reads one value for each row in all elements of the row. */
-static bool expands(const lt_Plan *p, const int *src, bool once, bool by_row) {
+static bool expands(const lt_PreparedProgram *p, const int *src, bool once, bool by_row) {
   return once && p->reg[src[1]].by_row && !by_row;
 }
 
-static void add_call(lt_Plan *p, const lt_Step *s, int dst, const int *src, int inputs, bool once) {
+static void add_call(lt_PreparedProgram *p, const lt_Step *s, int dst, const int *src, int inputs,
+                     bool once) {
   lt_VectorFn power = power_of(s), fn = power ? power : p->isa->vectors[s->compute]->op[s->op];
   lt_Instruction *i = emit(p, CODE_CALL, dst);
   i->fn = fn;
@@ -177,7 +178,7 @@ static void add_call(lt_Plan *p, const lt_Step *s, int dst, const int *src, int 
 
 /* Makes a value one of a narrow integer dtype, if the step's result is: integers wrap, and floats
  * are clipped. */
-static void narrow(lt_Plan *p, const lt_Step *s, int dst, int src) {
+static void narrow(lt_PreparedProgram *p, const lt_Step *s, int dst, int src) {
   if (!is_narrow(s->result)) return;
   lt_Instruction *i = emit(p, CODE_NARROW, dst);
   i->src[0] = src;
@@ -185,7 +186,7 @@ static void narrow(lt_Plan *p, const lt_Step *s, int dst, int src) {
 }
 
 /* Emits the reduction of a row. */
-static void add_reduction(lt_Plan *p, const lt_Step *s, int dst, int src) {
+static void add_reduction(lt_PreparedProgram *p, const lt_Step *s, int dst, int src) {
   lt_FormKind kind = lt_reductions[s->id].kind;
   bool fold = kind == LT_FORM_FOLD || kind == LT_FORM_FOLD_WIDE;
   lt_Instruction *i = emit(p, CODE_REDUCE, dst);
@@ -200,7 +201,7 @@ static void add_reduction(lt_Plan *p, const lt_Step *s, int dst, int src) {
 
 /* Returns the type that a step reads input k in: of floats that become narrow integers their own,
  * since its stores clip them; int32 would be wrapped. */
-static lt_Dtype input_type(const lt_Plan *p, const lt_Step *s, int k) {
+static lt_Dtype input_type(const lt_PreparedProgram *p, const lt_Step *s, int k) {
   const lt_Program *g = p->program;
   int value = s->input[k].value, step = value - g->ninputs;
   if (s->op != LT_NO_OP || !is_narrow(s->result) || value < 0) return s->compute;
@@ -210,7 +211,7 @@ static lt_Dtype input_type(const lt_Plan *p, const lt_Step *s, int k) {
 
 /* Returns whether the result of a test can stay in the type that it is computed in: a step of a
  * chain computes it, and all others read it in this type. */
-static bool stays_wide(const lt_Plan *p, int index) {
+static bool stays_wide(const lt_PreparedProgram *p, int index) {
   const lt_Program *g = p->program;
   const lt_Step *s = &g->step[index];
   int value = g->ninputs + index;
@@ -225,7 +226,7 @@ static bool stays_wide(const lt_Plan *p, int index) {
 }
 
 /* Emits the instructions of one step. */
-static void add_step(lt_Plan *p, int index) {
+static void add_step(lt_PreparedProgram *p, int index) {
   const lt_Step *s = &p->program->step[index];
   lt_Dtype type = lt_dtype_compute(s->result);
   int *known = p->known[p->program->ninputs + index], src[3] = {0};
@@ -259,7 +260,7 @@ static void add_step(lt_Plan *p, int index) {
 
 /* Assigns outputs: one computed in its own dtype is computed in the operand's memory; others are
  * stored. */
-static void add_outputs(lt_Plan *p) {
+static void add_outputs(lt_PreparedProgram *p) {
   for (int k = 0; k < p->program->nout; k++) {
     lt_Dtype dtype = p->program->out_dtype[k], type = lt_dtype_compute(dtype);
     bool by_row = p->program->row && p->program->by_row[k];
@@ -278,7 +279,7 @@ static void add_outputs(lt_Plan *p) {
 }
 
 /* Counts the uses of registers, and finds the last ones. */
-static void find_uses(lt_Plan *p) {
+static void find_uses(lt_PreparedProgram *p) {
   for (int i = 0; i < p->ncode; i++) {
     const lt_Instruction *code = &p->code[i];
     for (int k = 0; k < 3; k++) {
@@ -292,7 +293,7 @@ static void find_uses(lt_Plan *p) {
 
 /* Finds the numbers of which a whole block is needed: those that are no operand of a chain, and not
  * read once. */
-static void find_whole(lt_Plan *p) {
+static void find_whole(lt_PreparedProgram *p) {
   for (int i = 0, k; i < p->nfixed; i++)
     for (k = 0; k < 3; k++)
       if (p->fixed[i].src[k] >= 0) p->reg[p->fixed[i].src[k]].whole = true;
@@ -306,7 +307,7 @@ static void find_whole(lt_Plan *p) {
 
 /* Assigns a block to each register that needs one: its own if it is fixed, else one that no later
  * instruction uses. */
-static bool assign_slots(lt_Plan *p) {
+static bool assign_slots(lt_PreparedProgram *p) {
   bool *taken = calloc((size_t)p->nregisters + 1, sizeof *taken);
   if (!taken) return lt_fail_memory();
   p->slots = 1; /* slot 0 is scratch for narrowing */
@@ -337,7 +338,7 @@ static bool assign_slots(lt_Plan *p) {
 }
 
 /* Chooses the number of elements of a block. */
-static void size_blocks(lt_Plan *p) {
+static void size_blocks(lt_PreparedProgram *p) {
   int64_t widest = 4, row = p->loop->shape[p->last];
   for (int i = 0; i < p->nregisters; i++)
     if (lt_dtype_size(p->reg[i].type) == 8) widest = 8;
@@ -353,7 +354,7 @@ static void size_blocks(lt_Plan *p) {
 }
 
 /* Compiles the program. Returns false with the error set. */
-static bool compile(lt_Plan *p) {
+static bool compile(lt_PreparedProgram *p) {
   const lt_Program *g = p->program;
   for (int k = 0; k < g->nout + g->ninputs; k++) p->port[k] = port_of(p, k);
   for (int i = 0; i < g->nsteps; i++) add_step(p, i);
@@ -371,7 +372,7 @@ static bool compile(lt_Plan *p) {
 /* ---- running --------------------------------------------------------------------------------- */
 
 typedef struct Work { /* state of a thread */
-  lt_Plan *plan;
+  lt_PreparedProgram *plan;
   char *scratch;
   char **where;        /* memory of each register */
   int64_t position, n; /* the first element, or row, and the number of elements */
@@ -381,7 +382,7 @@ typedef struct Work { /* state of a thread */
 
 /* Loads an operand of a program with rows to a block, or stores it from the block. */
 static void transfer_rows(const Work *w, const lt_Instruction *i, char *block, bool store) {
-  const lt_Plan *p = w->plan;
+  const lt_PreparedProgram *p = w->plan;
   const lt_Operand *o = &p->loop->operand[i->operand];
   lt_Dtype type = p->reg[store ? i->src[0] : i->dst].type;
   const lt_Vectors *v = p->isa->vectors[type];
@@ -404,7 +405,7 @@ static void transfer_rows(const Work *w, const lt_Instruction *i, char *block, b
 
 /* Computes the reduction of each row of a block. */
 static void reduce_rows(const Work *w, const lt_Instruction *i, char *dst, const char *src) {
-  const lt_Plan *p = w->plan;
+  const lt_PreparedProgram *p = w->plan;
   lt_Dtype from = p->reg[i->src[0]].type, to = p->reg[i->dst].type;
   lt_Dtype state = i->fold ? i->fold->to : i->centered->to;
   int64_t row = p->loop->shape[1], size = row * (int64_t)lt_dtype_size(from);
@@ -435,7 +436,7 @@ static void expand_rows(const Work *w, lt_Dtype type, char *dst, const char *src
 
 /* Loads the elements of an operand to a block, row by row, or stores them from it. */
 static void transfer(const Work *w, const lt_Instruction *i, char *block, bool store) {
-  const lt_Plan *p = w->plan;
+  const lt_PreparedProgram *p = w->plan;
   if (p->program->row) {
     transfer_rows(w, i, block, store);
     return;
@@ -466,7 +467,7 @@ static bool has_zero(const void *values, lt_Dtype type, int64_t n) {
 /* Calls the loop of an instruction whose src[1] is one value for each row. */
 static void call_rows(const Work *w, const lt_Instruction *i, char *dst, const char *x,
                       const char *y) {
-  const lt_Plan *p = w->plan;
+  const lt_PreparedProgram *p = w->plan;
   int64_t row = p->loop->shape[1], size = (int64_t)lt_dtype_size(p->reg[i->src[0]].type);
   lt_Numbers numbers = i->numbers;
   numbers.rows = w->rows;
@@ -478,7 +479,7 @@ static void call_rows(const Work *w, const lt_Instruction *i, char *dst, const c
 
 /* Calls the loop of an instruction. */
 static void call(const Work *w, const lt_Instruction *i, char *dst, const char *const src[3]) {
-  lt_Plan *p = w->plan;
+  lt_PreparedProgram *p = w->plan;
   int64_t n = i->by_row ? w->rows : w->n;
   bool rows = i->once && p->reg[i->src[1]].by_row && !i->by_row;
   if (i->divides && has_zero(src[1], p->reg[i->src[1]].type, rows ? w->rows : i->once ? 1 : n))
@@ -491,7 +492,7 @@ static void call(const Work *w, const lt_Instruction *i, char *dst, const char *
 
 /* Executes one instruction on the current block. */
 static void execute(const Work *w, const lt_Instruction *i) {
-  const lt_Plan *p = w->plan;
+  const lt_PreparedProgram *p = w->plan;
   char *dst = i->dst >= 0 ? w->where[i->dst] : NULL;
   int64_t n = i->by_row ? w->rows : w->n;
   const char *src[3];
@@ -531,7 +532,7 @@ static void execute(const Work *w, const lt_Instruction *i) {
 
 /* Executes the instructions on the current block. */
 static void execute_all(const Work *w) {
-  const lt_Plan *p = w->plan;
+  const lt_PreparedProgram *p = w->plan;
   for (int i = 0; i < p->ncode; i++) {
     const lt_Instruction *code = &p->code[i];
     if (code->members) {
@@ -545,7 +546,7 @@ static void execute_all(const Work *w) {
 
 /* Sets the memory of registers that are an operand's, for the next block. */
 static void find_operands(const Work *w) {
-  const lt_Plan *p = w->plan;
+  const lt_PreparedProgram *p = w->plan;
   for (int i = 0; i < p->nregisters; i++) {
     int k = p->reg[i].operand;
     if (k < 0) continue;
@@ -557,7 +558,7 @@ static void find_operands(const Work *w) {
 }
 
 /* Processes elements begin <= i < end; with short rows, begin must be the start of a row. */
-static void run(lt_Plan *p, char *scratch, int64_t begin, int64_t end) {
+static void run(lt_PreparedProgram *p, char *scratch, int64_t begin, int64_t end) {
   const lt_ProgramLoop *l = p->loop;
   Work w = {.plan = p,
             .scratch = scratch,
@@ -582,7 +583,7 @@ static void run(lt_Plan *p, char *scratch, int64_t begin, int64_t end) {
 }
 
 /* Processes rows begin <= i < end of a program with rows. */
-static void run_rows(lt_Plan *p, char *scratch, int64_t begin, int64_t end) {
+static void run_rows(lt_PreparedProgram *p, char *scratch, int64_t begin, int64_t end) {
   int64_t row = p->loop->shape[1], left = LT_CHUNK;
   Work w = {.plan = p,
             .scratch = scratch,
@@ -605,7 +606,7 @@ static void run_rows(lt_Plan *p, char *scratch, int64_t begin, int64_t end) {
 
 /* Returns scratch memory of at least this size, aligned to 64 bytes; that of the last run if it is
  * large enough. NULL with the error set when out of memory. */
-static char *scratch_of(lt_Plan *p, size_t size) {
+static char *scratch_of(lt_PreparedProgram *p, size_t size) {
   if (size + 64 > p->scratch_size) {
     free(p->scratch);
     p->scratch_size = size + 64;
@@ -621,9 +622,9 @@ static char *scratch_of(lt_Plan *p, size_t size) {
 
 /* Runs the compiled program over all elements, with scratch memory for each thread. Returns false
  * after an interrupt or when out of memory. */
-static bool run_all(lt_Plan *p) {
+static bool run_all(lt_PreparedProgram *p) {
   bool by_rows = p->program->row > 0;
-  void (*part)(lt_Plan *, char *, int64_t, int64_t) = by_rows ? run_rows : run;
+  void (*part)(lt_PreparedProgram *, char *, int64_t, int64_t) = by_rows ? run_rows : run;
   int64_t work = p->loop->numel, n = by_rows ? p->loop->shape[0] : work;
   int64_t unit = by_rows ? 1 : p->rows ? 64 : p->loop->shape[p->last];
   int64_t bytes = p->slots * p->slot_size + (int64_t)sizeof(char *) * p->nregisters;
@@ -648,7 +649,7 @@ static bool run_all(lt_Plan *p) {
 }
 
 /* Frees a compiled program. NULL is allowed. */
-static void free_plan(lt_Plan *p) {
+static void free_plan(lt_PreparedProgram *p) {
   if (!p) return;
   free(p->port);
   free(p->reg);
@@ -662,11 +663,11 @@ static void free_plan(lt_Plan *p) {
 }
 
 /* Compiles the program of a loop. NULL with the error set. */
-static lt_Plan *prepare(lt_ProgramLoop *loop) {
+static lt_PreparedProgram *prepare(lt_ProgramLoop *loop) {
   const lt_Program *g = loop->program;
   size_t values = (size_t)(g->ninputs + g->nsteps);
   size_t most = 8 * (size_t)g->nsteps + 2 * (size_t)g->nout + 3 * values; /* of registers */
-  lt_Plan *p = calloc(1, sizeof *p);
+  lt_PreparedProgram *p = calloc(1, sizeof *p);
   if (!p) {
     lt_fail_memory();
     return NULL;
@@ -697,7 +698,7 @@ bool lt_cpu_program(lt_ProgramLoop *loop) {
     loop->prepared = NULL;
     return true;
   }
-  lt_Plan *p = prepare(loop);
+  lt_PreparedProgram *p = prepare(loop);
   if (loop->action == LT_PROGRAM_PREPARE) {
     loop->prepared = p;
     return p != NULL;

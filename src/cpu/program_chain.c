@@ -9,7 +9,7 @@
 
 enum { LONGEST = 96 /* steps of a chain */ };
 
-int lt_chain_code(const lt_Plan *p, const lt_Step *s, lt_VectorFn power) {
+int lt_chain_code(const lt_PreparedProgram *p, const lt_Step *s, lt_VectorFn power) {
   const lt_Vectors *v = p->isa->vectors[s->compute];
   int row = (int)s->op;
   if (!v->chained || s->op == LT_NO_OP) return 0;
@@ -19,7 +19,7 @@ int lt_chain_code(const lt_Plan *p, const lt_Step *s, lt_VectorFn power) {
   return v->chained[row] && !scaled ? LT_CHAIN_OF(row) : 0;
 }
 
-static lt_PlannedStep *add_step(lt_Plan *p, int code, int first, int second) {
+static lt_PlannedStep *add_step(lt_PreparedProgram *p, int code, int first, int second) {
   lt_PlannedStep *s = &p->step[p->nsteps++];
   *s = (lt_PlannedStep){.code = code, .operand = {first, second}};
   return s;
@@ -27,7 +27,7 @@ static lt_PlannedStep *add_step(lt_Plan *p, int code, int first, int second) {
 
 /* Adds the steps of an instruction. `value`: the register that the step before has computed; -1:
  * none. Returns how often it is used as such. */
-static int add_member(lt_Plan *p, const lt_Instruction *i, int value) {
+static int add_member(lt_PreparedProgram *p, const lt_Instruction *i, int value) {
   const int x = i->src[0], y = i->src[1], z = i->src[2];
   int used = (x == value) + (y == value) + (z == value);
   bool from_y = x != value && y == value && y >= 0, from_z = x != value && !from_y && z == value;
@@ -54,7 +54,7 @@ static int add_member(lt_Plan *p, const lt_Instruction *i, int value) {
 }
 
 /* Plans the chain of the instructions `first` to `end` - 1. */
-static void plan_chain(lt_Plan *p, int first, int end) {
+static void plan_chain(lt_PreparedProgram *p, int first, int end) {
   lt_Instruction *head = &p->code[first];
   head->first = p->nsteps;
   head->members = end - first;
@@ -75,7 +75,7 @@ static void plan_chain(lt_Plan *p, int first, int end) {
   head->count = p->nsteps - head->first;
 }
 
-void lt_chains_plan(lt_Plan *p) {
+void lt_chains_plan(lt_PreparedProgram *p) {
   for (int first = 0, end; first < p->ncode; first = end) {
     const lt_Instruction *head = &p->code[first];
     end = first + 1;
@@ -88,7 +88,8 @@ void lt_chains_plan(lt_Plan *p) {
   }
 }
 
-void lt_chain_run(const lt_Plan *p, const lt_Instruction *head, int64_t n, char *const *where) {
+void lt_chain_run(const lt_PreparedProgram *p, const lt_Instruction *head, int64_t n,
+                  char *const *where) {
   lt_ChainStep step[LONGEST];
   for (int k = 0; k < head->count; k++) {
     const lt_PlannedStep *s = &p->step[head->first + k];

@@ -80,14 +80,15 @@ typedef struct lt_PreparedProgram {
   char *scratch; /* of all threads of the last run, to be used again */
   size_t scratch_size;
   atomic_bool refused;
-} lt_Plan;
+} lt_PreparedProgram;
 
 /* Returns what a step of a chain does that calls the loop of this step, LT_CHAIN_OF(...); 0 when it
  * cannot be one. */
-int lt_chain_code(const lt_Plan *p, const lt_Step *s, lt_VectorFn power);
+int lt_chain_code(const lt_PreparedProgram *p, const lt_Step *s, lt_VectorFn power);
 /* Combines instructions to chains. The uses of the registers are counted. */
-void lt_chains_plan(lt_Plan *p);
+void lt_chains_plan(lt_PreparedProgram *p);
 /* Runs a chain on n elements. where: the memory of each register. */
-void lt_chain_run(const lt_Plan *p, const lt_Instruction *first, int64_t n, char *const *where);
+void lt_chain_run(const lt_PreparedProgram *p, const lt_Instruction *first, int64_t n,
+                  char *const *where);
 
 #endif
