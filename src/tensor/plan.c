@@ -448,6 +448,7 @@ bool lt_plan_run_steps(lt_Plan *p, int which, const lt_PlanSlot *slot) {
   const lt_Backend *b = lt_device_backend(p->device.type);
   lt_Stream *stream = lt_stream_current(p->device);
   lt_UserOp user = lt_user_op_get();
+  lt_UserIndex index = lt_thread()->user_index;
   bool ok = true;
   for (int i = 0; i < part->npatches; i++) {
     const lt_PlanPatch *patch = &part->patch[i];
@@ -459,10 +460,12 @@ bool lt_plan_run_steps(lt_Plan *p, int which, const lt_PlanSlot *slot) {
   for (int i = 0; i < part->naddresses; i++)
     *part->address[i].where = lt_tensor_data(part->address[i].tensor);
   for (int i = 0; ok && i < part->nsteps; i++) {
-    lt_user_op_set((lt_UserOp){lt_ops[part->step[i]->op].name, part->step[i]->in_place});
+    lt_user_op_set(part->step[i]->user);
+    lt_user_index_set(part->step[i]->index);
     ok = run_step(part->step[i], b, stream);
   }
   lt_user_op_set(user);
+  lt_user_index_set(index);
   lt_plan_note_streams(p, slot);
   for (int i = 0; i < part->npatches; i++) {
     part->patch[i].tensor->storage = p->nothing;

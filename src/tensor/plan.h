@@ -182,7 +182,9 @@ typedef struct lt_PlanStep {
   lt_StepKind kind;
   lt_OpId op;
   bool in_place;
-  bool update; /* the kernel starts from a copy of argument 0 */
+  bool update;        /* the kernel starts from a copy of argument 0 */
+  lt_UserOp user;     /* in whose name its errors are reported, and */
+  lt_UserIndex index; /* which argument errors about index values name */
   lt_Loop loop;
   _Alignas(LT_MAX_ELEMENT) char number[3][LT_MAX_ELEMENT];
   lt_ProgramLoop *program;

@@ -409,7 +409,10 @@ static bool runs_loop(const lt_PlanBuilder *b, int call) {
 }
 
 static bool make_step(lt_PlanBuilder *b, lt_PlanUnit *u, lt_PlanStep *s) {
-  s->op = b->r->call[u->call[0]].op;
+  const lt_RecordedCall *first = &b->r->call[u->call[0]];
+  s->op = first->op;
+  s->user = first->user;
+  s->index = first->index;
   if (u->program) return make_program(b, s, u);
   return runs_loop(b, u->call[0]) ? make_loop(b, s, u->call[0], u->part)
                                   : make_call(b, s, u->call[0], u->part);

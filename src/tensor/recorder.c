@@ -176,16 +176,19 @@ static bool copy_arg(lt_Recorder *r, const lt_Call *c, int i, lt_Arg *out, char 
 static bool note(lt_Recorder *r, const lt_Call *c) {
   if (!grow(&r->call, r->ncalls, &r->call_room, sizeof *r->call)) return false;
   lt_RecordedCall *call = &r->call[r->ncalls];
+  lt_UserIndex index = lt_thread()->user_index;
   size_t bytes = (size_t)c->nargs * sizeof(lt_Arg);
   for (int i = 0; i < c->nargs; i++) bytes += bytes_behind(&c->arg[i]);
-  *call = (lt_RecordedCall){.op = c->op,
-                            .in_place = c->in_place,
-                            .compute =
-                                c->info->kind == LT_KIND_ELEMENTWISE ? c->compute : LT_DTYPE_NONE,
-                            .folded = c->compute,
-                            .nargs = c->nargs,
-                            .nout = c->nout,
-                            .arg = malloc(bytes ? bytes : 1)};
+  *call = (lt_RecordedCall){
+      .op = c->op,
+      .in_place = c->in_place,
+      .user = index.name ? lt_user_op_get() : (lt_UserOp){c->info->name, c->in_place},
+      .index = index,
+      .compute = c->info->kind == LT_KIND_ELEMENTWISE ? c->compute : LT_DTYPE_NONE,
+      .folded = c->compute,
+      .nargs = c->nargs,
+      .nout = c->nout,
+      .arg = malloc(bytes ? bytes : 1)};
   bool ok = call->arg || lt_fail_memory();
   char *more = (char *)(call->arg + c->nargs);
   for (int i = 0; ok && i < c->nargs; i++) ok = copy_arg(r, c, i, &call->arg[i], &more);

@@ -47,6 +47,8 @@ typedef struct lt_RecordedCall {
   lt_Dtype folded;  /* of other ops: lt_Call.compute */
   int nargs;        /* the number of the signature's parameters; defaults are filled in */
   int nout;
+  lt_UserOp user;      /* in whose name its errors are reported, and */
+  lt_UserIndex index;  /* which argument errors about index values name */
   lt_Arg *arg;         /* of a tensor `i`, of a list `ints` hold the values' numbers (-1: none) */
   int out[LT_MAX_OUT]; /* numbers of the results */
 } lt_RecordedCall;

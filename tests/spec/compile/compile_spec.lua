@@ -428,6 +428,31 @@ describe("the reason why lt.compile calls the function itself", function()
     assert.has_error(function() lt.compile(3) end)
   end)
 
+  it("is an error in the name of the function that was called", function()
+    local many = function(x, t) return F.multilabel_margin_loss(x, t) end
+    local cases = {
+      {function(x, t) return (lt.one_hot(t, 3):float() * x):sum() end, 3,
+        "one_hot: expected an index from 1 to 3 for argument 'self', got 9 at index {3}"},
+      {function(x, t) return F.multi_margin_loss(x, t) end, 3,
+        "multi_margin_loss: expected an index from 1 to 3 for argument 'target', got 9 at index {3}"},
+      {many, 1, "multilabel_margin_loss: expected an index from 1 to 3 for argument 'target', " ..
+        "got 9 at index {1, 3}"},
+    }
+    for _, case in ipairs(cases) do
+      local f, rows, expected = table.unpack(case)
+      for _, grad in ipairs {false, true} do
+        local target = lt.tensor({1, 2, 9}, "int64")
+        local x = lt.randn {rows, 3, requires_grad = grad}
+        if rows == 1 then target = target:view(1, 3) end
+        for _, called in ipairs {f, lt.compile(f)} do
+          local ok, message = pcall(called, x, target)
+          assert.is_false(ok)
+          assert.truthy(tostring(message):find(expected, 1, true), tostring(message))
+        end
+      end
+    end
+  end)
+
   it("is the number of plans", function()
     local f = function(a, k) return a * k end
     local c, x = lt.compile(f), rand(3)
