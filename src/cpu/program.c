@@ -5,6 +5,8 @@
  * can be used directly. Values that are the same in every block (numbers, operands of one element,
  * and what is computed from them) are computed once, before the first block.
  *
+ * Cheap ops that follow each other run as one instruction, a chain; see program_chain.c.
+ *
  * In a program with reductions a block is a number of whole rows, and a register `by_row` holds one
  * value for each of them. */
 #include "program_plan.h"

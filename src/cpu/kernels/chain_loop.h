@@ -1,10 +1,10 @@
-/* chain_loop.h: the loop of a chain: several cheap elementwise ops, of which most use the result of the
- * one before. It is included by loops.h for float32 and float64.
+/* chain_loop.h: the loop of a chain: several cheap elementwise ops, of which most use the result of
+ * the one before. It is included by loops.h for float32 and float64.
  *
  * The results of a step for a tile of 8 vectors stay in registers, and are an operand of the next
- * step; other operands are memory. So a step takes one instruction for each vector if its op does,
- * and the selection of the op is paid once for each tile. After the last tile, vectors are
- * processed one by one, and the remaining elements in a padded vector.
+ * step; other operands are memory, or a number. So a step takes one instruction for each vector if
+ * its op does, and the selection of the op is paid once for each tile. After the last tile, vectors
+ * are processed one by one, and the remaining elements in a padded vector.
  *
  * The expressions are those of ops.def and powers.def: a loop over the elements of a vector, which
  * the compiler makes one operation on the vector in a register. */
