@@ -30,16 +30,18 @@ static lt_PlannedStep *add_step(lt_PreparedProgram *p, int code, int first, int 
 static int add_member(lt_PreparedProgram *p, const lt_Instruction *i, int value) {
   const int x = i->src[0], y = i->src[1], z = i->src[2];
   int used = (x == value) + (y == value) + (z == value);
-  bool from_y = x != value && y == value && y >= 0, from_z = x != value && !from_y && z == value;
-  from_z = from_z && z >= 0;
-  if (x != value && !from_y && !from_z) add_step(p, LT_CHAIN_LOAD, x, -1);
+  const bool two = y >= 0 && z < 0;
+  const bool from_y = x != value && y >= 0 && (y == value || (two && p->reg[x].number));
+  const bool from_z = x != value && !from_y && z >= 0 && z == value;
+  const int from = from_y ? y : from_z ? z : x;
+  if (from != value) add_step(p, LT_CHAIN_LOAD, from, -1);
   lt_PlannedStep *s;
-  if (y >= 0 && z < 0 && !from_y && y == x) {
+  if (two && y == x) {
     s = add_step(p, i->step + LT_CHAIN_BOTH, -1, -1);
     used = x == value ? 2 : 0;
   } else {
     const int other = from_y ? x : y;
-    bool number = y >= 0 && z < 0 && p->reg[other].number;
+    const bool number = two && p->reg[other].number;
     if (from_y)
       s = add_step(p, i->step + (number ? LT_CHAIN_Y_NUMBER : LT_CHAIN_Y), x, z);
     else if (from_z)
