@@ -853,13 +853,17 @@ static bool take_list(lua_State *L, lt_LuaArgs *a, int p, int i) {
   return true;
 }
 
+/* Returns whether the table at i, the last argument, holds no names of arguments. */
+static bool is_only_list(lua_State *L, int i) {
+  return lua_rawlen(L, i) > 0 && lt_lua_is_plain(L, i) && !has_names(L, i);
+}
+
 /* Stores the value at i as parameter p and returns how many values it takes, or 0 when it is not
- * of the parameter's type, or the type is not a frequent one. The last argument may be a table of
- * names, so it is no list here. */
+ * of the parameter's type, or the type is not a frequent one. */
 static int take_value(lua_State *L, lt_LuaArgs *a, int p, int i, int top) {
   const lt_Param *param = &a->signature->param[p];
   if (param->has_least) return 0;
-  if (lua_type(L, i) == LUA_TTABLE) return i < top && take_list(L, a, p, i);
+  if (lua_type(L, i) == LUA_TTABLE) return take_list(L, a, p, i) && (i < top || is_only_list(L, i));
   if (param->spreads) return 0;
   if (param->type != LT_PARAM_UNION) return take_as(L, a, p, param->type, i, top);
   if (is(param, LISTS)) return 0;
