@@ -2,13 +2,18 @@
 
 #define CHUNK 256 /* windows of a row that are computed together */
 
+/* Returns n / s of numbers that are not negative, where s is small, most often 1 or 2. */
+static inline int64_t FN(quotient)(int64_t n, int64_t s) {
+  return s == 1 ? n : s == 2 ? n >> 1 : n / s;
+}
+
 /* Positions of window elements in the last dim: window x has element `offset` + x * stride. Returns
  * in *low and *high the windows of first..last whose element is inside of the input. */
 static inline void FN(inside)(const lt_Windows *w, int64_t offset, int64_t first, int64_t last,
                               int64_t *low, int64_t *high) {
   int64_t s = w->stride[2], end = w->in[2] - 1 - offset;
-  *low = offset + first * s >= 0 ? first : (-offset + s - 1) / s;
-  *high = (last - 1) * s <= end ? last : end < 0 ? 0 : end / s + 1;
+  *low = offset + first * s >= 0 ? first : FN(quotient)(-offset + s - 1, s);
+  *high = (last - 1) * s <= end ? last : end < 0 ? 0 : FN(quotient)(end, s) + 1;
 }
 
 /* A row of windows: all with the same coordinates but the last. */
@@ -191,7 +196,8 @@ static bool FN(are_even)(const lt_Windows *w, lt_Windows *even) {
 static void FN(max_pool)(const lt_Windows *w, const T *x, T *y, int64_t *index, int64_t from,
                          int64_t to) {
   lt_Windows even;
-  if (w->window[2] == 0 && w->in[2] <= 4 * w->out[2] && FN(are_even)(w, &even)) w = &even;
+  bool many = w->out[2] >= 8 && w->in[2] <= 4 * w->out[2]; /* windows in a row */
+  if (w->window[2] == 0 && many && FN(are_even)(w, &even)) w = &even;
   FN(Row) at = FN(row_at)(w, from);
   for (int64_t row = from; row < to; row++, FN(next_row)(w, &at)) {
     FN(Span) r = FN(span)(w, 1, at.y), z = FN(span)(w, 0, at.z);
