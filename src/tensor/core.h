@@ -143,6 +143,9 @@ typedef enum lt_Place {
   LT_PLACE_ANY     /* `@any`: on any device; it does not decide where the call runs */
 } lt_Place;
 
+/* The value of `false` in a list of the type `ints(false)`. */
+#define LT_GAP INT64_MIN
+
 /* One parameter of a signature. */
 typedef struct lt_Param {
   char name[32];
@@ -155,6 +158,7 @@ typedef struct lt_Param {
   lt_Place place;   /* of a tensor */
   bool has_choices; /* a string must be one of those that `spelling` quotes */
   bool has_least;   /* a number must be at least `least` */
+  bool has_gaps;    /* an entry of a list may be false: LT_GAP */
   double least;
   uint32_t types;       /* the type, or all types of a union: a bit for each lt_ParamType */
   uint32_t dtypes;      /* the dtypes that are allowed, a bit for each; 0: all */

@@ -202,11 +202,13 @@ static bool parse_dtypes(lt_Param *p, const char *s, const char *end) {
   return p->dtypes != 0;
 }
 
-/* Parses the limit in parentheses after a type: "(>=0)", "(float32|float64)". */
+/* Parses the limit in parentheses after a type: "(>=0)", "(float32|float64)", "(false)". */
 static bool parse_limit(lt_Param *p, lt_ParamType type, const char *s, const char *end) {
   char *stop;
   if (end - s < 2 || *s != '(' || end[-1] != ')') return false;
   if (type == LT_PARAM_DTYPE) return parse_dtypes(p, s + 1, end - 1);
+  p->has_gaps = type == LT_PARAM_INTS && end - s == 7 && strncmp(s, "(false)", 7) == 0;
+  if (p->has_gaps) return true;
   if (strncmp(s, "(>=", 3) != 0) return false;
   p->has_least = true;
   p->least = strtod(s + 3, &stop);

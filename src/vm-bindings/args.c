@@ -371,6 +371,14 @@ static int64_t *allocate_ints(lua_State *L, lt_LuaArgs *a, int n) {
   return a->ints + a->ints_used - n;
 }
 
+/* Stores LT_GAP if the entry of a list on top of the stack is false, or missing, where the
+ * parameter allows it. Returns whether it did. */
+static bool is_gap(lua_State *L, const lt_Param *p, int64_t *out) {
+  bool gap = p->has_gaps && lua_type(L, -1) != LUA_TNUMBER && !lua_toboolean(L, -1);
+  if (gap) *out = LT_GAP;
+  return gap;
+}
+
 const int64_t *lt_lua_ints(lua_State *L, lt_LuaArgs *a, int p, int i, int *n) {
   bool counted = a->signature->param[p].type == LT_PARAM_DIMS;
   if (lua_type(L, i) == LUA_TTABLE) {
@@ -378,7 +386,7 @@ const int64_t *lt_lua_ints(lua_State *L, lt_LuaArgs *a, int p, int i, int *n) {
     int64_t *out = allocate_ints(L, a, *n);
     for (int k = 0; k < *n; k++) {
       lua_rawgeti(L, i, k + 1);
-      if (!lt_lua_whole(L, -1, &out[k]))
+      if (!is_gap(L, &a->signature->param[p], &out[k]) && !lt_lua_whole(L, -1, &out[k]))
         lt_lua_error(L, "%s: expected an integer for argument '%s[%d]', got %s", a->name,
                      a->signature->param[p].name, k + 1, lt_lua_describe(L, -1));
       if (counted) out[k] = from_one(L, a, p, out[k]);
@@ -843,7 +851,8 @@ static bool take_list(lua_State *L, lt_LuaArgs *a, int p, int i) {
   if (type != LT_PARAM_SIZES && type != LT_PARAM_INTS && type != LT_PARAM_DIMS) return false;
   for (int k = 0; k < (int)n; k++) {
     lua_rawgeti(L, i, k + 1);
-    bool fits = take_int(L, -1, type == LT_PARAM_DIMS, &ints[k]);
+    bool fits = is_gap(L, &a->signature->param[p], &ints[k]) ||
+                take_int(L, -1, type == LT_PARAM_DIMS, &ints[k]);
     lua_pop(L, 1);
     if (!fits) return false;
   }

@@ -172,6 +172,8 @@ static void types_have_limits(void) {
   if (p) CHECK(p->spelling_length == 10 && strncmp(p->spelling, "Tensor|dim", 10) == 0);
   p = parse(&g, "(int(>=1) k)");
   CHECK(p && p->type == LT_PARAM_INT && p->has_least && p->least == 1);
+  p = parse(&g, "(ints(false) size)");
+  CHECK(p && p->type == LT_PARAM_INTS && p->has_gaps && !p->has_least);
   p = parse(&g, "(dtype(float32|float64)? dtype = nil)");
   CHECK(p && p->type == LT_PARAM_DTYPE && p->dtypes == (1u << LT_float32 | 1u << LT_float64));
 }
@@ -194,6 +196,7 @@ static void malformed_signatures_fail(void) {
       "(int(>=) n)",
       "(int() n)",
       "(int(>=1 n)",
+      "(int(false) n)",
       "(int| n)",
       "(|int n)",
       "(int|int n)",

@@ -264,6 +264,7 @@ local function loss(v, expected, at, op)
   local where = positions(op)
   if v[where.size_average] ~= nil or v[where.reduce] ~= nil or v[where.weight] then return nil end
   if where.pos_weight and v[where.pos_weight] then return nil end
+  if v[where.reduction] == "batchmean" then return nil end
   for i = 1, v[1].ndim do
     if v[1].ndim ~= v[2].ndim or v[1]:size(i) ~= v[2]:size(i) then return nil end
   end
@@ -329,6 +330,18 @@ local function last_dims(v, _, at, op)
   return run(op, new)
 end
 
+-- diag_embed adds dims, which are counted in the result.
+local function with_diagonals(v, _, at)
+  return ops.diag_embed(full(v[1], at), v[2], shifted(v[3]), shifted(v[4]))
+end
+
+-- The batch is part of the first dim, that of the images.
+local function by_images(v, expected, at, op)
+  local new = copy(v)
+  new[1] = full(v[1], at):flatten(1, 2)
+  return run(op, new):reshape(sizes(batching.size(at), expected[1]))
+end
+
 -- Folds the batch into that of the images and the grids.
 local function sampled(v, expected, at, op)
   local new = copy(v)
@@ -349,9 +362,10 @@ local named = {
   matmul = matmul, mm = matmul, bmm = matmul, mv = matmul, dot = matmul, linear = linear,
   addmm = plus_product, baddbmm = plus_product, outer = outer,
   cat = joined, stack = joined, gather = gathered, index_select = picked, embedding = embedding,
-  mse_loss = loss, l1_loss = loss, binary_cross_entropy_with_logits = loss,
+  mse_loss = loss, l1_loss = loss, kl_div = loss, binary_cross_entropy_with_logits = loss,
   nll_loss = class_loss, cross_entropy = class_loss, layer_norm = layer_norm,
-  scaled_dot_product_attention = attention, _pad = last_dims, _grid_sample = sampled,
+  scaled_dot_product_attention = attention, _grid_sample = sampled, diag_embed = with_diagonals,
+  channel_shuffle = by_images,
 }
 
 for name in pairs(set [[round hardtanh gelu div nan_to_num clamp where real imag isclose clone
@@ -364,9 +378,15 @@ for name in pairs(set [[cumsum cumprod cummax cummin sort topk argsort softmax l
   named[name] = along_dim
 end
 
+for name in pairs(set "_pad constant_pad_nd pixel_shuffle pixel_unshuffle") do
+  named[name] = last_dims
+end
+
 for name in pairs(set "var std _norm") do named[name] = reduction end
 
-for name in pairs(set "conv1d conv2d conv3d") do named[name] = folded end
+for name in pairs(set "conv max_pool avg_pool lp_pool adaptive_avg_pool adaptive_max_pool") do
+  for rank = 1, 3 do named[name .. rank .. "d"] = folded end
+end
 
 local VIEWS = set [[reshape flatten unflatten t swapaxes movedim narrow expand_as view_as reshape_as
   broadcast_to split chunk unbind diagonal]]

@@ -1,5 +1,4 @@
---- Pools: maxima and averages of windows, adaptive and fractional pools, and what inverts them;
--- unfold and fold.
+--- Fractional pools, and what inverts pools of maxima; unfold and fold.
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
@@ -9,8 +8,6 @@ local ops = require("lutra.core")._ops
 local pooling = {}
 
 -- ---- arguments
-
-local DIMS = {"1d", "2d", "3d"}
 
 local function repeated(k, value)
   if k == 2 then return {value, value} end
@@ -62,242 +59,16 @@ function pooling.check_input(title, k, x, name)
   return shape
 end
 
--- Returns the sizes of the last k dims of x, whose shape may be given.
-local function sizes_of(x, k, shape)
-  shape = shape or x.shape
+-- Returns the sizes of the last k dims of x.
+local function sizes_of(x, k)
+  local shape = x.shape
   return {table.unpack(shape, #shape - k + 1)}
 end
 
 -- The number of windows in a dim.
-local function count(size, kernel, stride, padding, dilation, ceil)
-  local room = size + 2 * padding - dilation * (kernel - 1) - 1
-  local n = (ceil and room + stride - 1 or room) // stride + 1
-  -- with ceil_mode, the last window begins inside of the input or its left padding
-  if ceil and (n - 1) * stride >= size + padding then n = n - 1 end
-  return n
+local function count(size, kernel, stride, padding, dilation)
+  return (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
 end
-
--- Lists of one, two and three numbers, which nothing changes.
-local ZEROS, ONES = {{0}, {0, 0}, {0, 0, 0}}, {{1}, {1, 1}, {1, 1, 1}}
-
--- Checks the windows of a pool, and returns the sizes of its result, and each argument as a list of
--- k numbers.
-local function windows(title, k, x, kernel, stride, padding, dilation, ceil)
-  local shape = pooling.check_input(title, k, x)
-  if #kernel == 0 then
-    args.fail("%s: expected a size for argument 'kernel_size', got an empty list", title)
-  end
-  kernel = list_of(title, k, kernel, "kernel_size")
-  stride = list_of(title, k, stride, "stride", kernel)
-  padding = list_of(title, k, padding, "padding", ZEROS[k])
-  dilation = list_of(title, k, dilation, "dilation", ONES[k])
-  local sizes = sizes_of(x, k, shape)
-  for d = 1, k do
-    local size, width, step, pad, apart = sizes[d], kernel[d], stride[d], padding[d], dilation[d]
-    if width < 1 or step < 1 or pad < 0 or apart < 1 then
-      at_least(title, kernel, 1, "kernel_size")
-      at_least(title, stride, 1, "stride")
-      at_least(title, padding, 0, "padding")
-      at_least(title, dilation, 1, "dilation")
-    end
-    local reach = (width - 1) * apart + 1
-    if pad > reach // 2 then
-      args.fail("%s: expected at most half of the kernel's size for argument 'padding', got %d for "
-        .. "a kernel of size %d", title, pad, reach)
-    end
-    local n = count(size, width, step, pad, apart, ceil)
-    if n < 1 then
-      args.fail("%s: cannot place a window of size %d: dim %d of the input has %d elements, %d "
-        .. "with padding", title, reach, x.ndim - k + d, size, size + 2 * pad)
-    end
-    sizes[d] = n
-  end
-  return sizes, kernel, stride, padding, dilation
-end
-
-local function check_real(title, x)
-  local dtype = x.dtype
-  if dtype ~= "float32" and (dtype == "bool" or dtype:sub(1, 7) == "complex") then
-    args.fail("%s: expected a real dtype other than bool for argument 'input', got %s", title,
-      dtype)
-  end
-end
-
--- ---- maxima
-
-local WINDOW = "ints kernel_size, ints? stride = nil, ints padding = 0, "
-
-local function max_pool(title, k, x, kernel, stride, padding, dilation, ceil)
-  check_real(title, x)
-  return ops._max_pool(x, windows(title, k, x, kernel, stride, padding, dilation, ceil))
-end
-
-local SHAPES = {"{N, C, L}", "{N, C, H, W}", "{N, C, D, H, W}"}
-local EXAMPLES = {"lt.arange(6.):reshape(1, 1, 6)", "lt.arange(16.):reshape(1, 1, 4, 4)",
-  "lt.arange(8.):reshape(1, 1, 2, 2, 2)"}
-
--- Defines the pools `names` of one, two and three dims, which compute both results of `pool`.
--- `example` are the arguments after the input.
-local function define_with_indices(names, parameters, pool, example)
-  for k, name in ipairs(names) do
-    lt._define{
-      signature = "F." .. name .. parameters,
-      doc = ("F.%s with return_indices, whatever the argument is."):format(
-        (name:gsub("_with_indices", ""))),
-      example = ("F.%s(%s, %s)"):format(name, EXAMPLES[k], example),
-      fn = function(x, ...) return pool(name, k, x, ...) end,
-    }
-  end
-end
-
-local MAXIMA = "(Tensor input, " .. WINDOW .. "ints dilation = 1, bool ceil_mode = false, "
-  .. "bool return_indices = false) -> Tensor, Index"
-
-for k, name in ipairs{"max_pool1d", "max_pool2d", "max_pool3d"} do
-  lt._define{
-    signature = "F." .. name .. MAXIMA,
-    doc = ("Maxima of windows of %s, without N, too. With return_indices also their indices in the "
-      .. "flattened last %s, for F.max_unpool%s."):format(SHAPES[k],
-      k == 1 and "dim" or k .. " dims", DIMS[k]),
-    example = ("F.%s(%s, 2)"):format(name, EXAMPLES[k]),
-    fn = function(x, kernel, stride, padding, dilation, ceil, both)
-      if not both and not (x.requires_grad and lt.is_grad_enabled()) then
-        check_real(name, x)
-        return ops._max_values(x, windows(name, k, x, kernel, stride, padding, dilation, ceil))
-      end
-      local values, indices = max_pool(name, k, x, kernel, stride, padding, dilation, ceil)
-      if both then return values, indices end
-      return values
-    end,
-  }
-end
-
-define_with_indices({"max_pool1d_with_indices", "max_pool2d_with_indices",
-  "max_pool3d_with_indices"}, MAXIMA, max_pool, "2")
-
--- ---- averages
-
-for k, name in ipairs{"avg_pool1d", "avg_pool2d", "avg_pool3d"} do
-  lt._define{
-    signature = ("F.%s(Tensor input, %sbool ceil_mode = false, bool count_include_pad = true%s)")
-      :format(name, WINDOW, k > 1 and ", int? divisor_override = nil" or ""),
-    doc = ("Averages of windows of %s, without N, too: sums divided by the number of elements%s.")
-      :format(SHAPES[k], k > 1 and ", or by divisor_override" or ""),
-    example = ("F.%s(%s, 2)"):format(name, EXAMPLES[k]),
-    fn = function(x, kernel, stride, padding, ceil, include, divisor)
-      check_real(name, x)
-      if divisor == 0 then
-        args.fail("%s: expected a number other than 0 for argument 'divisor_override', got 0", name)
-      end
-      local sizes, kernels, strides, paddings = windows(name, k, x, kernel, stride, padding, nil,
-        ceil)
-      return ops._avg_pool(x, sizes, kernels, strides, paddings, include, divisor or 0)
-    end,
-  }
-end
-
--- avg_pool of x^p, times the number of elements, to the power 1 / p
-local function lp_pool(title, k, x, p, kernel, stride, ceil)
-  tensors.check_float(title, "input", x)
-  local sizes, kernels, strides, paddings = windows(title, k, x, kernel, stride, nil, nil, ceil)
-  local n = 1
-  for _, size in ipairs(kernels) do n = n * size end
-  local mean = ops._avg_pool(x ^ p, sizes, kernels, strides, paddings, true, 0)
-  return ((mean:sign() * mean:abs():relu()) * n) ^ (1 / p)
-end
-
-for k, name in ipairs{"lp_pool1d", "lp_pool2d", "lp_pool3d"} do
-  lt._define{
-    signature = ("F.%s(Tensor input, float norm_type, ints kernel_size, ints? stride = nil, "
-      .. "bool ceil_mode = false)"):format(name),
-    doc = ("The p-norms of windows of %s: sum(x^p)^(1/p), where p is norm_type."):format(SHAPES[k]),
-    example = ("F.%s(%s, 2, 2)"):format(name, EXAMPLES[k]),
-    fn = function(x, p, kernel, stride, ceil)
-      return lp_pool(name, k, x, p, kernel, stride, ceil)
-    end,
-  }
-end
-
--- ---- adaptive pools
-
--- Returns the sizes of an adaptive pool's result: nil and false keep the input's.
-local function adaptive_sizes(title, k, x, wanted)
-  local sizes = sizes_of(x, k)
-  if math.type(wanted) ~= "integer" and type(wanted) ~= "table" then
-    args.fail("%s: expected an integer or a list for argument 'output_size', got %s", title,
-      args.show(wanted))
-  end
-  for d = 1, k do
-    local size = wanted
-    if type(wanted) == "table" then size = wanted[d] end
-    if size then
-      if math.type(size) ~= "integer" or size < 0 then
-        args.fail("%s: expected sizes from 0 on for argument 'output_size', got %s", title,
-          args.show(size))
-      end
-      sizes[d] = size
-    end
-  end
-  return sizes
-end
-
--- Returns the sizes of the windows when all are equal, and nil otherwise.
-local function equal_windows(k, x, sizes)
-  local kernels = sizes_of(x, k)
-  for d = 1, k do
-    if sizes[d] == 0 or kernels[d] == 0 or kernels[d] % sizes[d] ~= 0 then return nil end
-    kernels[d] = kernels[d] // sizes[d]
-  end
-  return kernels
-end
-
-local ALL = {{-1}, {-1, -2}, {-1, -2, -3}}
-
-for k, name in ipairs{"adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d"} do
-  lt._define{
-    signature = ("F.%s(Tensor input, any output_size)"):format(name),
-    doc = ("Averages of output_size windows that cover %s, without N, too; false keeps a size.")
-      :format(SHAPES[k]),
-    example = ("F.%s(%s, 1)"):format(name, EXAMPLES[k]),
-    fn = function(x, size)
-      tensors.check_float(name, "input", x)
-      pooling.check_input(name, k, x)
-      local sizes, none, whole = adaptive_sizes(name, k, x, size), ZEROS[k], true
-      for d = 1, k do whole = whole and sizes[d] == 1 end
-      if whole then return x:mean(ALL[k], true) end
-      local kernels = equal_windows(k, x, sizes)
-      if kernels then return ops._avg_pool(x, sizes, kernels, kernels, none, false, 0) end
-      return ops._avg_pool(x, sizes, none, ONES[k], none, false, 0)
-    end,
-  }
-end
-
-local function adaptive_max_pool(title, k, x, size)
-  tensors.check_float(title, "input", x)
-  pooling.check_input(title, k, x)
-  local none, one = ZEROS[k], ONES[k]
-  return ops._max_pool(x, adaptive_sizes(title, k, x, size), none, one, none, one)
-end
-
-local ADAPTIVE_MAXIMA = "(Tensor input, any output_size, bool return_indices = false) "
-  .. "-> Tensor, Index"
-
-for k, name in ipairs{"adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d"} do
-  lt._define{
-    signature = "F." .. name .. ADAPTIVE_MAXIMA,
-    doc = ("Maxima of output_size windows that cover %s, without N, too; false keeps a size. With "
-      .. "return_indices also their indices."):format(SHAPES[k]),
-    example = ("F.%s(%s, 1)"):format(name, EXAMPLES[k]),
-    fn = function(x, size, both)
-      local values, indices = adaptive_max_pool(name, k, x, size)
-      if both then return values, indices end
-      return values
-    end,
-  }
-end
-
-define_with_indices({"adaptive_max_pool1d_with_indices", "adaptive_max_pool2d_with_indices",
-  "adaptive_max_pool3d_with_indices"}, ADAPTIVE_MAXIMA, adaptive_max_pool, "1")
 
 -- ---- fractional pools (Graham 2014)
 
@@ -392,7 +163,7 @@ local function define_fractional(name, k, always)
       .. "Tensor? _random_samples = nil) -> Tensor, Index"):format(name),
     doc = ("Maxima of output_size windows (or output_ratio times the input's size) at random "
       .. "distances in %s (Graham 2014); with return_indices also their indices.")
-      :format(SHAPES[k]),
+      :format(k == 2 and "{N, C, H, W}" or "{N, C, D, H, W}"),
     example = ("F.%s(lt.ones(%s), 2, 1)"):format(name, k == 2 and "1, 2, 2" or "1, 2, 2, 2"),
     fn = function(x, kernel, size, ratio, both, samples)
       local values, indices = fractional_max_pool(name, k, x, kernel, size, ratio, samples)
@@ -408,6 +179,9 @@ define_fractional("fractional_max_pool3d", 3)
 define_fractional("fractional_max_pool3d_with_indices", 3, true)
 
 -- ---- max_unpool
+
+local EXAMPLES = {"lt.arange(6.):reshape(1, 1, 6)", "lt.arange(16.):reshape(1, 1, 4, 4)",
+  "lt.arange(8.):reshape(1, 1, 2, 2, 2)"}
 
 -- Returns the size of the result of max_unpool.
 local function unpooled_sizes(title, k, x, kernel, stride, padding, size)
@@ -432,8 +206,8 @@ for k, name in ipairs{"max_unpool1d", "max_unpool2d", "max_unpool3d"} do
   lt._define{
     signature = ("F.%s(Tensor input, Index indices, ints kernel_size, ints? stride = nil, "
       .. "ints padding = 0, ints? output_size = nil)"):format(name),
-    doc = ("The inverse of F.max_pool%s: the maxima at their indices, and 0 elsewhere. Without "
-      .. "output_size, the size that the windows cover."):format(DIMS[k]),
+    doc = ("The inverse of F.max_pool%dd: the maxima at their indices, and 0 elsewhere. Without "
+      .. "output_size, the size that the windows cover."):format(k),
     example = ("F.%s(%s, %s, 2)"):format(name, EXAMPLES[k],
       EXAMPLES[k]:gsub("%.%)", ")", 1)),
     fn = function(x, indices, kernel, stride, padding, size)
@@ -479,7 +253,7 @@ local function blocks(title, sizes, kernel, dilation, padding, stride)
   at_least(title, stride, 1, "stride")
   local all = 1
   for d = 1, 2 do
-    local n = count(sizes[d], kernel[d], stride[d], padding[d], dilation[d], false)
+    local n = count(sizes[d], kernel[d], stride[d], padding[d], dilation[d])
     args.check(n >= 1, "%s: cannot place a window of size %d with dilation %d in %d elements with "
       .. "padding %d", title, kernel[d], dilation[d], sizes[d], padding[d])
     all = all * n

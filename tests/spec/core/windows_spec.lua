@@ -101,6 +101,30 @@ describe("pools", function()
       F.adaptive_avg_pool2d, x, -1)
   end)
 
+  it("keep the sizes that are false", function()
+    assert.same({{{{4.5}, {12.5}}}}, F.adaptive_avg_pool2d(x, {2, 1}):totable()) -- x is 1 to 16
+    assert.same(F.adaptive_avg_pool2d(x, {4, 2}):totable(),
+      F.adaptive_avg_pool2d(x, {false, 2}):totable())
+    assert.same(F.adaptive_max_pool2d(x, {1, 4}):totable(),
+      F.adaptive_max_pool2d(x, {1, false}):totable())
+    fails("adaptive_avg_pool2d: expected an integer or a list of 2 for argument 'output_size'",
+      F.adaptive_avg_pool2d, x, {1, false, 2})
+    fails("adaptive_max_pool2d: expected an integer for argument 'output_size[2]', got true",
+      F.adaptive_max_pool2d, x, {1, true})
+    fails("avg_pool2d: expected an integer for argument 'kernel_size[1]', got false",
+      F.avg_pool2d, x, {false, 2})
+  end)
+
+  it("of powers count windows across the border as full ones", function()
+    -- PyTorch's results
+    assert.same({{3, 6}}, F.lp_pool1d(lt.tensor{{1., 2, 3}}, 1, 2, 2, true):totable())
+    local y = F.lp_pool2d(lt.arange(0., 8):reshape(1, 3, 3), 2, 2, {ceil_mode = true})
+    local want = lt.tensor{{{5.0990195, 7.6157731}, {13.0384048, 16}}}
+    assert.is_true(y:allclose(want, 1e-6))
+    assert.is_true(F.lp_pool1d(lt.tensor{{1., 2, 3, 4}}, 2, 2):allclose(
+      lt.tensor{{5 ^ 0.5, 5}}, 1e-6))
+  end)
+
   it("accept empty batches", function()
     local y, i = F.max_pool2d(lt.ones(0, 2, 4, 4), 2, {return_indices = true})
     assert.are.equal("{0, 2, 2, 2}", tostring(y.shape))

@@ -34,6 +34,12 @@ local written = {
   logical_not = "lt.logical_not(lt.tensor{0, 1, 2})",
   leaky_relu = "lt.leaky_relu(lt.tensor{-1.0, 0, 2}, 0.1)",
   glu = "F.glu(lt.tensor{{1., 2, 0, 1}})",
+  kl_div = 'F.kl_div(lt.tensor{0.5, 0.5}:log(), lt.tensor{0.9, 0.1}, {reduction = "sum"})',
+  constant_pad_nd = "lt.constant_pad_nd(lt.ones(2), {1, 2})",
+  pixel_shuffle = "lt.pixel_shuffle(lt.arange(4.):reshape(1, 4, 1, 1), 2)",
+  pixel_unshuffle = "lt.pixel_unshuffle(lt.arange(4.):reshape(1, 1, 2, 2), 2)",
+  channel_shuffle = "lt.channel_shuffle(lt.arange(4.):reshape(1, 4, 1), 2)",
+  diag_embed = "lt.diag_embed(lt.tensor{1, 2})",
   prelu = "F.prelu(lt.tensor{-2., 3}, lt.tensor{0.25})",
   threshold = "lt.threshold(lt.tensor{-1.0, 0, 2}, 0.5, 9)",
   div = 'lt.div(lt.tensor{7, -7}, 2, {rounding_mode = "floor"})',
@@ -233,6 +239,20 @@ local written = {
   masked_scatter =
     "lt.zeros(3):masked_scatter(lt.tensor{true, false, true}, lt.tensor{5.0, 7.0})",
 }
+
+-- pools of one, two and three dims
+for k, x in ipairs{"lt.arange(6.):reshape(1, 1, 6)", "lt.arange(16.):reshape(1, 1, 4, 4)",
+  "lt.arange(8.):reshape(1, 1, 2, 2, 2)"} do
+  for name, rest in pairs{max_pool = "2", avg_pool = "2", lp_pool = "2, 2", adaptive_avg_pool = "1",
+    adaptive_max_pool = "1"} do
+    name = name .. k .. "d"
+    written[name] = ("F.%s(%s, %s)"):format(name, x, rest)
+    if name:find "max" then
+      name = name .. "_with_indices"
+      written[name] = ("F.%s(%s, %s)"):format(name, x, rest)
+    end
+  end
+end
 
 -- Returns the number of required arguments; nil when one of them is not a tensor.
 local function tensors_needed(op)
