@@ -1,79 +1,11 @@
---- Padding: constants, reflections and copies around the last dims of a tensor.
+--- Padding: reflections and copies around the last dims of a tensor.
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
 local ops = require("lutra.core")._ops
 
--- Removes the elements that negative numbers stand for; `pad` becomes a list without them.
-local function cut(title, x, pad)
-  local rest = {}
-  for i = 1, #pad, 2 do
-    local dim = x.ndim - (i - 1) // 2
-    local left, right = pad[i], pad[i + 1]
-    local n = x:size(dim)
-    args.check(n + left + right >= 0,
-      "%s: cannot pad dim %d, of %d elements, by %d and %d: the result has a negative size", title,
-      dim, n, left, right)
-    rest[i], rest[i + 1] = math.max(left, 0), math.max(right, 0)
-    local first, last = math.max(-left, 0), n - math.max(-right, 0)
-    if first > n or last < first then -- the other side adds more than is left
-      first, last = math.min(first, n), math.min(first, n)
-      rest[i] = rest[i] > 0 and n + left + right or 0
-      rest[i + 1] = rest[i] > 0 and 0 or n + left + right
-    end
-    if last - first < n then x = x:narrow(dim, math.min(first + 1, n), last - first) end
-  end
-  return x, rest
-end
-
--- Returns whether the borders of x are few of the cache lines of a large result.
-local function has_thin_borders(x)
-  return x:numel() >= 1 << 17 and x.is_cpu and x:size(-1) >= 256
-end
-
-local function constant(title, x, pad, value)
-  local ndim, negative, padded = x.ndim, false, false
-  if #pad % 2 ~= 0 or #pad > 2 * ndim then
-    args.fail("%s: expected two numbers for each dim to pad, at most %d, for argument 'pad', got "
-      .. "%d numbers", title, 2 * ndim, #pad)
-  end
-  for i = 1, #pad do negative = negative or pad[i] < 0 end
-  if negative then x, pad = cut(title, x, pad) end
-  local shape, sizes = {}, x.shape
-  for d = 1, ndim do shape[d] = sizes[d] end
-  for i = 1, #pad, 2 do
-    local dim = ndim - (i - 1) // 2
-    shape[dim] = shape[dim] + pad[i] + pad[i + 1]
-    padded = padded or pad[i] > 0 or pad[i + 1] > 0
-  end
-  if not padded then return x:clone() end
-  local border = has_thin_borders(x) and x:new_full({}, value)
-  local out = border and x:new_empty(shape) or x:new_full(shape, value)
-  local place = out
-  for i = #pad - 1, 1, -2 do -- outer dims first: their borders are dense
-    local dim, left, right = ndim - (i - 1) // 2, pad[i], pad[i + 1]
-    local n = sizes[dim]
-    if border and left > 0 then place:narrow(dim, 1, left):copy_(border) end
-    if border and right > 0 then place:narrow(dim, left + n + 1, right):copy_(border) end
-    if n < shape[dim] and n > 0 then place = place:narrow(dim, left + 1, n) end
-  end
-  if x:numel() > 0 then
-    place:copy_(x)
-  elseif x.requires_grad then
-    out = out + x:sum()
-  end
-  return out
-end
-
-lt._define{
-  signature = "lt.constant_pad_nd(Tensor self, ints pad, Scalar value = 0)",
-  doc = "self with `value` around its last dims: pad is {left, right} of the last dim, then of the "
-    .. "one before it, ...; negative numbers remove elements.",
-  example = "lt.constant_pad_nd(lt.ones(2), {1, 2})",
-  fn = function(x, pad, value) return constant("constant_pad_nd", x, pad, value) end,
-}
-
--- Returns `count` elements that continue a dim of n elements, before the first or after the last.
+-- name -> function that returns `count` elements that continue a dim of n elements, before the
+-- first or after the last.
 local sides = {
   reflect = function(x, dim, n, count, before) -- without a repeated border
     local piece = x:narrow(dim, before and 2 or n - count, count)
@@ -147,6 +79,22 @@ local function by_places(x, pad, mode)
   return rawequal(out, x) and x:clone() or out
 end
 
+-- Raises the errors of constant_pad_nd as those of pad.
+local function check_constant(x, pad)
+  local ndim = x.ndim
+  if #pad % 2 ~= 0 or #pad > 2 * ndim then
+    args.fail("pad: expected two numbers for each dim to pad, at most %d, for argument 'pad', got "
+      .. "%d numbers", 2 * ndim, #pad)
+  end
+  for i = 1, #pad, 2 do
+    local dim, left, right = ndim - i // 2, pad[i], pad[i + 1]
+    if (left < 0 or right < 0) and x:size(dim) + left + right < 0 then
+      args.fail("pad: cannot pad dim %d, of %d elements, by %d and %d: the result has a negative "
+        .. "size", dim, x:size(dim), left, right)
+    end
+  end
+end
+
 lt._define{
   signature = "F.pad(Tensor input, ints pad, "
     .. "'constant'|'reflect'|'replicate'|'circular' mode = 'constant', Scalar? value = nil)",
@@ -155,7 +103,10 @@ lt._define{
     .. "reflections, the nearest element, or those at the other end.",
   example = 'F.pad(lt.arange(3.):reshape(1, 3), {1, 1}, "reflect")',
   fn = function(x, pad, mode, value)
-    if mode == "constant" then return constant("pad", x, pad, value or 0) end
+    if mode == "constant" then
+      check_constant(x, pad)
+      return ops.constant_pad_nd(x, pad, value)
+    end
     args.check(value == nil or value == 0, "pad: expected no argument 'value' with mode '%s', got "
       .. "%s", mode, args.show(value))
     return by_places(x, pad, mode)

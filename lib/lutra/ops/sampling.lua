@@ -1,4 +1,4 @@
---- Sampling of images at the places of a grid, and elements moved between channels and pixels.
+--- Sampling of images at the places of a grid.
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
@@ -95,7 +95,8 @@ local function cubic(flat, sizes, at, padding, corners, places, d)
 end
 
 local function check_grid(title, x, grid)
-  local k, shape, points = x.ndim - 2, x.shape, grid.shape
+  local shape, points, dtype = x.shape, grid.shape, x.dtype
+  local k = #shape - 2
   if k ~= 2 and k ~= 3 then
     args.fail("%s: expected 4 or 5 dimensions for argument 'input', got shape %s", title, shape)
   end
@@ -103,11 +104,11 @@ local function check_grid(title, x, grid)
     args.fail("%s: expected {%d, sizes, %d} with %d sizes for argument 'grid', got %s", title,
       shape[1], k, k, points)
   end
-  if x.dtype ~= grid.dtype then
-    args.fail("%s: expected the input's dtype %s for argument 'grid', got %s", title, x.dtype,
+  if dtype ~= grid.dtype then
+    args.fail("%s: expected the input's dtype %s for argument 'grid', got %s", title, dtype,
       grid.dtype)
   end
-  tensors.check_float(title, "input", x)
+  if dtype ~= "float32" then tensors.check_float(title, "input", x) end
   for d = 3, k + 2 do
     if shape[d] == 0 then
       args.fail("%s: expected a non-empty image for argument 'input', got shape %s", title, shape)
@@ -280,83 +281,5 @@ lt._define{
   example = "F.affine_grid(lt.tensor{{{1., 0, 0}, {0, 1, 0}}}, {1, 1, 2, 2})",
   fn = function(theta, size, corners)
     return affine_grid("affine_grid", theta, size, corners == true)
-  end,
-}
-
--- ---- channels and pixels
-
--- Returns y, the pieces {N, c, r, r, h, w} or {N, c, h, r, w, r} of x, of this shape
--- {..., C, H, W}, in the order of the result, with the result's last dims.
-local function rearranged(y, shape, c, h, w)
-  local n = #shape - 3
-  if n == 1 then return y:reshape(shape[1], c, h, w) end
-  local sizes = table.move(shape, 1, n, 1, {})
-  sizes[n + 1], sizes[n + 2], sizes[n + 3] = c, h, w
-  return y:reshape(sizes)
-end
-
--- Returns the product of the sizes before the last three.
-local function count_images(shape)
-  local count = 1
-  for d = 1, #shape - 3 do count = count * shape[d] end
-  return count
-end
-
-lt._define{
-  signature = "lt.pixel_shuffle(Tensor self, int upscale_factor)",
-  doc = "{..., C * r^2, H, W} to {..., C, H * r, W * r}: channels become pixels (Shi et al. 2016).",
-  also = {"F"},
-  example = "lt.pixel_shuffle(lt.arange(4.):reshape(1, 4, 1, 1), 2)",
-  fn = function(x, r)
-    if r < 1 then
-      args.fail("pixel_shuffle: expected a number above 0 for argument 'upscale_factor', got %d", r)
-    end
-    local shape = x.shape
-    local n = #shape
-    if n < 3 or shape[n - 2] % (r * r) ~= 0 then
-      args.fail("pixel_shuffle: expected {..., channels, H, W} with a multiple of %d channels for "
-        .. "argument 'self', got %s", r * r, shape)
-    end
-    local c, h, w = shape[n - 2] // (r * r), shape[n - 1], shape[n]
-    local pieces = x:reshape(count_images(shape), c, r, r, h, w):permute(1, 2, 5, 3, 6, 4)
-    return rearranged(pieces, shape, c, h * r, w * r)
-  end,
-}
-
-lt._define{
-  signature = "lt.pixel_unshuffle(Tensor self, int downscale_factor)",
-  doc = "{..., C, H * r, W * r} to {..., C * r^2, H, W}: pixels become channels, the inverse of "
-    .. "lt.pixel_shuffle.",
-  also = {"F"},
-  example = "lt.pixel_unshuffle(lt.arange(4.):reshape(1, 1, 2, 2), 2)",
-  fn = function(x, r)
-    if r < 1 then
-      args.fail("pixel_unshuffle: expected a number above 0 for argument 'downscale_factor', got "
-        .. "%d", r)
-    end
-    local shape = x.shape
-    local n = #shape
-    if n < 3 or shape[n - 1] % r ~= 0 or shape[n] % r ~= 0 then
-      args.fail("pixel_unshuffle: expected {..., C, H, W} with multiples of %d pixels for argument "
-        .. "'self', got %s", r, shape)
-    end
-    local c, h, w = shape[n - 2], shape[n - 1] // r, shape[n] // r
-    local pieces = x:reshape(count_images(shape), c, h, r, w, r):permute(1, 2, 4, 6, 3, 5)
-    return rearranged(pieces, shape, c * r * r, h, w)
-  end,
-}
-
-lt._define{
-  signature = "lt.channel_shuffle(Tensor self, int groups)",
-  doc = "{N, C, ...} with the channels of all groups interleaved (Zhang et al. 2018).",
-  also = {"F"},
-  example = "lt.channel_shuffle(lt.arange(4.):reshape(1, 4, 1), 2)",
-  fn = function(x, groups)
-    args.check(x.ndim >= 3, "channel_shuffle: expected at least 3 dimensions for argument 'self', "
-      .. "got shape %s", x.shape)
-    args.check(groups >= 1 and x:size(2) % groups == 0,
-      "channel_shuffle: expected a divisor of the %d channels for argument 'groups', got %d",
-      x:size(2), groups)
-    return x:unflatten(2, {groups, x:size(2) // groups}):transpose(2, 3):flatten(2, 3)
   end,
 }

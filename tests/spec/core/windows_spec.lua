@@ -242,6 +242,18 @@ describe("unfold and fold", function()
 end)
 
 describe("padding and interpolation", function()
+  it("removes more elements from one side than there are", function()
+    local x = lt.tensor{1., 2, 3}
+    assert.same({7, 7}, F.pad(x, {-5, 4}, "constant", 7):totable())
+    assert.same({7}, F.pad(x, {6, -8}, "constant", 7):totable())
+    assert.same({2, 3, 0}, F.pad(x, {-1, 1}):totable())
+    assert.same({{1, 2}}, F.pad(lt.tensor{{1., 2, 3}, {4, 5, 6}}, {0, -1, 0, -1}):totable())
+    assert.same({}, F.pad(x, {-3, 0}):totable())
+    local y = lt.ones(0):requires_grad_()
+    F.pad(y, {1, 1}):sum():backward()
+    assert.same({}, y.grad:totable())
+  end)
+
   it("check their arguments", function()
     local x = lt.ones(1, 1, 4)
     fails("pad: expected at most 3 for mode 'reflect' in dim 3, of 4 elements", F.pad, x, {4, 0},
