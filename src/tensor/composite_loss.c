@@ -324,3 +324,29 @@ bool lt_composite_binary_cross_entropy_with_logits(lt_Call *c) {
   if (lt_in(c, 2)) loss = lt_do(mul, LT_ARG(loss), c->arg[2]);
   return lt_result_set(c, reduced(loss, resolve_reduction(c, 3, 4, 5)));
 }
+
+/* Returns t log t, 0 where t is 0, with a gradient of 0 there. */
+static lt_Tensor *negative_entropy(const lt_Call *c) {
+  lt_Tensor *t = lt_in(c, 1);
+  bool recorded = !lt_thread()->grad_off && lt_tensor_requires_grad(t);
+  if (!recorded && lt_dtype_is_float(t->dtype) && c->device.type == LT_DEVICE_cpu)
+    return lt_do(xlogy, LT_ARG(t), LT_ARG(t));
+  lt_Tensor *zero = lt_do(eq, LT_ARG(t), LT_ARG(0));
+  return lt_do(mul, LT_ARG(t),
+               LT_ARG(lt_do(log, LT_ARG(lt_do(masked_fill, LT_ARG(t), LT_ARG(zero), LT_ARG(1))))));
+}
+
+/* kl_div (input, target, size_average?, reduce?, reduction, log_target) */
+bool lt_composite_kl_div(lt_Call *c) {
+  const lt_Tensor *x = lt_in(c, 0);
+  lt_Tensor *loss;
+  if (c->arg[5].b)
+    loss = lt_do(mul, LT_ARG(lt_do(exp, c->arg[1])), LT_ARG(lt_do(sub, c->arg[1], c->arg[0])));
+  else
+    loss = lt_do(sub, LT_ARG(negative_entropy(c)), LT_ARG(lt_do(mul, c->arg[0], c->arg[1])));
+  const char *reduction = resolve_reduction(c, 2, 3, 4);
+  if (strcmp(reduction, "batchmean")) return lt_result_set(c, reduced(loss, reduction));
+  loss = lt_do(sum, LT_ARG(loss));
+  if (x->ndim > 0) loss = lt_do(_true_divide, LT_ARG(loss), LT_ARG(x->shape[0]));
+  return lt_result_set(c, loss);
+}

@@ -77,6 +77,9 @@
 /* The loss of a distance: distance^2 / 2 up to delta, then a line (Huber 1964). */
 #define HUBER(distance, delta) lt_plain_huber(distance, delta)
 
+/* The cross entropy of the probability x and the target y, by logarithms of at least -100. */
+#define BINARY_ENTROPY(x, y) lt_plain_binary_entropy(y, M(log)(x), M(log1p)(-(x)))
+
 /* x moved towards 0 by a, but at most to 0. */
 #define SHRINK(x, a) lt_plain_shrink(x, a)
 
@@ -182,6 +185,12 @@ LT_MATHX_FLOAT T lt_larger_plus(T x, T y, T term) {
 LT_MATHX_FLOAT T lt_plain_huber(T distance, T delta) {
   T near = distance > delta ? delta : distance;
   return near * (distance - near * (T)0.5);
+}
+
+LT_MATHX_FLOAT T lt_plain_binary_entropy(T y, T yes, T no) {
+  yes = yes < -100 ? (T)-100 : yes;
+  no = no < -100 ? (T)-100 : no;
+  return (y - 1) * no - y * yes;
 }
 
 LT_MATHX_FLOAT T lt_plain_shrink(T x, T a) {

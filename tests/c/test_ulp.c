@@ -20,8 +20,9 @@
 
 /* Where the terms of a sum cancel, only the rounding of the terms can be bounded: these ops are
  * measured in units of the largest term. (`+` of two numbers is exact; with alpha there is a
- * product.) The factor of a gradient is only defined for results of the function: y. */
-typedef enum Kind { PLAIN, TERMS, RESULT_OF_TANH, RESULT_OF_SIGMOID } Kind;
+ * product.) The factor of a gradient is only defined for results of the function: y. Of some ops,
+ * the last two inputs are probabilities. */
+typedef enum Kind { PLAIN, TERMS, RESULT_OF_TANH, RESULT_OF_SIGMOID, PROBABILITIES } Kind;
 static const struct Exception {
   lt_OpId op;
   double bound;
@@ -42,6 +43,8 @@ static const struct Exception {
     {LT_OP__squared_error_backward, 2, TERMS},
     {LT_OP__huber, 3.5, TERMS},
     {LT_OP__huber_backward, 2.5, TERMS},
+    {LT_OP__binary_cross_entropy, 2.5, PROBABILITIES},
+    {LT_OP__binary_cross_entropy_backward, 3.5, PROBABILITIES},
     {LT_OP__gelu_erf_backward, 4, TERMS},
     {LT_OP__gelu_tanh_backward, 4.5, TERMS},
     {LT_OP__silu_backward, 4, TERMS},
@@ -159,6 +162,7 @@ static void sample(lt_OpId op, Kind kind, int64_t i, int64_t n, float *v) {
   }
   if (kind == RESULT_OF_TANH) v[1] = tanhf(v[1]);
   if (kind == RESULT_OF_SIGMOID) v[1] = (float)sigmoid(v[1]);
+  for (int k = inputs - 2; kind == PROBABILITIES && k < inputs; k++) v[k] = (float)sigmoid(v[k]);
 }
 
 /* ---- errors ---------------------------------------------------------------------------------- */

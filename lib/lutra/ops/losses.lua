@@ -105,30 +105,12 @@ lt._define{
       or tensors.are_batched()
     local d = a - b
     d = (recorded or not d.dtype:find "^float") and d + eps or d:add_(eps)
+    if p == 2 and d:is_floating_point() and d.ndim > 0 then return ops._norm(d, -1, keepdim) end
     return d:norm{p = p, dim = -1, keepdim = keepdim}
   end,
 }
 
 -- ---- probabilities
-
--- -(t log x + (1 - t) log(1 - x)) by element, with logarithms of at least -100; the gradient is
--- (x - t) / max(x (1 - x), 1e-12).
-local Entropy = lt.autograd.Function:extend "binary_cross_entropy"
-
-local function entropy(x, t)
-  return (t - 1) * (-x):log1p():clamp(-100) - t * x:log():clamp(-100)
-end
-
-function Entropy.forward(ctx, x, t)
-  ctx:save_for_backward(x, t)
-  return entropy(x, t)
-end
-
-function Entropy.backward(ctx, g)
-  local x, t = ctx:saved()
-  local gx = g * (x - t) / (x * (1 - x)):clamp{min = 1e-12}
-  return gx, ctx.needs_input_grad[2] and g * ((1 - x):log() - x:log()) or nil
-end
 
 lt._define{
   signature = "F.binary_cross_entropy(Tensor input, Tensor target, Tensor? weight = nil, "
@@ -139,38 +121,14 @@ lt._define{
     tensors.check_float("binary_cross_entropy", "input", x)
     same_shape("binary_cross_entropy", x, t)
     if not x.is_meta and x:numel() > 0 then
-      local least, largest = x:detach():aminmax()
+      local least, largest = ops._aminmax(x:detach())
       if not (least:item() >= 0 and largest:item() <= 1) then
         args.fail("binary_cross_entropy: expected numbers from 0 to 1 for argument 'input'"
           .. "\nhint: F.binary_cross_entropy_with_logits takes the values before a sigmoid")
       end
     end
-    local recorded = lt.is_grad_enabled() and (x.requires_grad or t.requires_grad)
-    local loss = recorded and Entropy(x, t) or entropy(x, t)
+    local loss = ops._binary_cross_entropy(x, t)
     if weight then loss = loss * weight end
-    return reduced(loss, size_average, reduce, reduction)
-  end,
-}
-
-lt._define{
-  signature = "F.kl_div(Tensor input, Tensor target, " .. reductions.SIZE_AVERAGE
-    .. ", bool? reduce = nil, 'mean'|'sum'|'none'|'batchmean' reduction = 'mean', "
-    .. "bool log_target = false)",
-  doc = "Kullback-Leibler divergence t (log t - x) of log probabilities x from the target t, which "
-    .. "holds probabilities, or their logarithms with log_target. 'batchmean' divides the sum by "
-    .. "the first size.",
-  example = 'F.kl_div(lt.tensor{0.5, 0.5}:log(), lt.tensor{0.9, 0.1}, {reduction = "sum"})',
-  fn = function(x, t, size_average, reduce, reduction, log_target)
-    tensors.check_broadcast("kl_div", x, t)
-    local loss
-    if log_target then
-      loss = t:exp() * (t - x)
-    else
-      loss = t * t:masked_fill(t:eq(0), 1):log() - t * x
-    end
-    if reduction == "batchmean" and size_average == nil and reduce == nil then
-      return x.ndim > 0 and loss:sum() / x:size(1) or loss:sum()
-    end
     return reduced(loss, size_average, reduce, reduction)
   end,
 }

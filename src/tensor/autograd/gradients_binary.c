@@ -216,3 +216,19 @@ void lt_grad_huber_backward(lt_Grad *g) {
   if (needs_grad(g, 1)) set_grad(g, 1, slope);
   if (needs_grad(g, 2)) set_grad(g, 2, UNARY(neg, slope));
 }
+
+/* _binary_cross_entropy_backward (grad, self, target) is grad * (x - t) / m(x), where m(x) is
+ * x (1 - x), or constant below 1e-12. */
+void lt_grad_binary_cross_entropy_backward(lt_Grad *g) {
+  lt_Arg grad = g->arg[0], x = g->arg[1], t = g->arg[2];
+  if (needs_grad(g, 0)) set_grad(g, 0, lt_do(_binary_cross_entropy_backward, LT_ARG(DY), x, t));
+  if (!needs_grad(g, 1) && !needs_grad(g, 2)) return;
+  lt_Tensor *product = MUL(x, SUB(1.0, x));
+  lt_Tensor *m = lt_do(clamp, LT_ARG(product), LT_ARG(1e-12));
+  lt_Tensor *slope = DIV(MUL(DY, grad), m);
+  if (needs_grad(g, 2)) set_grad(g, 2, UNARY(neg, slope));
+  if (!needs_grad(g, 1)) return;
+  lt_Tensor *bend = DIV(MUL(SUB(x, t), SUB(1.0, MUL(x, 2.0))), m);
+  bend = FILL(bend, lt_do(lt, LT_ARG(product), LT_ARG(1e-12)), 0.0);
+  set_grad(g, 1, MUL(slope, SUB(1.0, bend)));
+}

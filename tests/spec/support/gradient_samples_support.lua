@@ -143,6 +143,8 @@ local samples = {
   _squared_error = {function() return R(2, 3), R(3) end},
   _squared_error_backward = {function() return R(2, 3), R(2, 3), R(3) end},
   _huber = {function() return R(2, 3), R(2, 3), 0.7, 1.5 end},
+  _binary_cross_entropy = {function() return V{0.2, 0.6, 0.9}, R(3) end},
+  _binary_cross_entropy_backward = {function() return R(3), V{0.2, 0.6, 0.9}, R(3) end},
   _huber_backward = {function() return R(2, 3), R(2, 3), R(2, 3), 0.7, 1.5 end},
 
   _max_pool = {function() return R(1, 2, 5, 4), {3, 2}, {3, 2}, {2, 2}, {1, 0}, {1, 1} end},
