@@ -371,6 +371,51 @@ bool lt_composite_diag(lt_Call *c) {
   return lt_result_set(c, lt_do(copy, LT_ARG(lt_do(diagonal, c->arg[0], c->arg[1]))));
 }
 
+/* diag_embed (self, offset, dim1, dim2) */
+bool lt_composite_diag_embed(lt_Call *c) {
+  lt_Tensor *x = lt_in(c, 0);
+  int64_t shape[LT_MAX_DIMS], offset = c->arg[1].i;
+  if (!lt_check_ndim(c, 0, 1, LT_MAX_DIMS) || !lt_check_rank(x->ndim + 1)) return false;
+  int a = lt_dim(c->arg[2].i, x->ndim + 1), b = lt_dim(c->arg[3].i, x->ndim + 1);
+  if (a < 0 || b < 0) return false;
+  if (a == b)
+    return lt_fail("expected two different dims for dim1 and dim2, got dim %d twice", a + 1);
+  if (offset < -INT32_MAX || offset > INT32_MAX)
+    return lt_fail("expected at most 2147483647 for the size of argument 'offset', got %lld",
+                   (long long)offset);
+  int64_t size = x->shape[x->ndim - 1] + (offset < 0 ? -offset : offset);
+  for (int d = 0, own = 0; d <= x->ndim; d++) shape[d] = d == a || d == b ? size : x->shape[own++];
+  lt_Tensor *out = lt_do(zeros, LT_INTS(shape, x->ndim + 1), lt_arg_dtype(x->dtype),
+                         LT_ARG(lt_tensor_device(x)));
+  lt_Tensor *place = lt_do(diagonal, LT_ARG(out), c->arg[1], LT_ARG(a), LT_ARG(b));
+  return lt_result_set(c, lt_do_in_place(_copy, LT_ARG(place), c->arg[0]) ? out : NULL);
+}
+
+/* _block_diag (blocks) */
+bool lt_composite__block_diag(lt_Call *c) {
+  lt_Tensor *const *blocks = c->arg[0].tensors;
+  int n = c->arg[0].count;
+  int64_t shape[2] = {0, 0}, top = 0, left = 0;
+  for (int i = 0; i < n; i++) {
+    if (blocks[i]->ndim != 2)
+      return lt_fail("expected 2 dimensions for argument 'blocks[%d]', got %d", i + 1,
+                     blocks[i]->ndim);
+    shape[0] += blocks[i]->shape[0];
+    shape[1] += blocks[i]->shape[1];
+  }
+  if (n == 0) return lt_fail("expected at least one tensor for argument 'blocks'");
+  lt_Tensor *out = lt_do(zeros, LT_INTS(shape, 2), lt_arg_dtype(blocks[0]->dtype),
+                         LT_ARG(lt_tensor_device(blocks[0])));
+  for (int i = 0; i < n && out; i++) {
+    lt_Tensor *rows = lt_do_slice(out, 0, top, blocks[i]->shape[0]);
+    lt_Tensor *place = rows ? lt_do_slice(rows, 1, left, blocks[i]->shape[1]) : NULL;
+    if (!lt_do_in_place(_copy, LT_ARG(place), LT_ARG(blocks[i]))) return false;
+    top += blocks[i]->shape[0];
+    left += blocks[i]->shape[1];
+  }
+  return lt_result_set(c, out);
+}
+
 bool lt_composite_trace(lt_Call *c) {
   if (!lt_check_ndim(c, 0, 2, 2)) return false;
   return lt_result_set(c, lt_do(sum, LT_ARG(lt_do(diagonal, c->arg[0]))));

@@ -2,6 +2,7 @@
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
+local ops = require("lutra.core")._ops
 local are_batched = require("lutra.internal.tensors").are_batched
 
 -- Defines atleast_1d, atleast_2d or atleast_3d, which apply `f` to a tensor or to each of several.
@@ -38,12 +39,20 @@ define_at_least("atleast_1d", "1 dim", one)
 define_at_least("atleast_2d", "2 dims: a vector becomes {1, n}", two)
 define_at_least("atleast_3d", "3 dims: {n} becomes {1, n, 1}, {n, m} becomes {n, m, 1}", three)
 
--- Returns f of each tensor; raises an error for an empty list.
+-- Returns f of each tensor, the list itself where none changes; raises an error for an empty list.
 local function each(name, tensors, f)
-  local out = {}
-  for i = 1, rawlen(tensors) do out[i] = f(tensors[i]) end
-  args.check(#out > 0, "%s: expected at least one tensor for argument 'tensors', got an empty list",
-    name)
+  local n, out = rawlen(tensors), tensors
+  if n == 0 then
+    args.fail("%s: expected at least one tensor for argument 'tensors', got an empty list", name)
+  end
+  for i = 1, n do
+    local t = tensors[i]
+    local own = f(t)
+    if not rawequal(own, t) then
+      if out == tensors then out = table.move(tensors, 1, n, 1, {}) end
+      out[i] = own
+    end
+  end
   return out
 end
 
@@ -90,27 +99,23 @@ lt._define{
   example = "lt.block_diag(lt.tensor{{1, 2}}, lt.tensor{{3}, {4}})",
   fn = function(tensors)
     local blocks = each("block_diag", tensors, two)
-    local first, heights, widths, height, width = blocks[1], {}, {}, 0, 0
+    local first, heights, widths, width = blocks[1], {}, {}, 0
     local alike = first and not are_batched() and not first.is_meta
     for i, t in ipairs(blocks) do
       args.check(t.ndim == 2,
         "block_diag: expected at most 2 dims for argument 'tensors[%d]', got %d", i, t.ndim)
       heights[i], widths[i] = t:size(1), t:size(2)
-      height, width = height + heights[i], width + widths[i]
+      width = width + widths[i]
       alike = alike and t.dtype == first.dtype and t.device == first.device
         and not t.requires_grad
     end
-    local out = alike and first:new_zeros(height, width)
-    local top, left, rows = 0, 0, {}
+    if alike then return ops._block_diag(blocks) end
+    local left, rows = 0, {}
     for i, t in ipairs(blocks) do
       local h, w = heights[i], widths[i]
-      if alike then
-        out[{{top + 1, top + h}, {left + 1, left + w}}] = t
-      else
-        rows[i] = lt.cat({t:new_zeros(h, left), t, t:new_zeros(h, width - left - w)}, 2)
-      end
-      top, left = top + h, left + w
+      rows[i] = lt.cat({t:new_zeros(h, left), t, t:new_zeros(h, width - left - w)}, 2)
+      left = left + w
     end
-    return alike and out or lt.cat(rows, 1)
+    return lt.cat(rows, 1)
   end,
 }

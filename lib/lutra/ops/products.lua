@@ -266,6 +266,7 @@ lt._define{
   example = "lt.kron(lt.eye(2), lt.ones(2, 2))",
   method = true,
   fn = function(a, b)
+    if a.ndim == 1 and b.ndim == 1 then return lt.outer(a, b):reshape(-1) end
     local short = a.ndim == 2 and b.ndim == 2 and b:size(2) < SHORT_ROW
     if short and not tensors.are_batched() then -- multiplies whole rows
       local m, p, n, q = a:size(1), a:size(2), b:size(1), b:size(2)

@@ -354,36 +354,6 @@ lt._define{
 
 -- ---- diagonals
 
--- Returns dim, which may be negative, of a tensor with n dims.
-local function dim_of(name, argument, dim, n)
-  local d = dim < 0 and dim + n + 1 or dim
-  args.check(d >= 1 and d <= n, "%s: expected a dim from -%d to %d for argument '%s', got %d", name,
-    n, n, argument, dim)
-  return d
-end
-
-lt._define{
-  signature = "lt.diag_embed(Tensor self, int offset = 0, dim dim1 = -2, dim dim2 = -1)",
-  doc = "Matrices in dims dim1 and dim2 whose diagonals are the last dim of self; 0 elsewhere.",
-  method = true,
-  example = "lt.diag_embed(lt.tensor{1, 2})",
-  fn = function(x, offset, dim1, dim2)
-    args.check(x.ndim >= 1, "diag_embed: expected at least 1 dim for argument 'self', got 0")
-    local a = dim_of("diag_embed", "dim1", dim1, x.ndim + 1)
-    local b = dim_of("diag_embed", "dim2", dim2, x.ndim + 1)
-    args.check(a ~= b,
-      "diag_embed: expected two different dims for dim1 and dim2, got dim %d twice", a)
-    local n = x:size(-1) + math.abs(offset)
-    local shape = {}
-    for d = 1, x.ndim - 1 do shape[d] = x:size(d) end
-    table.insert(shape, math.min(a, b), n)
-    table.insert(shape, math.max(a, b), n)
-    local out = x:new_zeros(shape)
-    out:diagonal(offset, a, b):copy_(x)
-    return out
-  end,
-}
-
 lt._define{
   signature = "lt.diagflat(Tensor self, int offset = 0)",
   doc = "A matrix with the elements of self on a diagonal; 0 elsewhere.",

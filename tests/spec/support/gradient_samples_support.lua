@@ -434,6 +434,7 @@ local samples = {
   hstack = {function() return {R(2), R(3)} end}, vstack = {function() return {R(2), R(2)} end},
   dstack = {function() return {R(2), R(2)} end},
   column_stack = {function() return {R(2), R(2, 3)} end},
+  _block_diag = {function() return {R(2, 3), R(1, 2)} end},
   block_diag = {function() return {R(2, 3), R(2), R()} end},
   meshgrid = {function() return {R(2), R(3)} end, function() return {R(2), R(3)}, "xy" end},
   cartesian_prod = {function() return {R(2), R(3)} end},
