@@ -61,6 +61,12 @@ VARIABLES = ("local x, y = lt.randn(1000, 1000):requires_grad_(), lt.randn(1000,
              "r, w = torch.ones(1000, 1000), torch.randn(1000)")
 IMAGES = ("local x, w, b = lt.randn(8, 32, 56, 56), lt.randn(32, 32, 3, 3), lt.randn(32)",
           "x, w, b = torch.randn(8, 32, 56, 56), torch.randn(32, 32, 3, 3), torch.randn(32)")
+SMALL_IMAGES = ("local x, grid = lt.randn(2, 4, 8, 8), lt.rand(2, 8, 8, 2) * 2 - 1",
+                "x, grid = torch.randn(2, 4, 8, 8), torch.rand(2, 8, 8, 2) * 2 - 1")
+SMALL = ("local x, y, w = lt.rand(10, 10), lt.rand(10, 10), lt.rand(10)\\n"
+         "local v, t = lt.rand(10, 10):requires_grad_(), lt.randint(1, 10, {10})",
+         "x, y, w = torch.rand(10, 10), torch.rand(10, 10), torch.rand(10)\n"
+         "v, t = torch.rand(10, 10).requires_grad_(), torch.randint(0, 10, (10,))")
 LINALG = ("local a, b = lt.randn(200, 200), lt.randn(200, 10)\\n"
           "local x = a:mm(a:t()) + 200 * lt.eye(200)",
           "a, b = torch.randn(200, 200), torch.randn(200, 10)\n"
@@ -138,6 +144,21 @@ rows("8 x 32 x 56 x 56", *IMAGES, [
     "F.unfold(x, 3)", "F.pixel_shuffle(x, 2)", "F.dropout2d(x, 0.5)",
     ("F.relu(x + b:view(32, 1, 1))", "F.relu(x + b.view(32, 1, 1))"), "F.local_response_norm(x, 5)",
     "F.lp_pool2d(x, 2, 2)"])
+rows("2 x 4 x 8 x 8", *SMALL_IMAGES, [
+    "F.max_pool2d(x, 2)", "F.max_pool2d(x, 3, 2, 1)", "F.avg_pool2d(x, 2)",
+    "F.avg_pool2d(x, 3, 2, 1)", "F.adaptive_avg_pool2d(x, 2)", "F.adaptive_max_pool2d(x, 2)",
+    "F.lp_pool2d(x, 2, 2)", "F.pixel_shuffle(x, 2)", "F.channel_shuffle(x, 2)",
+    ("F.pad(x, {1, 1, 1, 1})", "F.pad(x, (1, 1, 1, 1))"),
+    ("F.interpolate(x, {scale_factor = 2})", "F.interpolate(x, scale_factor=2)"),
+    ("F.grid_sample(x, grid, {align_corners = false})",
+     "F.grid_sample(x, grid, align_corners=False)")])
+rows("10 x 10", *SMALL, [
+    "F.binary_cross_entropy(x, y)", "F.multi_margin_loss(x, t)", "F.pairwise_distance(x, y)",
+    "F.cosine_similarity(x, y)", ("F.kl_div(x, y, {reduction = 'sum'})",
+                                  "F.kl_div(x, y, reduction='sum')"),
+    "T.block_diag(x, y)", "T.kron(w, w)", "T.diag_embed(w)", ("T.hstack({x, y})", "T.hstack((x, y))"),
+    ("T.autograd.grad(F.binary_cross_entropy(v, y), {v})",
+     "T.autograd.grad(F.binary_cross_entropy(v, y), v)")])
 rows("200 x 200", *LINALG, functions(
     "T.linalg.%s(x)", "inv det slogdet cholesky qr svd eigh svdvals eigvalsh matrix_exp pinv eig "
     "lu_factor matrix_rank") + ["T.linalg.solve(x, b)", "T.linalg.lstsq(x, b)"])
