@@ -99,20 +99,19 @@ lt._define{
   example = "lt.block_diag(lt.tensor{{1, 2}}, lt.tensor{{3}, {4}})",
   fn = function(tensors)
     local blocks = each("block_diag", tensors, two)
-    local first, heights, widths, width = blocks[1], {}, {}, 0
-    local alike = first and not are_batched() and not first.is_meta
+    local first = blocks[1]
+    local alike = not are_batched() and not first.is_meta
     for i, t in ipairs(blocks) do
       args.check(t.ndim == 2,
         "block_diag: expected at most 2 dims for argument 'tensors[%d]', got %d", i, t.ndim)
-      heights[i], widths[i] = t:size(1), t:size(2)
-      width = width + widths[i]
-      alike = alike and t.dtype == first.dtype and t.device == first.device
-        and not t.requires_grad
+      alike = alike and not t.requires_grad
+        and (i == 1 or t.dtype == first.dtype and t.device == first.device)
     end
     if alike then return ops._block_diag(blocks) end
-    local left, rows = 0, {}
+    local left, width, rows = 0, 0, {}
+    for _, t in ipairs(blocks) do width = width + t:size(2) end
     for i, t in ipairs(blocks) do
-      local h, w = heights[i], widths[i]
+      local h, w = t:size(1), t:size(2)
       rows[i] = lt.cat({t:new_zeros(h, left), t, t:new_zeros(h, width - left - w)}, 2)
       left = left + w
     end
