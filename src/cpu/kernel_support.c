@@ -87,10 +87,10 @@ void lt_move(char *to, int64_t to_stride, const char *from, int64_t from_stride,
   if (n > 0) lt_mover((int64_t)size)->move(n, to, to_stride, from, from_stride);
 }
 
-lt_Tensor *lt_lines_along(lt_Tensor *t, int dim) {
+lt_Tensor *lt_dim_last(lt_Tensor *t, int dim) {
   int64_t shape[LT_MAX_DIMS], strides[LT_MAX_DIMS];
   int last = t->ndim - 1;
-  if (dim >= last) return lt_as_contiguous(t, t->dtype);
+  if (dim >= last) return lt_retain(t);
   memcpy(shape, t->shape, sizeof shape);
   memcpy(strides, t->strides, sizeof strides);
   for (int d = dim; d < last; d++) {
@@ -99,8 +99,11 @@ lt_Tensor *lt_lines_along(lt_Tensor *t, int dim) {
   }
   shape[last] = t->shape[dim];
   strides[last] = t->strides[dim];
-  lt_Tensor *moved = lt_geometry(t, 0, t->ndim, shape, strides),
-            *dense = lt_as_contiguous(moved, t->dtype);
+  return lt_geometry(t, 0, t->ndim, shape, strides);
+}
+
+lt_Tensor *lt_lines_along(lt_Tensor *t, int dim) {
+  lt_Tensor *moved = lt_dim_last(t, dim), *dense = lt_as_contiguous(moved, t->dtype);
   lt_release(moved);
   return dense;
 }

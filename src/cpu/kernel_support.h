@@ -199,7 +199,9 @@ static inline void lt_odometer_seek(lt_Odometer *o, int64_t index) {
   }
 }
 
-/* Returns t with dim as the last one, contiguous. NULL with the error set. */
+/* Returns a view of t with dim as the last one; lt_lines_along: a contiguous tensor. NULL with the
+ * error set. */
+lt_Tensor *lt_dim_last(lt_Tensor *t, int dim);
 lt_Tensor *lt_lines_along(lt_Tensor *t, int dim);
 
 #endif

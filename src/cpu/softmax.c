@@ -1,5 +1,5 @@
 /* softmax.c: softmax and log_softmax along a dimension, and their gradients: by rows if the
- * dimension is the last, else by blocks of columns. float16 and bfloat16 are computed in float32:
+ * dimension is the last, else by blocks of columns; few columns are copied to rows. float16 and bfloat16 are computed in float32:
  * rows of at most LONGEST elements are converted a few at a time, and so stay in the cache. */
 #include "cpu.h"
 #include "kernel_support.h"
@@ -7,6 +7,7 @@
 #include "vector.h"
 
 #define WIDTH   128
+#define NARROW  16        /* fewer columns are copied to rows */
 #define SOME    4096      /* elements of short rows that are converted together */
 #define LONGEST (1 << 18) /* elements of a row that is converted by itself */
 
@@ -120,32 +121,49 @@ static bool run(lt_Tensor *x, lt_Tensor *g, lt_Tensor *y, int dim, bool log) {
   return true;
 }
 
-/* Runs softmax or log_softmax. */
-static bool forward(lt_Call *c, bool log) {
-  lt_Tensor *self = lt_in(c, 0), *out = c->out[0];
-  int dim = lt_arg_dim(c, 1, self);
+/* Computes y (backward: the gradient, from `grad` and the result `self`) along dim. */
+static bool along(lt_Tensor *self, lt_Tensor *grad, lt_Tensor *out, int dim, bool log) {
+  lt_Dtype work = dtype_for(out, dim);
+  lt_Tensor *x = lt_as_contiguous(self, work), *g = grad ? lt_as_contiguous(grad, work) : NULL,
+            *y = x && (g || !grad) ? lt_output_open(out, work) : NULL;
+  bool ok = y && run(x, g, y, dim, log);
+  lt_release(x);
+  lt_release(g);
+  return lt_output_close(out, y) && ok;
+}
+
+/* Does so with few columns, which do not fill vectors: on copies that have dim last. */
+static bool by_rows(lt_Tensor *self, lt_Tensor *grad, lt_Tensor *out, int dim, bool log) {
+  lt_Tensor *to = lt_dim_last(out, dim), *x = lt_lines_along(self, dim),
+            *g = grad ? lt_lines_along(grad, dim) : NULL,
+            *y = to ? lt_empty(out->dtype, lt_cpu(), to->ndim, to->shape) : NULL;
+  bool ok =
+      y && x && (g || !grad) && along(x, g, y, y->ndim - 1, log) && lt_copy_into(to, y, false);
+  lt_release(to);
+  lt_release(x);
+  lt_release(g);
+  lt_release(y);
+  return ok;
+}
+
+static bool softmax(lt_Tensor *self, lt_Tensor *grad, lt_Tensor *out, int dim, bool log) {
   if (dim < 0) return false;
   if (out->numel == 0) return true;
-  lt_Dtype work = dtype_for(out, dim);
-  lt_Tensor *x = lt_as_contiguous(self, work), *y = x ? lt_output_open(out, work) : NULL;
-  bool ok = y && run(x, NULL, y, dim, log);
-  lt_release(x);
-  return lt_output_close(out, y) && ok;
+  lt_Lines l = lt_lines(out->ndim, out->shape, dim);
+  bool narrow = l.inner > 1 && l.inner < NARROW;
+  return (narrow ? by_rows : along)(self, grad, out, dim, log);
+}
+
+/* Runs softmax or log_softmax. */
+static bool forward(lt_Call *c, bool log) {
+  lt_Tensor *self = lt_in(c, 0);
+  return softmax(self, NULL, c->out[0], lt_arg_dim(c, 1, self), log);
 }
 
 /* Runs the gradient of softmax or log_softmax, from the gradient of the result and the result. */
 static bool backward(lt_Call *c, bool log) {
-  lt_Tensor *grad = lt_in(c, 0), *result = lt_in(c, 1), *out = c->out[0];
-  int dim = lt_arg_dim(c, 2, result);
-  if (dim < 0) return false;
-  if (out->numel == 0) return true;
-  lt_Dtype work = dtype_for(out, dim);
-  lt_Tensor *g = lt_as_contiguous(grad, work), *y = lt_as_contiguous(result, work);
-  lt_Tensor *dx = g && y ? lt_output_open(out, work) : NULL;
-  bool ok = dx && run(y, g, dx, dim, log);
-  lt_release(g);
-  lt_release(y);
-  return lt_output_close(out, dx) && ok;
+  lt_Tensor *result = lt_in(c, 1);
+  return softmax(result, lt_in(c, 0), c->out[0], lt_arg_dim(c, 2, result), log);
 }
 
 bool lt_cpu_softmax(lt_Call *c) { return forward(c, false); }
