@@ -5,12 +5,15 @@
  * where n are the reduced dims in the user's order. That is self if the reduced dims are adjacent,
  * else a copy with the reduced dims last. */
 #include "kernel_support.h"
+#include "moves.h"
 #include "opids.h"
 #include "rows.h"
 
-#define PIECE  16384 /* elements of a piece of a row */
-#define SOME   128   /* rows of logsumexp that are processed together */
-#define NARROW 32    /* fewer columns are copied to rows if a term calls a function */
+#define PIECE    16384 /* elements of a piece of a row */
+#define SOME     128   /* rows of logsumexp that are processed together */
+#define NARROW   32    /* fewer columns are copied to rows if a term calls a function */
+#define SHORT    64    /* shorter rows are transposed to find the extreme value, */
+#define TOGETHER 64    /* so many at a time */
 
 /* Returns self with the dims of mask as one line; the caller releases it. NULL with the error set
  * when out of memory. */
@@ -61,8 +64,25 @@ typedef struct Best {
   size_t size; /* bytes of an element */
 } Best;
 
+/* Processes short rows first..last, transposed a few at a time: as columns. */
+static void best_short_rows(const Best *b, int64_t first, int64_t last) {
+  double tile[TOGETHER * SHORT], room[TOGETHER]; /* room for any type */
+  int64_t n = b->l.n, size = (int64_t)b->size;
+  for (int64_t r = first, m; r < last && !lt_stopped(); r += m) {
+    m = last - r < TOGETHER ? last - r : TOGETHER;
+    void *values = b->values ? b->values + r * size : (char *)room;
+    lt_mover(size)->tile(n, m, (char *)tile, m * size, b->x + r * n * size, n * size);
+    b->f->columns(tile, n, m, m, values, b->at + r);
+    for (int64_t k = 0; k < m; k++) b->at[r + k] += LT_INDEX_BASE;
+  }
+}
+
 /* Processes blocks of lines first..last: a row, or columns together. */
 static void best_blocks(const Best *b, int64_t first, int64_t last) {
+  if (b->l.inner == 1 && b->l.n < SHORT) {
+    best_short_rows(b, first, last);
+    return;
+  }
   int64_t blocks = (b->l.inner + LT_CENTERED_WIDTH - 1) / LT_CENTERED_WIDTH;
   for (int64_t t = first; t < last && !lt_stopped(); t++) {
     int64_t i = t / blocks, j = t % blocks * LT_CENTERED_WIDTH, left = b->l.inner - j,

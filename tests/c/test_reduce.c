@@ -232,6 +232,73 @@ static void nan_is_the_largest(void) {
   CHECK_TENSOR(y[1], 0, L(2), 3, 1);
 }
 
+/* Returns the index, from 1, of the first NaN of n numbers `stride` apart, else of the first of the
+ * largest. */
+static int64_t first_largest(const double *x, int64_t n, int64_t stride) {
+  int64_t at = 0;
+  for (int64_t i = n - 1; i >= 0; i--)
+    if (x[i * stride] >= x[at * stride]) at = i;
+  for (int64_t i = n - 1; i >= 0; i--)
+    if (isnan(x[i * stride])) at = i;
+  return at + 1;
+}
+
+/* The first of many equal elements, and of several NaN, in lines {outer, n, inner}: short rows, and
+ * few columns. */
+static void largest_of_equal_elements_is_the_first(void) {
+  static const int64_t shapes[][3] = {{3, 100, 3}, {1, 700, 10},  {2, 41, 31},  {5, 8, 2},
+                                      {131, 3, 1}, {131, 15, 1},  {70, 63, 1},  {70, 64, 1},
+                                      {67, 7, 1},  {1, 2000, 33}, {1, 300, 130}};
+  for (int d = LT_uint8; d <= LT_float64; d = next_dtype(d + 1))
+    for (size_t s = 0; s < 2 * sizeof shapes / sizeof *shapes; s++) {
+      const int64_t *shape = shapes[s / 2], n = shape[1], inner = shape[2],
+                    count = shape[0] * n * inner;
+      double *x = malloc((size_t)count * sizeof *x);
+      lt_Tensor *y[LT_MAX_OUT];
+      for (int64_t i = 0; i < count; i++) {
+        uint64_t bits = (uint64_t)(i + 1) * 0x9e3779b97f4a7c15u >> 40;
+        x[i] = (double)(bits % 3);
+        if (s % 2 && lt_dtype_is_float((lt_Dtype)d) && bits / 3 % 29 == 0) x[i] = NAN;
+      }
+      lt_Tensor *t = from_list((lt_Dtype)d, x, 3, shape);
+      if (!RUN_OP(y, _max, false, LT_ARG(t), LT_ARG(1))) return;
+      for (int64_t i = 0; i < count / n; i++) {
+        const double *line = x + i / inner * n * inner + i % inner;
+        int64_t at = first_largest(line, n, inner);
+        double largest = line[(at - 1) * inner];
+        CHECK_INT(number(y[1], i), at);
+        CHECK_NEAR(number(y[0], i), largest, 0);
+      }
+      if (!RUN_OP(y, amax, false, LT_ARG(t), LT_ARG(1))) return;
+      for (int64_t i = 0; i < count / n; i++) {
+        const double *line = x + i / inner * n * inner + i % inner;
+        CHECK_NEAR(number(y[0], i), line[(first_largest(line, n, inner) - 1) * inner], 0);
+      }
+      free(x);
+    }
+}
+
+/* Short rows are folded side by side; the bits are those of each row alone. */
+static void short_rows_do_not_depend_on_others(void) {
+  static const lt_OpId ops[] = {LT_OP_sum, LT_OP_prod, LT_OP_amax, LT_OP__norm};
+  for (int d = next_dtype(LT_float16); d <= LT_float64; d = next_dtype(d + 1))
+    for (int64_t n = 1; n < 18; n++)
+      for (size_t k = 0; k < sizeof ops / sizeof *ops; k++) {
+        lt_Tensor *x = noise((lt_Dtype)d, SHAPE(150, n), (unsigned)n), *all[LT_MAX_OUT];
+        if (!run_op(__FILE__, __LINE__, ops[k], false, (lt_Arg[]){LT_ARG(x), LT_ARG(1)}, 2, all))
+          return;
+        for (int64_t r = 0; r < 150; r += 7) {
+          lt_Tensor *row = lt_scope_own(
+                        lt_geometry(x, r * n, 2, (int64_t[]){1, n}, (int64_t[]){n, 1})),
+                    *one[LT_MAX_OUT];
+          if (!run_op(__FILE__, __LINE__, ops[k], false, (lt_Arg[]){LT_ARG(row), LT_ARG(1)}, 2,
+                      one))
+            return;
+          CHECK(number(one[0], 0) == number(all[0], r));
+        }
+      }
+}
+
 static void nothing_to_reduce(void) {
   lt_Tensor *x = noise(LT_float32, SHAPE(2, 0), 1), *y[LT_MAX_OUT];
   REQUIRE(RUN_OP(y, sum, false, LT_ARG(x), L(1)));
@@ -774,6 +841,8 @@ int main(void) {
   RUN_SCOPED(max_returns_values_and_indices);
   RUN_SCOPED(argmax_of_all_counts_in_row_major_order);
   RUN_SCOPED(nan_is_the_largest);
+  RUN_SCOPED(largest_of_equal_elements_is_the_first);
+  RUN_SCOPED(short_rows_do_not_depend_on_others);
   RUN_SCOPED(nothing_to_reduce);
   RUN_SCOPED(sums_take_a_dtype);
   RUN_SCOPED(sums_of_halves_do_not_overflow);

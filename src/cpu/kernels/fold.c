@@ -8,8 +8,10 @@
  * row by row, which uses caches well, in blocks of 16 rows that are also combined in pairs. */
 #include "cpu/kernels/forms.h"
 #include "cpu/kernels/half_lanes.h"
+#include "cpu/moves.h"
 
 #define BLOCK     2048 /* elements of a row that one set of lanes accumulates */
+#define TOGETHER  64   /* short rows that are transposed together; a multiple of lanes */
 #define ROW_GROUP 16   /* rows that are added to columns sequentially */
 
 #define ROW_CENTERED      NOTHING

@@ -99,9 +99,33 @@
     for (; i < n; i++) a = join_one(a, one(x[i]));                                                 \
     return a;                                                                                      \
   }                                                                                                \
+  /* Folds rows of n < LANES_N elements, LANES_N of them side by side, to the same result. */      \
+  static void NAMED(narrow, NAME)(const OF *x, int64_t rows, int64_t n, T *out) {                  \
+    const int64_t size = sizeof *x;                                                                \
+    OF tile[TOGETHER * LANES_N];                                                                   \
+    for (int64_t r = 0, m; r + LANES_N <= rows; r += m, x += m * n) {                              \
+      m = rows - r < TOGETHER ? (rows - r) / LANES_N * LANES_N : TOGETHER;                         \
+      lt_mover(size)->tile(n, m, (char *)tile, m *size, (const char *)x, n *size);                 \
+      for (int64_t k = 0; k < m; k += LANES_N) {                                                   \
+        LANES s = LANES_ALL((T)(identity));                                                        \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+          LANES x0 = load(tile + i * m + k);                                                       \
+          LT_JOIN_LIFTED(s, x0, join, lift)                                                        \
+        }                                                                                          \
+        memcpy(out + r + k, &s, sizeof s);                                                         \
+      }                                                                                            \
+    }                                                                                              \
+  }                                                                                                \
   static void NAMED(rows, NAME)(const void *x, int64_t rows, int64_t n, void *out) {               \
     const OF *v = x;                                                                               \
     T *to = out;                                                                                   \
+    if (n > 1 && n < LANES_N) {                                                                    \
+      int64_t whole = rows / LANES_N * LANES_N;                                                    \
+      NAMED(narrow, NAME)(v, whole, n, to);                                                        \
+      v += whole * n;                                                                              \
+      to += whole;                                                                                 \
+      rows -= whole;                                                                               \
+    }                                                                                              \
     if (n >= LANES_N && n < 4 * LANES_N) {                                                         \
       for (int64_t r = 0; r < rows; r++, v += n) to[r] = NAMED(short, NAME)(v, n);                 \
       return;                                                                                      \

@@ -65,6 +65,7 @@
 #define S                   F32
 #define FROM                float
 #define T                   float
+#define AT                  int32_t
 #define LT_FROM             LT_float32
 #define LT_TO               LT_float32
 #define M(g)                lt_m_##g##f
@@ -115,6 +116,7 @@
 #define S                   F64
 #define FROM                double
 #define T                   double
+#define AT                  int64_t
 #define LT_FROM             LT_float64
 #define LT_TO               LT_float64
 #define OPEN                D8_LOAD
@@ -142,6 +144,7 @@
 #define S                 I64
 #define FROM              int64_t
 #define T                 int64_t
+#define AT                int64_t
 #define ROW_CENTERED      NOTHING
 #define ROW_CENTERED_WIDE NOTHING
 #define ROW_BEST          BEST_LOOPS
@@ -151,6 +154,7 @@
 #define S                 I32
 #define FROM              int32_t
 #define T                 int32_t
+#define AT                int32_t
 #define ROW_CENTERED      NOTHING
 #define ROW_CENTERED_WIDE NOTHING
 #define ROW_BEST          BEST_LOOPS
@@ -160,6 +164,7 @@
 #define S                 I16
 #define FROM              int16_t
 #define T                 int16_t
+#define AT                int16_t
 #define ROW_CENTERED      NOTHING
 #define ROW_CENTERED_WIDE NOTHING
 #define ROW_BEST          BEST_LOOPS
@@ -169,6 +174,7 @@
 #define S                 I8
 #define FROM              int8_t
 #define T                 int8_t
+#define AT                int8_t
 #define ROW_CENTERED      NOTHING
 #define ROW_CENTERED_WIDE NOTHING
 #define ROW_BEST          BEST_LOOPS
@@ -178,6 +184,7 @@
 #define S                 UINT8
 #define FROM              uint8_t
 #define T                 uint8_t
+#define AT                int8_t
 #define ROW_CENTERED      NOTHING
 #define ROW_CENTERED_WIDE NOTHING
 #define ROW_BEST          BEST_LOOPS

@@ -4,6 +4,7 @@
  *
  *   ROW_CENTERED, ROW_CENTERED_WIDE, ROW_BEST         CENTERED_LOOPS, BEST_LOOPS or NOTHING
  *   ENTRY_CENTERED, ENTRY_CENTERED_WIDE, ENTRY_BEST   CENTERED_ENTRY, BEST_ENTRY or NOTHING
+ *   AT                                                for BEST_LOOPS: the integer of T's size
  *
  * and includes this file, which defines `static const lt_Centered centereds_of_<S>` and lt_Best
  * bests_of_<S>, arrays of LT_REDUCTION_COUNT. */
@@ -184,6 +185,9 @@
 
 /* ---- the extreme value and its index --------------------------------------------------------- */
 
+#define BEST_WIDTH 64 /* columns that narrow ones are combined to */
+#define AT_MOST    ((int64_t)(UINT64_MAX >> 1 >> (64 - 8 * sizeof(AT))))
+
 #define BEST_LOOPS(name, better)                                                                   \
   static inline T NAMED(pick, name)(T x, T y) { return (better) | (y != y) ? y : x; }              \
   static void NAMED(row, name)(const void *data, int64_t n, void *value, int64_t *at) {            \
@@ -206,23 +210,57 @@
     }                                                                                              \
     *at = i;                                                                                       \
   }                                                                                                \
-  static void NAMED(columns, name)(const void *data, int64_t n, int64_t stride, int64_t width,     \
-                                   void *values, int64_t *at) {                                    \
-    const T *from = data;                                                                          \
-    T *value = values;                                                                             \
+  /* Whether y replaces x, which is before it: it is better, or the first NaN. */                  \
+  static inline bool NAMED(wins, name)(T x, T y) { return (x == x) & ((better) | (y != y)); }      \
+  /* Processes n <= AT_MOST rows of columns; indices are of the same size as values. */            \
+  static void NAMED(part, name)(const T *restrict x, int64_t n, int64_t stride, int64_t width,     \
+                                T *restrict value, AT *restrict at) {                              \
     for (int64_t j = 0; j < width; j++) {                                                          \
-      value[j] = from[j];                                                                          \
+      value[j] = x[j];                                                                             \
       at[j] = 0;                                                                                   \
     }                                                                                              \
     for (int64_t i = 1; i < n; i++)                                                                \
       for (int64_t j = 0; j < width; j++) {                                                        \
-        const T x = value[j], y = from[i * stride + j];                                            \
-        if (x != x) continue;                                                                      \
-        if ((better) || y != y) {                                                                  \
-          value[j] = y;                                                                            \
-          at[j] = i;                                                                               \
-        }                                                                                          \
+        const T v = value[j], y = x[i * stride + j];                                               \
+        const AT wins = NAMED(wins, name)(v, y);                                                   \
+        value[j] = wins ? y : v;                                                                   \
+        at[j] = wins ? (AT)i : at[j];                                                              \
       }                                                                                            \
+  }                                                                                                \
+  /* Replaces a value and its index by those of y, unless the first is as good and before y. */    \
+  static inline void NAMED(join, name)(T * value, int64_t * at, T y, int64_t i) {                  \
+    const T x = *value;                                                                            \
+    const int64_t k = *at;                                                                         \
+    const bool same = (x == y) | ((x != x) & (y != y));                                            \
+    const bool wins = NAMED(wins, name)(x, y) | (same & (i < k));                                  \
+    *value = wins ? y : x;                                                                         \
+    *at = wins ? i : k;                                                                            \
+  }                                                                                                \
+  /* Narrow dense columns are processed as wide rows of several, which fill the vectors. */        \
+  static void NAMED(columns, name)(const void *data, int64_t n, int64_t stride, int64_t width,     \
+                                   void *values, int64_t *at) {                                    \
+    const T *x = data;                                                                             \
+    T *value = values, v[LT_CENTERED_WIDTH];                                                       \
+    AT k[LT_CENTERED_WIDTH];                                                                       \
+    int64_t many = stride == width && width <= BEST_WIDTH / 2 ? BEST_WIDTH / width : 1;            \
+    while (many > 1 && many > n / 8) many /= 2;                                                    \
+    const int64_t rows = n / many, wide = many * width;                                            \
+    for (int64_t i = 0, m; i < rows && !lt_stopped_at(i); i += m) {                                \
+      m = rows - i < AT_MOST ? rows - i : AT_MOST;                                                 \
+      NAMED(part, name)(x + i * many * stride, m, many * stride, wide, v, k);                      \
+      for (int64_t g = 0; g < many; g++)                                                           \
+        for (int64_t j = 0; j < width; j++)                                                        \
+          if (i == 0 && g == 0) {                                                                  \
+            value[j] = v[j];                                                                       \
+            at[j] = k[j] * many;                                                                   \
+          } else {                                                                                 \
+            NAMED(join, name)                                                                      \
+            (value + j, at + j, v[g * width + j], (i + k[g * width + j]) * many + g);              \
+          }                                                                                        \
+    }                                                                                              \
+    for (int64_t i = rows * many; i < n; i++)                                                      \
+      for (int64_t j = 0; j < width; j++)                                                          \
+        NAMED(join, name)(value + j, at + j, x[i * stride + j], i);                                \
   }
 
 #ifdef V
@@ -298,6 +336,9 @@ static const lt_Best NAMED(bests, of)[LT_REDUCTION_COUNT] = {
 #undef CENTERED_LOOPS
 #undef CENTERED_ENTRY
 #undef BEST_LOOPS
+#undef BEST_WIDTH
+#undef AT_MOST
+#undef AT
 #undef BEST_BY_LANES
 #undef BEST_ENTRY
 #undef ENTRY_CENTERED
