@@ -1,5 +1,6 @@
 /* batch_norm.c: batch norm (Ioffe and Szegedy 2015) and its gradients. A channel is computed by one
- * thread: its statistics, image by image, then its elements, which are still in the cache. float16
+ * thread: its statistics, image by image, then its elements, which are still in the cache. Few
+ * elements of a channel are columns of the images: a block of them is computed together. float16
  * and bfloat16 are computed in float32. */
 #include "kernel_support.h"
 #include "rows.h"
@@ -73,66 +74,83 @@ typedef struct Work {
     }                                                                                              \
   }
 
-/* The same for rows {images, channels} of one element per channel: sums of a block of channels are
- * accumulated in double, row by row. */
-#define BLOCK LT_CENTERED_WIDTH
+/* The same for less than NARROW elements of a channel: columns of images, channels x n of them,
+ * whose sums are accumulated in double, row by row, and combined to those of channels. A block has
+ * up to BLOCK columns. */
+#define BLOCK  LT_CENTERED_WIDTH
+#define NARROW 32
 #define NORM_COLUMNS(T, F)                                                                         \
   static void statistics_columns_##F(const Work *k, int64_t first, int64_t count) {                \
     double states[3 * BLOCK]; /* the variance's: the number of rows, the mean, the squares */      \
-    lt_centered(LT_REDUCTION__var, k->dtype)                                                       \
-        ->columns((const T *)k->x + first, k->images, k->channels, count, states);                 \
+    const lt_Centered *f = lt_centered(LT_REDUCTION__var, k->dtype);                               \
+    f->columns((const T *)k->x + first * k->n, k->images, k->channels * k->n, count * k->n,        \
+               states);                                                                            \
     for (int64_t c = 0; c < count; c++) {                                                          \
-      ((T *)k->mean)[first + c] = (T)states[3 * c + 1];                                            \
-      ((T *)k->var)[first + c] = (T)(states[3 * c + 2] / (double)k->images);                       \
+      double *all = states + 3 * c * k->n;                                                         \
+      for (int64_t i = 1; i < k->n; i++) f->join(all, all + 3 * i);                                \
+      ((T *)k->mean)[first + c] = (T)all[1];                                                       \
+      ((T *)k->var)[first + c] = (T)(all[2] / (double)(k->images * k->n));                         \
     }                                                                                              \
   }                                                                                                \
   static void forward_block_##F(const Work *k, int64_t first, int64_t count) {                     \
-    T scale[BLOCK], shift[BLOCK];                                                                  \
-    const T *w = k->w, *b = k->b, *mean = (const T *)k->mean + first;                              \
+    T mean[BLOCK], scale[BLOCK], shift[BLOCK];                                                     \
+    const T *w = k->w, *b = k->b;                                                                  \
     if (k->training) statistics_columns_##F(k, first, count);                                      \
-    for (int64_t c = 0; c < count; c++) {                                                          \
-      scale[c] = (T)(1 / sqrt((double)((T *)k->var)[first + c] + k->eps));                         \
-      if (w) scale[c] *= w[first + c];                                                             \
-      shift[c] = b ? b[first + c] : 0;                                                             \
+    for (int64_t c = 0, at = 0; c < count; c++) {                                                  \
+      T a = (T)(1 / sqrt((double)((T *)k->var)[first + c] + k->eps));                              \
+      if (w) a *= w[first + c];                                                                    \
+      for (int64_t i = 0; i < k->n; i++, at++) {                                                   \
+        mean[at] = ((const T *)k->mean)[first + c];                                                \
+        scale[at] = a;                                                                             \
+        shift[at] = b ? b[first + c] : 0;                                                          \
+      }                                                                                            \
     }                                                                                              \
-    lt_rows()->affine_columns_##F((const T *)k->x + first, mean, scale, shift, k->images,          \
-                                  k->channels, count, (T *)k->y + first);                          \
+    lt_rows()->affine_columns_##F((const T *)k->x + first * k->n, mean, scale, shift, k->images,   \
+                                  k->channels * k->n, count * k->n, (T *)k->y + first * k->n);     \
   }                                                                                                \
   static void backward_block_##F(const Work *k, int64_t first, int64_t count) {                    \
     double sum[BLOCK] = {0}, product[BLOCK] = {0};                                                 \
-    T a[BLOCK], b[BLOCK], d[BLOCK];                                                                \
-    const T *mean = (const T *)k->mean + first, *w = k->w;                                         \
+    T mean[BLOCK], a[BLOCK], b[BLOCK], d[BLOCK];                                                   \
+    const T *w = k->w;                                                                             \
+    const int64_t width = count * k->n, stride = k->channels * k->n, start = first * k->n;         \
+    for (int64_t j = 0; j < width; j++) mean[j] = ((const T *)k->mean)[first + j / k->n];          \
     for (int64_t i = 0; i < k->images; i++) {                                                      \
-      const T *g = (const T *)k->g + i * k->channels + first,                                      \
-              *x = (const T *)k->x + i * k->channels + first;                                      \
-      for (int64_t c = 0; c < count; c++) {                                                        \
-        sum[c] += g[c];                                                                            \
-        product[c] += (double)g[c] * ((double)x[c] - mean[c]);                                     \
+      const T *g = (const T *)k->g + i * stride + start,                                           \
+              *x = (const T *)k->x + i * stride + start;                                           \
+      for (int64_t j = 0; j < width; j++) {                                                        \
+        sum[j] += g[j];                                                                            \
+        product[j] += (double)g[j] * ((double)x[j] - mean[j]);                                     \
       }                                                                                            \
     }                                                                                              \
-    for (int64_t c = 0; c < count; c++) {                                                          \
+    for (int64_t c = 0, at = 0; c < count; c++) {                                                  \
       double rstd = 1 / sqrt((double)((T *)k->var)[first + c] + k->eps);                           \
-      double scale = rstd * (w ? w[first + c] : 1), n = (double)k->images;                         \
-      ((T *)k->dw)[first + c] = (T)(product[c] * rstd);                                            \
-      ((T *)k->db)[first + c] = (T)sum[c];                                                         \
-      a[c] = (T)scale;                                                                             \
-      b[c] = k->training ? (T)(-scale * rstd * rstd * product[c] / n) : 0;                         \
-      d[c] = k->training ? (T)(-scale * sum[c] / n) : 0;                                           \
+      double scale = rstd * (w ? w[first + c] : 1), n = (double)(k->images * k->n);                \
+      double s = sum[at], p = product[at];                                                         \
+      for (int64_t i = 1; i < k->n; i++) s += sum[at + i], p += product[at + i];                   \
+      ((T *)k->dw)[first + c] = (T)(p * rstd);                                                     \
+      ((T *)k->db)[first + c] = (T)s;                                                              \
+      for (int64_t i = 0; i < k->n; i++, at++) {                                                   \
+        a[at] = (T)scale;                                                                          \
+        b[at] = k->training ? (T)(-scale * rstd * rstd * p / n) : 0;                               \
+        d[at] = k->training ? (T)(-scale * s / n) : 0;                                             \
+      }                                                                                            \
     }                                                                                              \
     for (int64_t i = 0; i < k->images; i++) {                                                      \
-      int64_t at = i * k->channels + first;                                                        \
+      int64_t at = i * stride + start;                                                             \
       const T *g = (const T *)k->g + at, *x = (const T *)k->x + at;                                \
       T *dx = (T *)k->y + at;                                                                      \
-      for (int64_t c = 0; c < count; c++) dx[c] = a[c] * g[c] + (b[c] * (x[c] - mean[c]) + d[c]);  \
+      for (int64_t j = 0; j < width; j++) dx[j] = a[j] * g[j] + (b[j] * (x[j] - mean[j]) + d[j]);  \
     }                                                                                              \
   }                                                                                                \
   static void forward_columns_##F(void *context, int64_t from, int64_t to) {                       \
-    for (; from < to && !lt_stopped(); from += BLOCK)                                              \
-      forward_block_##F(context, from, to - from < BLOCK ? to - from : BLOCK);                     \
+    int64_t most = BLOCK / ((const Work *)context)->n;                                             \
+    for (; from < to && !lt_stopped(); from += most)                                               \
+      forward_block_##F(context, from, to - from < most ? to - from : most);                       \
   }                                                                                                \
   static void backward_columns_##F(void *context, int64_t from, int64_t to) {                      \
-    for (; from < to && !lt_stopped(); from += BLOCK)                                              \
-      backward_block_##F(context, from, to - from < BLOCK ? to - from : BLOCK);                    \
+    int64_t most = BLOCK / ((const Work *)context)->n;                                             \
+    for (; from < to && !lt_stopped(); from += most)                                               \
+      backward_block_##F(context, from, to - from < most ? to - from : most);                      \
   }
 
 NORM(float, f32)
@@ -140,10 +158,10 @@ NORM(double, f64)
 NORM_COLUMNS(float, f32)
 NORM_COLUMNS(double, f64)
 
-/* Runs `columns` for rows of one element per channel, else `range`. Threads take whole ranges of
+/* Runs `columns` for few elements of a channel, else `range`. Threads take whole ranges of
  * channels: the elements of a row that are read at once should be neighbours. */
 static void run(Work *k, int64_t work, lt_RangeFn columns, lt_RangeFn range) {
-  if (k->n == 1)
+  if (k->n > 0 && k->n < NARROW)
     LT_IN_TEAM(lt_team(work, k->channels), k->channels, columns(k, first, last));
   else
     lt_share(work, k->channels, range, k);

@@ -336,6 +336,26 @@ describe("shapes and wrong input", function()
 end)
 
 describe("F", function()
+  it("normalizes a batch of any number of elements per channel like the written-out formula",
+    function()
+      for _, size in ipairs{{5, 90, 3}, {7, 3, 31}, {4, 6, 32}, {200, 130}, {3, 2, 2, 5}} do
+        local x = (lt.randn(size) * 3 + 1):to(wide.dtype):requires_grad_()
+        local g, w, b = lt.randn(size):to(wide.dtype), lt.rand(size[2]), lt.randn(size[2])
+        w, b = w:to(wide.dtype):requires_grad_(), b:to(wide.dtype):requires_grad_()
+        local dims, each = {1, 3, 4}, {1, size[2], 1, 1}
+        local full = x:reshape(size[1], size[2], size[3] or 1, size[4] or 1)
+        local centered = full - full:mean(dims, true)
+        local expected = (centered / (centered:square():mean(dims, true) + 1e-5):sqrt()
+          * w:reshape(each) + b:reshape(each)):reshape(size)
+        local actual = F.batch_norm(x, nil, nil, w, b, true)
+        assert.is_true(lt.allclose(actual, expected, 1e-4, 1e-5))
+        local by_formula = lt.autograd.grad(expected, {x, w, b}, {g})
+        for i, gradient in ipairs(lt.autograd.grad(actual, {x, w, b}, {g})) do
+          assert.is_true(lt.allclose(gradient, by_formula[i], 1e-3, 1e-4))
+        end
+      end
+    end)
+
   it("normalizes and compares directions", function()
     local x = lt.tensor {{3.0, 4.0}, {0.0, 0.0}}
     close(lt.tensor({{0.6, 0.8}, {0.0, 0.0}}, {dtype = wide.dtype}), F.normalize(x), 1e-6)
