@@ -1,6 +1,6 @@
-/* order.h: the inner loops of topk, selection by rank and search, compiled once for each
- * instruction set (src/cpu/kernels/order.c): they find the few keys among many that can belong to
- * the result. Keys are unsigned integers whose order is the order of the numbers. */
+/* order.h: the inner loops of sort, topk, selection by rank and search, compiled once for each
+ * instruction set (src/cpu/kernels/order.c): most find the few keys among many that can belong
+ * to the result. Keys are unsigned integers whose order is the order of the numbers. */
 #ifndef LT_CPU_ORDER_H
 #define LT_CPU_ORDER_H
 
@@ -41,6 +41,8 @@ typedef struct lt_OrderKernels {
   void (*keys_f32)(const float *x, int64_t n, uint32_t flip, uint32_t *keys);
   /* Lowers *low and raises *high to the smallest and the largest of n numbers. */
   void (*span_i64)(const int64_t *x, int64_t n, int64_t *low, int64_t *high);
+  /* Sorts each of `width` columns of n items. */
+  void (*sort_columns)(int64_t *items, int64_t n, int64_t width);
   /* Do the same as keys_f32 for doubles and for int64. */
   void (*keys_f64)(const double *x, int64_t n, uint64_t flip, uint64_t *keys);
   void (*keys_i64)(const int64_t *x, int64_t n, uint64_t flip, uint64_t *keys);

@@ -1,7 +1,7 @@
 /* sort.c: sort and topk. Elements are converted to keys (NaN is the largest, -0 equals 0,
  * descending order by complement), which are sorted together with their indices: few by insertion,
  * more by radix, digit by digit of their differences from the least key, from the lowest, which is
- * stable. Keys of 32 bits are sorted by radix.c. The values are copied by index, so all their bits
+ * stable. Keys of 32 bits are sorted by radix.c, many short lines of them side by side. The values are copied by index, so all their bits
  * are kept. */
 #include "cpu.h"
 #include "kernel_support.h"
@@ -9,8 +9,11 @@
 #include "radix.h"
 #include "sort.h"
 
-#define FEW  48
-#define PART 4096 /* least elements of a line that a thread sorts together with others */
+#define FEW      48
+#define PART     4096 /* least elements of a line that a thread sorts together with others */
+#define SHORT    128  /* most elements of lines that are sorted side by side, */
+#define MANY     8    /* if there are so many, */
+#define TOGETHER 32   /* so many at a time */
 
 /* ---- sorting --------------------------------------------------------------------------------- */
 
@@ -271,8 +274,40 @@ static void order_line(const Order *o, int64_t t, int team, lt_Keyed *items) {
   }
 }
 
+/* Orders many short lines of float32, several side by side: by items that are a key, and in the
+ * lower 32 bits the index of the element. */
+static void order_short_lines(const Order *o, int64_t first, int64_t last) {
+  float x[SHORT * TOGETHER];
+  uint32_t keys[SHORT * TOGETHER];
+  int64_t items[SHORT * TOGETHER], start[TOGETHER];
+  const float *all = (const float *)(const void *)o->keys;
+  int64_t n = o->l.n;
+  for (int64_t t = first, m; t < last && !lt_stopped(); t += m) {
+    m = last - t < TOGETHER ? last - t : TOGETHER;
+    for (int64_t j = 0; j < m; j++) start[j] = start_of(o, t + j);
+    for (int64_t i = 0; i < n; i++)
+      for (int64_t j = 0; j < m; j++) x[i * m + j] = all[start[j] + i * o->step];
+    lt_order_keys(LT_float32, x, n * m, 1, o->descending, keys);
+    for (int64_t i = 0; i < n; i++)
+      for (int64_t j = 0; j < m; j++)
+        items[i * m + j] = (int64_t)((uint64_t)(keys[i * m + j] ^ 1u << 31) << 32) + i;
+    lt_order()->sort_columns(items, n, m);
+    for (int64_t j = 0; j < m; j++) {
+      const char *from = o->from + (size_t)start[j] * o->size;
+      int64_t target = target_of(o, t + j);
+      for (int64_t i = 0; i < o->k; i++)
+        put(o, from, items[i * m + j] & UINT32_MAX, target + i * o->l.inner, o->size);
+    }
+  }
+}
+
 /* Orders lines first .. last - 1. */
 static void order_lines(const Order *o, lt_Keyed *items, int64_t first, int64_t last) {
+  bool narrow = o->work == LT_float32, few = o->k <= o->l.n / 8;
+  if (narrow && !few && o->l.n <= SHORT && last - first >= MANY) {
+    order_short_lines(o, first, last);
+    return;
+  }
   for (int64_t t = first; t < last && !lt_stopped(); t++) order_line(o, t, 1, items);
 }
 

@@ -249,7 +249,7 @@ static void largest_of_equal_elements_is_the_first(void) {
   static const int64_t shapes[][3] = {{3, 100, 3}, {1, 700, 10},  {2, 41, 31},  {5, 8, 2},
                                       {131, 3, 1}, {131, 15, 1},  {70, 63, 1},  {70, 64, 1},
                                       {67, 7, 1},  {1, 2000, 33}, {1, 300, 130}};
-  for (int d = LT_uint8; d <= LT_float64; d = next_dtype(d + 1))
+  for (int d = next_dtype(LT_uint8); d <= LT_float64; d = next_dtype(d + 1))
     for (size_t s = 0; s < 2 * sizeof shapes / sizeof *shapes; s++) {
       const int64_t *shape = shapes[s / 2], n = shape[1], inner = shape[2],
                     count = shape[0] * n * inner;
@@ -691,6 +691,28 @@ static void sort_orders_stably(void) {
         }
 }
 
+/* Lines that are sorted side by side, with many equal elements, NaN and zeros of both signs. */
+static void sort_of_many_short_lines(void) {
+  static const int64_t sizes[] = {1, 2, 3, 7, 16, 31, 64, 100, 128, 129};
+  static const double some[] = {NAN, -0.0, 0.0, 1, -INFINITY, -3};
+  for (int d = next_dtype(LT_float16); d <= LT_float64; d = next_dtype(d + 1))
+    for (size_t s = 0; s < 4 * sizeof sizes / sizeof *sizes; s++) {
+      int64_t n = sizes[s / 4], shape[] = {s % 2 ? 71 : 7, n, s % 2 ? 1 : 10},
+              count = shape[0] * n * shape[2];
+      bool descending = s & 2;
+      double *x = malloc((size_t)count * sizeof *x);
+      for (int64_t i = 0; i < count; i++)
+        x[i] = some[((uint64_t)(i + 1) * 0x9e3779b97f4a7c15u >> 40) % 6];
+      lt_Tensor *t = from_list((lt_Dtype)d, x, 3, shape), *y[LT_MAX_OUT];
+      free(x);
+      if (!RUN_OP(y, sort, false, LT_ARG(t), LT_ARG(1), LT_ARG(descending))) return;
+      check_sorted(t, 1, descending, n, y[0], y[1]);
+      if (!RUN_OP(y, topk, false, LT_ARG(t), LT_ARG((n + 1) / 2), LT_ARG(1), LT_ARG(descending)))
+        return;
+      check_sorted(t, 1, descending, (n + 1) / 2, y[0], y[1]);
+    }
+}
+
 /* Checks the order of a vector by its neighbours: if indices increase where values are equal, no
  * index occurs twice. */
 static void check_sorted_vector(lt_Tensor *x, bool descending, lt_Tensor *const *y) {
@@ -860,6 +882,7 @@ int main(void) {
   RUN_SCOPED(long_scans_join_pieces);
   RUN_SCOPED(long_sums_of_infinities);
   RUN_SCOPED(sort_orders_stably);
+  RUN_SCOPED(sort_of_many_short_lines);
   RUN_SCOPED(sort_of_long_lines);
   RUN_SCOPED(sort_orders_nan_zeros_and_infinities);
   RUN_SCOPED(topk_returns_the_first_of_the_order);

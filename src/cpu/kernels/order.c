@@ -57,6 +57,26 @@
 LOOPS(uint32_t, u32)
 LOOPS(uint64_t, u64)
 
+/* Batcher's merge exchange (Knuth, The Art of Computer Programming 3, 5.2.2, algorithm M): which
+ * items are compared does not depend on them, so all columns are sorted by the same steps. */
+static void sort_columns(int64_t *items, int64_t n, int64_t width) {
+  int64_t half = 1;
+  while (2 * half < n) half *= 2;
+  for (int64_t p = half; p > 0; p /= 2)
+    for (int64_t q = half, r = 0, d = p;; d = q - p, q /= 2, r = p) {
+      for (int64_t i = 0; i < n - d; i++) {
+        if ((i & p) != r) continue;
+        int64_t *restrict a = items + i * width, *restrict b = items + (i + d) * width;
+        for (int64_t j = 0; j < width; j++) {
+          int64_t x = a[j], y = b[j];
+          a[j] = x < y ? x : y;
+          b[j] = x < y ? y : x;
+        }
+      }
+      if (q == p) break;
+    }
+}
+
 static void keys_f32(const float *x, int64_t n, uint32_t flip, uint32_t *keys) {
 #pragma omp simd
   for (int64_t i = 0; i < n; i++) {
@@ -156,4 +176,5 @@ const lt_OrderKernels LT_FOR_ISA(lt_order_kernels) = {
     .keys_f32 = keys_f32,
     .keys_f64 = keys_f64,
     .keys_i64 = keys_i64,
+    .sort_columns = sort_columns,
 };
