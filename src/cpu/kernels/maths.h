@@ -159,7 +159,7 @@ LT_SIMD float tanhf(float);
 #define lt_m_k0ef(x)                      lt_bessel_k(x, false, true)
 #define lt_m_k1ef(x)                      lt_bessel_k(x, true, true)
 #define lt_m_spherical_j0f(x)             lt_spherical_j0f(x, LT_NEAR)
-#define lt_m_ndtrf(x)                     lt_ndtrf(x)
+#define lt_m_ndtrf(x)                     lt_ndtrf(x, LT_NEAR)
 #define lt_m_ndtrif(x)                    lt_ndtrif(x)
 #define lt_m_log_ndtrf(x)                 lt_log_ndtrf(x)
 #define lt_m_entrf(x)                     lt_entrf(x)

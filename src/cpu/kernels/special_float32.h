@@ -131,10 +131,15 @@ LT_MATHS float lt_logitf(float x, float eps) {
 
 /* ---- normal distribution --------------------------------------------------------------------- */
 
-LT_MATHS float lt_ndtrf(float x) {
-  double v = (double)x, a = lt_not_over(fabs(v), 19);
+/* `near`: x >= -11, or a NaN whose sign is not set. */
+LT_MATHS float lt_ndtrf(float x, bool near) {
+  float size = fabsf(x);
+  lt_Tail t = lt_normal_tail(size > 11 ? 11.0f : size);
+  float y = x < 0 ? t.high + t.low : (1 - t.high) - t.low;
+  if (near) return y;
+  double a = lt_not_over((double)size, 19);
   double tail = 0.5 * lt_exp_wide(-0.5 * a * a) * lt_erfcx_wide(a * 0.70710678118654752);
-  return (float)(v < 0 ? tail : 1 - tail);
+  return x < -11 ? (float)tail : y;
 }
 
 /* Uses Phi(x) = e^(-x^2 / 2) / 2 e^(t^2) erfc(t), t = -x / sqrt(2), below 0, and log(1 - Phi(-x))
