@@ -209,6 +209,18 @@ for dtype in ("uint8", "int32"):
          methods("max argmax any count_nonzero") + [
              ("y:amax(1)", "y.amax(0)"), ("y:max(2)", "y.max(1)"),
              ("x:clamp(10, 50)", "x.clamp(10, 50)")])
+for dtype, calls in (
+        ("float64", ["F.mish(x)", "F.celu(x)", ("x:exp()", "x.exp()"), ("x:log()", "x.log()")]),
+        ("bfloat16", ["F.gelu(x)", "F.elu(x)", "T.special.ndtr(x)", ("y:sum(1)", "y.sum(0)")]),
+        ("complex64", [("y:sum(2)", "y.sum(1)"), ("y:cumsum(2)", "y.cumsum(1)"),
+                       ("y:cumprod(2)", "y.cumprod(1)"), ("x:abs()", "x.abs()")])):
+    rows("10^6 of " + dtype,
+         "local x = lt.randn(1000000, {dtype = '%s'})\\nlocal y = x:view(1000, 1000)" % dtype,
+         "x = torch.randn(1000000, dtype=torch.%s)\ny = x.view(1000, 1000)" % dtype, calls)
+rows("10^6 of int32", "local x = lt.randint(1, 100, {1000000}):to('int32')",
+     "x = torch.randint(1, 101, (1000000,)).to(torch.int32)",
+     functions("T.special.%s(x)", "i1e bessel_j0 erfc") + methods("exp lgamma"))
+
 rows("create", "", "", [
     ("T.randint(0, 99, {1000000})", "T.randint(0, 100, (1000000,))"),
     ("T.normal(0, 1, {1000000})", "T.normal(0., 1., (1000000,))"), "T.eye(1000)",
