@@ -346,13 +346,19 @@ local function aside(width, f)
   return lt.with_device("cpu", f)
 end
 
+-- Returns the text of results, one after the other if they are too wide beside each other.
+local function text_of(results, width)
+  local text = format_value.values(table.unpack(results, 1, results.n))
+  if results.n == 1 or utf8.len(text:match "[^\n]*") <= width then return text end
+  local texts = {}
+  for i = 1, results.n do texts[i] = format_value.values(results[i]) end
+  return table.concat(texts, "\n")
+end
+
 --- Returns an op's example and the text of its result, at most `width` columns wide if possible.
 function ops.example(op, width)
   local text = examples.of(op)
-  return aside(width, function()
-    local results = evaluate(text)
-    return text, format_value.values(table.unpack(results, 1, results.n))
-  end)
+  return aside(width, function() return text, text_of(evaluate(text), width) end)
 end
 
 -- ---- the page
