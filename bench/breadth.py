@@ -235,6 +235,12 @@ rows("transposed", *MATRICES, [
     ("T.where(x:t():gt(0), x:t(), y:t())", "T.where(x.t().gt(0), x.t(), y.t())"),
     ("(x:t() * 2):sum(2)", "(x.t() * 2).sum(1)"),
     ("(x:t() * 2):softmax(2)", "(x.t() * 2).softmax(1)")])
+rows("{100000, 10}", "local x = lt.randn(100000, 10)", "x = torch.randn(100000, 10)",
+     along("amax softmax sort") + [("x:max(1)", "x.max(0)"), ("x:max(2)", "x.max(1)"),
+                                   ("x:expand(3, -1, -1):sum(1)", "x.expand(3, -1, -1).sum(0)")])
+rows("{1000, 100, 3}", "local x = lt.randn(1000, 100, 3)", "x = torch.randn(1000, 100, 3)", [
+    ("x:softmax(2)", "x.softmax(1)"), ("x:max(2)", "x.max(1)"), ("x:cumsum(2)", "x.cumsum(1)"),
+    ("F.batch_norm(x, nil, nil, nil, nil, true)", "F.batch_norm(x, None, None, None, None, True)")])
 rows("images", "local x = lt.randint(0, 255, {64, 32, 32, 3}, {dtype = 'uint8'})",
      "x = torch.randint(0, 255, (64, 32, 32, 3), dtype=torch.uint8)", [
          ("x:permute(1, 4, 2, 3):float()", "x.permute(0, 3, 1, 2).float()"),
