@@ -102,8 +102,8 @@ typedef struct Stage {
   Folded f;
   const char *x;
   char *out;
-  int64_t n, inner, width; /* width: columns of a block */
-  size_t from, to;         /* bytes of an element of x, of out */
+  int64_t n, stride, inner, width; /* width: columns of a block */
+  size_t from, to;                 /* bytes of an element of x, of out */
 } Stage;
 
 static void fold_rows(void *context, int64_t from, int64_t to) {
@@ -118,7 +118,7 @@ static void fold_columns(void *context, int64_t from, int64_t to) {
   int64_t blocks = (s->inner + s->width - 1) / s->width;
   for (int64_t t = from; t < to && !lt_stopped(); t++) {
     int64_t i = t / blocks, j = t % blocks * s->width;
-    run_columns(s->f, s->x + (size_t)(i * s->n * s->inner + j) * s->from, s->n, s->inner,
+    run_columns(s->f, s->x + (size_t)(i * s->n * s->inner + j) * s->from, s->n, s->stride,
                 s->inner - j < s->width ? s->inner - j : s->width,
                 s->out + (size_t)(i * s->inner + j) * s->to);
   }
@@ -175,11 +175,19 @@ static bool fold_stage(Folded f, const char *x, int64_t outer, int64_t n, int64_
     width = width < CONVERTED ? width : CONVERTED;
   else if (outer == 1 && inner > NARROWEST)
     width = equal_width(inner, lt_team(n * inner, inner));
-  Stage s = {f, x, out, n, inner, width, size_of(f), to};
+  Stage s = {f, x, out, n, inner, inner, width, size_of(f), to};
   if (inner == 1)
     lt_share(outer * n, outer, fold_rows, &s);
   else
     lt_share(outer * n * inner, outer * ((inner + width - 1) / width), fold_columns, &s);
+  return lt_check_interrupt();
+}
+
+/* Folds n equal rows of `inner` elements, of which x has one. */
+static bool fold_repeats(Folded f, const char *x, int64_t n, int64_t inner, char *out) {
+  int64_t width = converts(f) ? CONVERTED : equal_width(inner, lt_team(n * inner, inner));
+  Stage s = {f, x, out, n, 0, inner, width, size_of(f), lt_dtype_size(f.f->to)};
+  lt_share(n * inner, (inner + width - 1) / width, fold_columns, &s);
   return lt_check_interrupt();
 }
 
@@ -192,6 +200,7 @@ typedef struct Groups {
   int kept;             /* number of kept dims, without those of size 1 */
   int dim[LT_MAX_DIMS]; /* the kept dims of self, in the order of memory */
   bool in_order;        /* whether that is the order of the result */
+  int64_t repeats; /* more than 1: the size of the first group, whose elements are one in memory */
 } Groups;
 
 /* Returns whether dim d is outside of dim e in memory: its stride is larger, or the same with more
@@ -228,6 +237,11 @@ static bool is_dense(const lt_Tensor *t, const int *order, int n) {
 static void groups_of(const lt_Tensor *t, const int *order, int n, unsigned mask, Groups *g) {
   g->count = g->kept = 0;
   g->in_order = true;
+  if (g->repeats > 1) {
+    g->size[0] = g->repeats;
+    g->folded[g->count++] = true;
+  }
+  const int first = g->count;
   for (int i = 0; i < n; i++) {
     int d = order[i];
     bool folded = mask >> d & 1;
@@ -235,7 +249,7 @@ static void groups_of(const lt_Tensor *t, const int *order, int n, unsigned mask
       if (g->kept > 0 && g->dim[g->kept - 1] > d) g->in_order = false;
       g->dim[g->kept++] = d;
     }
-    if (g->count > 0 && g->folded[g->count - 1] == folded) {
+    if (g->count > first && g->folded[g->count - 1] == folded) {
       g->size[g->count - 1] *= t->shape[d];
     } else {
       g->size[g->count] = t->shape[d];
@@ -263,10 +277,13 @@ static lt_Tensor *fold_group(Folded f, const void *x, Groups *g, lt_Tensor *out)
   for (int i = 0; i < g->count; i++) last &= i == at || !g->folded[i];
   lt_Tensor *to =
       last ? lt_retain(out) : lt_empty(f.f->to, lt_cpu(), 1, (int64_t[]){outer * inner});
-  if (to && !fold_stage(f, x, outer, g->size[at], inner, lt_tensor_data(to))) {
+  bool repeats = at == 0 && g->repeats > 1;
+  if (to && !(repeats ? fold_repeats(f, x, g->size[at], inner, lt_tensor_data(to))
+                      : fold_stage(f, x, outer, g->size[at], inner, lt_tensor_data(to)))) {
     lt_release(to);
     return NULL;
   }
+  if (repeats) g->repeats = 1;
   g->count--;
   for (int i = at; i < g->count; i++) {
     g->size[i] = g->size[i + 1];
@@ -378,6 +395,21 @@ static bool loads(lt_Dtype work, lt_Dtype dtype) {
          !lt_dtype_is_complex(dtype);
 }
 
+/* Returns a view of self in which the folded dims of stride 0 have size 1, and sets *repeats to the
+ * number of their elements; self itself (retained) if there are none, or few results, which would
+ * not fill vectors. NULL with the error set. */
+static lt_Tensor *without_repeats(lt_Tensor *self, unsigned mask, int64_t results,
+                                  int64_t *repeats) {
+  int64_t shape[LT_MAX_DIMS];
+  *repeats = 1;
+  for (int d = 0; d < self->ndim; d++) {
+    bool repeated = mask >> d & 1 && self->strides[d] == 0 && results >= NARROWEST;
+    shape[d] = repeated ? 1 : self->shape[d];
+    if (repeated) *repeats *= self->shape[d];
+  }
+  return *repeats == 1 ? lt_retain(self) : lt_geometry(self, 0, self->ndim, shape, self->strides);
+}
+
 enum { FEW = 4096 }; /* bytes of a strided vector that is copied to the stack */
 
 /* Copies the elements of a vector to dense memory if they are few. Returns false if they are not,
@@ -391,8 +423,10 @@ static bool gather_few(const lt_Tensor *t, const int *order, int dims, char *to)
 
 /* Folds the dims of mask. The result has out's shape and the fold's dtype, with its dims in any
  * order in memory; it may be out itself (retained). NULL with the error set. */
-static lt_Tensor *fold(const lt_Fold *f, lt_Tensor *self, unsigned mask, double a, lt_Tensor *out) {
+static lt_Tensor *fold(const lt_Fold *f, lt_Tensor *all, unsigned mask, double a, lt_Tensor *out) {
   Groups g;
+  lt_Tensor *self = without_repeats(all, mask, out->numel, &g.repeats);
+  if (!self) return NULL;
   bool direct = self->dtype == f->from || loads(f->from, self->dtype), ok = true;
   int order[LT_MAX_DIMS], n = order_of_memory(self, order);
   bool dense = is_dense(self, order, n);
@@ -421,13 +455,14 @@ static lt_Tensor *fold(const lt_Fold *f, lt_Tensor *self, unsigned mask, double 
     flat = next;
     more = flat != NULL;
   }
-  if (flat && !finish(f, flat, folded_count(self, mask), a)) {
+  if (flat && !finish(f, flat, folded_count(all, mask), a)) {
     lt_release(flat);
     flat = NULL;
   }
   lt_Tensor *result = flat == out ? lt_retain(out)
                       : flat      ? as_result(flat, x, &g, out, mask)
                                   : NULL;
+  lt_release(self);
   lt_release(x);
   lt_release(flat);
   return result;

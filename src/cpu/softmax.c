@@ -1,6 +1,7 @@
 /* softmax.c: softmax and log_softmax along a dimension, and their gradients: by rows if the
- * dimension is the last, else by blocks of columns; few columns are copied to rows. float16 and bfloat16 are computed in float32:
- * rows of at most LONGEST elements are converted a few at a time, and so stay in the cache. */
+ * dimension is the last, else by blocks of columns; few columns are copied to rows. float16 and
+ * bfloat16 are computed in float32: rows of at most LONGEST elements are converted a few at a time,
+ * and so stay in the cache. */
 #include "cpu.h"
 #include "kernel_support.h"
 #include "rows.h"

@@ -1,8 +1,8 @@
 /* sort.c: sort and topk. Elements are converted to keys (NaN is the largest, -0 equals 0,
  * descending order by complement), which are sorted together with their indices: few by insertion,
  * more by radix, digit by digit of their differences from the least key, from the lowest, which is
- * stable. Keys of 32 bits are sorted by radix.c, many short lines of them side by side. The values are copied by index, so all their bits
- * are kept. */
+ * stable. Keys of 32 bits are sorted by radix.c, many short lines of them side by side. The values
+ * are copied by index, so all their bits are kept. */
 #include "cpu.h"
 #include "kernel_support.h"
 #include "order.h"

@@ -147,6 +147,27 @@ static void every(lt_OpId op) {
   }
 }
 
+/* Dims of stride 0, which are reduced without a copy. */
+static void reductions_of_expanded_tensors(void) {
+  static const lt_OpId ops[] = {LT_OP_sum,  LT_OP_mean,  LT_OP_prod,
+                                LT_OP_amax, LT_OP__norm, LT_OP_all};
+  static const int64_t layouts[][2][4] = {{{3, 2, 5, 70}, {0, 350, 70, 1}},
+                                          {{2, 5, 3, 80}, {80, 0, 160, 1}},
+                                          {{70, 3, 4, 2}, {1, 0, 70, 0}},
+                                          {{3, 100, 2, 2}, {0, 1, 0, 0}},
+                                          {{2, 9, 2, 70}, {0, 140, 0, 2}}};
+  for (lt_Dtype d = LT_bool; d <= LT_float64; d = (lt_Dtype)(d + 1))
+    for (size_t k = 0; k < sizeof layouts / sizeof *layouts; k++) {
+      if (!has_dtype(d)) continue;
+      lt_Tensor *x = noise(d, SHAPE(4000), (unsigned)k);
+      lt_Tensor *t = lt_scope_own(lt_geometry(x, 0, 4, layouts[k][0], layouts[k][1]));
+      for (unsigned mask = 1; mask < 16; mask++)
+        for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+          if (lt_dtype_is_float(d) || (ops[i] != LT_OP_mean && ops[i] != LT_OP__norm))
+            compare(ops[i], t, mask, 2);
+    }
+}
+
 static void sums(void) { every(LT_OP_sum); }
 static void means(void) { every(LT_OP_mean); }
 static void products(void) { every(LT_OP_prod); }
@@ -847,6 +868,7 @@ static void interruption_stops_with_an_error(void) {
 
 int main(void) {
   RUN_SCOPED(sums);
+  RUN_SCOPED(reductions_of_expanded_tensors);
   RUN_SCOPED(means);
   RUN_SCOPED(products);
   RUN_SCOPED(largest);
