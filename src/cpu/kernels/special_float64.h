@@ -70,7 +70,7 @@ LT_MATHS double lt_mish(double x) {
  * already. */
 LT_MATHS double lt_celu(double x, double alpha) {
   double v = x / alpha, less = lt_expm1_exact(v), lost = MADDD(-v, alpha, x);
-  double below = MADDD(alpha, less, (v > -40) & (v < 0) ? lost * (less + 1) : 0.0);
+  double below = MADDD(alpha, less, (v > -40) & (less < 0x1p1000) ? lost * (less + 1) : 0.0);
   return x < 0 ? below : x;
 }
 
