@@ -87,10 +87,8 @@ typedef double Sums __attribute__((vector_size(32)));
       four_##NAME(x + r * n, y + r * n, n, s ? s + r : NULL);                                      \
     for (; r < rows && !lt_stopped(); r++) one_##NAME(x + r * n, y + r * n, n, s ? s + r : NULL);  \
   }                                                                                                \
-  static void columns_##NAME(const void *from, void *to, int64_t n, int64_t stride,                \
-                             int64_t width) {                                                      \
-    const T *x = from;                                                                             \
-    T *y = to;                                                                                     \
+  static inline __attribute__((always_inline)) void all_columns_##NAME(                            \
+      const T *x, T *y, int64_t n, int64_t stride, int64_t width) {                                \
     ACC a[LT_SCAN_WIDTH];                                                                          \
     for (int64_t j = 0; j < width; j++) a[j] = FIRST;                                              \
     for (int64_t i = 0; i < n && !lt_stopped_at(i); i++)                                           \
@@ -98,6 +96,17 @@ typedef double Sums __attribute__((vector_size(32)));
         a[j] = JOIN(a[j], (ACC)x[i * stride + j]);                                                 \
         y[i * stride + j] = (T)a[j];                                                               \
       }                                                                                            \
+  }                                                                                                \
+  /* The sums of a known, small number of columns are kept in registers. */                        \
+  static void columns_##NAME(const void *x, void *y, int64_t n, int64_t stride, int64_t width) {   \
+    if (width == 2)                                                                                \
+      all_columns_##NAME(x, y, n, stride, 2);                                                      \
+    else if (width == 3)                                                                           \
+      all_columns_##NAME(x, y, n, stride, 3);                                                      \
+    else if (width == 4)                                                                           \
+      all_columns_##NAME(x, y, n, stride, 4);                                                      \
+    else                                                                                           \
+      all_columns_##NAME(x, y, n, stride, width);                                                  \
   }
 
 #define ADD(a, b)   ((a) + (b))
