@@ -10,6 +10,7 @@
 #include "rows.h"
 
 #define PIECE    16384 /* elements of a piece of a row */
+#define FEW      256   /* most elements of columns that are summed one after another */
 #define SOME     128   /* rows of logsumexp that are processed together */
 #define NARROW   32    /* fewer columns are copied to rows if a term calls a function */
 #define SHORT    64    /* shorter rows are transposed to find the extreme value, */
@@ -130,22 +131,8 @@ typedef struct Centered {
   int64_t pieces;  /* number of pieces of a row */
   size_t from, to; /* bytes of an element, and of a number of a state */
   double a;
+  bool logs; /* whether the loops of softmax compute the result */
 } Centered;
-
-/* Processes blocks of columns first..last. */
-static void column_blocks(const Centered *c, int64_t first, int64_t last) {
-  int64_t blocks = (c->l.inner + LT_CENTERED_WIDTH - 1) / LT_CENTERED_WIDTH;
-  for (int64_t t = first; t < last && !lt_stopped(); t++) {
-    int64_t i = t / blocks, j = t % blocks * LT_CENTERED_WIDTH, left = c->l.inner - j,
-            width = left < LT_CENTERED_WIDTH ? left : LT_CENTERED_WIDTH;
-    double states[3 * LT_CENTERED_WIDTH]; /* also holds float states */
-    c->f->columns(c->x + (size_t)(i * c->l.n * c->l.inner + j) * c->from, c->l.n, c->l.inner, width,
-                  states);
-    for (int64_t k = 0; k < width; k++)
-      c->f->finish((char *)states + (size_t)(3 * k) * c->to, c->a,
-                   c->out + (size_t)(i * c->l.inner + j + k) * c->to);
-  }
-}
 
 /* Processes pieces of rows. A row of one piece is finished at once. */
 static void row_pieces(const Centered *c, int64_t first, int64_t last) {
@@ -175,8 +162,16 @@ static bool centered_rows(Centered *c) {
   return true;
 }
 
-/* logsumexp of rows, by the loops of softmax; a row for which they give NaN, which may also be that
- * of infinities, is computed again. */
+/* Computes the results of `width` columns from x on. */
+static void plain_columns(const Centered *c, const char *x, int64_t width, char *out) {
+  double states[3 * LT_CENTERED_WIDTH]; /* also holds float states */
+  c->f->columns(x, c->l.n, c->l.inner, width, states);
+  for (int64_t k = 0; k < width; k++)
+    c->f->finish((char *)states + (size_t)(3 * k) * c->to, c->a, out + (size_t)k * c->to);
+}
+
+/* logsumexp of rows and of columns, by the loops of softmax; a line for which they give NaN, which
+ * may also be that of infinities, is computed again. */
 #define LOG_SUMS(T, F)                                                                             \
   static void log_sums_##F(void *context, int64_t from, int64_t to) {                              \
     const Centered *c = context;                                                                   \
@@ -193,6 +188,16 @@ static bool centered_rows(Centered *c) {
         c->f->finish(state, c->a, out + r + k);                                                    \
       }                                                                                            \
     }                                                                                              \
+  }                                                                                                \
+  static void log_sum_columns_##F(const Centered *c, const char *x, int64_t width, char *to) {     \
+    T *out = (T *)(void *)to, peak[LT_CENTERED_WIDTH], log_sum[LT_CENTERED_WIDTH];                 \
+    lt_rows()->log_sums_columns_##F((const T *)(const void *)x, c->l.n, c->l.inner, width, peak,   \
+                                    log_sum);                                                      \
+    for (int64_t k = 0; k < width; k++) {                                                          \
+      out[k] = peak[k] + log_sum[k];                                                               \
+      if (log_sum[k] == log_sum[k]) continue;                                                      \
+      plain_columns(c, x + k * (int64_t)sizeof(T), 1, to + k * (int64_t)sizeof(T));                \
+    }                                                                                              \
   }
 LOG_SUMS(float, f32)
 LOG_SUMS(double, f64)
@@ -201,6 +206,21 @@ static bool log_sums(Centered *c) {
   bool wide = c->to == sizeof(double);
   lt_share(4 * c->l.outer * c->l.n, c->l.outer, wide ? log_sums_f64 : log_sums_f32, c);
   return true;
+}
+
+/* Processes blocks of columns first..last. */
+static void column_blocks(const Centered *c, int64_t first, int64_t last) {
+  int64_t blocks = (c->l.inner + LT_CENTERED_WIDTH - 1) / LT_CENTERED_WIDTH;
+  for (int64_t t = first; t < last && !lt_stopped(); t++) {
+    int64_t i = t / blocks, j = t % blocks * LT_CENTERED_WIDTH, left = c->l.inner - j,
+            width = left < LT_CENTERED_WIDTH ? left : LT_CENTERED_WIDTH;
+    const char *x = c->x + (size_t)(i * c->l.n * c->l.inner + j) * c->from;
+    char *out = c->out + (size_t)(i * c->l.inner + j) * c->to;
+    if (c->logs)
+      (c->to == sizeof(double) ? log_sum_columns_f64 : log_sum_columns_f32)(c, x, width, out);
+    else
+      plain_columns(c, x, width, out);
+  }
 }
 
 static bool centered_columns(const Centered *c) {
@@ -233,8 +253,8 @@ bool lt_reduce_centered(const lt_ReductionCall *r, lt_Tensor *self, lt_Tensor *o
     Centered c = {.f = f, .l = l, .x = lt_tensor_data(x), .out = lt_tensor_data(y), .a = r->a};
     c.from = lt_dtype_size(f->from);
     c.to = lt_dtype_size(f->to);
-    bool softmax = r->id == LT_REDUCTION_logsumexp && l.n > 0 && l.n <= PIECE;
-    ok = l.inner > 1 ? centered_columns(&c) : softmax ? log_sums(&c) : centered_rows(&c);
+    c.logs = r->id == LT_REDUCTION_logsumexp && l.n > 0 && l.n <= (l.inner > 1 ? FEW : PIECE);
+    ok = l.inner > 1 ? centered_columns(&c) : c.logs ? log_sums(&c) : centered_rows(&c);
   }
   lt_release(x);
   return lt_output_close(out, y) && ok && lt_check_interrupt();

@@ -517,6 +517,16 @@ static void logsumexp_of_infinities(void) {
   lt_Tensor *y[LT_MAX_OUT];
   REQUIRE(RUN_OP(y, logsumexp, false, LT_ARG(x), L(1)));
   CHECK_TENSOR(y[0], 1e-4, L(4), -INFINITY, INFINITY, NAN, 1000.6931471805599);
+  /* as columns, each of them ten times */
+  static const double pairs[4][2] = {{-INFINITY, -INFINITY}, {INFINITY, 1}, {1, NAN}, {1000, 1000}};
+  static const double expected[] = {-INFINITY, INFINITY, NAN, 1000.6931471805599};
+  double columns[80];
+  for (int k = 0; k < 80; k++) columns[k] = pairs[k % 4][k / 40];
+  for (int d = LT_float32; d <= (int)widest_float(); d++) {
+    REQUIRE(
+        RUN_OP(y, logsumexp, false, LT_ARG(from_list((lt_Dtype)d, columns, SHAPE(2, 40))), L(0)));
+    for (int k = 0; k < 40; k++) CHECK_NEAR(number(y[0], k), expected[k % 4], 1e-4);
+  }
 }
 
 /* The pieces of a long row have different means. */
