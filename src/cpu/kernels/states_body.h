@@ -185,8 +185,8 @@
 
 /* ---- the extreme value and its index --------------------------------------------------------- */
 
-#define BEST_WIDTH 64 /* columns that narrow ones are combined to */
-#define AT_MOST    ((int64_t)(UINT64_MAX >> 1 >> (64 - 8 * sizeof(AT))))
+#define BEST_MANY 16 /* most rows of narrow columns that are combined; a multiple of vectors */
+#define AT_MOST   ((int64_t)(UINT64_MAX >> 1 >> (64 - 8 * sizeof(AT))))
 
 #define BEST_LOOPS(name, better)                                                                   \
   static inline T NAMED(pick, name)(T x, T y) { return (better) | (y != y) ? y : x; }              \
@@ -242,8 +242,8 @@
     const T *x = data;                                                                             \
     T *value = values, v[LT_CENTERED_WIDTH];                                                       \
     AT k[LT_CENTERED_WIDTH];                                                                       \
-    int64_t many = stride == width && width <= BEST_WIDTH / 2 ? BEST_WIDTH / width : 1;            \
-    while (many > 1 && many > n / 8) many /= 2;                                                    \
+    int64_t many = stride == width ? BEST_MANY : 1;                                                \
+    while (many > 1 && (many > n / 8 || many * width > LT_CENTERED_WIDTH)) many /= 2;              \
     const int64_t rows = n / many, wide = many * width;                                            \
     for (int64_t i = 0, m; i < rows && !lt_stopped_at(i); i += m) {                                \
       m = rows - i < AT_MOST ? rows - i : AT_MOST;                                                 \
@@ -336,7 +336,7 @@ static const lt_Best NAMED(bests, of)[LT_REDUCTION_COUNT] = {
 #undef CENTERED_LOOPS
 #undef CENTERED_ENTRY
 #undef BEST_LOOPS
-#undef BEST_WIDTH
+#undef BEST_MANY
 #undef AT_MOST
 #undef AT
 #undef BEST_BY_LANES
