@@ -78,7 +78,7 @@
 #define HUBER(distance, delta) lt_plain_huber(distance, delta)
 
 /* The cross entropy of the probability x and the target y, by logarithms of at least -100. */
-#define BINARY_ENTROPY(x, y) lt_plain_binary_entropy(y, M(log)(x), M(log1p)(-(x)))
+#define BINARY_ENTROPY(x, y) lt_binary_entropy(y, M(log)(x), M(log1p)(-(x)))
 
 /* x moved towards 0 by a, but at most to 0. */
 #define SHRINK(x, a) lt_plain_shrink(x, a)
@@ -187,7 +187,7 @@ LT_MATHX_FLOAT T lt_plain_huber(T distance, T delta) {
   return near * (distance - near * (T)0.5);
 }
 
-LT_MATHX_FLOAT T lt_plain_binary_entropy(T y, T yes, T no) {
+LT_MATHX_FLOAT T lt_binary_entropy(T y, T yes, T no) {
   yes = yes < -100 ? (T)-100 : yes;
   no = no < -100 ? (T)-100 : no;
   return (y - 1) * no - y * yes;
