@@ -86,11 +86,11 @@ typedef struct lt_Best {
 
 #define LT_SCAN_WIDTH 64 /* largest width of a call of lt_Scan's `columns` */
 
-/* Loops of cumulative sums or products. Floats, and the parts of complex numbers, are accumulated in
- * float64; integers wrap. */
+/* Loops of cumulative sums or products. Floats, and the parts of complex numbers, are accumulated
+ * in float64; integers wrap. */
 typedef struct lt_Scan {
   /* Sets y[i] to the sum of x[0..i] in each row of n elements. `states`: for each row, a sum of
-   * float64, int64 or complex128 that is added before, and replaced by that of the whole row; NULL: none. */
+   * float64, int64 or complex128 that is added before, and replaced by the row's. NULL: none. */
   void (*rows)(const void *x, void *y, int64_t rows, int64_t n, void *states);
   /* Does the same along n rows of a block of `width` columns; rows are `stride` apart. */
   void (*columns)(const void *x, void *y, int64_t n, int64_t stride, int64_t width);

@@ -1,7 +1,7 @@
-/* scan.c: cumulative sums and products along a dimension. Floats are accumulated in float64, complex
- * numbers in complex128; integers wrap. A long sum is scanned in pieces: once for the sum of each, and again from the sum
- * of those before it, several pieces at a time. The pieces have a fixed size, so the result does
- * not depend on the number of threads. */
+/* scan.c: cumulative sums and products along a dimension. Floats, and the parts of complex numbers,
+ * are accumulated in float64; integers wrap. A long sum is scanned in pieces: once for the sum of
+ * each, and again from the sum of those before it, several pieces at a time. The pieces have a
+ * fixed size, so the result does not depend on the number of threads. */
 #include "kernel_support.h"
 #include "rows.h"
 

@@ -395,7 +395,7 @@ static bool set_field(lua_State *L, int field) {
   return true;
 }
 
-/* Raises the error of an assignment to `key`, a text. */
+/* Raises the error of an assignment to `key`, a string. */
 static int refuse_field(lua_State *L, const char *key, int field) {
   lt_lua_check(L, 1, key, "self");
   lua_pushvalue(L, 2);

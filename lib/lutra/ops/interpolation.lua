@@ -99,8 +99,7 @@ local function interpolate(title, x, size, factor, mode, corners, recompute, ant
   args.check(x.dtype:find "float" or x.dtype == "uint8",
     "%s: expected a float dtype or uint8 for argument 'input', got %s", title, x.dtype)
   local sizes, scales = sizes_of(title, shape, size, factor, recompute)
-  if not kind then return lt.nn.functional[({"adaptive_avg_pool1d", "adaptive_avg_pool2d",
-    "adaptive_avg_pool3d"})[k]](x, sizes) end
+  if not kind then return lt.nn.functional["adaptive_avg_pool" .. k .. "d"](x, sizes) end
   if antialias then kind = kind + SMOOTH end
   return resampled(x, shape, sizes, scales, kind, corners == true)
 end

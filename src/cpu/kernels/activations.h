@@ -219,8 +219,8 @@ LT_MATHS double lt_erfcx_wide(double x) {
   return MADDD(p, u, 0.1790011513145964);
 }
 
-/* Returns erfc(x) for x > 4.5. From 10.1 on it is 0; what is too small for float is not converted to
- * it, because that takes long. */
+/* Returns erfc(x) for x > 4.5. From 10.1 on it is 0; what is too small for float is not converted,
+ * because that takes long. */
 LT_MATHS float lt_far_erfc(float x) {
   float size = fabsf(x);
   double wide = size > 10.1f ? 1.0 : (double)size;

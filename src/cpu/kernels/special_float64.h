@@ -46,8 +46,8 @@ LT_MATHS double lt_expm1_exact(double x) {
 
 /* ---- activations ----------------------------------------------------------------------------- */
 
-/* With f = e^-|x|: x (2 f + f^2) / (2 + 2 f + f^2) below 0, else x (1 + 2 f) / (1 + 2 f + 2 f^2), of
- * sums in two parts. Where the result may be denormal, f is scaled, as its square is too small to
+/* With f = e^-|x|: x (2 f + f^2) / (2 + 2 f + f^2) below 0, else x (1 + 2 f) / (1 + 2 f + 2 f^2).
+ * The sums have two parts. Where the result may be denormal, f is scaled, as its square is too small to
  * matter. From 40 on, the result is x. */
 LT_MATHS double lt_mish(double x) {
   const double size = fabs(x), scale = x < -600 ? 0x1p-200 : 1;

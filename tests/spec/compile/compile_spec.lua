@@ -434,7 +434,8 @@ describe("the reason why lt.compile calls the function itself", function()
       {function(x, t) return (lt.one_hot(t, 3):float() * x):sum() end, 3,
         "one_hot: expected an index from 1 to 3 for argument 'self', got 9 at index {3}"},
       {function(x, t) return F.multi_margin_loss(x, t) end, 3,
-        "multi_margin_loss: expected an index from 1 to 3 for argument 'target', got 9 at index {3}"},
+        "multi_margin_loss: expected an index from 1 to 3 for argument 'target', " ..
+        "got 9 at index {3}"},
       {many, 1, "multilabel_margin_loss: expected an index from 1 to 3 for argument 'target', " ..
         "got 9 at index {1, 3}"},
     }

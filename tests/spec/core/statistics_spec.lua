@@ -125,13 +125,13 @@ describe("of complex numbers", function()
   it("long scans have the sums of the parts, and the products of the elements before", function()
     for _, dtype in ipairs {"complex64", "complex128"} do
       for _, shape in ipairs {{9, 70}, {2, 9000}, {9000}, {70, 9}} do
-        local x = lt.randn(shape, {dtype = dtype})
-        x = x / x:abs()
+        local v = lt.randn(shape, {dtype = dtype})
+        v = v / v:abs()
         for dim = 1, #shape do
-          local n, sums, products = shape[dim], x:cumsum(dim), x:cumprod(dim)
-          local parts = lt.complex(lt.real(x):cumsum(dim), lt.imag(x):cumsum(dim))
+          local n, sums, products = shape[dim], v:cumsum(dim), v:cumprod(dim)
+          local parts = lt.complex(lt.real(v):cumsum(dim), lt.imag(v):cumsum(dim))
           assert.is_true((sums - parts):abs():max():item() < 1e-4)
-          local before = products:narrow(dim, 1, n - 1) * x:narrow(dim, 2, n - 1)
+          local before = products:narrow(dim, 1, n - 1) * v:narrow(dim, 2, n - 1)
           assert.is_true((products:narrow(dim, 2, n - 1) - before):abs():max():item() < 1e-6)
         end
       end
@@ -139,11 +139,11 @@ describe("of complex numbers", function()
   end)
 
   it("scans have gradients", function()
-    local x = lt.randn(3, 4, {dtype = "complex128"}):requires_grad_()
+    local w = lt.randn(3, 4, {dtype = "complex128"}):requires_grad_()
     for dim = 1, 2 do
-      assert.is_true(lt.autograd.gradcheck(function(v) return v:cumsum(dim) end, {x}))
-      assert.is_true(lt.autograd.gradcheck(function(v) return v:cumprod(dim) end, {x}))
-      assert.is_true(lt.autograd.gradgradcheck(function(v) return v:cumprod(dim) end, {x}))
+      assert.is_true(lt.autograd.gradcheck(function(v) return v:cumsum(dim) end, {w}))
+      assert.is_true(lt.autograd.gradcheck(function(v) return v:cumprod(dim) end, {w}))
+      assert.is_true(lt.autograd.gradgradcheck(function(v) return v:cumprod(dim) end, {w}))
     end
   end)
 
