@@ -271,7 +271,7 @@ static lt_Tensor *fold_group(Folded f, const void *x, Groups *g, lt_Tensor *out)
   int at = g->count - 1;
   while (!g->folded[at]) at--;
   int64_t outer = 1, inner = 1;
-  for (int i = 0; i < at; i++) outer *= g->size[i];
+  for (int i = g->repeats > 1; i < at; i++) outer *= g->size[i]; /* x has repeats once */
   for (int i = at + 1; i < g->count; i++) inner *= g->size[i];
   bool last = g->in_order && f.f->to == out->dtype;
   for (int i = 0; i < g->count; i++) last &= i == at || !g->folded[i];
