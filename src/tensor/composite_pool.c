@@ -147,6 +147,13 @@ bool lt_composite_avg_pool1d(lt_Call *c) { return avg_pool(c, 1); }
 bool lt_composite_avg_pool2d(lt_Call *c) { return avg_pool(c, 2); }
 bool lt_composite_avg_pool3d(lt_Call *c) { return avg_pool(c, 3); }
 
+/* Returns sums of powers, so that the gradient of a norm is 0, not NaN, where a sum is 0. */
+static lt_Tensor *positive(lt_Tensor *sum) {
+  if (lt_thread()->grad_off || !sum || !lt_tensor_requires_grad(sum)) return sum;
+  lt_Tensor *size = lt_do(relu, LT_ARG(lt_do(abs, LT_ARG(sum))));
+  return lt_do(mul, LT_ARG(lt_do(sign, LT_ARG(sum))), LT_ARG(size));
+}
+
 /* (input, norm_type, kernel_size, stride?, ceil_mode): the sums of x^p to the power 1 / p. A window
  * that ceil_mode places across the border counts as if it were full. */
 static bool lp_pool(lt_Call *c, int n) {
@@ -160,7 +167,7 @@ static bool lp_pool(lt_Call *c, int n) {
     for (int d = 0; d < n; d++) all *= p.kernel[d];
     sum = lt_do(mul, LT_ARG(sum), LT_ARG(all));
   }
-  return lt_result_set(c, lt_do(pow, LT_ARG(sum), LT_ARG(1 / power)));
+  return lt_result_set(c, lt_do(pow, LT_ARG(positive(sum)), LT_ARG(1 / power)));
 }
 bool lt_composite_lp_pool1d(lt_Call *c) { return lp_pool(c, 1); }
 bool lt_composite_lp_pool2d(lt_Call *c) { return lp_pool(c, 2); }

@@ -125,6 +125,12 @@ describe("pools", function()
       lt.tensor{{5 ^ 0.5, 5}}, 1e-6))
   end)
 
+  it("of powers have a gradient of 0 where a window holds zeros", function()
+    local x = lt.tensor{{0., 0, 3, 4}}:requires_grad_()
+    F.lp_pool1d(x, 2, 2):sum():backward()
+    assert.is_true(x.grad:allclose(lt.tensor{{0, 0, 0.6, 0.8}}, 1e-6))
+  end)
+
   it("accept empty batches", function()
     local y, i = F.max_pool2d(lt.ones(0, 2, 4, 4), 2, {return_indices = true})
     assert.are.equal("{0, 2, 2, 2}", tostring(y.shape))
