@@ -7,6 +7,7 @@
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
+local core = require "lutra.core"
 local is_half = require("lutra.internal.tensors").is_half
 
 local SEARCHED = 8 -- operands up to which the best order is searched
@@ -503,6 +504,11 @@ local function sizes_at(sizes, dims, first, count, shape)
   return n
 end
 
+-- Returns whether sums of elementwise products have the dtype and the rounding of a matrix product.
+local function sums_as_product(a, b)
+  return a == b and a ~= "bool" and not is_half(a) and not core._autocast_any()
+end
+
 -- Returns the contraction of two tensors by a plan; nil where dims are broadcast or do not match.
 local function run_product(plan, a, b)
   local of_a, of_b, shape, inner = a.shape, b.shape, {}, {}
@@ -523,7 +529,7 @@ local function run_product(plan, a, b)
     product = ordered(a, in_a):reshape(n, 1) * ordered(b, in_b):reshape(1, m)
   elseif batch == 0 then
     product = ordered(a, in_a):reshape(n, k):mm(ordered(b, in_b):reshape(k, m))
-  elseif plan.scattered and a.dtype == b.dtype and not is_half(a.dtype) then
+  elseif plan.scattered and sums_as_product(a.dtype, b.dtype) then
     local dims = {}
     for i = 1, plan.summed do dims[i] = batch + i end
     product = (ordered(a, in_a) * ordered(b, in_b)):sum(dims, false, a.dtype)

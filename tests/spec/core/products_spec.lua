@@ -291,4 +291,14 @@ describe("einsum", function()
       end
     end
   end)
+
+  it("has the dtypes of matrix products for scattered elements", function()
+    local a, b = lt.ones(5, 6, 7), lt.ones(6, 5, 7)
+    lt.autocast("cpu", function()
+      assert.equal("bfloat16", lt.einsum("ijk,jik->k", a, b).dtype)
+      assert.equal("bfloat16", lt.einsum("ijk,ijk->i", a, a).dtype)
+    end)
+    assert.has_error(function() lt.einsum("ijk,jik->k", a:bool(), b:bool()) end)
+    assert.has_error(function() lt.einsum("ijk,ijk->i", a:bool(), a:bool()) end)
+  end)
 end)
