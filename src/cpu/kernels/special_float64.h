@@ -47,8 +47,8 @@ LT_MATHS double lt_expm1_exact(double x) {
 /* ---- activations ----------------------------------------------------------------------------- */
 
 /* With f = e^-|x|: x (2 f + f^2) / (2 + 2 f + f^2) below 0, else x (1 + 2 f) / (1 + 2 f + 2 f^2).
- * The sums have two parts. Where the result may be denormal, f is scaled, as its square is too small to
- * matter. From 40 on, the result is x. */
+ * The sums have two parts. Where the result may be denormal, f is scaled, as its square is too
+ * small to matter. From 40 on, the result is x. */
 LT_MATHS double lt_mish(double x) {
   const double size = fabs(x), scale = x < -600 ? 0x1p-200 : 1;
   const bool below = x < 0;
@@ -70,7 +70,8 @@ LT_MATHS double lt_mish(double x) {
  * already. */
 LT_MATHS double lt_celu(double x, double alpha) {
   double v = x / alpha, less = lt_expm1_exact(v), lost = MADDD(-v, alpha, x);
-  double below = MADDD(alpha, less, (v > -40) & (less < 0x1p1000) ? lost * (less + 1) : 0.0);
+  double more = (v > -40) & (less < (double)INFINITY) ? lost * (less + 1) : 0.0;
+  double below = MADDD(alpha, less, more);
   return x < 0 ? below : x;
 }
 
