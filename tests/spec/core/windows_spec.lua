@@ -126,9 +126,9 @@ describe("pools", function()
   end)
 
   it("of powers have a gradient of 0 where a window holds zeros", function()
-    local x = lt.tensor{{0., 0, 3, 4}}:requires_grad_()
-    F.lp_pool1d(x, 2, 2):sum():backward()
-    assert.is_true(x.grad:allclose(lt.tensor{{0, 0, 0.6, 0.8}}, 1e-6))
+    local v = lt.tensor{{0., 0, 3, 4}}:requires_grad_()
+    F.lp_pool1d(v, 2, 2):sum():backward()
+    assert.is_true(v.grad:allclose(lt.tensor{{0, 0, 0.6, 0.8}}, 1e-6))
   end)
 
   it("accept empty batches", function()
