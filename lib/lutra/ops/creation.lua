@@ -4,6 +4,7 @@ local lt = require "lutra"
 local core = require "lutra.core"
 local args = require "lutra.internal.args"
 
+local MAX_DIMS = 16 -- of a tensor
 local LIKE = "dtype? dtype = nil, device? device = nil, bool requires_grad = false"
 
 lt._define{
@@ -142,9 +143,13 @@ lt._define{
     args.check(x.ndim == 1, "combinations: expected a vector for argument 'self', got %d dims",
       x.ndim)
     args.expect(r >= 0, "combinations", "an integer of at least 0", "r", r)
+    local n = x:numel()
     if r == 0 then return x:new_empty(0) end
+    if n == 0 or (r > n and not with_replacement) then return x:new_empty(0, r) end
+    args.check(r <= MAX_DIMS, "combinations: expected at most %d for argument 'r', got %d", MAX_DIMS,
+      r) -- the dims of a grid
     local list, at = {}, {}
-    local index = lt.arange(1, x:numel(), {device = x.device, dtype = "int64"})
+    local index = lt.arange(1, n, {device = x.device, dtype = "int64"})
     for i = 1, r do list[i], at[i] = x, index end
     local columns, places = grids(list), grids(at)
     local keep = lt.ones(columns[1].shape, {dtype = "bool", device = x.device})

@@ -178,6 +178,8 @@ describe("invalid arguments of shapes and indices", function()
     end},
     {"cartesian_prod: expected a vector", function() lt.cartesian_prod(lt.ones(2, 2)) end},
     {"combinations: expected a vector", function() lt.combinations(lt.ones(2, 2)) end},
+    {"combinations: expected at most 16 for argument 'r', got 9223372036854775807",
+      function() lt.combinations(lt.ones(2), math.maxinteger, true) end},
     {"empty_strided: expected one stride for each size", function() lt.empty_strided({2}, {}) end},
     {"empty_permuted: expected each of the 2 dims once", function()
       lt.empty_permuted({2, 3}, {1, 1})
@@ -227,5 +229,16 @@ describe("the geometry of a tensor", function()
     end
     assert.equal(x, core._set_view(x, x:view(3, 1), "t_"))
     assert.same({3, 1}, {table.unpack(x.shape)})
+  end)
+end)
+
+describe("combinations", function()
+  it("of more elements than there are is empty", function()
+    local x = lt.tensor{1., 2, 3}
+    assert.equal("{0, 5}", tostring(lt.combinations(x, 5).shape))
+    assert.equal("{0, " .. math.maxinteger .. "}",
+      tostring(lt.combinations(x, math.maxinteger).shape))
+    assert.equal("{21, 5}", tostring(lt.combinations(x, 5, true).shape))
+    assert.equal("{0, 40}", tostring(lt.combinations(x:narrow(1, 1, 0), 40, true).shape))
   end)
 end)
