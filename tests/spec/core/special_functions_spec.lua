@@ -200,6 +200,8 @@ describe("a special function of integers", function()
         if dtype == "int32" or dtype == "int64" then -- rounded first
           local large = lt.tensor({2 ^ 31 - 1, -2 ^ 31 + 1, 2 ^ 24 + 1}, {dtype = dtype})
           assert.is_true(f(large):allclose(f(large:float()), 0, 0, true))
+          local compiled = lt.compile(function(v) return f(v) * 2 end)
+          assert.is_true(compiled(large):allclose(f(large:float()) * 2, 1e-5, 0, true))
         end
       end)
     end
