@@ -146,8 +146,8 @@ lt._define{
     local n = x:numel()
     if r == 0 then return x:new_empty(0) end
     if n == 0 or (r > n and not with_replacement) then return x:new_empty(0, r) end
-    args.check(r <= MAX_DIMS, "combinations: expected at most %d for argument 'r', got %d", MAX_DIMS,
-      r) -- the dims of a grid
+    args.check(r <= MAX_DIMS, "combinations: expected at most %d for argument 'r', got %d",
+      MAX_DIMS, r) -- the dims of a grid
     local list, at = {}, {}
     local index = lt.arange(1, n, {device = x.device, dtype = "int64"})
     for i = 1, r do list[i], at[i] = x, index end
