@@ -2,6 +2,7 @@
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
+local retitle = require "lutra.internal.retitle"
 local ops = require("lutra.core")._ops
 
 -- name -> function that returns `count` elements that continue a dim of n elements, before the
@@ -79,22 +80,6 @@ local function by_places(x, pad, mode)
   return rawequal(out, x) and x:clone() or out
 end
 
--- Raises the errors of constant_pad_nd as those of pad.
-local function check_constant(x, pad)
-  local ndim = x.ndim
-  if #pad % 2 ~= 0 or #pad > 2 * ndim then
-    args.fail("pad: expected two numbers for each dim to pad, at most %d, for argument 'pad', got "
-      .. "%d numbers", 2 * ndim, #pad)
-  end
-  for i = 1, #pad, 2 do
-    local dim, left, right = ndim - i // 2, pad[i], pad[i + 1]
-    if (left < 0 or right < 0) and x:size(dim) + left + right < 0 then
-      args.fail("pad: cannot pad dim %d, of %d elements, by %d and %d: the result has a negative "
-        .. "size", dim, x:size(dim), left, right)
-    end
-  end
-end
-
 lt._define{
   signature = "F.pad(Tensor input, ints pad, "
     .. "'constant'|'reflect'|'replicate'|'circular' mode = 'constant', Scalar? value = nil)",
@@ -104,8 +89,7 @@ lt._define{
   example = 'F.pad(lt.arange(3.):reshape(1, 3), {1, 1}, "reflect")',
   fn = function(x, pad, mode, value)
     if mode == "constant" then
-      check_constant(x, pad)
-      return ops.constant_pad_nd(x, pad, value)
+      return retitle("constant_pad_nd", "pad", ops.constant_pad_nd, x, pad, value)
     end
     args.check(value == nil or value == 0, "pad: expected no argument 'value' with mode '%s', got "
       .. "%s", mode, args.show(value))
