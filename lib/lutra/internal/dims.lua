@@ -4,6 +4,8 @@ local args = require "lutra.internal.args"
 
 local dims = {}
 
+dims.MOST = 16 -- dims of a tensor
+
 --- Returns `dim` as a number from 1 on; raises an error of the function `title` when it is out of
 -- range. A tensor without dims counts as having one.
 function dims.one(title, x, dim)

@@ -28,7 +28,7 @@ local VERSION = 1
 local ordered_meta = getmetatable(ordered_map.new())
 local shape_meta = getmetatable(core.empty({0}).shape)
 local complex_meta = debug.getmetatable(core.zeros({1}, {dtype = "complex64"}):item())
-local MAX_DIMS = 16
+local MAX_DIMS = require("lutra.internal.dims").MOST
 
 -- ---- collecting the values
 

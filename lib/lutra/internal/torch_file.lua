@@ -12,7 +12,7 @@ local zip = require "lutra.internal.zip"
 local torch_file = {}
 
 local None = pickle.None
-local MAX_DIMS = 16
+local MAX_DIMS = require("lutra.internal.dims").MOST
 local INVALID = "it has a tensor with an invalid geometry"
 
 -- ---- values

@@ -4,7 +4,7 @@ local lt = require "lutra"
 local core = require "lutra.core"
 local args = require "lutra.internal.args"
 
-local MAX_DIMS = 16 -- of a tensor
+local MAX_DIMS = require("lutra.internal.dims").MOST
 local LIKE = "dtype? dtype = nil, device? device = nil, bool requires_grad = false"
 
 lt._define{
