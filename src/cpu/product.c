@@ -163,6 +163,17 @@ static void turn(Product *g) {
   if (g->b.column != 1 && g->n != 1 && (g->a.row == 1 || g->m < g->n)) transpose(g);
 }
 
+/* Returns what the rows or columns of a product with one column b have in common. */
+static lt_Panel panel_of(const Product *g) {
+  return (lt_Panel){.k = g->k,
+                    .a_row = g->a.row,
+                    .b_row = g->a.column,
+                    .z_row = g->z.row,
+                    .c_row = g->c.row,
+                    .alpha = g->alpha,
+                    .beta = g->beta};
+}
+
 /* Products of a matrix and a vector. */
 typedef struct Line {
   const Product *g;
@@ -236,14 +247,7 @@ static bool run_long_rows(Line *l) {
 static bool run_column(Product *g) {
   bool dots = g->a.column == 1;
   if (!dots && (g->a.row != 1 || g->c.row != 1 || (g->beta != 0 && g->z.row != 1))) return false;
-  lt_Panel panel = {.k = g->k,
-                    .a_row = g->a.row,
-                    .b_row = g->a.column,
-                    .z_row = g->z.row,
-                    .c_row = g->c.row,
-                    .alpha = g->alpha,
-                    .beta = g->beta};
-  Line l = {g, panel, g->b.data, dots, NULL};
+  Line l = {g, panel_of(g), g->b.data, dots, NULL};
   char *x = NULL;
   bool ok = true;
   if (g->b.row != 1 && g->k > 1) {
@@ -345,8 +349,7 @@ static void run_batch(const Product *g, int64_t first, int64_t last) {
 
 /* Computes products of matrices and columns. */
 static void run_columns(const Product *g, bool dots, int64_t first, int64_t last) {
-  const lt_Panel panel = {
-      .k = g->k, .a_row = g->a.row, .b_row = g->a.column, .c_row = g->c.row, .alpha = g->alpha};
+  const lt_Panel panel = panel_of(g);
   for (int64_t t = first; t < last; t++) {
     if (t % 4096 == 0 && lt_stopped()) return;
     const char *a = (const char *)g->a.data + t * g->step[0];
