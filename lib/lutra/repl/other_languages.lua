@@ -208,6 +208,7 @@ other_languages.messages = {
   {"attempt to mod a 'string'", "Lua writes (\"%d\"):format(x) for \"%d\" % x"},
   {"attempt to call a table value %(for iterator",
     "Lua writes for key, value in pairs(t) do, of lists ipairs(t)"},
+  {"attempt to call a Shape value %(field", "a shape is a field: x.shape, x.shape[1] or x:size(1)"},
   {"attempt to call a plot value", "lt.plot is a table of functions: lt.plot.line(losses)"},
   {"attempt to index a boolean value$", comparison},
   {"expected a tensor for argument '[%w_]+', got true$", comparison},

@@ -200,6 +200,7 @@ describe("advice about errors", function()
       {"if x > 1:\n  y()", "Lua writes if ... then ... end"},
       {"for i in range(3):\n  print(i)", "Lua writes for i = 1, n do ... end for a range"},
       {"f(dim=1)", "put named arguments in braces: f{dim = 1} or f(x, {dim = 1})"},
+      {"require 'lutra'.ones(2).shape()", "a shape is a field: x.shape, x.shape[1] or x:size(1)"},
       {"require 'lutra'.plot({1, 2})", "lt.plot is a table of functions: lt.plot.line(losses)"},
       {"return ({} == {}):sum()", "== is one boolean; a:eq(b) compares the elements of tensors"},
       {"torch.zeros(3)", "the library is lt: lt.zeros(2, 3)"},
