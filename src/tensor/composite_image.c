@@ -107,15 +107,16 @@ static bool read_pad(const lt_Call *c, Pad *p) {
   *p = (Pad){0};
   if (a->count % 2 != 0 || a->count > 2 * x->ndim)
     return lt_fail("expected two numbers for each dim to pad, at most %d, for argument '%s', got "
-                   "%d numbers",
-                   2 * x->ndim, lt_arg_name(c, 1), a->count);
+                   "%d number%s",
+                   2 * x->ndim, lt_arg_name(c, 1), a->count, a->count == 1 ? "" : "s");
   for (int i = 0; i < a->count; i += 2) {
     int d = x->ndim - 1 - i / 2;
     int64_t n = x->shape[d], left = a->ints[i], right = a->ints[i + 1], most = INT64_MAX / 4;
-    if (left < -most || left > most || right < -most || right > most || n + left + right < 0)
-      return lt_fail("cannot pad dim %d, of %lld elements, by %lld and %lld: the result has a "
-                     "negative size",
-                     d + 1, (long long)n, (long long)left, (long long)right);
+    bool large = left > most || right > most;
+    if (large || left < -most || right < -most || n + left + right < 0)
+      return lt_fail("cannot pad dim %d, of %lld elements, by %lld and %lld: the result %s", d + 1,
+                     (long long)n, (long long)left, (long long)right,
+                     large ? "is too large" : "has a negative size");
     split(n, left, right, p->cut[d], p->add[d]);
   }
   return true;

@@ -265,7 +265,14 @@ describe("padding and interpolation", function()
     fails("pad: expected at most 3 for mode 'reflect' in dim 3, of 4 elements", F.pad, x, {4, 0},
       "reflect")
     fails("pad: expected two numbers for each dim to pad", F.pad, x, {1, 2, 3})
-    fails("pad: cannot pad dim 3, of 4 elements, by -3 and -2", F.pad, x, {-3, -2})
+    local _, message = pcall(F.pad, x, 1)
+    assert.matches("for argument 'pad', got 1 number$", message)
+    fails("pad: cannot pad dim 3, of 4 elements, by -3 and -2: the result has a negative size",
+      F.pad, x, {-3, -2})
+    fails("pad: cannot pad dim 3, of 4 elements, by 9223372036854775807 and 0: the result is too "
+      .. "large", F.pad, x, {math.maxinteger, 0})
+    fails("pad: cannot convert the number 300 to \"uint8\": it does not fit", F.pad, x:to "uint8",
+      {1, 1}, "constant", 300)
     fails("interpolate: expected either argument 'size' or argument 'scale_factor', got neither",
       F.interpolate, x)
     fails("interpolate: expected 4 dimensions for argument 'input' with mode 'bilinear'",
