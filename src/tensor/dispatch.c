@@ -202,8 +202,7 @@ static inline bool lacks_loop(const lt_Backend *b, const lt_Call *c) {
 static bool run_elementwise(lt_Call *c, lt_Tensor *out);
 static bool run_loop(lt_Call *host) { return run_elementwise(host, host->out[0]); }
 
-/* Runs an op that computes in float64 for a result of float32 or narrower: integers that this
- * conversion rounds become float32 first, on every device, as for other functions. */
+/* Runs a wide op, whose integers may become float32 first, as for other functions. */
 static bool run_wide(lt_Call *c, lt_Tensor *out, lt_Scalar a, lt_Scalar b) {
   lt_Arg args[3];
   lt_Tensor *rounded[3] = {NULL, NULL, NULL};
@@ -211,7 +210,7 @@ static bool run_wide(lt_Call *c, lt_Tensor *out, lt_Scalar a, lt_Scalar b) {
   for (int i = 0; ok && i < c->info->inputs; i++) {
     args[i] = c->arg[i];
     const lt_Tensor *t = args[i].kind == LT_ARG_TENSOR ? args[i].tensor : NULL;
-    if (!t || (t->dtype != LT_int32 && t->dtype != LT_int64)) continue;
+    if (!t || !lt_op_rounds(c->op, t->dtype, out->dtype)) continue;
     rounded[i] = lt_empty(LT_float32, lt_tensor_device(t), t->ndim, t->shape);
     ok = rounded[i] && lt_copy_into(rounded[i], t, false);
     args[i] = lt_arg_tensor(rounded[i]);
@@ -230,7 +229,7 @@ static bool run_elementwise(lt_Call *c, lt_Tensor *out) {
   lt_Scalar a, b;
   read_extra(&a, c, 0);
   read_extra(&b, c, 1);
-  if (c->info->is_wide && out->dtype != LT_float64) return run_wide(c, out, a, b);
+  if (c->info->is_wide) return run_wide(c, out, a, b);
   return lt_loop_run(c->op, out, c->compute, c->info->inputs, c->arg, a, b);
 }
 

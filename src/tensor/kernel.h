@@ -116,6 +116,9 @@ const char *lt_arg_name(const lt_Call *c, int i);
 bool lt_op_is_test(lt_OpId op);
 /* Returns true for an elementwise op of type W (ops.def). */
 bool lt_op_is_wide(lt_OpId op);
+/* Returns whether a wide op reads an input of this dtype as float32: integers that the conversion
+ * rounds, for a result of float32 or narrower, on every device. */
+bool lt_op_rounds(lt_OpId op, lt_Dtype input, lt_Dtype result);
 /* Returns whether an elementwise op is a function of one number whose results are floats, or a
  * power. */
 bool lt_op_is_function(lt_OpId op);

@@ -105,6 +105,10 @@ bool lt_op_is_test(lt_OpId op) { return lt_ops[op].rule == LT_RULE_TEST; }
 
 bool lt_op_is_wide(lt_OpId op) { return lt_ops[op].is_wide; }
 
+bool lt_op_rounds(lt_OpId op, lt_Dtype input, lt_Dtype result) {
+  return lt_ops[op].is_wide && result != LT_float64 && (input == LT_int32 || input == LT_int64);
+}
+
 bool lt_op_is_function(lt_OpId op) {
   const lt_OpInfo *o = &lt_ops[op];
   return (o->rule == LT_RULE_FLOAT && o->inputs == 1) || o->rule == LT_RULE_POWER;

@@ -159,11 +159,11 @@ lt_StepInput lt_program_add(lt_Program *p, const lt_RecordedCall *call, const lt
                   .a = extra(call, 0),
                   .b = extra(call, 1)};
   memcpy(step.input, input, sizeof *input * (size_t)info->inputs);
-  for (int k = 0; info->is_wide && result != LT_float64 && k < info->inputs; k++) {
+  for (int k = 0; info->is_wide && k < info->inputs; k++) {
     const int value = input[k].value;
     if (value < 0) continue;
     lt_Dtype d = value < p->ninputs ? p->dtype[value] : p->step[value - p->ninputs].result;
-    if (d == LT_int32 || d == LT_int64) /* rounded first, as a call does */
+    if (lt_op_rounds(call->op, d, result)) /* first, as a call does */
       step.input[k] = lt_program_convert(p, input[k], d, LT_float32, by_row);
   }
   return lt_program_convert(p, lt_program_step(p, &step), given, result, by_row);
