@@ -1,4 +1,4 @@
--- Returns the results of a call by pcall, or raises its error with the name `to` in place of `from`.
+-- Returns the results of a pcall, or raises its error with the name `to` in place of `from`.
 local function finish(from, to, ok, ...)
   if ok then return ... end
   local message = ...
