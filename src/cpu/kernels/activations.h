@@ -267,53 +267,7 @@ LT_MATHS double lt_far_normal(float x) {
   return 0.5 * lt_erfcx_wide((x > -20 ? -(double)x : 20.0) * 0.70710678118654752);
 }
 
-#ifdef LT_HAS_FMA
-#define LT_GELU_NEAR 0x40900000u /* 4.5 */
-/* Uses x Phi(x) = max(x, 0) - |x| Phi(-|x|), and 2 Phi(-a) = e^(g - 7/16 a^2 - 43/64 a) with |g| <
- * 1/16 for a <= 4.5. From 4.5 on, a Phi(-a) = e^(g - a^2 / 2) / sqrt(2 pi). With -a = c + d, c of 9
- * bits, the terms of c alone are exact: `sum`. The error of log(2) as a float times n is
- * proportional to the exponent, so it is contained in the polynomials. */
-LT_MATHS float lt_gelu_erff(float x, bool near) {
-  bool far = !near && x < -4.5f;
-  float minus = lt_float(lt_bits(near ? x : lt_at_most(fabsf(x), 15)) | LT_SIGN_BIT);
-  float c = lt_float(lt_bits(minus) & 0xffff8000u), d = minus - c;
-  float slope = MADD(c, far ? -0.5f : -0.4375f, far ? 0.0f : 0.671875f), sum = c * slope;
-  float u = minus + 2.25f, u2 = u * u; /* 2^-27.9; for -0 not less than 0 */
-  float odd = -3.07796122e-09f, even = -2.42419436e-08f;
-  odd = MADD(odd, u2, -8.03467799e-08f);
-  even = MADD(even, u2, -4.30805756e-08f);
-  odd = MADD(odd, u2, 2.11764609e-06f);
-  even = MADD(even, u2, 2.51054644e-05f);
-  odd = MADD(odd, u2, 0.000202083364f);
-  even = MADD(even, u2, 0.00136529107f);
-  odd = MADD(odd, u2, 0.00839295425f);
-  even = MADD(even, u2, -0.0122002345f);
-  odd = MADD(odd, u2, -0.0442224555f);
-  even = MADD(even, u2, 0.0153942937f);
-  float g = MADD(odd, u, even);
-  if (!near) {
-    float v = 1 / (minus * minus), p = -236.817337f; /* 2^-26.2 */
-    p = MADD(p, v, 65.679512f);
-    p = MADD(p, v, -11.8580503f);
-    p = MADD(p, v, 2.49526095f);
-    p = MADD(p, v, -0.999983668f);
-    p = MADD(p, v, 3.87254803e-05f); /* with 925/4096: log(sqrt(pi / 2)) */
-    sum = far ? sum - 0.225830078125f : sum;
-    g = far ? MADD(sum, 2.748e-9f, p) : g;
-  }
-  g = MADD(d, MADD(minus, far ? -0.5f : -0.4375f, slope), g);
-  float shifted = MADD(sum + g, 1.44269504f, LT_SHIFTER - 1), n = shifted - (LT_SHIFTER - 1);
-  float t = lt_exp_tail(MADD(n, -0.693147182f, sum) + g);
-  uint32_t power = lt_bits(shifted) << 23;               /* of 2^n / 2 */
-  float part = minus * lt_float(power);                  /* with 1 + t: -|x| Phi(-|x|) */
-  float y = MADD(minus - x, -0.5f, MADD(part, t, part)); /* plus max(x, 0), with the sign of 0 */
-  if (near) return y;
-  y = far ? -lt_scale(1 + t, power - LT_ONE_BITS, true) : y;
-  y = x <= 5.3f ? y : x; /* keeps NaN */
-  return x < -15 ? x * 0.0f : y;
-}
-#else
-#define LT_GELU_NEAR 0x41300000u /* 11 */
+/* GELU, where gelu.h has no loop. */
 LT_MATHS float lt_gelu_erff(float x, bool near) {
   lt_Tail t = lt_normal_tail(fabsf(x));
   float high = x * t.high, low = MADD(x, t.low, FUSED(x, t.high, -high));
@@ -322,7 +276,6 @@ LT_MATHS float lt_gelu_erff(float x, bool near) {
   y = x > 11.0f ? x : y;
   return x < -11.0f ? lt_vanishing((double)x * lt_far_normal(x), lt_half_square(x)) : y;
 }
-#endif
 
 /* Returns grad (Phi(x) + x phi(x)). */
 LT_MATHS float lt_gelu_erf_backwardf(float grad, float x, bool near) {
@@ -350,10 +303,9 @@ LT_MATHS lt_Range lt_near_range(const char *op) {
   if (ANY_OF("exp", "expm1", "elu", ""))
     return (lt_Range){magnitude, 0, 0x42ae0000u}; /* |x| <= 87 */
   if (ANY_OF("sigmoid", "silu", "_silu_backward", "logsigmoid") || ANY_OF("_glu", "", "", ""))
-    return (lt_Range){magnitude, 0, 0x42a00000u}; /* 80 */
-  if (ANY_OF("_gelu_erf", "", "", "")) return (lt_Range){magnitude, 0, LT_GELU_NEAR};
+    return (lt_Range){magnitude, 0, 0x42a00000u};                               /* 80 */
   if (ANY_OF("erfc", "", "", "")) return (lt_Range){magnitude, 0, 0x40900000u}; /* 4.5 */
-  if (ANY_OF("_gelu_erf_backward", "", "", ""))
+  if (ANY_OF("_gelu_erf", "_gelu_erf_backward", "", ""))
     return (lt_Range){magnitude, 0, 0x41300000u};                                 /* 11 */
   if (ANY_OF("special_ndtr", "", "", "")) return (lt_Range){~0u, 0, 0xc1300000u}; /* -11 <= x */
   if (ANY_OF("power_inverse_square", "", "", ""))
