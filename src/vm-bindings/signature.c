@@ -94,8 +94,8 @@ static void push_default(lua_State *L, const lt_Param *p) {
     push_list(L, p, &p->value);
   else if (p->text[0] == '{')
     push_written_list(L, p->text, is_of_floats(p));
-  else if (!p->has_default || lua_stringtonumber(L, p->text) == 0)
-    lua_pushnil(L);
+  else if (!p->has_default || p->text[0] == 'n' || lua_stringtonumber(L, p->text) == 0)
+    lua_pushnil(L); /* often "nil": it needs no reading */
 }
 
 /* Pushes a copy of the array part of the table at i, whose other fields are names of arguments. */
@@ -176,6 +176,14 @@ static int signature(lua_State *L) {
   return 3;
 }
 
+/* _has_out(...) -> whether the last argument is a plain table of names with `out` */
+static int has_out(lua_State *L) {
+  int last = lua_gettop(L);
+  bool found = last > 0 && lt_lua_is_plain(L, last) && lua_getfield(L, last, "out") != LUA_TNIL;
+  lua_pushboolean(L, found);
+  return 1;
+}
+
 /* ---- functions in C with arguments read in advance ------------------------------------------- */
 
 /* The signature is read as one of a Lua function (of_host), so `run` checks strings and devices. */
@@ -223,8 +231,10 @@ void lt_lua_set_read(lua_State *L, const lt_Function *functions) {
 
 void lt_lua_open_signature(lua_State *L, int functions, int methods) {
   static const luaL_Reg module[] = {{"_signature", signature}, {NULL, NULL}};
+  static const luaL_Reg fast[] = {{"_has_out", has_out}, {NULL, NULL}};
   (void)methods;
   lua_pushvalue(L, functions);
   lt_lua_setfuncs(L, module);
+  lt_lua_set_fast(L, fast);
   lua_pop(L, 1);
 }

@@ -9,6 +9,8 @@ local classes = require "lutra.internal.autocast_classes"
 local core = require "lutra.core"
 local namespaces = require "lutra.internal.namespaces"
 
+local has_out = core._has_out
+
 local composites = {}
 
 local rows = {}
@@ -67,12 +69,6 @@ local function call_out(name, fn, parse, ...)
   args.expect(args.is_plain(out) and #out == results.n, name, results.n .. " tensors", "out", out)
   for i, tensor in ipairs(out) do core._store(name, tensor, results[i]) end
   return table.unpack(out)
-end
-
--- Returns whether the last argument of a call is a table of names with `out`.
-local function has_out(...)
-  local last = select("#", ...) > 0 and select(-1, ...)
-  return type(last) == "table" and getmetatable(last) == nil and last.out ~= nil
 end
 
 -- Copies the result of an op into self, which keeps its shape and dtype.
