@@ -5,19 +5,19 @@ local args = require "lutra.internal.args"
 local dims = require "lutra.internal.dims"
 local tensors = require "lutra.internal.tensors"
 
+local is_floating_point, is_complex = lt.is_floating_point, lt.is_complex
+
 -- Returns x as `dtype`, or x itself without one.
 local function cast(x, dtype) return dtype and x:to(dtype) or x end
 
-local function is_floating(x) return x:is_floating_point() or x:is_complex() end
-
 local function expect_floating(title, x)
-  args.check(is_floating(x), '%s: expected a float dtype, got "%s"\nhint: x:to("float32")', title,
-    x.dtype)
+  if is_floating_point(x) or is_complex(x) then return end
+  args.fail('%s: expected a float dtype, got "%s"\nhint: x:to("float32")', title, x.dtype)
 end
 
 -- ---- norms
 
-local function vector_norm(x, p, dim, keepdim) return lt._ops._norm(x, dim, keepdim, p) end
+local norm = lt._ops._norm
 
 lt._define{
   signature = "lt.norm(Tensor self, float|string? p = nil, dims? dim = nil, bool keepdim = false, "
@@ -29,16 +29,15 @@ lt._define{
   fn = function(x, p, dim, keepdim, dtype)
     x = cast(x, dtype)
     expect_floating("norm", x)
-    if p == "nuc" then
-      local matrix = dim or {-2, -1}
-      args.check(#matrix == 2 and x.ndim >= 2,
-        "norm: expected 2 dims for argument 'dim' where p is 'nuc', got %d",
-        math.min(#matrix, x.ndim))
-      return lt.linalg.matrix_norm(x, "nuc", matrix, keepdim)
-    end
-    args.check(p == nil or p == "fro" or type(p) == "number",
-      "norm: expected a number, 'fro' or 'nuc' for argument 'p', got %s", args.show(p))
-    return vector_norm(x, type(p) == "number" and p or 2, dim, keepdim)
+    if p == nil or p == "fro" then p = 2 end
+    if type(p) == "number" then return norm(x, dim, keepdim, p) end
+    args.check(p == "nuc", "norm: expected a number, 'fro' or 'nuc' for argument 'p', got %s",
+      args.show(p))
+    local matrix = dim or {-2, -1}
+    args.check(#matrix == 2 and x.ndim >= 2,
+      "norm: expected 2 dims for argument 'dim' where p is 'nuc', got %d",
+      math.min(#matrix, x.ndim))
+    return lt.linalg.matrix_norm(x, "nuc", matrix, keepdim)
   end,
 }
 
@@ -50,7 +49,7 @@ lt._define{
   fn = function(x, y, p)
     local difference = x - y
     expect_floating("dist", difference)
-    return vector_norm(difference, p, nil, false)
+    return norm(difference, nil, false, p)
   end,
 }
 
@@ -70,8 +69,8 @@ lt._define{
     local others = {}
     for d = 1, x.ndim do if d ~= dim then others[#others + 1] = d end end
     local half = tensors.is_half(x.dtype)
-    local norm = vector_norm(half and x:float() or x, p, others, true)
-    local factor = lt.where(norm:gt(maxnorm), maxnorm / (norm + 1e-7), 1)
+    local norms = norm(half and x:float() or x, others, true, p)
+    local factor = lt.where(norms:gt(maxnorm), maxnorm / (norms + 1e-7), 1)
     return x * factor:to(half and x.dtype or factor.dtype)
   end,
 }
