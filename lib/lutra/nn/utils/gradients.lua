@@ -5,17 +5,21 @@ local args = require "lutra.internal.args"
 local core = require "lutra.core"
 local Module = require "lutra.nn.module"
 
+local is_tensor, is_complex, norm = core.is_tensor, core.is_complex, core._ops._norm
+
 local gradients = {}
 
 -- Returns a list of tensors from a tensor, a list, or an iterator such as m:parameters(). Raises
 -- an error for any other value.
 local function to_list(title, parameters)
   if lt.is_tensor(parameters) then return {parameters} end
-  args.check(not Module.is_module(parameters), "%s: expected tensors for argument 'parameters', "
-    .. "got %s\nhint: net:parameters()", title, args.show(parameters))
+  if Module.is_module(parameters) then
+    args.fail("%s: expected tensors for argument 'parameters', got %s\nhint: net:parameters()",
+      title, args.show(parameters))
+  end
   local list = {}
   local function add(p)
-    if not lt.is_tensor(p) then
+    if not is_tensor(p) then
       args.fail("%s: expected a tensor for argument 'parameters[%d]', got %s", title, #list + 1,
         args.show(p))
     end
@@ -50,22 +54,18 @@ local function gradients_of(title, parameters)
   return list
 end
 
--- Returns the norms of tensors, each a tensor on its device.
-local function norms_of(list, norm_type)
-  local norms, norm = {}, core._ops._norm
-  for i, x in ipairs(list) do
-    if x:is_complex() then x = x:abs() end
-    norms[i] = norm(x, nil, nil, norm_type)
-  end
-  return norms
+local function norm_of(x, norm_type)
+  return norm(is_complex(x) and x:abs() or x, nil, nil, norm_type)
 end
 
--- Moves the tensors of a list to a device, unless they are there.
-local function move(list, device)
+-- Returns the norms of tensors, on the device of the first one: a model may be on several.
+local function norms_of(list, norm_type)
+  local norms, device = {}, list[1].device
   for i, x in ipairs(list) do
-    if x.device ~= device then list[i] = x:to(device) end
+    local n = norm_of(x, norm_type)
+    norms[i] = x.device == device and n or n:to(device)
   end
-  return list
+  return norms
 end
 
 -- `foreach` has no effect.
@@ -79,8 +79,7 @@ local parse_clip = args.signature("clip_grad_norm_", "any parameters, float max_
 local function total_norm(title, list, norm_type, error_if_nonfinite)
   if #list == 0 then return lt.tensor(0.0) end
   return lt.no_grad(function()
-    local norms = move(norms_of(list, norm_type), list[1].device) -- a model may be on several
-    local total = norms_of({lt.stack(norms)}, norm_type)[1]
+    local total = norm_of(lt.stack(norms_of(list, norm_type)), norm_type)
     if error_if_nonfinite and not total:isfinite():item() then
       args.fail("%s: expected finite values, got a norm of order %g that is %s\n"
         .. "hint: error_if_nonfinite = false", title, norm_type, tostring(total:item()))
@@ -92,10 +91,12 @@ end
 local function scale_by(list, max_norm, total)
   lt.no_grad(function()
     -- Always multiply, by 1 at most: a branch would synchronize with the device.
-    local scale = (max_norm / (total + 1e-6)):clamp{max = 1}
+    local scale, device = (max_norm / (total + 1e-6)):clamp{max = 1}, total.device
     for _, g in ipairs(list) do
-      local device = g.device
-      if scale.device ~= device then scale = scale:to(device) end
+      if g.device ~= device then
+        device = g.device
+        scale = scale:to(device)
+      end
       g:mul_(scale)
     end
   end)
