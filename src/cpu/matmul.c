@@ -217,6 +217,18 @@ static bool by_halves(lt_Tensor *a, lt_Tensor *b, lt_Tensor *out, double alpha, 
   return (few ? by_few : by_pairs)(a, b, out, c, alpha, beta);
 }
 
+/* Computes out = a @ b by loops that take the matrices as they are. Returns false, and writes
+ * nothing, where something must be prepared. */
+static bool product_at_once(const lt_Tensor *a, const lt_Tensor *b, const lt_Tensor *out) {
+  lt_Dtype d = out->dtype;
+  if ((d != LT_float32 && d != LT_float64) || a->dtype != d || b->dtype != d || out->numel == 0)
+    return false;
+  int64_t m = a->shape[0], k = a->shape[1], n = b->shape[1];
+  lt_Matrix x = matrix(a, 0), y = matrix(b, 0), c = {lt_tensor_data(out), n, 1};
+  return k > 0 && lt_gemm_takes(x, m, k) && lt_gemm_takes(y, k, n) &&
+         lt_product(d, m, n, k, 1, x, y, 0, c, c);
+}
+
 /* Computes out = alpha * a @ b + beta * added (NULL: out); with beta 0, neither is read. */
 static bool product(lt_Tensor *a, lt_Tensor *b, lt_Tensor *added, lt_Tensor *out, lt_Scalar alpha,
                     lt_Scalar beta) {
@@ -240,6 +252,7 @@ static bool product(lt_Tensor *a, lt_Tensor *b, lt_Tensor *added, lt_Tensor *out
 }
 
 bool lt_cpu_mm(lt_Call *c) {
+  if (product_at_once(lt_in(c, 0), lt_in(c, 1), c->out[0])) return true;
   return product(lt_in(c, 0), lt_in(c, 1), NULL, c->out[0], lt_scalar_int(1), lt_scalar_int(0));
 }
 
