@@ -36,9 +36,22 @@ static bool made(lt_Call *c, lt_Tensor *t) {
 
 static lt_Arg shape_of(const lt_Call *c) { return LT_INTS(lt_in(c, 0)->shape, lt_in(c, 0)->ndim); }
 
-/* Allocates the result. */
+/* Allocates a tensor on the CPU without a call, which would cost several times what a small tensor
+ * does. */
+static lt_Tensor *empty_at_once(lt_Arg size, lt_Dtype dtype) {
+  int64_t shape[LT_MAX_DIMS];
+  int ndim;
+  return lt_check_sizes(&size, &ndim, shape) ? lt_scope_own(lt_empty(dtype, lt_cpu(), ndim, shape))
+                                             : NULL;
+}
+
+/* Allocates the result. A call of `empty` also writes bools. */
 static lt_Tensor *fresh(const lt_Call *c, lt_Arg size, lt_Dtype otherwise) {
-  return lt_do(empty, size, lt_arg_dtype(dtype_option(c, otherwise)), LT_ARG(device_option(c)));
+  lt_Dtype dtype = dtype_option(c, otherwise);
+  lt_Device device = device_option(c);
+  if (dtype != LT_bool && device.type == LT_DEVICE_cpu && lt_is_unobserved(c))
+    return empty_at_once(size, dtype);
+  return lt_do(empty, size, lt_arg_dtype(dtype), LT_ARG(device));
 }
 
 enum { FEW_BYTES = 4096 }; /* zeros up to this size take no loop */
@@ -48,14 +61,10 @@ static bool is_zero(const lt_Storage *s) {
   return lt_device_backend(LT_DEVICE_cpu)->memory.is_zero(s->data, s->nbytes);
 }
 
-/* Returns a tensor on the CPU with one real value, without the calls that allocate and fill it:
- * they would cost several times what a small tensor does. */
+/* Returns a tensor on the CPU with one real value, without the calls that allocate and fill it. */
 static lt_Tensor *filled_at_once(lt_Arg size, lt_Dtype dtype, lt_Scalar value) {
-  int64_t shape[LT_MAX_DIMS];
-  int ndim;
   lt_Scalar unused = lt_scalar_int(0);
-  if (!lt_check_sizes(&size, &ndim, shape)) return NULL;
-  lt_Tensor *t = lt_scope_own(lt_empty(dtype, lt_cpu(), ndim, shape));
+  lt_Tensor *t = empty_at_once(size, dtype);
   bool zero = value.kind == LT_INTEGER && value.i == 0; /* not -0.0 */
   if (t && zero && is_zero(t->storage)) return t;
   if (t && zero && t->storage->nbytes <= FEW_BYTES) {
