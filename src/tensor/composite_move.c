@@ -19,15 +19,26 @@ bool lt_composite_contiguous(lt_Call *c) {
                        lt_tensor_is_contiguous(lt_in(c, 0)) ? lt_in(c, 0) : lt_do(copy, c->arg[0]));
 }
 
+/* Returns a copy of t, on the CPU, of this dtype and with the order in memory of t, without a
+ * call. */
+static lt_Tensor *copied_at_once(lt_Tensor *t, lt_Dtype dtype) {
+  lt_Tensor *copy = lt_scope_own(lt_empty(dtype, lt_cpu(), t->ndim, t->shape));
+  if (!copy) return NULL;
+  lt_keep_order(copy, 1, &t);
+  return lt_copy_into(copy, t, false) ? copy : NULL;
+}
+
 /* to (self, device?, dtype?, non_blocking, copy): real dtypes get the real parts */
 bool lt_composite_to(lt_Call *c) {
   lt_Tensor *self = lt_in(c, 0);
   lt_Device device = lt_given(c, 1) ? c->arg[1].device : lt_tensor_device(self);
   lt_Dtype dtype = lt_dtype_or(c, 2, self->dtype);
-  bool same = dtype == self->dtype && lt_device_equal(device, lt_tensor_device(self));
-  if (same && !c->arg[4].b) return lt_result_set(c, self);
+  bool stays = lt_device_equal(device, lt_tensor_device(self));
+  if (stays && dtype == self->dtype && !c->arg[4].b) return lt_result_set(c, self);
   if (lt_dtype_is_complex(self->dtype) && !lt_dtype_is_complex(dtype) && dtype != LT_bool)
     self = lt_do(real, c->arg[0]);
+  else if (stays && lt_is_unobserved(c))
+    return lt_result_set(c, copied_at_once(self, dtype));
   return lt_result_set(
       c, lt_do(_to_copy, LT_ARG(self), LT_ARG(device), lt_arg_dtype(dtype), c->arg[3]));
 }
