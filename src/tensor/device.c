@@ -298,12 +298,10 @@ static const lt_Backend *find_backend(DeviceType *type) {
   return lt_error_set("not available in this build (it requires %s)", type->hint);
 }
 
-const lt_Backend *lt_device_backend(int number) {
-  DeviceType *type = &types[number];
-  const lt_Backend *b = atomic_load_explicit(&type->backend, memory_order_acquire);
-  if (b) return b;
+/* Loads the backend of a device type; NULL with the error set. */
+__attribute__((cold)) static const lt_Backend *load_backend(DeviceType *type) {
   pthread_mutex_lock(&table_lock);
-  b = atomic_load(&type->backend);
+  const lt_Backend *b = atomic_load(&type->backend);
   if (!b && !type->why[0]) {
     b = type->linked ? type->linked() : find_backend(type);
     if (b && check_core("device", b)) {
@@ -316,6 +314,12 @@ const lt_Backend *lt_device_backend(int number) {
   }
   pthread_mutex_unlock(&table_lock);
   return b ? b : lt_error_set("%s", type->why);
+}
+
+const lt_Backend *lt_device_backend(int number) {
+  DeviceType *type = &types[number];
+  const lt_Backend *b = atomic_load_explicit(&type->backend, memory_order_acquire);
+  return b ? b : load_backend(type);
 }
 
 const lt_Backend *lt_device_loaded(int type) {
