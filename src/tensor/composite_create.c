@@ -257,13 +257,19 @@ static lt_Tensor *parts_of(lt_Tensor *t) {
   return t && lt_dtype_is_complex(t->dtype) ? lt_do(view_as_real, LT_ARG(t)) : t;
 }
 
+/* Fills t with random numbers of a distribution, uniform or normal, and returns it as the result.
+ * The op is called for complex numbers, and to report a negative standard deviation. */
+static bool drawn_from(lt_Call *c, lt_OpId op, lt_Tensor *t, double a, double b, lt_Arg generator) {
+  const lt_Arg args[] = {LT_ARG(parts_of(t)), LT_ARG(a), LT_ARG(b), generator};
+  if (t && t == args[0].tensor && b >= 0 && lt_is_unobserved(c))
+    return lt_run_at_once(op, args, 4, t) && made(c, t);
+  return made(c, lt_do_(op, true, args, 4, 0) ? t : NULL);
+}
+
 /* Returns uniform random numbers on [0, 1). */
 static bool uniform(lt_Call *c, lt_Arg size, lt_Arg generator, lt_Dtype otherwise) {
   if (!check_float_option(c, otherwise)) return false;
-  lt_Tensor *t = fresh(c, size, otherwise);
-  lt_Tensor *drawn =
-      lt_do_in_place(uniform, LT_ARG(parts_of(t)), LT_ARG(0.0), LT_ARG(1.0), generator);
-  return made(c, drawn ? t : NULL);
+  return drawn_from(c, LT_OP_uniform, fresh(c, size, otherwise), 0, 1, generator);
 }
 
 /* Returns normally distributed random numbers. */
@@ -272,9 +278,7 @@ static bool normal(lt_Call *c, lt_Arg size, double mean, double std, lt_Arg gene
   if (!check_float_option(c, otherwise)) return false;
   lt_Tensor *t = fresh(c, size, otherwise);
   if (t && lt_dtype_is_complex(t->dtype)) std *= sqrt(0.5);
-  lt_Tensor *drawn =
-      lt_do_in_place(normal, LT_ARG(parts_of(t)), LT_ARG(mean), LT_ARG(std), generator);
-  return made(c, drawn ? t : NULL);
+  return drawn_from(c, LT_OP_normal, t, mean, std, generator);
 }
 
 /* Returns random integers. */

@@ -5,10 +5,8 @@
  * and multiplied by bmm. */
 #include "infer.h"
 
-/* Returns a vector as a matrix of one row or of one column. Where nothing observes the call, the
- * matrix lies in `room`, which owns nothing: no op keeps its arguments then. */
-static lt_Tensor *as_matrix(const lt_Call *c, lt_Tensor *t, bool column, lt_Tensor *room) {
-  if (!lt_is_unobserved(c)) return lt_do(unsqueeze, LT_ARG(t), LT_ARG((int64_t)column));
+/* Describes a vector as a matrix of one row or of one column in `room`, which owns nothing. */
+static lt_Tensor *as_matrix(const lt_Tensor *t, bool column, lt_Tensor *room) {
   atomic_init(&room->refs, 1);
   room->dtype = t->dtype;
   room->ndim = 2;
@@ -25,36 +23,37 @@ static lt_Tensor *as_matrix(const lt_Call *c, lt_Tensor *t, bool column, lt_Tens
   return room;
 }
 
-/* Returns a new product in another shape of as many elements. */
-static lt_Tensor *reshaped(const lt_Call *c, lt_Tensor *product, int ndim, const int64_t *shape) {
-  if (!product || !lt_is_unobserved(c)) return lt_do_view(product, ndim, shape);
-  product->ndim = ndim;
-  if (ndim) memcpy(product->shape, shape, sizeof *shape * (size_t)ndim);
-  lt_shape_strides(ndim, shape, product->strides);
-  return product;
+/* Computes a @ b, with ndim dims: a product of two vectors (0), or of a matrix and a vector. */
+static bool product_with_vector(lt_Call *c, lt_Tensor *a, lt_Tensor *b, int ndim) {
+  if (!lt_is_unobserved(c) || lt_dtype_is_complex(a->dtype)) {
+    lt_Tensor *row = ndim ? a : lt_do(unsqueeze, LT_ARG(a), LT_ARG(0)),
+              *column = lt_do(unsqueeze, LT_ARG(b), LT_ARG(1));
+    return lt_result_set(c, lt_do_view(lt_do(mm, LT_ARG(row), LT_ARG(column)), ndim, a->shape));
+  }
+  lt_Tensor room[2], *row = ndim ? a : as_matrix(a, false, &room[0]),
+                     *column = as_matrix(b, true, &room[1]);
+  lt_Tensor *out = lt_scope_own(lt_empty(a->dtype, lt_cpu(), 2, (int64_t[]){row->shape[0], 1}));
+  if (!out || !lt_run_at_once(LT_OP_mm, (lt_Arg[]){LT_ARG(row), LT_ARG(column)}, 2, out))
+    return false;
+  out->ndim = ndim; /* {n, 1} becomes {n} or {} */
+  return lt_result_set(c, out);
 }
 
 /* dot (self, other) */
 bool lt_composite_dot(lt_Call *c) {
-  lt_Tensor room[2];
   if (!lt_check_ndim(c, 0, 1, 1) || !lt_check_ndim(c, 1, 1, 1)) return false;
   if (!lt_check_same_shape(c, 0, 1) || !lt_check_factors(c, 0, 1)) return false;
-  lt_Tensor *row = as_matrix(c, lt_in(c, 0), false, &room[0]);
-  lt_Tensor *column = as_matrix(c, lt_in(c, 1), true, &room[1]);
-  return lt_result_set(c, reshaped(c, lt_do(mm, LT_ARG(row), LT_ARG(column)), 0, NULL));
+  return product_with_vector(c, lt_in(c, 0), lt_in(c, 1), 0);
 }
 
 /* mv (self, vec) */
 bool lt_composite_mv(lt_Call *c) {
-  lt_Tensor room;
   const lt_Tensor *self = lt_in(c, 0), *vec = lt_in(c, 1);
   if (!lt_check_ndim(c, 0, 2, 2) || !lt_check_ndim(c, 1, 1, 1)) return false;
   if (self->shape[1] != vec->shape[0])
     return lt_fail("cannot multiply %s by %s: the inner sizes %lld and %lld differ", lt_text(self),
                    lt_text(vec), (long long)self->shape[1], (long long)vec->shape[0]);
-  if (!lt_check_factors(c, 0, 1)) return false;
-  lt_Tensor *column = as_matrix(c, lt_in(c, 1), true, &room);
-  return lt_result_set(c, reshaped(c, lt_do(mm, c->arg[0], LT_ARG(column)), 1, self->shape));
+  return lt_check_factors(c, 0, 1) && product_with_vector(c, lt_in(c, 0), lt_in(c, 1), 1);
 }
 
 /* outer (self, vec2) */

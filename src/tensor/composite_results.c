@@ -4,7 +4,8 @@
 
 bool lt_is_unobserved(const lt_Call *c) {
   const lt_Thread *th = lt_thread();
-  if (c->device.type != LT_DEVICE_cpu || th->tracers || th->recorder) return false;
+  if (c->device.type != LT_DEVICE_cpu || th->tracers || th->recorder || th->autocast.on)
+    return false;
   for (int i = 0; i < c->nargs && !th->grad_off; i++) {
     const lt_Arg *a = &c->arg[i];
     if (a->kind == LT_ARG_TENSOR && lt_tensor_requires_grad(a->tensor)) return false;

@@ -338,6 +338,21 @@ static bool run_kernel(lt_Call *c) {
 
 bool lt_host_run(lt_Call *c) { return lt_fallback_run(c, run_kernel); }
 
+bool lt_run_at_once(lt_OpId op, const lt_Arg *args, int nargs, lt_Tensor *out) {
+  lt_Call c; /* kernels read no other members */
+  c.op = op;
+  c.info = &lt_ops[op];
+  c.signature = lt_op_signature(op);
+  c.in_place = false;
+  c.nargs = nargs;
+  for (int i = 0; i < nargs; i++) c.arg[i] = args[i];
+  c.device = lt_cpu();
+  c.compute = LT_DTYPE_NONE;
+  c.nout = 1;
+  c.out[0] = out;
+  return run_kernel(&c);
+}
+
 /* Tells the allocator that memory allocated on one stream is used on another, so that it is not
  * reused too early; in a capture that it is used at all. */
 static void note_stream(const lt_Backend *b, lt_Stream *stream, const lt_Tensor *t, bool always) {

@@ -119,8 +119,12 @@ bool lt_result_set_flag(lt_Call *c, bool flag);
 bool lt_do_all(lt_OpId op, const lt_Arg *args, int nargs, int count, lt_Tensor **out);
 
 /* Returns true when nothing but the result of a composite matters: its calls run on the CPU, and
- * neither autograd, a tracer nor a recorder sees them. Then they may be left out. */
+ * neither autograd, autocast, a tracer nor a recorder sees them. Then they may be left out. */
 bool lt_is_unobserved(const lt_Call *c);
+/* Runs the CPU's kernel of an op with one result into `out`, without a call of the op: only inside
+ * of a composite that is unobserved. The arguments are all of the op's, checked and of their
+ * parameters' types; `out` is what its infer function would describe. */
+bool lt_run_at_once(lt_OpId op, const lt_Arg *args, int nargs, lt_Tensor *out);
 
 /* Returns a view of `count` indices of dim from `first` on (0-based), owned by the open scope. */
 static inline lt_Tensor *lt_do_slice(lt_Tensor *t, int dim, int64_t first, int64_t count) {

@@ -37,6 +37,97 @@ describe("a call that nobody observes", function()
     gives({0.0, 0.0}, lt.mv, lt.ones(2, 0), lt.ones(0))
   end)
 
+  it("multiplies vectors of any dtype, also under autocast", function()
+    for _, dtype in ipairs{"float64", "float16", "bfloat16", "int64", "int32", "uint8",
+      "complex64"} do
+      local a, b = lt.tensor{1, 2, 3}:to(dtype), lt.tensor({4, 1, 2}):to(dtype)
+      local sum = lt.dot(a, b)
+      assert.equal(dtype, sum.dtype)
+      assert.equal("{}", tostring(sum.shape))
+      assert.is_true(lt.equal(sum, lt.tensor(12):to(dtype)), dtype)
+      local rows = lt.stack{a, b}:mv(b)
+      assert.equal(dtype, rows.dtype)
+      assert.equal("{2}", tostring(rows.shape))
+      assert.is_true(lt.equal(rows, lt.tensor({12, 21}):to(dtype)), dtype)
+    end
+    assert.is_false(pcall(lt.dot, lt.tensor{true}, lt.tensor{true}))
+    local out = lt.zeros(4)
+    assert.equal(out, lt.mv(m, m[1], {out = out}))
+    assert.same({91.0, 217.0, 343.0, 469.0}, out:totable())
+    lt.autocast("cpu", {}, function()
+      assert.equal("bfloat16", lt.matmul(m, m[1]).dtype)
+      assert.equal("float32", lt.dot(m[1], m[1]).dtype)
+      assert.equal(91, lt.dot(m[1], m[1]):item())
+    end)
+  end)
+
+  it("draws the same random numbers", function()
+    local function drawn(f, ...)
+      lt.manual_seed(7)
+      local x = f(...)
+      return {x, lt.rand(3)} -- the generator is at the same place afterwards
+    end
+    local function same(a, b) return lt.equal(a[1], b[1]) and lt.equal(a[2], b[2]) end
+    for _, dtype in ipairs{"float32", "float64", "float16", "bfloat16", "complex64"} do
+      for _, n in ipairs{0, 1, 2, 5, 1025} do
+        local options = {dtype = dtype}
+        for _, f in ipairs{lt.rand, lt.randn} do
+          local alone = drawn(f, n, options)
+          local _, profiled = lt.profiler.profile(function() return drawn(f, n, options) end)
+          assert.is_true(same(alone, profiled), dtype)
+          assert.equal(dtype, alone[1].dtype)
+        end
+        if dtype ~= "complex64" then
+          local function uniform() return lt.empty(n, options):uniform_() end
+          local function normal() return lt.empty(n, options):normal_() end
+          assert.is_true(same(drawn(lt.rand, n, options), drawn(uniform)), dtype)
+          assert.is_true(same(drawn(lt.randn, n, options), drawn(normal)), dtype)
+        end
+      end
+    end
+    local a, b = lt.Generator():manual_seed(3), lt.Generator():manual_seed(3)
+    assert.is_true(lt.equal(lt.randn({5}, {generator = a}), lt.empty(5):normal_{generator = b}))
+    assert.is_true(lt.equal(lt.rand({5}, {generator = a}), lt.empty(5):uniform_{generator = b}))
+    assert.is_true(lt.randn{2, requires_grad = true}.requires_grad)
+    local ok, message = pcall(lt.normal, 0, -1, {2})
+    assert.is_false(ok)
+    assert.truthy(tostring(message):find("'std'", 1, true))
+    assert.is_false(pcall(lt.randn, -1))
+    assert.is_false(pcall(lt.randn, {2}, {dtype = "int64"}))
+  end)
+
+  it("converts dtypes, and keeps the order in memory", function()
+    local function numbers(x)
+      local list = {}
+      for i = 1, x:size(1) do
+        for j = 1, x:size(2) do list[#list + 1] = tostring(x[i][j]:item() + 0.0) end
+      end
+      return table.concat(list, " ")
+    end
+    local layouts = {m, m:t(), m:narrow(2, 2, 3), m[{":", "1:6:2"}], m:narrow(1, 1, 0),
+      m[1]:expand(3, 6)}
+    for _, x in ipairs(layouts) do
+      for _, dtype in ipairs{"float64", "float16", "int64", "uint8", "float32", "complex64"} do
+        local alone = x:to{dtype = dtype, copy = true}
+        local _, profiled = lt.profiler.profile(function()
+          return x:to{dtype = dtype, copy = true}
+        end)
+        assert.equal(dtype, alone.dtype)
+        assert.same(profiled:stride(), alone:stride())
+        assert.equal(profiled.shape, alone.shape)
+        if dtype ~= "complex64" then assert.equal(numbers(x), numbers(alone), dtype) end
+        assert.is_true(lt.equal(profiled, alone))
+        assert.not_equal(x:data_ptr(), x:numel() > 0 and alone:data_ptr() or nil)
+      end
+    end
+    assert.equal(1, m:t():double():stride(1))
+    assert.same({true, false}, lt.tensor{2.5, 0}:to("bool"):totable())
+    assert.equal(m, m:to("float32"))
+    local x = lt.tensor{1.0, 2}:requires_grad_()
+    x:double():sum():backward()
+    assert.same({1.0, 1.0}, x.grad:totable())
+  end)
+
   it("stacks tensors with any strides", function()
     local function stack(dim) return function(...) return lt.stack({...}, dim) end end
     gives({{1.0, 7.0}, {2.0, 8.0}}, stack(1), m:narrow(1, 1, 2):t()[1], m:narrow(1, 1, 2):t()[2])
