@@ -111,6 +111,24 @@ static inline void copy_arg(lt_Arg *to, const lt_Arg *from) {
   }
 }
 
+/* Returns true when an argument is of its parameter's type as it is; false for rare types, too. */
+static inline bool is_of_type(const lt_Param *p, const lt_Arg *a) {
+  switch (p->type) {
+  case LT_PARAM_TENSOR:
+    return a->kind == LT_ARG_TENSOR && !a->tensor->freed;
+  case LT_PARAM_INT:
+  case LT_PARAM_DIM:
+  case LT_PARAM_POSITION:
+    return a->kind == LT_ARG_INT && !p->has_least;
+  case LT_PARAM_SIZES:
+  case LT_PARAM_INTS:
+  case LT_PARAM_DIMS:
+    return a->kind == LT_ARG_INTS && !p->has_least;
+  default:
+    return false;
+  }
+}
+
 bool lt_read_args(lt_Call *c, const lt_Arg *args, int nargs) {
   const lt_Signature *g = c->signature;
   for (int i = 0; i < nargs; i++)
@@ -125,8 +143,7 @@ bool lt_read_args(lt_Call *c, const lt_Arg *args, int nargs) {
       continue;
     }
     copy_arg(&c->arg[i], &args[i]);
-    if (p->type == LT_PARAM_TENSOR && args[i].kind == LT_ARG_TENSOR && !args[i].tensor->freed)
-      continue;
+    if (is_of_type(p, &args[i])) continue;
     if (!coerce(c, i, p, p->type) && !coerce_any(c, i, p)) return fail_argument(c, i);
     if (!lt_arg_usable(&c->arg[i], p->name)) return false;
   }
