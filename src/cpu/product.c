@@ -347,8 +347,26 @@ static void run_batch(const Product *g, int64_t first, int64_t last) {
   }
 }
 
+/* Computes products of a row and a column each: the dot products of two matrices' rows. */
+static void run_pairs(const Product *g, int64_t first, int64_t last) {
+  lt_Panel panel = panel_of(g);
+  panel.a_row = g->step[0] / g->size;
+  panel.x_row = g->step[1] / g->size;
+  panel.z_row = panel.c_row = g->step[2] / g->size;
+  for (int64_t t = first, end; t < last && !lt_stopped(); t = end) {
+    end = least(t + 4096, last);
+    char *c = (char *)g->c.data + t * g->step[2];
+    g->loops->dots(&panel, end - t, (const char *)g->a.data + t * g->step[0],
+                   (const char *)g->b.data + t * g->step[1], c, c);
+  }
+}
+
 /* Computes products of matrices and columns. */
 static void run_columns(const Product *g, bool dots, int64_t first, int64_t last) {
+  if (dots && g->m == 1) {
+    run_pairs(g, first, last);
+    return;
+  }
   const lt_Panel panel = panel_of(g);
   for (int64_t t = first; t < last; t++) {
     if (t % 4096 == 0 && lt_stopped()) return;

@@ -11,6 +11,7 @@ typedef struct lt_Panel {
   int64_t a_row, a_column; /* from one row or column of a to the next */
   int64_t b_row;           /* from one row of b to the next; rows are dense */
   bool b_padded;           /* rows of b may be read up to the end of a vector */
+  int64_t x_row;           /* from one row of x to the next; 0: all rows of A have the same x */
   int64_t z_row, z_column;
   int64_t c_row, c_column;
   double alpha, beta; /* with beta 0, z is not read */
@@ -25,8 +26,8 @@ typedef struct lt_ProductLoops {
   /* Copies k rows and n columns of b to panels of `columns` columns, one after the other, with
    * dense rows. The last one is padded with zeros. */
   void (*pack)(int64_t k, int64_t n, const void *b, int64_t row, int64_t column, void *to);
-  /* Computes y = alpha * A x + beta * z, with m dense rows of A; the elements of y are c_row apart,
-   * and those of z z_row. */
+  /* Computes y = alpha * A x + beta * z, with m dense rows of A, and one row of x for all or for each
+   * of them; the elements of y are c_row apart, and those of z z_row. */
   void (*dots)(const lt_Panel *p, int64_t m, const void *a, const void *x, const void *z, void *y);
   /* Computes y = alpha * x B + beta * z, with n dense columns of B, of y and of z. */
   void (*sums)(const lt_Panel *p, int64_t n, const void *x, const void *b, const void *z, void *y);

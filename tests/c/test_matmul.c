@@ -343,6 +343,52 @@ static void vectors(void) {
       }
 }
 
+/* Batches of products of a row and a column. */
+static void rows_and_columns(void) {
+  static const int64_t batches[] = {2, 3, 15, 17, 40, 5000};
+  for (int d = LT_float32; d <= (int)widest_float(); d++)
+    for (int b = 0; b < 6; b++)
+      for (int64_t k = 1; k < 40; k += 1 + k / 9)
+        for (Layout x = DENSE; x < LAYOUTS; x++) {
+          try_mm((lt_Dtype)d, x, DENSE, batches[b], 1, k, 1);
+          try_mm((lt_Dtype)d, DENSE, x, batches[b], 1, k, 1);
+        }
+}
+
+/* A product with one column has the same bits in each row, whether rows are computed together or
+ * alone. */
+static void rows_do_not_matter(void) {
+  enum { ROWS = 37 };
+  if (!lt_product_loops(LT_float32)) return;
+  for (int d = LT_float32; d <= LT_float64; d++)
+    for (int64_t k = 1; k < 150; k++) {
+      const int64_t size = (int64_t)lt_dtype_size((lt_Dtype)d);
+      lt_Tensor *a = make((lt_Dtype)d, DENSE, -1, ROWS, k), *x = make((lt_Dtype)d, DENSE, -1, k, 1),
+                *all = make((lt_Dtype)d, DENSE, -1, ROWS, 1),
+                *one = make((lt_Dtype)d, DENSE, -1, 1, 1);
+      REQUIRE(a && x && all && one);
+      for (int64_t i = 0; i < ROWS * k; i++) /* sums are rounded */
+        lt_scalar_store(lt_scalar_float((double)(i % 1009) / 97 - 4), (lt_Dtype)d,
+                        (char *)lt_tensor_data(a) + i * size);
+      lt_Matrix am = {lt_tensor_data(a), k, 1}, xm = {lt_tensor_data(x), 1, 1};
+      CHECK(lt_product((lt_Dtype)d, ROWS, 1, k, 0.7, am, xm, 0,
+                       (lt_Matrix){lt_tensor_data(all), 1, 1},
+                       (lt_Matrix){lt_tensor_data(all), 1, 1}));
+      for (int64_t i = 0; i < ROWS; i++) {
+        am.data = (char *)lt_tensor_data(a) + i * k * size;
+        CHECK(lt_product((lt_Dtype)d, 1, 1, k, 0.7, am, xm, 0,
+                         (lt_Matrix){lt_tensor_data(one), 1, 1},
+                         (lt_Matrix){lt_tensor_data(one), 1, 1}));
+        CHECK(memcmp((char *)lt_tensor_data(all) + i * size, lt_tensor_data(one), (size_t)size) ==
+              0);
+      }
+      lt_release(a);
+      lt_release(x);
+      lt_release(all);
+      lt_release(one);
+    }
+}
+
 /* Computes 2 a @ b + 3 c with numbers that are rounded; the caller frees it. */
 static float *rounded_product(int64_t m, int64_t k, int64_t n, bool ta, bool tb) {
   float *a = calloc((size_t)(m * k), 4), *b = calloc((size_t)(k * n), 4),
@@ -428,6 +474,8 @@ int main(void) {
   RUN(few_rows_of_halves);
   RUN(few_rows);
   RUN(vectors);
+  RUN(rows_and_columns);
+  RUN(rows_do_not_matter);
   RUN(threads_do_not_matter);
   RUN(infinities);
   return check_end();

@@ -4,7 +4,7 @@
 
 #include "lanes.h"
 
-/* Loads and stores of the first n elements of a vector, 0 < n < its length, that touch no other
+/* Loads and stores of the first n elements of a vector, 0 < n <= its length, that touch no other
  * memory. */
 #if defined __AVX512F__
 #define LT_FIRST(n) ((1u << (n)) - 1)

@@ -40,6 +40,7 @@
 #define T        float
 #define F        f32
 #define V        FV
+#define M        FM
 #define V_N      FV_N
 #define V_LOAD   FV_LOAD
 #define V_PART   FV_PART
@@ -51,6 +52,7 @@
 #undef T
 #undef F
 #undef V
+#undef M
 #undef V_N
 #undef V_LOAD
 #undef V_PART
@@ -70,6 +72,7 @@
 #define T        double
 #define F        f64
 #define V        DV
+#define M        DM
 #define V_N      DV_N
 #define V_LOAD   DV_LOAD
 #define V_PART   DV_PART

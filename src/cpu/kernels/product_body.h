@@ -223,39 +223,119 @@ LT_LANES T NAME(total)(V v) {
   return lane[0];
 }
 
-/* Computes y = alpha * A x + beta * z for `rows` rows (at most 4, a constant) of A: dot
- * products. */
-LT_LANES void NAME(dot_rows)(const int rows, const lt_Panel *p, const T *a, const T *x, const T *z,
-                             T *y) {
+/* Returns the sums of the elements of V_N vectors, each added up as NAME(total) does. */
+LT_LANES V NAME(totals)(V *v) {
+#if V_N == 16
+#define FOLD_N LT_FOLD_16
+#elif V_N == 8
+#define FOLD_N LT_FOLD_8
+#elif V_N == 4
+#define FOLD_N LT_FOLD_4
+#else
+#define FOLD_N LT_FOLD_2
+#endif
+#define HALVE(h)                                                                                   \
+  if ((h) < V_N)                                                                                   \
+  UNROLL for (int i = 0; i < (h); i++) v[i] =                                                      \
+      LT_SHUFFLE(M, v[i], v[i + (h)], FOLD_N(V_N, (h) < V_N ? (h) : 1, 0, 0)) +                    \
+      LT_SHUFFLE(M, v[i], v[i + (h)], FOLD_N(V_N, (h) < V_N ? (h) : 1, 0, (h) < V_N ? (h) : 1))
+  HALVE(8);
+  HALVE(4);
+  HALVE(2);
+  HALVE(1);
+#undef HALVE
+#undef FOLD_N
+  return v[0];
+}
+
+/* Computes the products of `rows` rows (at most 4, a constant) of A and x, or with `each` of as many
+ * rows of x: sums whose elements are yet to be added. */
+LT_LANES void NAME(dot_rows)(const int rows, const bool each, const lt_Panel *p, const T *a,
+                             const T *x, V *out) {
   V sum[4][4];
-  int64_t k = 0, ar = p->a_row, left;
+  int64_t k = 0, ar = p->a_row, xr = p->x_row, left;
   UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < 4; j++) sum[i][j] = (V){0};
-  for (; k + 4 * V_N <= p->k; k += 4 * V_N) UNROLL for (int j = 0; j < 4; j++) {
-      V f = V_LOAD(x + k + j * V_N);
-      UNROLL for (int i = 0; i < rows; i++) sum[i][j] =
-          V_MADD(V_LOAD(a + i * ar + k + j * V_N), f, sum[i][j]);
-    }
-  for (; k + V_N <= p->k; k += V_N)
-    UNROLL for (int i = 0; i < rows; i++) sum[i][0] =
-        V_MADD(V_LOAD(a + i * ar + k), V_LOAD(x + k), sum[i][0]);
-  if ((left = p->k - k) > 0)
-    UNROLL for (int i = 0; i < rows; i++) sum[i][1] =
-        V_MADD(V_PART(a + i * ar + k, left), V_PART(x + k, left), sum[i][1]);
-  UNROLL for (int i = 0; i < rows; i++) {
-    T v = (T)p->alpha * NAME(total)((sum[i][0] + sum[i][1]) + (sum[i][2] + sum[i][3]));
-    if (p->beta != 0) v += (T)p->beta * z[i * p->z_row];
-    y[i * p->c_row] = v;
+#define ADD(load, at, j)                                                                           \
+  do {                                                                                             \
+    V f = load(x + (at));                                                                          \
+    UNROLL for (int i = 0; i < rows; i++) sum[i][j] =                                              \
+        V_MADD(load(a + i * ar + (at)), each && i > 0 ? load(x + i * xr + (at)) : f, sum[i][j]);   \
+  } while (0)
+#define REST(x) V_PART(x, left)
+  for (; k + 4 * V_N <= p->k; k += 4 * V_N)
+    UNROLL for (int j = 0; j < 4; j++) ADD(V_LOAD, k + j * V_N, j);
+  for (; k + V_N <= p->k; k += V_N) ADD(V_LOAD, k, 0);
+  if ((left = p->k - k) > 0) ADD(REST, k, 1);
+#undef REST
+#undef ADD
+  UNROLL for (int i = 0; i < rows; i++) out[i] = (sum[i][0] + sum[i][1]) + (sum[i][2] + sum[i][3]);
+}
+
+/* Does the same for V_N rows of less than 2 * V_N elements: `vectors` (a constant) vectors, of which
+ * the last is a part or whole. */
+LT_LANES void NAME(dot_short_rows)(const int vectors, const bool each, const lt_Panel *p,
+                                   const T *a, const T *x, V *out) {
+  const int64_t first = (vectors - 1) * V_N, left = p->k - first, ar = p->a_row, xr = p->x_row;
+  V f[2] = {vectors > 1 ? V_LOAD(x) : (V){0}, V_PART(x + first, left)};
+  UNROLL for (int i = 0; i < V_N; i++) {
+    const T *row = a + i * ar;
+    if (each && vectors > 1) f[0] = V_LOAD(x + i * xr);
+    if (each) f[1] = V_PART(x + i * xr + first, left);
+    V sum = vectors > 1 ? V_MADD(V_LOAD(row), f[0], (V){0}) : (V){0};
+    out[i] = sum + V_MADD(V_PART(row + first, left), f[1], (V){0});
   }
 }
 
-static void NAME(dots)(const lt_Panel *p, int64_t m, const void *from, const void *x,
-                       const void *add, void *to) {
-  const T *a = from, *z = add;
-  T *y = to;
+/* Computes V_N products as dot_rows does. */
+LT_LANES V NAME(dot_vector)(const bool each, const lt_Panel *p, const T *a, const T *x) {
+  enum { TOGETHER = V_N < 4 ? V_N : 4 };
+  V sum[V_N];
+  const int64_t ar = p->a_row, xr = each ? p->x_row : 0;
+  if (p->k <= V_N)
+    NAME(dot_short_rows)(1, each, p, a, x, sum);
+  else if (p->k < 2 * V_N)
+    NAME(dot_short_rows)(2, each, p, a, x, sum);
+  for (int i = 0; i < V_N && p->k >= 2 * V_N; i += TOGETHER)
+    NAME(dot_rows)(TOGETHER, each, p, a + i * ar, x + i * xr, sum + i);
+  return NAME(totals)(sum);
+}
+
+/* Computes y = alpha * A x + beta * z: V_N rows at once, whose sums become one vector. */
+LT_LANES void NAME(dots_of)(const bool each, const lt_Panel *p, int64_t m, const T *a, const T *x,
+                            const T *z, T *y) {
+  const T alpha = (T)p->alpha, beta = (T)p->beta;
+  const int64_t ar = p->a_row, xr = each ? p->x_row : 0, yr = p->c_row, zr = p->z_row;
   int64_t i = 0;
-  for (; i + 4 <= m; i += 4)
-    NAME(dot_rows)(4, p, a + i * p->a_row, x, z + i * p->z_row, y + i * p->c_row);
-  for (; i < m; i++) NAME(dot_rows)(1, p, a + i * p->a_row, x, z + i * p->z_row, y + i * p->c_row);
+  for (; i + V_N <= m; i += V_N) {
+    V v = alpha * NAME(dot_vector)(each, p, a + i * ar, x + i * xr);
+    if (beta != 0) {
+      T added[V_N];
+      for (int64_t j = 0; j < V_N; j++) added[j] = z[(i + j) * zr];
+      v += beta * V_LOAD(added);
+    }
+    if (yr == 1) {
+      memcpy(y + i, &v, sizeof v);
+    } else {
+      T lane[V_N];
+      memcpy(lane, &v, sizeof v);
+      for (int64_t j = 0; j < V_N; j++) y[(i + j) * yr] = lane[j];
+    }
+  }
+  for (; i < m; i++) {
+    V sum;
+    NAME(dot_rows)(1, each, p, a + i * ar, x + i * xr, &sum);
+    T v = alpha * NAME(total)(sum);
+    if (beta != 0) v += beta * z[i * zr];
+    y[i * yr] = v;
+  }
+}
+
+static void NAME(dots)(const lt_Panel *p, int64_t m, const void *a, const void *x, const void *z,
+                       void *y) {
+  if (p->x_row)
+    NAME(dots_of)(true, p, m, a, x, z, y);
+  else
+    NAME(dots_of)(false, p, m, a, x, z, y);
 }
 
 /* Computes `vectors` vectors (a constant) of y = alpha * x B + beta * z: sums of rows of B. With

@@ -13,6 +13,16 @@
 #define LT_SHUFFLE(I, a, b, ...) __builtin_shuffle(a, b, (I){__VA_ARGS__})
 #endif
 
+/* The numbers of the elements that LT_SHUFFLE takes from two vectors of n elements to fold both: of
+ * each 2 * h elements the first h of a, then of b; with `at` = h, the last h. LT_FOLD_n(n, h, 0, at)
+ * lists all n numbers. */
+#define LT_FOLD_1(n, h, l, at)                                                                     \
+  ((l) / (2 * (h)) * 2 * (h) + (l) % (h) + ((l) % (2 * (h)) < (h) ? 0 : (n)) + (at))
+#define LT_FOLD_2(n, h, l, at)  LT_FOLD_1(n, h, l, at), LT_FOLD_1(n, h, (l) + 1, at)
+#define LT_FOLD_4(n, h, l, at)  LT_FOLD_2(n, h, l, at), LT_FOLD_2(n, h, (l) + 2, at)
+#define LT_FOLD_8(n, h, l, at)  LT_FOLD_4(n, h, l, at), LT_FOLD_4(n, h, (l) + 4, at)
+#define LT_FOLD_16(n, h, l, at) LT_FOLD_8(n, h, l, at), LT_FOLD_8(n, h, (l) + 8, at)
+
 typedef float LT_F4 __attribute__((vector_size(16)));
 typedef int32_t LT_I4 __attribute__((vector_size(16)));
 
