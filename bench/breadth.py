@@ -238,6 +238,12 @@ rows("transposed", *MATRICES, [
 rows("{100000, 10}", "local x = lt.randn(100000, 10)", "x = torch.randn(100000, 10)",
      along("amax softmax sort") + [("x:max(1)", "x.max(0)"), ("x:max(2)", "x.max(1)"),
                                    ("x:expand(3, -1, -1):sum(1)", "x.expand(3, -1, -1).sum(0)")])
+rows("{100000, 10}", "local x, y, v = lt.randn(100000, 10), lt.randn(100000, 10), lt.randn(10)\\n"
+     "local i = lt.randint(1, 10, {100000, 10})",
+     "x, y, v = torch.randn(100000, 10), torch.randn(100000, 10), torch.randn(10)\n"
+     "i = torch.randint(0, 10, (100000, 10))", [
+         ("x:mv(v)", "x.mv(v)"), "T.einsum('ij,ij->i', x, y)", ("x:gather(2, i)", "x.gather(1, i)"),
+         ("x:scatter_add(2, i, y)", "x.scatter_add(1, i, y)")])
 rows("{1000, 100, 3}", "local x = lt.randn(1000, 100, 3)", "x = torch.randn(1000, 100, 3)", [
     ("x:softmax(2)", "x.softmax(1)"), ("x:max(2)", "x.max(1)"), ("x:cumsum(2)", "x.cumsum(1)"),
     ("F.batch_norm(x, nil, nil, nil, nil, true)", "F.batch_norm(x, None, None, None, None, True)")])

@@ -6,6 +6,7 @@
 #include "moves.h"
 #include "order.h"
 #include "rows.h"
+#include "short_rows.h"
 
 /* ---- one index for a dimension --------------------------------------------------------------- */
 
@@ -85,49 +86,66 @@ typedef struct Gather {
   lt_Odometer rows;
   int64_t indices;      /* the largest index that is allowed */
   atomic_bool *outside; /* set when another one was found */
+  lt_ShortRows *few;    /* of rows of few elements */
 } Gather;
 
-#define CHECKED 1024 /* indices checked at once, before the elements are read */
-
+/* Gathers elements first .. last - 1 of a row, or of short rows with these shifts; returns false at
+ * an index that is not allowed. */
+#define GATHER_AT(T, source)                                                                       \
+  _Pragma("GCC unroll 4")                                                                          \
+  for (int64_t j = first; j < last; j++) {                                                         \
+    uint64_t k = (uint64_t)at[j] - LT_INDEX_BASE;                                                  \
+    if (k >= indices) return false;                                                                \
+    out[j] = *(const T *)(const void *)(source);                                                   \
+  }
 #define GATHER(T)                                                                                  \
   do {                                                                                             \
     T *out = (T *)(void *)to;                                                                      \
-    if (across == 0 && along == (int64_t)sizeof(T))                                                \
-      for (int64_t j = first; j < last; j++)                                                       \
-        out[j] = ((const T *)(const void *)from)[at[j] - LT_INDEX_BASE];                           \
+    const bool dense = along == (int64_t)sizeof(T);                                                \
+    if (dense && shift)                                                                            \
+      GATHER_AT(T, from + shift[j] + k * sizeof(T))                                                \
+    else if (dense && across == 0)                                                                 \
+      GATHER_AT(T, from + k * sizeof(T))                                                           \
     else                                                                                           \
-      for (int64_t j = first; j < last; j++)                                                       \
-        out[j] = *(const T *)(const void *)(from + j * across + (at[j] - LT_INDEX_BASE) * along);  \
+      GATHER_AT(T, from + (shift ? shift[j] : j * across) + (int64_t)k * along)                    \
   } while (0)
-
-/* Gathers elements first .. last - 1 of a row. */
-static void gather_row(const Gather *g, const char *from, char *to, const int64_t *at,
-                       int64_t first, int64_t last) {
+static bool gather_row(const Gather *g, const char *from, char *to, const int64_t *at,
+                       const int64_t *shift, int64_t first, int64_t last) {
   int64_t across = g->across, along = g->along;
+  uint64_t indices = (uint64_t)g->indices;
   LT_BY_SIZE(g->size, GATHER)
+  return true;
 }
 
 /* Gathers elements first .. last - 1 of the result: parts of rows, or whole ones. */
 static void gather_range(void *context, int64_t first, int64_t last) {
   const Gather *g = context;
   lt_Odometer o = g->rows;
-  int64_t row = first / g->n, start = row * g->n, checked = first;
+  int64_t row = first / g->n, start = row * g->n;
   lt_odometer_seek(&o, row);
   for (; start < last; start += g->n) {
     int64_t end = last - start < g->n ? last : start + g->n;
-    if (end > checked) {
-      int64_t more = end - checked > CHECKED ? end - checked : CHECKED;
-      if (more > last - checked) more = last - checked;
-      if (!lt_index_inside(g->at + checked, more, g->indices)) {
-        atomic_store(g->outside, true);
-        return;
-      }
-      checked += more;
+    if (!gather_row(g, g->from + o.offset[0], g->to + (size_t)start * g->size, g->at + start, NULL,
+                    first > start ? first - start : 0, end - start)) {
+      atomic_store(g->outside, true);
+      return;
     }
-    gather_row(g, g->from + o.offset[0], g->to + (size_t)start * g->size, g->at + start,
-               first > start ? first - start : 0, end - start);
     lt_odometer_step(&o);
   }
+}
+
+/* Gathers n elements of whole rows; an lt_ShortRowsFn. */
+static bool gather_few(const void *context, const int64_t offset[3], int64_t first, int64_t n) {
+  const Gather *g = context;
+  bool inside = gather_row(g, g->from + offset[0], g->to + (size_t)first * g->size, g->at + first,
+                           g->few->shift, 0, n);
+  if (!inside) atomic_store(g->outside, true);
+  return inside;
+}
+
+static void gather_short_rows(void *context, int64_t first, int64_t last) {
+  const Gather *g = context;
+  lt_short_rows_each(g->few, first, last, gather_few, g);
 }
 
 /* An index along dim for each element: index has the shape of the result; self may be larger in the
@@ -157,7 +175,12 @@ bool lt_cpu_gather(lt_Call *c) {
       g.rows.shape[d] = out->shape[d];
       g.rows.strides[0][d] = d == dim ? 0 : self->strides[d] * size;
     }
-    lt_share(4 * out->numel, out->numel, gather_range, &g);
+    lt_ShortRows few;
+    g.few = &few;
+    if (lt_short_rows_open(&few, &g.rows, g.n, g.across, 0))
+      lt_share(4 * out->numel, out->numel / g.n, gather_short_rows, &g);
+    else
+      lt_share(4 * out->numel, out->numel, gather_range, &g);
   }
   bool ok = !outside || lt_index_check(index, lt_in(c, 2), n, false, "index");
   lt_release(index);

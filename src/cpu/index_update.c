@@ -9,6 +9,7 @@
 #include "moves.h"
 #include "index.h"
 #include "opids.h"
+#include "short_rows.h"
 #include "vector.h"
 
 #define LONG_RUN  32   /* elements that are worth a call of a vector loop */
@@ -54,27 +55,29 @@ typedef struct Scatter {
   int64_t block;        /* rows that may change the same elements */
   int64_t indices;      /* the largest index that is allowed */
   atomic_bool *outside; /* set when another one was found */
+  lt_ShortRows *few;    /* of rows of few elements, or NULL */
 } Scatter;
 
-/* Changes elements by values first .. last - 1 of a row; returns false at an index that is not
- * allowed. */
+/* Changes elements by values first .. last - 1 of a row, or of short rows with these shifts; returns
+ * false at an index that is not allowed. */
+#define EACH_AT(T, CHANGE, target, value)                                                          \
+  _Pragma("GCC unroll 4")                                                                          \
+  for (int64_t j = first; j < last; j++) {                                                         \
+    uint64_t k = (uint64_t)at[j] - LT_INDEX_BASE;                                                  \
+    if (k >= indices) return false;                                                                \
+    T *t = target, f = value;                                                                      \
+    CHANGE;                                                                                        \
+  }
 #define EACH(T, CHANGE)                                                                            \
   do {                                                                                             \
-    if (across == 0 && along == (int64_t)sizeof(T) && step == (int64_t)sizeof(T))                  \
-      for (int64_t j = first; j < last; j++) {                                                     \
-        uint64_t k = (uint64_t)at[j] - LT_INDEX_BASE;                                              \
-        if (k >= indices) return false;                                                            \
-        T *t = (T *)(void *)to + k, f = ((const T *)(const void *)src)[j];                         \
-        CHANGE;                                                                                    \
-      }                                                                                            \
+    const bool dense = along == (int64_t)sizeof(T) && step == (int64_t)sizeof(T);                  \
+    if (dense && shift)                                                                            \
+      EACH_AT(T, CHANGE, (T *)(void *)(to + shift[j]) + k, ((const T *)(const void *)src)[j])      \
+    else if (dense && across == 0)                                                                 \
+      EACH_AT(T, CHANGE, (T *)(void *)to + k, ((const T *)(const void *)src)[j])                   \
     else                                                                                           \
-      for (int64_t j = first; j < last; j++) {                                                     \
-        uint64_t k = (uint64_t)at[j] - LT_INDEX_BASE;                                              \
-        if (k >= indices) return false;                                                            \
-        T *t = (T *)(void *)(to + j * across + (int64_t)k * along);                                \
-        T f = *(const T *)(const void *)(src + j * step);                                          \
-        CHANGE;                                                                                    \
-      }                                                                                            \
+      EACH_AT(T, CHANGE, (T *)(void *)(to + (shift ? shift[j] : j * across) + (int64_t)k * along), \
+              *(const T *)(const void *)(src + j * step))                                          \
   } while (0)
 #define CHANGE_ROW(T, sum, product)                                                                \
   do {                                                                                             \
@@ -92,8 +95,8 @@ typedef struct Scatter {
 
 /* Puts values first .. last - 1 of a row into elements of this size, in this order. Returns false
  * at an index that is not allowed. */
-static bool put_row(const Scatter *s, char *to, const char *src, const int64_t *at, int64_t first,
-                    int64_t last) {
+static bool put_row(const Scatter *s, char *to, const char *src, const int64_t *at,
+                    const int64_t *shift, int64_t first, int64_t last) {
   int64_t across = s->across, along = s->along, step = s->step;
   uint64_t indices = (uint64_t)s->indices;
   LT_BY_SIZE(lt_dtype_size(s->work), PUT_ROW)
@@ -102,7 +105,7 @@ static bool put_row(const Scatter *s, char *to, const char *src, const int64_t *
 
 /* Does the same for the other changes. */
 static bool change_row(const Scatter *s, char *to, const char *src, const int64_t *at,
-                       int64_t first, int64_t last) {
+                       const int64_t *shift, int64_t first, int64_t last) {
   int64_t across = s->across, along = s->along, step = s->step;
   uint64_t indices = (uint64_t)s->indices;
   if (s->work == LT_float32)
@@ -125,7 +128,7 @@ static void scatter_rows(const Scatter *s, int64_t first_row, int64_t last_row, 
     const char *src = s->src + o.offset[1];
     for (int64_t j = first; j < last && !lt_stopped(); j += LT_CHUNK) {
       int64_t end = last - j < LT_CHUNK ? last : j + LT_CHUNK;
-      if (!(s->how == PUT ? put_row : change_row)(s, to, src, s->at + r * s->n, j, end)) {
+      if (!(s->how == PUT ? put_row : change_row)(s, to, src, s->at + r * s->n, NULL, j, end)) {
         atomic_store(s->outside, true);
         return;
       }
@@ -134,13 +137,25 @@ static void scatter_rows(const Scatter *s, int64_t first_row, int64_t last_row, 
   }
 }
 
+/* Scatters n values of whole rows; an lt_ShortRowsFn. */
+static bool scatter_few(const void *context, const int64_t offset[3], int64_t first, int64_t n) {
+  const Scatter *s = context;
+  bool inside = (s->how == PUT ? put_row : change_row)(s, s->to + offset[0], s->src + offset[1],
+                                                       s->at + first, s->few->shift, 0, n);
+  if (!inside) atomic_store(s->outside, true);
+  return inside;
+}
+
 /* Scatters all rows. Threads share blocks of rows, or columns, that change different elements.
  * Parts of rows share cache lines, so these pay only for more elements. */
 static void scatter_all(const Scatter *s, int64_t numel) {
   int64_t rows = numel / s->n, blocks = rows / s->block, n = s->n;
   int team = lt_team(4 * numel, blocks);
-  if (team == 1 && s->across) {
+  if (team == 1 && s->across && !s->few) {
     LT_IN_TEAM(lt_team(numel, n / 16), n, scatter_rows(s, 0, rows, first, last));
+  } else if (s->few) {
+    LT_IN_TEAM(team, blocks,
+               lt_short_rows_each(s->few, first * s->block, last * s->block, scatter_few, s));
   } else {
     LT_IN_TEAM(team, blocks, scatter_rows(s, first * s->block, last * s->block, 0, n));
   }
@@ -195,6 +210,8 @@ static bool scatter(lt_Call *c, Change how) {
     Scatter s = scatter_of(index, to, from, number, dim, work, how);
     atomic_bool outside = false;
     s.outside = &outside;
+    lt_ShortRows few;
+    if (lt_short_rows_open(&few, &s.rows, s.n, s.across, s.step)) s.few = &few;
     scatter_all(&s, index->numel);
     if (outside) ok = lt_index_check(index, lt_in(c, 2), n, false, "index");
   }

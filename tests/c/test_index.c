@@ -415,7 +415,8 @@ static void factories_count(void) {
 
 /* ---- sizes that several threads share -------------------------------------------------------- */
 
-/* Writes into `expected`, the elements of {30, 40, 50}, what a scatter with this index does. */
+/* Writes into `expected`, the elements of x, what a scatter with this index does; without src, of
+ * the number 1. */
 static void scatter_slowly(double *expected, const lt_Tensor *x, int dim, const lt_Tensor *index,
                            const lt_Tensor *src, int how) {
   for (int64_t i = 0; i < x->numel; i++) expected[i] = number(x, i);
@@ -424,7 +425,7 @@ static void scatter_slowly(double *expected, const lt_Tensor *x, int dim, const 
     unflat(index, i, p);
     memcpy(q, p, sizeof q);
     q[dim] = (int64_t)number(index, i) - 1;
-    double v = number(src, flat(src, p)), *to = &expected[flat(x, q)];
+    double v = src ? number(src, flat(src, p)) : 1, *to = &expected[flat(x, q)];
     *to = how == 0 ? v : how == 1 ? *to + v : how == 2 ? fmax(*to, v) : fmin(*to, v);
   }
 }
@@ -448,6 +449,43 @@ static void threads_share_scatters(void) {
       }
 }
 
+/* Rows of few elements: the index is as large as x, or smaller along any dim; src is as large as the
+ * index, or as x. */
+static void threads_share_short_rows(void) {
+  static double expected[300 * 20 * 6];
+  static const int64_t shapes[][3] = {{300, 20, 6}, {300, 20, 1}, {299, 20, 6}, {300, 19, 6},
+                                      {300, 20, 5}, {1, 20, 6},   {300, 1, 6},  {3, 1, 2}};
+  static const lt_Dtype dtypes[] = {LT_bool, LT_int16, LT_float32, LT_float64, LT_complex128};
+  for (int t = 0; t < 5; t++)
+    for (int n = 0; n < 8 * 3 * 3; n++) {
+      int dim = n / 8 % 3, layout = n / 24;
+      lt_Dtype d = dtypes[t];
+      if ((int)next_dtype(d) != (int)d) continue;
+      lt_Tensor *x = laid_out(noise(d, SHAPE(300, 20, 6), 3), layout), *y[LT_MAX_OUT];
+      lt_Tensor *index = random_indices(x->shape[dim], 3, shapes[n % 8], 4);
+      lt_Tensor *src = noise(d, 3, layout ? shapes[n % 8] : x->shape, 8);
+      if (!RUN_OP(y, gather, false, LT_ARG(x), LT_ARG(dim), LT_ARG(index))) return;
+      for (int64_t i = 0; i < y[0]->numel; i++) {
+        int64_t p[LT_MAX_DIMS];
+        unflat(y[0], i, p);
+        p[dim] = (int64_t)number(index, i) - 1;
+        CHECK(same(element(y[0], i), element(x, flat(x, p))));
+      }
+      for (int how = 0; how < (d == LT_int16 || d == LT_float32 ? 4 : 1); how++) {
+        lt_Arg arg[] = {LT_ARG(x), LT_ARG(dim), LT_ARG(index), LT_ARG(src),
+                        S(how == 2 ? "amax" : "amin")};
+        lt_OpId op = how == 0 ? LT_OP__scatter : how == 1 ? LT_OP_scatter_add : LT_OP__scatter_fold;
+        if (!run_op(__FILE__, __LINE__, op, false, arg, how < 2 ? 4 : 5, y)) return;
+        scatter_slowly(expected, x, dim, index, src, how);
+        for (int64_t i = 0; i < x->numel; i++)
+          CHECK_NEAR(number(y[0], i), expected[i], d == LT_float32 ? 1e-4 : 0);
+      }
+      if (!RUN_OP(y, _scatter, false, LT_ARG(x), LT_ARG(dim), LT_ARG(index), LT_ARG(1))) return;
+      scatter_slowly(expected, x, dim, index, NULL, 0);
+      for (int64_t i = 0; i < x->numel; i++) CHECK(number(y[0], i) == expected[i]);
+    }
+}
+
 static void threads_share_reads(void) {
   for (int d = next_dtype(0); d < LT_DTYPE_COUNT; d = next_dtype(d + 1))
     for (int dim = 0; dim < 3; dim++) {
@@ -460,6 +498,10 @@ static void threads_share_reads(void) {
         p[dim] = (int64_t)number(index, i) - 1;
         CHECK(same(element(y[0], i), element(x, flat(x, p))));
       }
+      lt_Tensor *long_at = random_indices(x->shape[dim], SHAPE(30, 40, 80), 4);
+      if (dim == 2 && RUN_OP(y, gather, false, LT_ARG(x), LT_ARG(dim), LT_ARG(long_at)))
+        for (int64_t i = 0; i < y[0]->numel; i++)
+          CHECK(same(element(y[0], i), element(x, i / 80 * 50 + (int64_t)number(long_at, i) - 1)));
       lt_Tensor *line = noise((lt_Dtype)d, SHAPE(700), 3),
                 *at = random_indices(700, SHAPE(60000), 9);
       if (!RUN_OP(y, _index, false, LT_ARG(line), TL(at), L(0))) return;
@@ -504,6 +546,17 @@ static void threads_share_checks(void) {
   for (int64_t i = 0; i < x->numel; i++) CHECK(number(x, i) == number(again, i));
   ((int64_t *)lt_tensor_data(index))[150 * 200 + 19] = 200;
   CHECK_FAILS("at index {300, 200}", gather, false, LT_ARG(x), LT_ARG(1), LT_ARG(index));
+  lt_Tensor *rows = noise(LT_float32, SHAPE(10000, 3), 5),
+            *few = random_indices(3, SHAPE(10000, 3), 6);
+  for (int wrong = 0; wrong < 2; wrong++) { /* in rows of few elements */
+    ((int64_t *)lt_tensor_data(few))[9998 * 3 + 1] = wrong ? 4 : 0;
+    message = wrong ? "got 4 at index {9999, 2}" : "got 0 at index {9999, 2}";
+    CHECK_FAILS(message, gather, false, LT_ARG(rows), LT_ARG(1), LT_ARG(few));
+    CHECK_FAILS(message, scatter_add, false, LT_ARG(rows), LT_ARG(1), LT_ARG(few), LT_ARG(rows));
+    CHECK_FAILS(message, _scatter, true, LT_ARG(rows), LT_ARG(1), LT_ARG(few), LT_ARG(7));
+  }
+  lt_Tensor *as_before = noise(LT_float32, SHAPE(10000, 3), 5);
+  for (int64_t i = 0; i < rows->numel; i++) CHECK(number(rows, i) == number(as_before, i));
 }
 
 static void threads_share(void) {
@@ -511,6 +564,7 @@ static void threads_share(void) {
   for (int n = 1; n <= 3; n += 2) {
     lt_set_num_threads(n);
     threads_share_scatters();
+    threads_share_short_rows();
     threads_share_reads();
     threads_share_sums_of_rows();
     threads_share_checks();
