@@ -247,6 +247,8 @@ rows("{100000, 10}", "local x, y, v = lt.randn(100000, 10), lt.randn(100000, 10)
 rows("{1000, 100, 3}", "local x = lt.randn(1000, 100, 3)", "x = torch.randn(1000, 100, 3)", [
     ("x:softmax(2)", "x.softmax(1)"), ("x:max(2)", "x.max(1)"), ("x:cumsum(2)", "x.cumsum(1)"),
     ("F.batch_norm(x, nil, nil, nil, nil, true)", "F.batch_norm(x, None, None, None, None, True)")])
+rows("{32, 64, 128}", "local x = lt.randn(32, 64, 128)", "x = torch.randn(32, 64, 128)",
+     ["F.max_pool1d(x, 3)", "F.max_pool1d(x, 3, 2, 1)"])
 rows("images", "local x = lt.randint(0, 255, {64, 32, 32, 3}, {dtype = 'uint8'})",
      "x = torch.randint(0, 255, (64, 32, 32, 3), dtype=torch.uint8)", [
          ("x:permute(1, 4, 2, 3):float()", "x.permute(0, 3, 1, 2).float()"),

@@ -222,15 +222,6 @@ static inline __attribute__((always_inline)) void FN(keep_larger)(const T *x, in
   }
 }
 #define KEEP_LARGER(s, x, n, best) FN(keep_larger)(x, s, n, best)
-/* Updates maxima by pairs of neighbours. */
-static inline void FN(keep_largest)(const T *x, int64_t n, T *best) {
-  for (int64_t i = 0; i < n; i++) {
-    T u = x[2 * i], v = x[2 * i + 1], b = best[i];
-    b = u > b || u != u ? u : b;
-    best[i] = v > b || v != v ? v : b;
-  }
-}
-
 /* Returns whether all elements of all windows of a row are inside of the input. */
 static inline bool FN(all_inside)(const lt_Windows *w) {
   return w->padding[2] == 0 && w->dilation[2] == 1 &&
@@ -256,9 +247,118 @@ static inline void FN(sum_squares)(const T *x, const T *x2, int64_t n, T *sum) {
     sum[i] = (T)0 + x[2 * i] + x[2 * i + 1] + x2[2 * i] + x2[2 * i + 1]; /* 0 + -0 = 0 */
 }
 
-static void FN(max_values)(const lt_Windows *w, const T *x, T *y, int64_t from, int64_t to) {
+static inline __attribute__((always_inline)) T FN(larger)(T b, T v) {
+  return v > b || v != v ? v : b;
+}
+/* Sets y to maxima of n windows of two or three elements, or updates them unless they are the first;
+ * size and steps are constants. */
+static inline __attribute__((always_inline)) void FN(max_windows)(const int64_t size,
+                                                                  const int64_t s, const bool first,
+                                                                  const T *restrict x, int64_t n,
+                                                                  T *restrict y) {
+  for (int64_t i = 0; i < n; i++) {
+    T b = first ? x[i * s] : FN(larger)(y[i], x[i * s]);
+    b = FN(larger)(b, x[i * s + 1]);
+    y[i] = size > 2 ? FN(larger)(b, x[i * s + 2]) : b;
+  }
+}
+#define MAX_WINDOWS(size, s)                                                                       \
+  static void FN(max_windows_##size##_##s)(bool first, const T *x, int64_t n, T *y) {              \
+    if (first)                                                                                     \
+      FN(max_windows)(size, s, true, x, n, y);                                                     \
+    else                                                                                           \
+      FN(max_windows)(size, s, false, x, n, y);                                                    \
+  }
+MAX_WINDOWS(2, 1)
+MAX_WINDOWS(2, 2)
+MAX_WINDOWS(3, 1)
+MAX_WINDOWS(3, 2)
+MAX_WINDOWS(3, 3)
+#undef MAX_WINDOWS
+typedef void (*FN(MaxWindows))(bool first, const T *x, int64_t n, T *y);
+
+/* Returns the function above for these windows; NULL where there is none. */
+static FN(MaxWindows) FN(max_windows_of)(const lt_Windows *w) {
+  static const FN(MaxWindows)
+      functions[2][3] = {{FN(max_windows_2_1), FN(max_windows_2_2), NULL},
+                         {FN(max_windows_3_1), FN(max_windows_3_2), FN(max_windows_3_3)}};
+  int64_t size = w->window[2], s = w->stride[2];
+  return w->dilation[2] == 1 && size >= 2 && size <= 3 && s <= 3 ? functions[size - 2][s - 1]
+                                                                 : NULL;
+}
+
+/* The windows of a row, from `low` to `high`, whose elements are all inside of the input. */
+typedef struct FN(Inner) {
+  FN(MaxWindows) largest; /* NULL: there is no function for them */
+  int64_t low, high;
+} FN(Inner);
+
+static FN(Inner) FN(inner_of)(const lt_Windows *w) {
+  FN(Inner) p = {FN(max_windows_of)(w), 0, 0};
+  if (!p.largest) return p;
+  int64_t s = w->stride[2], end = w->in[2] + w->padding[2] - w->window[2];
+  p.low = FN(quotient)(w->padding[2] + s - 1, s);
+  p.high = end < 0 ? 0 : FN(quotient)(end, s) + 1;
+  if (p.high > w->out[2]) p.high = w->out[2];
+  if (p.high < p.low) p.largest = NULL;
+  return p;
+}
+
+/* Sets y to maxima of the windows from..to, parts of which are outside of the input, or updates
+ * them unless they are the first. */
+static inline void FN(max_edge)(const lt_Windows *w, bool first, const T *x, int64_t from,
+                                int64_t to, T *y) {
+  for (int64_t i = from; i < to; i++) {
+    T b = first ? (T)-INFINITY : y[i];
+    int64_t at = i * w->stride[2] - w->padding[2], end = at + w->window[2];
+    for (at = at < 0 ? 0 : at; at < end && at < w->in[2]; at++) b = FN(larger)(b, x[at]);
+    y[i] = b;
+  }
+}
+
+/* Does so for all windows of a row of the input. */
+static inline void FN(max_inner)(const lt_Windows *w, const FN(Inner) * p, bool first, const T *x,
+                                 T *y) {
+  FN(max_edge)(w, first, x, 0, p->low, y);
+  p->largest(first, x + p->low * w->stride[2] - w->padding[2], p->high - p->low, y + p->low);
+  FN(max_edge)(w, first, x, p->high, w->out[2], y);
+}
+
+/* Updates maxima of the windows of a row: one element of all windows after the other. */
+static inline void FN(max_row)(const lt_Windows *w, const T *x, T *y) {
   int64_t s = w->stride[2], low, high;
+  for (int64_t a = 0; a < w->window[2]; a++) {
+    int64_t offset = a * w->dilation[2] - w->padding[2];
+    FN(inside)(w, offset, 0, w->out[2], &low, &high);
+    if (low < high) BY_STEP(KEEP_LARGER, s, x + low * s + offset, high - low, y + low);
+  }
+}
+
+/* Returns whether each row of windows is computed from the row of the input with its number. */
+static bool FN(are_lines)(const lt_Windows *w) {
+  for (int d = 0; d < 2; d++)
+    if (w->window[d] != 1 || w->padding[d] != 0 || w->in[d] != w->out[d]) return false;
+  return true;
+}
+
+/* Maxima of such rows. */
+static void FN(max_lines)(const lt_Windows *w, const FN(Inner) * p, const T *x, T *y, int64_t from,
+                          int64_t to) {
+  int64_t n = w->out[2], length = w->in[2];
+  if (FN(all_inside)(w) && length == n * w->stride[2]) /* they are one */
+    p->largest(true, x + from * length, (to - from) * n, y + from * n);
+  else
+    for (int64_t row = from; row < to; row++)
+      FN(max_inner)(w, p, true, x + row * length, y + row * n);
+}
+
+static void FN(max_values)(const lt_Windows *w, const T *x, T *y, int64_t from, int64_t to) {
   bool pairs = FN(are_pairs)(w);
+  FN(Inner) inner = FN(inner_of)(w);
+  if (inner.largest && FN(are_lines)(w)) {
+    FN(max_lines)(w, &inner, x, y, from, to);
+    return;
+  }
   FN(Row) at = FN(row_at)(w, from);
   for (int64_t row = from; row < to; row++, FN(next_row)(w, &at)) {
     FN(Span) r = FN(span)(w, 1, at.y), z = FN(span)(w, 0, at.z);
@@ -272,13 +372,10 @@ static void FN(max_values)(const lt_Windows *w, const T *x, T *y, int64_t from, 
     for (int64_t k = z.first; k < z.end; k += z.step)
       for (int64_t j = r.first; j < r.end; j += r.step) {
         const T *input = x + at.source + (k * w->in[1] + j) * w->in[2];
-        if (pairs) FN(keep_largest)(input, w->out[2], target);
-        for (int64_t a = 0; a < w->window[2] && !pairs; a++) {
-          int64_t offset = a * w->dilation[2] - w->padding[2];
-          FN(inside)(w, offset, 0, w->out[2], &low, &high);
-          if (low >= high) continue;
-          BY_STEP(KEEP_LARGER, s, input + low * s + offset, high - low, target + low);
-        }
+        if (inner.largest)
+          FN(max_inner)(w, &inner, false, input, target);
+        else
+          FN(max_row)(w, input, target);
       }
   }
 }

@@ -150,11 +150,53 @@ describe("pools", function()
   end)
 
   it("compute the same maxima with and without indices", function()
-    for _, shape in ipairs{{2, 3, 37, 300}, {1, 2, 9, 7}} do
+    for _, shape in ipairs{{2, 5, 37, 300}, {1, 5, 9, 7}} do
       local image = lt.randn(shape)
-      for _, k in ipairs{{2, 2, 0, 1}, {3, 2, 1, 1}, {3, 1, 1, 2}, {3, 3, 0, 1}} do
+      for _, k in ipairs{{2, 2, 0, 1}, {3, 2, 1, 1}, {3, 1, 1, 2}, {3, 3, 0, 1}, {3, 1, 1, 1},
+        {2, 1, 0, 1}, {2, 1, 1, 1}, {3, 2, 0, 1}, {3, 3, 1, 1}, {2, 2, 1, 1}, {4, 2, 2, 1}} do
         local with = F.max_pool2d(image, k[1], k[2], k[3], k[4], true, true)
         assert.is_true(lt.equal(with, F.max_pool2d(image, k[1], k[2], k[3], k[4], true)))
+        with = F.max_pool3d(image, k[1], k[2], k[3], k[4], true, true)
+        assert.is_true(lt.equal(with, F.max_pool3d(image, k[1], k[2], k[3], k[4], true)))
+      end
+    end
+  end)
+
+  it("of lines take the largest element of each window, or a NaN", function()
+    local nan, inf = 0 / 0, math.huge
+    -- The largest element of the window `o` of a row, counted from 0.
+    local function largest(row, o, size, stride, padding)
+      local first, best = o * stride - padding, -inf
+      for i = math.max(first + 1, 1), math.min(first + size, #row) do
+        if row[i] > best or row[i] ~= row[i] then best = row[i] end
+      end
+      return best
+    end
+    local function check(x, size, stride, padding, ceil)
+      local rows, found = x:totable(), F.max_pool1d(x, size, stride, padding, 1, ceil):totable()
+      for r, row in ipairs(rows) do
+        local count = (#row + 2 * padding - size) / stride
+        count = (ceil and math.ceil(count) or math.floor(count)) + 1
+        if (count - 1) * stride >= #row + padding then count = count - 1 end
+        assert.equal(count, #found[r])
+        for o, value in ipairs(found[r]) do
+          local best = largest(row, o - 1, size, stride, padding)
+          assert.is_true(value == best or value ~= value and best ~= best)
+        end
+      end
+    end
+    for _, dtype in ipairs{"float32", "float64"} do
+      for n = 4, 70, 3 do
+        local x = lt.randn{5, n, dtype = dtype}
+        x:masked_fill_(lt.rand(5, n):lt(0.05), nan):masked_fill_(lt.rand(5, n):lt(0.2), -inf)
+        for size = 1, 4 do
+          for stride = 1, 4 do
+            for padding = 0, size // 2 do
+              check(x, size, stride, padding, false)
+              check(x, size, stride, padding, true)
+            end
+          end
+        end
       end
     end
   end)
