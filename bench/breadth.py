@@ -87,6 +87,7 @@ rows("10^6", *VECTORS, [
     ("x:lerp(y, 0.3)", "x.lerp(y, 0.3)"), ("x:addcmul(x, y)", "x.addcmul(x, y)"),
     ("x:addcdiv(x, y)", "x.addcdiv(x, y)"),
     ("x:masked_fill(x:gt(0), 0)", "x.masked_fill(x > 0, 0)"),
+    ("x:masked_scatter(x:gt(0), y)", "x.masked_scatter(x > 0, y)"),
     ("x:gt(0):logical_and(y:gt(0))", "(x > 0).logical_and(y > 0)"),
     ("x:mul_(1.0001)", "x.mul_(1.0001)"), ("x:double()", "x.double()"), ("x:int()", "x.int()"),
     ("x:bool()", "x.bool()"), ("x:zero_()", "x.zero_()"), ("x:copy_(y)", "x.copy_(y)"),

@@ -346,7 +346,7 @@ bool lt_cpu__index(lt_Call *c) {
 
 /* ---- masks: the kernel creates its own result, whose size depends on the data ---------------- */
 
-static int64_t count_true(const uint8_t *mask, int64_t n) {
+int64_t lt_mask_count(const uint8_t *mask, int64_t n) {
   int64_t count = 0;
   if (n > 0) lt_fold(LT_REDUCTION_count_nonzero, LT_int64, true)->elements.rows(mask, 1, n, &count);
   return count;
@@ -372,9 +372,9 @@ static void select_elements(const void *from, void *to, const uint8_t *mask_byte
 /* Does so for the elements first .. last - 1, after those selected before them. */
 static void select_part(const char *from, char *to, const uint8_t *mask_bytes, size_t size,
                         int64_t first, int64_t last) {
-  int64_t before = count_true(mask_bytes, first);
+  int64_t before = lt_mask_count(mask_bytes, first);
   select_elements(from + (size_t)first * size, to + (size_t)before * size, mask_bytes + first,
-                  count_true(mask_bytes + first, last - first), size);
+                  lt_mask_count(mask_bytes + first, last - first), size);
 }
 
 bool lt_cpu_masked_select(lt_Call *c) {
@@ -387,7 +387,7 @@ bool lt_cpu_masked_select(lt_Call *c) {
   lt_Tensor *m = x ? lt_expanded_contiguous(mask, LT_bool, ndim, shape) : NULL, *out = NULL;
   if (m) {
     const uint8_t *mask_bytes = lt_tensor_data(m);
-    int64_t count = count_true(mask_bytes, m->numel);
+    int64_t count = lt_mask_count(mask_bytes, m->numel);
     out = lt_empty(self->dtype, lt_cpu(), 1, &count);
     int team = out ? lt_team(m->numel, m->numel) : 0;
     const char *from = lt_tensor_data(x);
@@ -407,23 +407,24 @@ bool lt_cpu_masked_select(lt_Call *c) {
 
 #define FOUND 256 /* elements whose positions are collected together */
 
-/* Writes the coordinates of the true elements in the rows first .. end - 1 of the last dim: the
- * other coordinates are constant along a row. */
+/* Writes the coordinates of the true elements among the elements first .. end - 1: but the last they
+ * are constant along a row. */
 static void write_positions(const lt_Tensor *m, int64_t first, int64_t end, int64_t *to) {
   int last = m->ndim - 1;
-  int64_t n = m->shape[last], at[LT_MAX_DIMS], rest = first;
-  const uint8_t *mask_bytes = (const uint8_t *)lt_tensor_data(m) + first * n;
+  int64_t n = m->shape[last], at[LT_MAX_DIMS], rest = first / n;
+  const uint8_t *mask_bytes = (const uint8_t *)lt_tensor_data(m);
   for (int d = last - 1; d >= 0; d--) {
     at[d] = rest % m->shape[d] + LT_INDEX_BASE;
     rest /= m->shape[d];
   }
-  for (int64_t r = first; r < end; r++, mask_bytes += n) {
-    for (int64_t j = 0, stop; j < n && !lt_stopped_at(j); j = stop) {
+  for (int64_t row = first / n * n; row < end; row += n) {
+    int64_t j = first > row ? first - row : 0, stop, row_end = end - row < n ? end - row : n;
+    for (; j < row_end && !lt_stopped(); j = stop) {
       int64_t found[FOUND], count = 0; /* without a branch that depends on the mask */
-      stop = n - j < FOUND ? n : j + FOUND;
+      stop = row_end - j < FOUND ? row_end : j + FOUND;
       for (int64_t i = j; i < stop; i++) {
         found[count] = i + LT_INDEX_BASE;
-        count += mask_bytes[i];
+        count += mask_bytes[row + i];
       }
       for (int64_t k = 0; k < count; k++) {
         for (int d = 0; d < last; d++) *to++ = at[d];
@@ -438,18 +439,17 @@ static void write_positions(const lt_Tensor *m, int64_t first, int64_t end, int6
   }
 }
 
-/* Writes the coordinates of all true elements. Each thread counts those before its rows. */
+/* Writes the coordinates of all true elements. Each thread counts those before its elements. */
 static void write_all_positions(const lt_Tensor *m, int64_t *to) {
-  int64_t n = m->shape[m->ndim - 1], rows = m->numel / n;
   const uint8_t *mask_bytes = lt_tensor_data(m);
-  LT_IN_TEAM(lt_team(4 * m->numel, rows), rows,
-             write_positions(m, first, last, to + m->ndim * count_true(mask_bytes, first * n)));
+  LT_IN_TEAM(lt_team(4 * m->numel, m->numel), m->numel,
+             write_positions(m, first, last, to + m->ndim * lt_mask_count(mask_bytes, first)));
 }
 
 bool lt_cpu_nonzero(lt_Call *c) {
   lt_Tensor *self = lt_in(c, 0), *m = lt_as_contiguous(self, LT_bool), *out = NULL;
   if (m) {
-    int64_t shape[2] = {count_true(lt_tensor_data(m), m->numel), self->ndim};
+    int64_t shape[2] = {lt_mask_count(lt_tensor_data(m), m->numel), self->ndim};
     out = lt_empty(LT_int64, lt_cpu(), 2, shape);
     if (out && out->numel > 0) write_all_positions(m, lt_tensor_data(out));
   }

@@ -1,5 +1,5 @@
 /* index.h: the elements that several index tensors select together, for reading (_index) and
- * writing (_index_put). */
+ * writing (_index_put), and the number of elements that a mask selects. */
 #ifndef LT_CPU_INDEX_H
 #define LT_CPU_INDEX_H
 
@@ -26,5 +26,8 @@ bool lt_index_blocks_open(lt_IndexBlocks *p, lt_Tensor *self, const lt_Arg *indi
 typedef void (*lt_IndexBlockFn)(void *context, int64_t place, int64_t at, int64_t n);
 /* Calls fn for each block, in the order of the result; stops early on an interrupt. */
 void lt_index_blocks_each(lt_IndexBlocks *p, lt_IndexBlockFn fn, void *context);
+
+/* Returns the number of ones among n bytes of a mask. */
+int64_t lt_mask_count(const uint8_t *mask, int64_t n);
 
 #endif

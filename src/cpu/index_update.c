@@ -575,6 +575,33 @@ bool lt_cpu__index_put(lt_Call *c) {
 
 /* ---- masked_scatter -------------------------------------------------------------------------- */
 
+/* Copies `count` elements to the places whose mask byte is 1. Every place is written, with its own
+ * element where it is not selected, and the address is computed, so that no branch depends on the
+ * mask. */
+#define SPREAD(T)                                                                                  \
+  do {                                                                                             \
+    const T *x = from;                                                                             \
+    T *y = to;                                                                                     \
+    for (int64_t i = 0, k = 0; k < count && !lt_stopped();)                                        \
+      for (int64_t end = i + LT_CHUNK; i < end && k < count; i++) {                                \
+        const uintptr_t own = (uintptr_t)(y + i), next = (uintptr_t)(x + k), taken = take[i];      \
+        y[i] = *(const T *)(own ^ ((own ^ next) & (0 - taken)));                                   \
+        k += take[i];                                                                              \
+      }                                                                                            \
+  } while (0)
+static void spread_elements(const void *from, void *to, const uint8_t *take, int64_t count,
+                            size_t size) {
+  LT_BY_SIZE(size, SPREAD)
+}
+
+/* Does so for the places first .. last - 1, with the elements after those before them. */
+static void spread_part(const char *from, char *to, const uint8_t *take, size_t size, int64_t first,
+                        int64_t last) {
+  int64_t before = lt_mask_count(take, first);
+  spread_elements(from + (size_t)before * size, to + (size_t)first * size, take + first,
+                  lt_mask_count(take + first, last - first), size);
+}
+
 bool lt_cpu_masked_scatter(lt_Call *c) {
   lt_Tensor *out = c->out[0], *source = lt_in(c, 2);
   lt_Tensor *mask = lt_expanded_contiguous(lt_in(c, 1), LT_bool, out->ndim, out->shape);
@@ -582,24 +609,16 @@ bool lt_cpu_masked_scatter(lt_Call *c) {
   bool ok = from != NULL;
   if (ok) {
     const uint8_t *take = lt_tensor_data(mask);
-    int64_t count = 0;
-    for (int64_t i = 0, end; (end = lt_next_chunk(i, mask->numel)) > i;)
-      for (; i < end; i++) count += take[i];
-    if (count > from->numel) {
+    int64_t count = lt_mask_count(take, mask->numel);
+    if (count > from->numel)
       ok = lt_fail("expected at least %lld elements for argument 'source', one for each true "
                    "element of the mask, got %lld",
                    (long long)count, (long long)from->numel);
-    } else {
-      size_t size = lt_dtype_size(out->dtype);
-      const char *next = lt_tensor_data(from);
-      char *to = lt_tensor_data(out);
-      for (int64_t i = 0, end; (end = lt_next_chunk(i, mask->numel)) > i;)
-        for (; i < end; i++)
-          if (take[i]) {
-            lt_move_one(to + (size_t)i * size, next, size);
-            next += size;
-          }
-    }
+    else if (count > 0)
+      LT_IN_TEAM(lt_tensor_overlaps(out, from) ? 1 : lt_team(2 * mask->numel, mask->numel),
+                 mask->numel,
+                 spread_part(lt_tensor_data(from), lt_tensor_data(out), take,
+                             lt_dtype_size(out->dtype), first, last));
   }
   lt_release(mask);
   lt_release(from);

@@ -531,6 +531,34 @@ static void threads_share_sums_of_rows(void) {
   }
 }
 
+static void threads_share_masks(void) {
+  static const int64_t shapes[][2] = {{1, 60000}, {3, 20000}, {20000, 3}};
+  for (int s = 0; s < 3; s++)
+    for (int d = next_dtype(0); d < LT_DTYPE_COUNT; d = next_dtype(d + 1)) {
+      int skip = s == 0; /* of one dim */
+      lt_Tensor *x = noise((lt_Dtype)d, 2 - skip, shapes[s] + skip, 1), *y[LT_MAX_OUT];
+      lt_Tensor *mask = noise(LT_bool, 2 - skip, shapes[s] + skip, 2), *where[LT_MAX_OUT];
+      lt_Tensor *source = noise((lt_Dtype)d, SHAPE(60000), 3), *all[LT_MAX_OUT];
+      if (!RUN_OP(y, masked_select, false, LT_ARG(x), LT_ARG(mask)) ||
+          !RUN_OP(where, nonzero, false, LT_ARG(mask)) ||
+          !RUN_OP(all, masked_scatter, false, LT_ARG(x), LT_ARG(mask), LT_ARG(source)))
+        return;
+      int64_t n = 0;
+      for (int64_t i = 0; i < 60000; i++) {
+        bool taken = element(mask, i).i;
+        CHECK(same(element(all[0], i), element(taken ? source : x, taken ? n : i)));
+        if (!taken) continue;
+        REQUIRE(n < y[0]->numel && n < where[0]->shape[0]);
+        CHECK(same(element(y[0], n), element(x, i)));
+        if (!skip) CHECK_INT(number(where[0], 2 * n), i / shapes[s][1] + 1);
+        CHECK_INT(number(where[0], (2 - skip) * n + 1 - skip), i % shapes[s][1] + 1);
+        n++;
+      }
+      CHECK_INT(y[0]->numel, n);
+      CHECK_INT(where[0]->shape[0], n);
+    }
+}
+
 /* The first bad index is named, wherever it is. In place, nothing is written. */
 static void threads_share_checks(void) {
   lt_Tensor *x = noise(LT_float32, SHAPE(300, 200), 5),
@@ -567,6 +595,7 @@ static void threads_share(void) {
     threads_share_short_rows();
     threads_share_reads();
     threads_share_sums_of_rows();
+    threads_share_masks();
     threads_share_checks();
   }
   lt_set_num_threads(threads);
