@@ -514,22 +514,41 @@ static void write_at_offsets(const Write *w, const int64_t *offset, int64_t firs
     LT_BY_SIZE(w->size, PUT_OFFSETS)
 }
 
-/* Copies blocks of n elements from dense memory. */
-static void put_blocks(const Write *w, const int64_t *offset, int64_t count, int64_t n) {
+/* Copies the blocks of n elements whose offsets are in first .. last - 1 from dense memory, in their
+ * order. The places of later blocks are loaded into the cache meanwhile. */
+static void put_blocks(const Write *w, const int64_t *offset, int64_t count, int64_t n,
+                       int64_t first, int64_t last) {
+  enum { AHEAD = 16, TOGETHER = 1024 };
   const size_t bytes = (size_t)n * w->size;
-  for (int64_t i = 0; i < count && !lt_stopped_at(i); i++)
-    lt_copy_bytes(w->to + (size_t)offset[i] * w->size, w->from + (size_t)i * bytes, bytes);
+  for (int64_t i = 0, end; i < count && !lt_stopped(); i = end) {
+    int64_t own[TOGETHER + AHEAD], found = 0; /* without a branch that depends on the offsets */
+    for (end = count - i < TOGETHER ? count : i + TOGETHER; i < end; i++) {
+      own[found] = i;
+      found += offset[i] >= first && offset[i] < last;
+    }
+    for (int64_t k = found; k < found + AHEAD; k++) own[k] = found ? own[found - 1] : 0;
+    for (int64_t k = 0; k < found; k++) {
+      const char *later = w->to + (size_t)offset[own[k + AHEAD]] * w->size;
+      __builtin_prefetch(later, 1);
+      __builtin_prefetch(later + bytes - 1, 1);
+      lt_copy_bytes(w->to + (size_t)offset[own[k]] * w->size, w->from + (size_t)own[k] * bytes,
+                    bytes);
+    }
+  }
 }
 
-/* Writes all selected blocks. */
-static void write_blocks(lt_IndexBlocks *p, Write *w) {
+/* Writes all selected blocks into `numel` elements. Threads share the places, not the blocks, so
+ * that of equal indices the last wins. */
+static void write_blocks(lt_IndexBlocks *p, Write *w, int64_t numel) {
   bool flat = p->lead == 1 && p->mid == 1;
+  int64_t count = p->offsets->numel;
   if (flat && p->block > 1 && w->sum == LT_DTYPE_NONE && !w->one)
-    put_blocks(w, lt_tensor_data(p->offsets), p->offsets->numel, p->block);
+    LT_IN_TEAM(lt_team(count * p->block, numel), numel,
+               put_blocks(w, lt_tensor_data(p->offsets), count, p->block, first, last));
   else if (p->lead > 1 || p->mid > 1 || p->block > 1 || lt_dtype_is_complex(w->sum))
     lt_index_blocks_each(p, write_block, w);
   else
-    for (int64_t i = 0, end; (end = lt_next_chunk(i, p->offsets->numel)) > i; i = end)
+    for (int64_t i = 0, end; (end = lt_next_chunk(i, count)) > i; i = end)
       write_at_offsets(w, lt_tensor_data(p->offsets), i, end);
 }
 
@@ -566,7 +585,7 @@ bool lt_cpu__index_put(lt_Call *c) {
                {.a = {0}}};
     const lt_Scalar factor = lt_scalar_int(1);
     if (add) lt_cpu_numbers(&w.factor, work, work, &factor, &factor);
-    write_blocks(&p, &w);
+    write_blocks(&p, &w, to->numel);
   }
   lt_release(p.offsets);
   lt_release(from);
@@ -615,8 +634,7 @@ bool lt_cpu_masked_scatter(lt_Call *c) {
                    "element of the mask, got %lld",
                    (long long)count, (long long)from->numel);
     else if (count > 0)
-      LT_IN_TEAM(lt_tensor_overlaps(out, from) ? 1 : lt_team(2 * mask->numel, mask->numel),
-                 mask->numel,
+      LT_IN_TEAM(lt_team(2 * mask->numel, mask->numel), mask->numel,
                  spread_part(lt_tensor_data(from), lt_tensor_data(out), take,
                              lt_dtype_size(out->dtype), first, last));
   }

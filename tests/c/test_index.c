@@ -531,6 +531,26 @@ static void threads_share_sums_of_rows(void) {
   }
 }
 
+/* Of equal indices the last wins. */
+static void threads_share_puts(void) {
+  for (int d = next_dtype(0); d < LT_DTYPE_COUNT; d = next_dtype(d + 1))
+    for (int64_t columns = 1; columns < 8; columns += 3) {
+      static int64_t last[700];
+      lt_Tensor *x = noise((lt_Dtype)d, SHAPE(700, columns), 3), *y[LT_MAX_OUT];
+      lt_Tensor *at = random_indices(600, SHAPE(20000), 9),
+                *values = noise((lt_Dtype)d, SHAPE(20000, columns), 4);
+      if (!RUN_OP(y, _index_put, false, LT_ARG(x), TL(at), L(0), LT_ARG(values), LT_ARG(false)))
+        return;
+      memset(last, -1, sizeof last);
+      for (int64_t i = 0; i < 20000; i++) last[(int64_t)number(at, i) - 1] = i;
+      for (int64_t i = 0; i < x->numel; i++) {
+        int64_t from = last[i / columns];
+        CHECK(same(element(y[0], i),
+                   from < 0 ? element(x, i) : element(values, from * columns + i % columns)));
+      }
+    }
+}
+
 static void threads_share_masks(void) {
   static const int64_t shapes[][2] = {{1, 60000}, {3, 20000}, {20000, 3}};
   for (int s = 0; s < 3; s++)
@@ -595,6 +615,7 @@ static void threads_share(void) {
     threads_share_short_rows();
     threads_share_reads();
     threads_share_sums_of_rows();
+    threads_share_puts();
     threads_share_masks();
     threads_share_checks();
   }
