@@ -180,7 +180,7 @@ typedef struct Line {
   lt_Panel panel;
   const void *x;
   bool dots;
-  char *parts; /* the sums of pieces of long rows */
+  char *parts; /* the sums of pieces of long rows or columns */
 } Line;
 
 static void run_line(const Line *l, int64_t first, int64_t last) {
@@ -196,7 +196,8 @@ static void run_line(const Line *l, int64_t first, int64_t last) {
   }
 }
 
-/* Computes pieces first <= t < last of the products of all rows, each a sum of its own. */
+/* Computes pieces first <= t < last of the products of all rows or columns, each a sum of its
+ * own. */
 static void run_parts(const Line *l, int64_t first, int64_t last) {
   const Product *g = l->g;
   lt_Panel part = l->panel;
@@ -207,8 +208,11 @@ static void run_parts(const Line *l, int64_t first, int64_t last) {
   for (int64_t t = first; t < last && !lt_stopped(); t++) {
     part.k = least(PART, g->k - t * PART);
     char *sums = l->parts + t * g->m * g->size;
-    g->loops->dots(&part, g->m, at(g, g->a, 0, t * PART), (const char *)l->x + t * PART * g->size,
-                   sums, sums);
+    const char *a = at(g, g->a, 0, t * PART), *x = (const char *)l->x + t * PART * g->size;
+    if (l->dots)
+      g->loops->dots(&part, g->m, a, x, sums, sums);
+    else
+      g->loops->sums(&part, g->m, x, a, sums, sums);
   }
 }
 
@@ -223,8 +227,9 @@ static double add_parts(const Line *l, int64_t i, int64_t count) {
   return sum;
 }
 
-/* Computes the products of few rows and a long column in pieces, which threads share. */
-static bool run_long_rows(Line *l) {
+/* Computes the products of few rows, or few columns, and a long column in pieces, which threads
+ * share. */
+static bool run_long_sums(Line *l) {
   const Product *g = l->g;
   int64_t count = (g->k + PART - 1) / PART;
   l->parts = calloc((size_t)(count * g->m), (size_t)g->size);
@@ -257,8 +262,8 @@ static bool run_column(Product *g) {
     l.x = x;
   }
   int64_t unit = dots ? 4 : 64, units = (g->m + unit - 1) / unit;
-  if (dots && units == 1 && g->k >= 2 * PART)
-    ok = run_long_rows(&l);
+  if (units == 1 && g->k >= 2 * PART)
+    ok = run_long_sums(&l);
   else
     LT_IN_TEAM(lt_team(g->m * g->k, omp_in_parallel() ? 1 : units), units,
                run_line(&l, first * unit, least(last * unit, g->m)));

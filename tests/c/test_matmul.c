@@ -408,10 +408,11 @@ static float *rounded_product(int64_t m, int64_t k, int64_t n, bool ta, bool tb)
 
 /* The number of threads changes no bit, and errors are as small as those of sums by columns. */
 static void threads_do_not_matter(void) {
-  static const int64_t large[][3] = {
-      {129, 800, 130}, {300, 1030, 520}, {1, 3000, 700}, {700, 3000, 1}, {90, 90, 1100}};
+  static const int64_t large[][3] = {{129, 800, 130}, {300, 1030, 520}, {1, 3000, 700},
+                                     {700, 3000, 1},  {90, 90, 1100},   {20, 70000, 1},
+                                     {1, 70000, 20}};
   int threads = lt_num_threads();
-  for (int s = 0; s < 5; s++)
+  for (int s = 0; s < 7; s++)
     for (int t = 0; t < 4; t++) {
       int64_t m = large[s][0], k = large[s][1], n = large[s][2];
       lt_set_num_threads(1);
@@ -420,7 +421,7 @@ static void threads_do_not_matter(void) {
       float *three = rounded_product(m, k, n, t & 1, t & 2);
       REQUIRE(one && three);
       if (lt_product_loops(LT_float32)) CHECK(memcmp(one, three, (size_t)(m * n) * 4) == 0);
-      for (int64_t e = 0; e < m * n; e += 37) {
+      for (int64_t e = 0; e<m * n; e += m * n> 100 ? 37 : 1) {
         int64_t i = e / n, j = e % n;
         double sum = 0, size = 0;
         for (int64_t p = 0; p < k; p++) {
