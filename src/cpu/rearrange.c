@@ -121,30 +121,36 @@ bool lt_cpu_cat(lt_Call *c) {
 /* ---- triangles ------------------------------------------------------------------------------- */
 
 /* Matrices of n x m elements, of which the upper part (from `diagonal` on) or the lower part is
- * copied, and the rest is set to 0. */
+ * copied, and the rest is set to 0. In place, rows that have no such rest are left out. */
 typedef struct Triangle {
   const char *from;
   char *to;
   int64_t n, m, diagonal;
   size_t size; /* bytes of an element */
   bool upper;
+  int64_t start, rows; /* the rows of a matrix that change: its first, and their number */
 } Triangle;
 
-/* Copies rows first..last of all matrices. */
+/* Computes a row at `to` whose upper part begins at column `edge`. */
+static inline void triangle_row(const Triangle *t, char *to, const char *from, int64_t edge) {
+  size_t left = (size_t)edge * t->size, right = (size_t)(t->m - edge) * t->size;
+  size_t kept = t->upper ? left : 0, rest = t->upper ? 0 : left;
+  memset(to + rest, 0, t->upper ? left : right);
+  if (to != from) lt_copy_bytes(to + kept, from + kept, t->upper ? right : left);
+}
+
+/* Computes the rows first..last of those that change in all matrices. */
 static void triangle_rows(const Triangle *t, int64_t first, int64_t last) {
+  int64_t matrix = first / t->rows, row = first % t->rows;
   for (int64_t r = first; r < last && !lt_stopped(); r++) {
     /* first column of the upper part, in 0..m */
-    int64_t edge = r % t->n + t->diagonal + (t->upper ? 0 : 1);
+    int64_t i = t->start + row, edge = i + t->diagonal + (t->upper ? 0 : 1);
     edge = edge < 0 ? 0 : edge > t->m ? t->m : edge;
-    size_t left = (size_t)edge * t->size, right = (size_t)(t->m - edge) * t->size,
-           at = (size_t)(r * t->m) * t->size;
-    if (t->upper) {
-      memset(t->to + at, 0, left);
-      lt_copy_bytes(t->to + at + left, t->from + at + left, right);
-    } else {
-      lt_copy_bytes(t->to + at, t->from + at, left);
-      memset(t->to + at + left, 0, right);
-    }
+    size_t at = (size_t)((matrix * t->n + i) * t->m) * t->size;
+    triangle_row(t, t->to + at, t->from + at, edge);
+    if (++row < t->rows) continue;
+    row = 0;
+    matrix++;
   }
 }
 
@@ -153,13 +159,24 @@ static bool triangle(lt_Call *c, bool upper) {
   lt_Tensor *out = c->out[0], *x = lt_as_contiguous(lt_in(c, 0), out->dtype);
   if (!x) return false;
   int64_t diagonal = c->arg[1].i, n = out->shape[out->ndim - 2], m = out->shape[out->ndim - 1];
-  int64_t rows = m > 0 ? out->numel / m : 0;
   /* beyond the corners the result does not change */
   if (diagonal > m) diagonal = m;
   if (diagonal < -n) diagonal = -n;
-  Triangle t = {lt_tensor_data(x), lt_tensor_data(out),       n,    m,
-                diagonal,          lt_dtype_size(out->dtype), upper};
-  LT_IN_TEAM(lt_team(rows * m, rows), rows, triangle_rows(&t, first, last));
+  Triangle t = {.from = lt_tensor_data(x),
+                .to = lt_tensor_data(out),
+                .n = n,
+                .m = m,
+                .diagonal = diagonal,
+                .size = lt_dtype_size(out->dtype),
+                .upper = upper,
+                .rows = n};
+  if (t.to == t.from) { /* an upper part leaves the first rows as they are, a lower one the last */
+    int64_t left = upper && diagonal <= 0 ? 1 - diagonal : 0, end = upper ? n : m - 1 - diagonal;
+    t.start = left < n ? left : n;
+    t.rows = (end < n ? end : n) - t.start;
+  }
+  int64_t all = t.rows > 0 && out->numel > 0 ? out->numel / (n * m) * t.rows : 0;
+  if (all > 0) LT_IN_TEAM(lt_team(all * m, all), all, triangle_rows(&t, first, last));
   lt_release(x);
   return true;
 }

@@ -345,6 +345,14 @@ static void triangles_keep_their_part(void) {
         CHECK_NEAR(number(up[0], i), column - row >= diagonal ? number(x, i) : 0, 0);
         CHECK_NEAR(number(low[0], i), column - row <= diagonal ? number(x, i) : 0, 0);
       }
+      lt_Tensor *up_x = laid_out(noise(LT_float32, SHAPE(2, 4, 5), 1), layout),
+                *low_x = laid_out(noise(LT_float32, SHAPE(2, 4, 5), 1), layout), *y[LT_MAX_OUT];
+      if (!RUN_OP(y, triu, true, LT_ARG(up_x), LT_ARG(diagonal))) return;
+      if (!RUN_OP(y, tril, true, LT_ARG(low_x), LT_ARG(diagonal))) return;
+      for (int64_t i = 0; i < 40; i++) {
+        CHECK_NEAR(number(up_x, i), number(up[0], i), 0);
+        CHECK_NEAR(number(low_x, i), number(low[0], i), 0);
+      }
     }
   lt_Tensor *y[LT_MAX_OUT], *x = noise(LT_bool, SHAPE(2, 2), 1);
   REQUIRE(RUN_OP(y, triu, false, LT_ARG(x), LT_ARG(INT64_MAX)));
