@@ -7,6 +7,7 @@
  * inside it, else by blocks of columns. A long fold with few results is split into pieces of a
  * fixed size, whose states are folded again. */
 #include "kernel_support.h"
+#include "moves.h"
 #include "opids.h"
 #include "rows.h"
 #include "vector.h"
@@ -19,7 +20,8 @@
 #define RESULTS   4096     /* largest number of results of a fold that is split into pieces */
 #define NARROWEST 64       /* columns of a block that a thread gets */
 #define CONVERTED 128      /* most columns of a block whose elements are converted */
-#define SHORTEST  32       /* least elements of a row of a strided tensor that is not copied */
+#define SHORTEST  32       /* least elements of a row of a strided tensor that is not copied, */
+#define SPARSEST  256      /* also if they are apart and the next row does not continue it */
 #define SOME      2048     /* numbers in float64 converted together; at least LT_FOLD_WIDTH */
 
 /* ---- loops over elements of any dtype -------------------------------------------------------- */
@@ -32,9 +34,21 @@ typedef struct Folded {
   lt_Dtype dtype;
 } Folded;
 
-static const lt_FoldLoops *loops_of(Folded f) { return f.states ? &f.f->states : &f.f->elements; }
 static size_t size_of(Folded f) { return lt_dtype_size(f.dtype); }
-static bool converts(Folded f) { return !f.states && f.dtype != f.f->from; }
+
+/* Returns the loops for elements of a dtype; NULL if they are converted before. */
+static const lt_FoldLoops *loops_for(const lt_Fold *f, lt_Dtype dtype) {
+  const lt_FoldLoops *loops = dtype == f->from       ? &f->elements
+                              : dtype == LT_bfloat16 ? &f->bfloat16
+                              : dtype == LT_float16  ? &f->half
+                                                     : NULL;
+  return loops && loops->rows ? loops : NULL;
+}
+
+static const lt_FoldLoops *loops_of(Folded f) {
+  return f.states ? &f.f->states : loops_for(f.f, f.dtype);
+}
+static bool converts(Folded f) { return !loops_of(f); }
 
 /* Combines the `count` states in `more` with those in `out`; `both` has room for them twice. */
 static void add_states(Folded f, int64_t count, const void *more, void *both, char *out) {
@@ -44,32 +58,38 @@ static void add_states(Folded f, int64_t count, const void *more, void *both, ch
   f.f->states.columns(both, 2, count, count, out);
 }
 
-/* Sets out[i] to the fold of row i of n elements, for i < rows. */
-static void run_rows(Folded f, const char *x, int64_t rows, int64_t n, char *out) {
-  if (!converts(f)) {
+/* Copies n elements, `stride` elements apart, to dense memory, converted if the fold has no loops
+ * for them. */
+static void gather(Folded f, const char *x, int64_t stride, int64_t n, void *to) {
+  int64_t size = (int64_t)size_of(f);
+  if (converts(f))
+    lt_vector_load(f.f->from, n, to, f.dtype, x, stride * size);
+  else
+    lt_mover(size)->move(n, to, size, x, stride * size);
+}
+
+/* Sets out[i] to the fold of row i of n elements, for i < rows. All elements are `stride` elements
+ * apart. */
+static void run_rows(Folded f, const char *x, int64_t rows, int64_t n, int64_t stride, char *out) {
+  const bool dense = stride == 1 || rows * n == 1;
+  if (dense && !converts(f)) {
     loops_of(f)->rows(x, rows, n, out);
     return;
   }
-  void (*half)(const void *, int64_t, int64_t, void *) = f.dtype == LT_bfloat16 ? f.f->bfloat16_rows
-                                                         : f.dtype == LT_float16 ? f.f->half_rows
-                                                                                 : NULL;
-  if (half) {
-    half(x, rows, n, out);
-    return;
-  }
   _Alignas(64) double some[SOME];
-  double both[2], state; /* room for any type */
+  double both[4], state[2]; /* room for any type */
+  const lt_FoldLoops *loops = converts(f) ? &f.f->elements : loops_of(f);
   size_t to = lt_dtype_size(f.f->to);
-  int64_t room = (int64_t)(sizeof some / lt_dtype_size(f.f->from));
+  int64_t room = (int64_t)(sizeof some / (converts(f) ? lt_dtype_size(f.f->from) : size_of(f)));
   int64_t together = n < room ? room / n : 1;
   for (int64_t r = 0, m; r < rows && !lt_stopped(); r += m, out += (size_t)m * to) {
     m = rows - r < together ? rows - r : together;
     for (int64_t i = 0; i < m * n; i += room) {
       int64_t w = m * n - i < room ? m * n - i : room;
-      lt_vector_load(f.f->from, w, some, f.dtype, x, (int64_t)size_of(f));
-      x += (size_t)w * size_of(f);
-      loops_of(f)->rows(some, m, m > 1 ? n : w, i ? (char *)&state : out);
-      if (i) add_states(f, 1, &state, both, out);
+      gather(f, x, stride, w, some);
+      x += (size_t)(w * stride) * size_of(f);
+      loops->rows(some, m, m > 1 ? n : w, i ? (char *)state : out);
+      if (i) add_states(f, 1, state, both, out);
     }
   }
 }
@@ -89,15 +109,16 @@ static void run_columns(Folded f, const char *x, int64_t n, int64_t stride, int6
   for (int64_t i = 0, m; i < n; i += m) {
     m = n - i < together ? n - i : together;
     for (int64_t k = 0; k < m; k++)
-      lt_vector_load(f.f->from, width, (char *)some + (size_t)(k * width) * from, f.dtype,
-                     x + (size_t)((i + k) * stride) * size_of(f), (int64_t)size_of(f));
-    loops_of(f)->columns(some, m, width, width, i ? (char *)more : out);
+      gather(f, x + (size_t)((i + k) * stride) * size_of(f), 1, width,
+             (char *)some + (size_t)(k * width) * from);
+    f.f->elements.columns(some, m, width, width, i ? (char *)more : out);
     if (i) add_states(f, width, more, both, out);
   }
 }
 
 /* ---- one stage: outer x n x inner elements to outer x inner ---------------------------------- */
 
+/* Elements along n are `stride` elements apart: `inner` if x is dense. */
 typedef struct Stage {
   Folded f;
   const char *x;
@@ -108,7 +129,7 @@ typedef struct Stage {
 
 static void fold_rows(void *context, int64_t from, int64_t to) {
   const Stage *s = context;
-  run_rows(s->f, s->x + (size_t)(from * s->n) * s->from, to - from, s->n,
+  run_rows(s->f, s->x + (size_t)(from * s->n * s->stride) * s->from, to - from, s->n, s->stride,
            s->out + (size_t)from * s->to);
 }
 
@@ -118,7 +139,7 @@ static void fold_columns(void *context, int64_t from, int64_t to) {
   int64_t blocks = (s->inner + s->width - 1) / s->width;
   for (int64_t t = from; t < to && !lt_stopped(); t++) {
     int64_t i = t / blocks, j = t % blocks * s->width;
-    run_columns(s->f, s->x + (size_t)(i * s->n * s->inner + j) * s->from, s->n, s->stride,
+    run_columns(s->f, s->x + (size_t)(i * s->n * s->stride + j) * s->from, s->n, s->stride,
                 s->inner - j < s->width ? s->inner - j : s->width,
                 s->out + (size_t)(i * s->inner + j) * s->to);
   }
@@ -127,7 +148,7 @@ static void fold_columns(void *context, int64_t from, int64_t to) {
 /* Pieces of `per` elements along n, for each outer line: `count` of them, the last of which may be
  * shorter. */
 typedef struct Pieces {
-  int64_t n, inner, per, count;
+  int64_t n, stride, inner, per, count;
 } Pieces;
 
 /* Folds pieces first..last of all lines to the states in `part`. */
@@ -136,11 +157,11 @@ static void fold_pieces(Folded folded, const char *x, Pieces p, char *part, int6
   size_t from = size_of(folded), to = lt_dtype_size(folded.f->to);
   for (int64_t t = first; t < last && !lt_stopped(); t++) {
     int64_t start = t % p.count * p.per, m = p.n - start < p.per ? p.n - start : p.per;
-    const char *at = x + (size_t)((t / p.count * p.n + start) * p.inner) * from;
+    const char *at = x + (size_t)((t / p.count * p.n + start) * p.stride) * from;
     char *out = part + (size_t)(t * p.inner) * to;
-    if (p.inner == 1) run_rows(folded, at, 1, m, out);
+    if (p.inner == 1) run_rows(folded, at, 1, m, p.stride, out);
     for (int64_t j = 0; p.inner > 1 && j < p.inner; j += LT_FOLD_WIDTH)
-      run_columns(folded, at + (size_t)j * from, m, p.inner,
+      run_columns(folded, at + (size_t)j * from, m, p.stride,
                   p.inner - j < LT_FOLD_WIDTH ? p.inner - j : LT_FOLD_WIDTH, out + (size_t)j * to);
   }
 }
@@ -154,19 +175,19 @@ static int64_t equal_width(int64_t inner, int64_t team) {
   return width < NARROWEST ? NARROWEST : width < LT_FOLD_WIDTH ? width : LT_FOLD_WIDTH;
 }
 
-/* Folds n of outer x n x inner elements to outer x inner states in `out`. Returns false with the
- * error set. */
-static bool fold_stage(Folded f, const char *x, int64_t outer, int64_t n, int64_t inner,
-                       char *out) {
+/* Folds n of outer x n x inner elements to outer x inner states in `out`. Elements along n are
+ * `stride` elements apart. Returns false with the error set. */
+static bool fold_stage(Folded f, const char *x, int64_t outer, int64_t n, int64_t stride,
+                       int64_t inner, char *out) {
   size_t to = lt_dtype_size(f.f->to);
   int64_t per = inner == 1 ? ROW_PIECE : PIECE / inner > 0 ? PIECE / inner : 1; /* along n */
   if (outer * inner <= RESULTS && n >= (inner == 1 ? LONG_ROW : 2 * per)) {
-    Pieces p = {n, inner, per, (n + per - 1) / per};
+    Pieces p = {n, stride, inner, per, (n + per - 1) / per};
     char *part = malloc((size_t)(outer * p.count * inner) * to);
     if (!part) return lt_fail_memory();
     LT_IN_TEAM(lt_team(outer * n * inner, outer * p.count), outer * p.count,
                fold_pieces(f, x, p, part, first, last));
-    bool ok = fold_stage((Folded){f.f, true, f.f->to}, part, outer, p.count, inner, out);
+    bool ok = fold_stage((Folded){f.f, true, f.f->to}, part, outer, p.count, inner, inner, out);
     free(part);
     return ok;
   }
@@ -175,7 +196,7 @@ static bool fold_stage(Folded f, const char *x, int64_t outer, int64_t n, int64_
     width = width < CONVERTED ? width : CONVERTED;
   else if (outer == 1 && inner > NARROWEST)
     width = equal_width(inner, lt_team(n * inner, inner));
-  Stage s = {f, x, out, n, inner, inner, width, size_of(f), to};
+  Stage s = {f, x, out, n, stride, inner, width, size_of(f), to};
   if (inner == 1)
     lt_share(outer * n, outer, fold_rows, &s);
   else
@@ -279,7 +300,7 @@ static lt_Tensor *fold_group(Folded f, const void *x, Groups *g, lt_Tensor *out)
       last ? lt_retain(out) : lt_empty(f.f->to, lt_cpu(), 1, (int64_t[]){outer * inner});
   bool repeats = at == 0 && g->repeats > 1;
   if (to && !(repeats ? fold_repeats(f, x, g->size[at], inner, lt_tensor_data(to))
-                      : fold_stage(f, x, outer, g->size[at], inner, lt_tensor_data(to)))) {
+                      : fold_stage(f, x, outer, g->size[at], inner, inner, lt_tensor_data(to)))) {
     lt_release(to);
     return NULL;
   }
@@ -292,51 +313,71 @@ static lt_Tensor *fold_group(Folded f, const void *x, Groups *g, lt_Tensor *out)
   return to;
 }
 
-/* Rows of n dense elements of a strided tensor. The odometer counts bytes. */
+/* Rows of n elements, `stride` elements apart. The odometer counts bytes. */
 typedef struct StridedRows {
   Folded f;
   const char *x;
   char *out;
-  int64_t n;
+  int64_t n, stride;
+  bool adjacent; /* whether each row continues the row before */
   lt_Odometer rows;
 } StridedRows;
 
-static void fold_strided(void *context, int64_t from, int64_t to) {
+static void fold_strided_rows(void *context, int64_t from, int64_t to) {
   const StridedRows *s = context;
   lt_Odometer o = s->rows;
   lt_odometer_seek(&o, from);
-  for (int64_t r = from; r < to && !lt_stopped(); r++) {
-    run_rows(s->f, s->x + o.offset[0], 1, s->n, s->out + (size_t)r * lt_dtype_size(s->f.f->to));
+  if (s->adjacent)
+    run_rows(s->f, s->x + o.offset[0], to - from, s->n, s->stride,
+             s->out + (size_t)from * lt_dtype_size(s->f.f->to));
+  for (int64_t r = from; r < to && !s->adjacent && !lt_stopped(); r++) {
+    run_rows(s->f, s->x + o.offset[0], 1, s->n, s->stride,
+             s->out + (size_t)r * lt_dtype_size(s->f.f->to));
     lt_odometer_step(&o);
   }
 }
 
-/* Folds the innermost dims of a tensor with holes or overlaps in its memory, if they are folded and
- * dense rows of a useful length; sets g to the groups of the other dims. Returns a new tensor of
- * states like fold_group, NULL with *ok true when there are no such rows. */
-static lt_Tensor *fold_strided_rows(Folded f, lt_Tensor *self, unsigned mask, const int *order,
-                                    int dims, Groups *g, lt_Tensor *out, bool *ok) {
+/* Folds the inner dims of a tensor with holes or overlaps in its memory: rows of a useful length of
+ * elements that are equally far apart, or such rows of blocks of dense elements that are kept. Sets
+ * g to the groups of the dims that are left. Returns a new tensor of states like fold_group, NULL
+ * with *ok true when there are no such rows. */
+static lt_Tensor *fold_strided(Folded f, lt_Tensor *self, unsigned mask, const int *order, int dims,
+                               Groups *g, lt_Tensor *out, bool *ok) {
   StridedRows s = {.f = f, .x = lt_tensor_data(self), .n = 1};
-  int64_t outer = 1;
-  while (dims > 0 && mask >> order[dims - 1] & 1 && self->strides[order[dims - 1]] == s.n)
-    s.n *= self->shape[order[--dims]];
-  *ok = true;
-  if (s.n < SHORTEST) return NULL;
-  groups_of(self, order, dims, mask, g);
-  for (int i = 0; i < dims; i++, s.rows.ndim++) {
+  int left[LT_MAX_DIMS], outer_dims = dims;
+  int64_t outer = 1, inner = 1;
+  for (; outer_dims > 0 && !(mask >> order[outer_dims - 1] & 1); outer_dims--) {
+    if (self->strides[order[outer_dims - 1]] != inner) break;
+    inner *= self->shape[order[outer_dims - 1]];
+  }
+  const int kept = dims - outer_dims;
+  s.stride = outer_dims > 0 ? self->strides[order[outer_dims - 1]] : 1;
+  while (outer_dims > 0 && mask >> order[outer_dims - 1] & 1 &&
+         self->strides[order[outer_dims - 1]] == s.n * s.stride)
+    s.n *= self->shape[order[--outer_dims]];
+  for (int i = 0; i < outer_dims; i++, s.rows.ndim++) {
+    left[i] = order[i];
     s.rows.shape[i] = self->shape[order[i]];
     s.rows.strides[0][i] = self->strides[order[i]] * (int64_t)size_of(f);
     outer *= self->shape[order[i]];
   }
+  *ok = true;
+  s.adjacent = outer_dims == 1 && self->strides[order[0]] == s.n * s.stride;
+  int64_t least = s.stride == 1 || s.adjacent ? SHORTEST : SPARSEST;
+  if (inner == 1 ? s.n < least : s.n == 1 || (outer > 1 && s.n * inner < LONG_ROW)) return NULL;
+  memcpy(left + outer_dims, order + dims - kept, (size_t)kept * sizeof *left);
+  groups_of(self, left, outer_dims + kept, mask, g);
   bool last = g->in_order && f.f->to == out->dtype && !has_folded(g);
-  lt_Tensor *to = last ? lt_retain(out) : lt_empty(f.f->to, lt_cpu(), 1, &outer);
+  lt_Tensor *to =
+      last ? lt_retain(out) : lt_empty(f.f->to, lt_cpu(), 1, (int64_t[]){outer * inner});
   *ok = to != NULL;
   if (!to) return NULL;
   s.out = lt_tensor_data(to);
-  if (s.n < LONG_ROW) lt_share(outer * s.n, outer, fold_strided, &s);
-  for (int64_t r = 0; s.n >= LONG_ROW && r < outer && *ok; r++, lt_odometer_step(&s.rows))
-    *ok = fold_stage(f, s.x + s.rows.offset[0], 1, s.n, 1,
-                     s.out + (size_t)r * lt_dtype_size(f.f->to));
+  const bool together = inner == 1 && s.n < LONG_ROW;
+  if (together) lt_share(outer * s.n, outer, fold_strided_rows, &s);
+  for (int64_t r = 0; !together && r < outer && *ok; r++, lt_odometer_step(&s.rows))
+    *ok = fold_stage(f, s.x + s.rows.offset[0], 1, s.n, s.stride, inner,
+                     s.out + (size_t)(r * inner) * lt_dtype_size(f.f->to));
   *ok = *ok && lt_check_interrupt();
   if (*ok) return to;
   lt_release(to);
@@ -430,8 +471,8 @@ static lt_Tensor *fold(const lt_Fold *f, lt_Tensor *all, unsigned mask, double a
   bool direct = self->dtype == f->from || loads(f->from, self->dtype), ok = true;
   int order[LT_MAX_DIMS], n = order_of_memory(self, order);
   bool dense = is_dense(self, order, n);
-  lt_Tensor *flat = direct && !dense ? fold_strided_rows((Folded){f, false, self->dtype}, self,
-                                                         mask, order, n, &g, out, &ok)
+  lt_Tensor *flat = direct && !dense ? fold_strided((Folded){f, false, self->dtype}, self, mask,
+                                                    order, n, &g, out, &ok)
                                      : NULL;
   _Alignas(64) char few[FEW];
   bool gathered = ok && !flat && direct && !dense && gather_few(self, order, n, few);
@@ -579,19 +620,14 @@ static const lt_Fold *fold_of(lt_ReductionId id, lt_Dtype dtype) {
   return narrow ? narrow : lt_fold(id, lt_work_dtype(dtype), dtype == LT_bool);
 }
 
-/* Returns its loop for halves; NULL for other dtypes, and where halves are converted before. */
-static RowsFn rows_of_halves(const lt_Fold *f, lt_Dtype dtype) {
-  return dtype == LT_bfloat16 ? f->bfloat16_rows : dtype == LT_float16 ? f->half_rows : NULL;
-}
-
 /* _aminmax (self) */
 bool lt_cpu__aminmax(lt_Call *c) {
   enum { PIECE_BYTES = 1 << 14 };
   lt_Tensor *self = lt_in(c, 0);
   const lt_Fold *least = fold_of(LT_REDUCTION_amin, self->dtype),
                 *largest = fold_of(LT_REDUCTION_amax, self->dtype);
-  RowsFn halves = rows_of_halves(least, self->dtype), upper = rows_of_halves(largest, self->dtype);
-  lt_Dtype from = halves && upper ? self->dtype : least->from;
+  bool direct = loops_for(least, self->dtype) && loops_for(largest, self->dtype);
+  lt_Dtype from = direct ? self->dtype : least->from;
   lt_Tensor *x = lt_as_contiguous(self, from),
             *low = x ? lt_output_open(c->out[0], least->to) : NULL,
             *high = low ? lt_output_open(c->out[1], largest->to) : NULL;
@@ -599,9 +635,8 @@ bool lt_cpu__aminmax(lt_Call *c) {
           pieces = (self->numel * size + PIECE_BYTES - 1) / PIECE_BYTES;
   char *states = high ? malloc((size_t)(2 * pieces * state)) : NULL;
   if (states) {
-    bool direct = from == least->from;
-    Extremes e = {.least = direct ? least->elements.rows : halves,
-                  .largest = direct ? largest->elements.rows : upper,
+    Extremes e = {.least = loops_for(least, from)->rows,
+                  .largest = loops_for(largest, from)->rows,
                   .x = lt_tensor_data(x),
                   .n = self->numel,
                   .size = size,

@@ -81,11 +81,22 @@ const lt_Fold *lt_fold(lt_ReductionId id, lt_Dtype work, bool bytes) {
   return &BY_ISA(lt_folds)[state][id];
 }
 
+/* Returns the state of sums of narrow integers, or LT_STATE_COUNT. */
+static lt_State sum_state(lt_Dtype dtype) {
+  return dtype == LT_int32   ? LT_STATE_I32_SUM
+         : dtype == LT_int16 ? LT_STATE_I16_SUM
+         : dtype == LT_int8  ? LT_STATE_I8_SUM
+         : dtype == LT_uint8 ? LT_STATE_UINT8_SUM
+                             : LT_STATE_COUNT;
+}
+
 const lt_Fold *lt_narrow_fold(lt_ReductionId id, lt_Dtype dtype) {
-  lt_State state = narrow_state(dtype);
-  if (state == LT_STATE_COUNT) return NULL;
-  const lt_Fold *f = &BY_ISA(lt_folds)[state][id];
-  return f->elements.rows ? f : NULL;
+  const lt_State states[] = {narrow_state(dtype), sum_state(dtype)};
+  for (int k = 0; k < 2; k++) {
+    const lt_Fold *f = states[k] < LT_STATE_COUNT ? &BY_ISA(lt_folds)[states[k]][id] : NULL;
+    if (f && f->elements.rows) return f;
+  }
+  return NULL;
 }
 
 const lt_Centered *lt_centered(lt_ReductionId id, lt_Dtype work) {

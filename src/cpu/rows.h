@@ -17,7 +17,8 @@
 
 /* The types of a reduction's elements and state: float, double, an integer, the byte of a
  * bool, or complex.
- * WIDE: float elements with a double state; COUNT: bool elements with an int64 state. */
+ * WIDE: float elements with a double state; COUNT: bool elements with an int64 state; SUM: narrow
+ * integers with an int64 state. */
 typedef enum lt_State {
   LT_STATE_F32,
   LT_STATE_F32_WIDE,
@@ -29,6 +30,10 @@ typedef enum lt_State {
   LT_STATE_UINT8,
   LT_STATE_U8,
   LT_STATE_U8_COUNT,
+  LT_STATE_I32_SUM,
+  LT_STATE_I16_SUM,
+  LT_STATE_I8_SUM,
+  LT_STATE_UINT8_SUM,
   LT_STATE_C64,
   LT_STATE_C128,
   LT_STATE_COUNT
@@ -56,9 +61,7 @@ typedef struct lt_Fold {
   /* Converts the states x[0..count), of n elements each, to results in place; NULL: the states are
    * the results. */
   void (*finish)(void *x, int64_t count, double n, double a);
-  /* Like elements.rows, for elements of bfloat16 and float16; NULL: they are converted before. */
-  void (*bfloat16_rows)(const void *x, int64_t rows, int64_t n, void *out);
-  void (*half_rows)(const void *x, int64_t rows, int64_t n, void *out);
+  lt_FoldLoops bfloat16, half; /* reduce halves to states; NULL: they are converted before */
 } lt_Fold;
 
 /* Loops of a reduction with a state of three numbers (CENTERED). A state is an array of 3 `to`;

@@ -170,6 +170,66 @@ static void reductions_of_expanded_tensors(void) {
     }
 }
 
+/* Tensors with holes between their elements, whose dims are reduced without a copy: rows of
+ * elements that are 2 or 3 apart, blocks of columns of wider rows, and rows of both lengths that
+ * may be joined across dims. */
+static void reductions_of_strided_tensors(void) {
+  static const lt_OpId ops[] = {LT_OP_sum, LT_OP_mean, LT_OP_prod, LT_OP_amax, LT_OP__norm};
+  static const int64_t layouts[][2][3] = {
+      {{3, 5, 40}, {400, 80, 2}},    {{3, 5, 40}, {601, 120, 3}}, {{1, 30, 70}, {1, 75, 1}},
+      {{1, 8, 130}, {1, 131, 1}},    {{2, 9, 40}, {640, 71, 1}},  {{3, 50, 3}, {500, 10, 1}},
+      {{35, 4, 33}, {1, 4000, 100}}, {{40, 33, 2}, {160, 2, 68}}, {{2, 3, 70}, {1, 0, 2}},
+      {{1, 9, 40}, {1, 80, 2}},      {{1, 3, 300}, {1, 700, 2}}};
+  for (lt_Dtype d = LT_bool; d <= LT_float64; d = (lt_Dtype)(d + 1))
+    for (size_t k = 0; k < sizeof layouts / sizeof *layouts; k++) {
+      if (!has_dtype(d)) continue;
+      int64_t size = 1; /* no more, so that a sanitizer reports what is read beyond */
+      for (int i = 0; i < 3; i++) size += (layouts[k][0][i] - 1) * layouts[k][1][i];
+      lt_Tensor *x = noise(d, SHAPE(size), (unsigned)k);
+      lt_Tensor *t = lt_scope_own(lt_geometry(x, 0, 3, layouts[k][0], layouts[k][1]));
+      for (unsigned mask = 1; mask < 8; mask++) {
+        int64_t results = 1;
+        for (int i = 0; i < 3; i++) results *= mask >> i & 1 ? 1 : t->shape[i];
+        if (results * t->numel > 160000) continue; /* the reference is slow */
+        for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+          if (lt_dtype_is_float(d) || (ops[i] != LT_OP_mean && ops[i] != LT_OP__norm))
+            compare(ops[i], t, mask, 2);
+      }
+    }
+}
+
+/* Long rows of elements that are `step` apart, and tall columns, are reduced in pieces: each
+ * element is the number of its place modulo 8. */
+static void long_strided_sums(void) {
+  static const lt_Dtype dtypes[] = {LT_float32, LT_bfloat16, LT_float16,
+                                    LT_int16,   LT_int64,    LT_uint8};
+  const int64_t n = 240000, width = 100, rows = n / (width + 5);
+  for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
+    lt_Tensor *x = lt_scope_own(lt_empty(LT_int64, lt_cpu(), SHAPE(n))), *y[LT_MAX_OUT];
+    int64_t *v = x ? lt_tensor_data(x) : NULL;
+    REQUIRE(v);
+    for (int64_t k = 0; k < n; k++) v[k] = k % 8;
+    x = lt_scope_own(lt_as_contiguous(x, dtypes[i]));
+    for (int64_t step = 1; step <= 7; step++) {
+      int64_t count = n / 8 * 8 / step, expected = 0;
+      for (int64_t k = 0; k < count; k++) expected += k * step % 8;
+      lt_Tensor *t = lt_scope_own(lt_geometry(x, 0, 1, &count, &step));
+      REQUIRE(RUN_OP(y, sum, false, LT_ARG(t), LT_NIL, LT_NIL,
+                     lt_arg_dtype(lt_dtype_is_float(dtypes[i]) ? LT_float32 : LT_int64)));
+      CHECK_INT((int64_t)number(y[0], 0), expected);
+    }
+    lt_Tensor *t =
+        lt_scope_own(lt_geometry(x, 0, 2, (int64_t[]){rows, width}, (int64_t[]){width + 5, 1}));
+    REQUIRE(RUN_OP(y, sum, false, LT_ARG(t), L(0), LT_NIL,
+                   lt_arg_dtype(lt_dtype_is_float(dtypes[i]) ? LT_float32 : LT_int64)));
+    for (int64_t j = 0; j < width; j++) {
+      int64_t expected = 0;
+      for (int64_t r = 0; r < rows; r++) expected += (r * (width + 5) + j) % 8;
+      CHECK_INT((int64_t)number(y[0], j), expected);
+    }
+  }
+}
+
 static void sums(void) { every(LT_OP_sum); }
 static void means(void) { every(LT_OP_mean); }
 static void products(void) { every(LT_OP_prod); }
@@ -497,19 +557,29 @@ static void sums_do_not_depend_on_instructions(void) {
   }
 }
 
-/* Rows of bfloat16 are reduced to the same bits as the same numbers in float32. */
-static void rows_of_bfloat16_are_those_of_float32(void) {
+/* Rows and columns of halves are reduced to the same bits as the same numbers in float32. */
+static void halves_are_reduced_as_float32(void) {
   const int64_t most = 9000;
-  lt_Tensor *x = noise(LT_bfloat16, SHAPE(3 * most), 3),
-            *same = lt_scope_own(lt_as_contiguous(x, LT_float32));
-  for (int id = 0; id < LT_REDUCTION_COUNT; id++) {
-    const lt_Fold *f = lt_fold((lt_ReductionId)id, LT_float32, false);
-    if (!f->bfloat16_rows) continue;
-    for (int64_t n = 1; n <= most; n = n < 140 ? n + 1 : n * 2 + 1) {
-      float a[3] = {0}, b[3] = {0};
-      f->bfloat16_rows(lt_tensor_data(x), 3, n, a);
-      f->elements.rows(lt_tensor_data(same), 3, n, b);
-      CHECK(memcmp(a, b, sizeof a) == 0);
+  for (int half = 0; half < 2; half++) {
+    lt_Tensor *x = noise(half ? LT_float16 : LT_bfloat16, SHAPE(3 * most), 3),
+              *same = lt_scope_own(lt_as_contiguous(x, LT_float32));
+    for (int id = 0; id < LT_REDUCTION_COUNT; id++) {
+      const lt_Fold *f = lt_fold((lt_ReductionId)id, LT_float32, false);
+      const lt_FoldLoops *loops = half ? &f->half : &f->bfloat16;
+      if (!loops->rows) continue;
+      float a[LT_FOLD_WIDTH] = {0}, b[LT_FOLD_WIDTH] = {0};
+      for (int64_t n = 1; n <= most; n = n < 140 ? n + 1 : n * 2 + 1) {
+        loops->rows(lt_tensor_data(x), 3, n, a);
+        f->elements.rows(lt_tensor_data(same), 3, n, b);
+        CHECK(memcmp(a, b, sizeof a) == 0);
+      }
+      for (int64_t width = 1; width <= LT_FOLD_WIDTH; width += width < 70 ? 1 : 221)
+        for (int64_t n = 1; n <= 50; n += n < 20 ? 1 : 15)
+          for (int64_t stride = width; stride <= width + 3; stride += 3) {
+            loops->columns(lt_tensor_data(x), n, stride, width, a);
+            f->elements.columns(lt_tensor_data(same), n, stride, width, b);
+            CHECK(memcmp(a, b, sizeof a) == 0);
+          }
     }
   }
 }
@@ -882,6 +952,8 @@ static void interruption_stops_with_an_error(void) {
 int main(void) {
   RUN_SCOPED(sums);
   RUN_SCOPED(reductions_of_expanded_tensors);
+  RUN_SCOPED(reductions_of_strided_tensors);
+  RUN_SCOPED(long_strided_sums);
   RUN_SCOPED(means);
   RUN_SCOPED(products);
   RUN_SCOPED(largest);
@@ -908,7 +980,7 @@ int main(void) {
   RUN_SCOPED(extremes_find_nan_anywhere);
   RUN_SCOPED(sums_do_not_depend_on_threads);
   RUN_SCOPED(sums_do_not_depend_on_instructions);
-  RUN_SCOPED(rows_of_bfloat16_are_those_of_float32);
+  RUN_SCOPED(halves_are_reduced_as_float32);
   RUN_SCOPED(logsumexp_of_infinities);
   RUN_SCOPED(variance_of_long_rows_joins_pieces);
   RUN_SCOPED(variance_takes_a_correction);

@@ -7,12 +7,12 @@
  * of its length, and the result is the same for every width of the CPU's vectors. Columns are added
  * row by row, which uses caches well, in blocks of 16 rows that are also combined in pairs. */
 #include "cpu/kernels/forms.h"
+#include "cpu/kernels/complex_lanes.h"
 #include "cpu/kernels/half_lanes.h"
 #include "cpu/moves.h"
 
-#define BLOCK     2048 /* elements of a row that one set of lanes accumulates */
-#define TOGETHER  64   /* short rows that are transposed together; a multiple of lanes */
-#define ROW_GROUP 16   /* rows that are added to columns sequentially */
+#define TOGETHER  64 /* short rows that are transposed together; a multiple of lanes */
+#define ROW_GROUP 16 /* rows that are added to columns sequentially */
 
 #define ROW_CENTERED      NOTHING
 #define ROW_CENTERED_WIDE NOTHING
@@ -90,7 +90,8 @@
 
 /* ---- loops of floats ------------------------------------------------------------------------- */
 
-#define PICK PICK_ONE
+#define PICK     PICK_ONE
+#define OF_FORMS ON_ALWAYS
 
 #define S               F32
 #define FROM            float
@@ -110,6 +111,7 @@
 #define OPEN            F16_LOAD
 #define LOAD            F16_LOAD
 #define AHEAD           0
+#define BLOCK           2048
 #define OF_HALVES       ON_ALWAYS
 #define ROW_FOLD        LOOPS
 #define ROW_FOLD_WIDE   NOTHING
@@ -257,24 +259,70 @@
 #define SAME_TYPE true
 #include "fold_integers.h"
 
-/* Bytes of bool to int64. */
+/* Sums and products of narrow integers to int64. */
 #undef ON_SUM
 #undef ON_BOOL
 #undef ON_ORDERED
-#undef ON_COUNT
 #define ON_SUM     ON_ALWAYS
 #define ON_BOOL    NOTHING
 #define ON_ORDERED NOTHING
-#define ON_COUNT   ON_ALWAYS
-#define S          U8_COUNT
-#define FROM       uint8_t
-#define T          int64_t
-#define U          uint64_t
-#define LOWEST     INT64_MIN
-#define HIGHEST    INT64_MAX
-#define LT_FROM    LT_bool
-#define LT_TO      LT_int64
-#define SAME_TYPE  false
+
+#define S         I32_SUM
+#define FROM      int32_t
+#define T         int64_t
+#define U         uint64_t
+#define LOWEST    INT64_MIN
+#define HIGHEST   INT64_MAX
+#define LT_FROM   LT_int32
+#define LT_TO     LT_int64
+#define SAME_TYPE false
+#include "fold_integers.h"
+
+#define S         I16_SUM
+#define FROM      int16_t
+#define T         int64_t
+#define U         uint64_t
+#define LOWEST    INT64_MIN
+#define HIGHEST   INT64_MAX
+#define LT_FROM   LT_int16
+#define LT_TO     LT_int64
+#define SAME_TYPE false
+#include "fold_integers.h"
+
+#define S         I8_SUM
+#define FROM      int8_t
+#define T         int64_t
+#define U         uint64_t
+#define LOWEST    INT64_MIN
+#define HIGHEST   INT64_MAX
+#define LT_FROM   LT_int8
+#define LT_TO     LT_int64
+#define SAME_TYPE false
+#include "fold_integers.h"
+
+#define S         UINT8_SUM
+#define FROM      uint8_t
+#define T         int64_t
+#define U         uint64_t
+#define LOWEST    INT64_MIN
+#define HIGHEST   INT64_MAX
+#define LT_FROM   LT_uint8
+#define LT_TO     LT_int64
+#define SAME_TYPE false
+#include "fold_integers.h"
+
+/* Bytes of bool to int64. */
+#undef ON_COUNT
+#define ON_COUNT  ON_ALWAYS
+#define S         U8_COUNT
+#define FROM      uint8_t
+#define T         int64_t
+#define U         uint64_t
+#define LOWEST    INT64_MIN
+#define HIGHEST   INT64_MAX
+#define LT_FROM   LT_bool
+#define LT_TO     LT_int64
+#define SAME_TYPE false
 #include "fold_integers.h"
 
 /* Bytes of bool to bytes. */
@@ -297,7 +345,7 @@
 #define SAME_TYPE  true
 #include "fold_integers.h"
 
-/* ---- products of complex numbers ------------------------------------------------------------- */
+/* ---- loops of complex numbers ---------------------------------------------------------------- */
 
 /* Without the recovery of infinities of C's annex G, as the loops of mul. */
 #ifdef __clang__
@@ -309,42 +357,110 @@
 #undef ON_SUM
 #undef ON_ORDERED
 #undef ON_BOOL
+#undef ON_COUNT
+#undef ON_FLOATING
+#undef OF_FORMS
 #undef PLUS
+#define ON_SUM      ON_ALWAYS
+#define ON_ORDERED  NOTHING
+#define ON_BOOL     NOTHING
+#define ON_COUNT    NOTHING
+#define ON_FLOATING ON_ALWAYS
+#define OF_FORMS    NOTHING
+#define PLUS        PLUS_FLOATS
+
 #undef TIMES
-#define ON_SUM     ON_ALWAYS
-#define ON_ORDERED NOTHING
-#define ON_BOOL    NOTHING
-#define PLUS       PLUS_FLOATS
-#define TIMES      TIMES_FLOATS
-#define BY_COLUMNS
-#define U         T
-#define LOWEST    0
-#define HIGHEST   0
+#undef PICK
+#define ROW_FOLD(name, identity, element, combine, finish) VECTORS_OF(name, CFV, element, combine)
+#define ROW_FOLD_WIDE                                      NOTHING
+#define TIMES                                              CFV_TIMES
+#define PICK(k, yes, no)                                   PICK_VECTORS(FV, FM, CFV_BOTH(k), yes, no)
+#define LT_REDUCE(name, rule, form, ...)                   ROW(name, rule, form)
+#include "ops.def"
+#undef ROW_FOLD
+#undef TIMES
+#undef PICK
+
+#define ROW_FOLD(name, identity, element, combine, finish) VECTORS_OF(name, CDV, element, combine)
+#define TIMES                                              CDV_TIMES
+#define PICK(k, yes, no)                                   PICK_VECTORS(DV, DM, CDV_BOTH(k), yes, no)
+#define LT_REDUCE(name, rule, form, ...)                   ROW(name, rule, form)
+#include "ops.def"
+#undef ROW_FOLD
+#undef ROW_FOLD_WIDE
+#undef TIMES
+#undef PICK
+
+#define TIMES TIMES_FLOATS
+#define PICK  PICK_ONE
+#define AHEAD 0
+
 #define S         C64
 #define FROM      float _Complex
 #define T         float _Complex
+#define NUMBER    float
 #define LT_FROM   LT_complex64
 #define LT_TO     LT_complex64
 #define SAME_TYPE true
-#include "fold_integers.h"
-
 #define U         T
 #define LOWEST    0
 #define HIGHEST   0
+#undef BLOCK
+#define V          CFV
+#define BLOCK      512
+#define LANES      F16
+#define LANES_N    C8_N
+#define LANES_ALL  C8_ALL
+#define LANES_JOIN C8_JOIN
+#define MASK       FNAN
+#define MASK_ANY   FNAN_ANY
+#define NAN_OF     FV_NAN
+#define OPEN       C8_LOAD
+#define LOAD       C8_LOAD
+#include "fold_integers.h"
+#undef V
+#undef LANES
+#undef LANES_N
+#undef LANES_ALL
+#undef LANES_JOIN
+#undef MASK
+#undef MASK_ANY
+#undef NAN_OF
+#undef OPEN
+#undef LOAD
+
 #define S         C128
 #define FROM      double _Complex
 #define T         double _Complex
+#define NUMBER    double
 #define LT_FROM   LT_complex128
 #define LT_TO     LT_complex128
 #define SAME_TYPE true
+#define U         T
+#define LOWEST    0
+#define HIGHEST   0
+#undef BLOCK
+#define V          CDV
+#define BLOCK      256
+#define LANES      D8
+#define LANES_N    C4_N
+#define LANES_ALL  C4_ALL
+#define LANES_JOIN C4_JOIN
+#define MASK       DNAN
+#define MASK_ANY   DNAN_ANY
+#define NAN_OF     DV_NAN
+#define OPEN       C4_LOAD
+#define LOAD       C4_LOAD
 #include "fold_integers.h"
 
 extern const lt_Fold *const LT_FOR_ISA(lt_folds)[LT_STATE_COUNT];
 const lt_Fold *const LT_FOR_ISA(lt_folds)[LT_STATE_COUNT] = {
-    [LT_STATE_F32] = folds_of_F32, [LT_STATE_F32_WIDE] = folds_of_F32_WIDE,
-    [LT_STATE_F64] = folds_of_F64, [LT_STATE_I64] = folds_of_I64,
-    [LT_STATE_I32] = folds_of_I32, [LT_STATE_I16] = folds_of_I16,
-    [LT_STATE_I8] = folds_of_I8,   [LT_STATE_UINT8] = folds_of_UINT8,
-    [LT_STATE_U8] = folds_of_U8,   [LT_STATE_U8_COUNT] = folds_of_U8_COUNT,
-    [LT_STATE_C64] = folds_of_C64, [LT_STATE_C128] = folds_of_C128,
+    [LT_STATE_F32] = folds_of_F32,         [LT_STATE_F32_WIDE] = folds_of_F32_WIDE,
+    [LT_STATE_F64] = folds_of_F64,         [LT_STATE_I64] = folds_of_I64,
+    [LT_STATE_I32] = folds_of_I32,         [LT_STATE_I16] = folds_of_I16,
+    [LT_STATE_I8] = folds_of_I8,           [LT_STATE_UINT8] = folds_of_UINT8,
+    [LT_STATE_U8] = folds_of_U8,           [LT_STATE_U8_COUNT] = folds_of_U8_COUNT,
+    [LT_STATE_C64] = folds_of_C64,         [LT_STATE_C128] = folds_of_C128,
+    [LT_STATE_I32_SUM] = folds_of_I32_SUM, [LT_STATE_I16_SUM] = folds_of_I16_SUM,
+    [LT_STATE_I8_SUM] = folds_of_I8_SUM,   [LT_STATE_UINT8_SUM] = folds_of_UINT8_SUM,
 };

@@ -2,18 +2,24 @@
  *
  *   S            suffix of the functions' names
  *   FROM, T      the types of elements and states; LT_FROM, LT_TO their dtypes
- *   V, LANES, LANES_N, LANES_ALL, LANES_JOIN, OPEN, LOAD, MASK, MASK_ANY, NAN_OF, for floats:
- *                vectors and lanes of T, their number and functions (lanes.h), how they are loaded
- *                from elements and states, and the result of comparing vectors
- *   AHEAD        for floats: how many elements before their use elements are prefetched; 0: not
- *   OF_HALVES    (x): x if rows of bfloat16 and float16 are loaded to lanes, else nothing
- *   BY_COLUMNS   if rows are processed as columns of one element
+ *   V, LANES, LANES_N, LANES_ALL, LANES_JOIN, OPEN, LOAD, MASK, MASK_ANY, NAN_OF, BLOCK, for
+ *                floats and complex numbers: vectors and lanes of T, their number and functions
+ *                (lanes.h), how they are loaded from elements and states, the result of comparing
+ *                vectors, and how many elements of a row one set of lanes accumulates
+ *   AHEAD        for these: how many elements before their use elements are prefetched; 0: not
+ *   OF_HALVES    (x): x if bfloat16 and float16 are loaded to lanes, else nothing
+ *   OF_FORMS     (x): x if the type has the forms of norms, else nothing
+ *   NUMBER       if not T: the type of the numbers n and a of a finish
  *   ON_<RULE>    (x): x if rows of this rule are defined for the type, else nothing
  *   ROW_FOLD, ROW_FOLD_WIDE   LOOPS if rows of this kind are, else NOTHING
  *   ENTRY_FOLD, ENTRY_FOLD_WIDE   likewise ENTRY or NOTHING
  *
  * and the operations of the forms, and includes this file, which defines `static const lt_Fold
  * folds_of_<S>[LT_REDUCTION_COUNT]`. */
+#ifndef NUMBER
+#define NUMBER T
+#endif
+
 #define NAMED_(a, b, s)  a##_##b##_##s
 #define NAMED__(a, b, s) NAMED_(a, b, s)
 #define NAMED(a, b)      NAMED__(a, b, S)
@@ -154,21 +160,9 @@
     }                                                                                              \
   }
 
-/* ---- rows of complex numbers: as columns of one element, which compilers vectorize ----------- */
-
-#define ROWS_BY_COLUMNS(NAME, OF)                                                                  \
-  static void NAMED(columns, NAME)(const void *, int64_t, int64_t, int64_t, void *);               \
-  static void NAMED(rows, NAME)(const void *x, int64_t rows, int64_t n, void *out) {               \
-    for (int64_t r = 0; r < rows; r++)                                                             \
-      NAMED(columns, NAME)((const OF *)x + r * n, n, 1, 1, (T *)out + r);                          \
-  }
-
 #ifdef V
 #define ROWS(NAME, OF, load, lift, one, join, join_one, identity, quick, has_quick)                \
   ROWS_BY_LANES(NAME, OF, load, lift, one, join, join_one, identity, quick, has_quick)
-#elif defined BY_COLUMNS
-#define ROWS(NAME, OF, load, lift, one, join, join_one, identity, quick, has_quick)                \
-  ROWS_BY_COLUMNS(NAME, OF)
 #else
 #define ROWS(NAME, OF, load, lift, one, join, join_one, identity, quick, has_quick)                \
   PLAIN_ROWS(NAME, OF, one, join_one, identity)
@@ -176,34 +170,67 @@
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
-/* Narrow dense columns are processed as wide rows of several, which fill the vectors. */
-#define COLUMNS(NAME, OF, one, join_one)                                                           \
+/* few_<NAME> combines up to ROW_GROUP rows, four in one pass. */
+#define FEW_ROWS(NAME, OF, one, join_one)                                                          \
   /* Combines `a` with the elements of a column after x: three of four rows in one pass. */        \
   static inline T NAMED(four, NAME)(T a, const OF *x, int64_t stride) {                            \
-    a = join_one(a, one((T)x[stride]));                                                            \
-    a = join_one(a, one((T)x[2 * stride]));                                                        \
-    return join_one(a, one((T)x[3 * stride]));                                                     \
+    a = join_one(a, one(x[stride]));                                                               \
+    a = join_one(a, one(x[2 * stride]));                                                           \
+    return join_one(a, one(x[3 * stride]));                                                        \
   }                                                                                                \
   static void NAMED(few, NAME)(const OF *restrict x, int64_t n, int64_t stride, int64_t width,     \
                                T *restrict out) {                                                  \
     int64_t i = 0;                                                                                 \
     if (n >= 4) {                                                                                  \
-      for (int64_t j = 0; j < width; j++) out[j] = NAMED(four, NAME)(one((T)x[j]), x + j, stride); \
+      for (int64_t j = 0; j < width; j++) out[j] = NAMED(four, NAME)(one(x[j]), x + j, stride);    \
       i = 4;                                                                                       \
     } else {                                                                                       \
-      for (int64_t j = 0; j < width; j++) out[j] = one((T)x[j]);                                   \
+      for (int64_t j = 0; j < width; j++) out[j] = one(x[j]);                                      \
       i = 1;                                                                                       \
     }                                                                                              \
     for (; i + 4 <= n; i += 4) {                                                                   \
       const OF *restrict r = x + i * stride;                                                       \
       for (int64_t j = 0; j < width; j++)                                                          \
-        out[j] = NAMED(four, NAME)(join_one(out[j], one((T)r[j])), r + j, stride);                 \
+        out[j] = NAMED(four, NAME)(join_one(out[j], one(r[j])), r + j, stride);                    \
     }                                                                                              \
     for (; i < n; i++) {                                                                           \
       const OF *restrict r = x + i * stride;                                                       \
-      for (int64_t j = 0; j < width; j++) out[j] = join_one(out[j], one((T)r[j]));                 \
+      for (int64_t j = 0; j < width; j++) out[j] = join_one(out[j], one(r[j]));                    \
     }                                                                                              \
-  }                                                                                                \
+  }
+
+#define FEW_ROWS_BY_VECTORS(NAME, OF, load, lift, one, join, join_one)                              \
+  /* Combines `count` rows from r on with the states, or sets these to them if they are `first`. */ \
+  LT_LANES void NAMED(pass, NAME)(const OF *r, int count, bool first, int64_t stride,               \
+                                  int64_t width, T *out) {                                          \
+    const int64_t size = (int64_t)(sizeof(V) / sizeof(T));                                          \
+    int64_t j = 0;                                                                                  \
+    for (; j + size <= width; j += size) {                                                          \
+      V a = lift(load(r + j));                                                                      \
+      if (!first) a = join(FV_LOAD(out + j), a);                                                    \
+      for (int k = 1; k < count; k++) a = join(a, lift(load(r + k * stride + j)));                  \
+      memcpy(out + j, &a, sizeof a);                                                                \
+    }                                                                                               \
+    for (; j < width; j++) {                                                                        \
+      T a = one(r[j]);                                                                              \
+      if (!first) a = join_one(out[j], a);                                                          \
+      for (int k = 1; k < count; k++) a = join_one(a, one(r[k * stride + j]));                      \
+      out[j] = a;                                                                                   \
+    }                                                                                               \
+  }                                                                                                 \
+  static void NAMED(few, NAME)(const OF *restrict x, int64_t n, int64_t stride, int64_t width,      \
+                               T *restrict out) {                                                   \
+    int64_t i = n >= 4 ? 4 : 1;                                                                     \
+    if (n >= 4)                                                                                     \
+      NAMED(pass, NAME)(x, 4, true, stride, width, out);                                            \
+    else                                                                                            \
+      NAMED(pass, NAME)(x, 1, true, stride, width, out);                                            \
+    for (; i + 4 <= n; i += 4) NAMED(pass, NAME)(x + i * stride, 4, false, stride, width, out);     \
+    for (; i < n; i++) NAMED(pass, NAME)(x + i * stride, 1, false, stride, width, out);             \
+  }
+
+/* Narrow dense columns are processed as wide rows of several, which fill the vectors. */
+#define COLUMNS(NAME, OF, one, join_one)                                                           \
   static LT_APART void NAMED(split, NAME)(const OF *x, int64_t n, int64_t stride, int64_t width,   \
                                           T *restrict out) {                                       \
     if (n <= ROW_GROUP) {                                                                          \
@@ -238,36 +265,42 @@
     T wide[LT_FOLD_WIDTH];                                                                         \
     NAMED(split, NAME)(x, n / many, many * width, many * width, wide);                             \
     const OF *rest = (const OF *)x + n / many * many * width;                                      \
-    for (int64_t j = 0; j < n % many * width; j++) wide[j] = join_one(wide[j], one((T)rest[j]));   \
+    for (int64_t j = 0; j < n % many * width; j++) wide[j] = join_one(wide[j], one(rest[j]));      \
     NAMED(again, NAME)(wide, many, width, out);                                                    \
   }
 
 /* ---- a row of ops.def ------------------------------------------------------------------------ */
 
-/* Rows of a 16-bit type. */
-#define HALF_ROWS(name, half, to_float, open, identity, combine)                                   \
+/* Rows and columns of a 16-bit type. */
+#define OF_HALF(name, half, to_float, open, vector, identity, combine)                             \
   static inline T NAMED(lift_##half, name)(lt_##half x) { return NAMED(lift, name)(to_float(x)); } \
   ROWS(name##_##half, lt_##half, open, OF_VECTORS(lift, name), NAMED(lift_##half, name),           \
        OF_VECTORS(merge, name), NAMED(merge, name), identity, OF_VECTORS(quick, name),             \
-       SELECTS(combine))
+       SELECTS(combine))                                                                           \
+  FEW_ROWS_BY_VECTORS(name##_##half, lt_##half, vector, OF_VECTORS(lift, name),                    \
+                      NAMED(lift_##half, name), OF_VECTORS(merge, name), NAMED(merge, name))       \
+  COLUMNS(name##_##half, lt_##half, NAMED(lift_##half, name), NAMED(merge, name))
 
 #define LOOPS(name, identity, element, combine, finish)                                            \
   static inline T NAMED(lift, name)(T x) { return (T)(element); }                                  \
   static inline T NAMED(merge, name)(T x, T y) { return (T)(combine); }                            \
   ROWS(name, FROM, OPEN, OF_VECTORS(lift, name), NAMED(lift, name), OF_VECTORS(merge, name),       \
        NAMED(merge, name), identity, OF_VECTORS(quick, name), SELECTS(#combine))                   \
+  FEW_ROWS(name, FROM, NAMED(lift, name), NAMED(merge, name))                                      \
   COLUMNS(name, FROM, NAMED(lift, name), NAMED(merge, name))                                       \
   ROWS(name##_states, T, LOAD, ITSELF, ITSELF, OF_VECTORS(merge, name), NAMED(merge, name),        \
        identity, OF_VECTORS(quick, name), SELECTS(#combine))                                       \
+  FEW_ROWS(name##_states, T, ITSELF, NAMED(merge, name))                                           \
   COLUMNS(name##_states, T, ITSELF, NAMED(merge, name))                                            \
-  OF_HALVES(HALF_ROWS(name, bfloat16, lt_bfloat16_to_float, F16_OF_BFLOAT16, identity, #combine))  \
-  OF_HALVES(HALF_ROWS(name, half, lt_half_to_float, F16_OF_HALF, identity, #combine))              \
+  OF_HALVES(OF_HALF(name, bfloat16, lt_bfloat16_to_float, F16_OF_BFLOAT16, FV_OF_BFLOAT16,         \
+                    identity, #combine))                                                           \
+  OF_HALVES(OF_HALF(name, half, lt_half_to_float, F16_OF_HALF, FV_OF_HALF, identity, #combine))    \
   static void NAMED(start, name)(void *states, int64_t count) {                                    \
     T *s = states;                                                                                 \
     for (int64_t i = 0; i < count; i++) s[i] = (T)(identity);                                      \
   }                                                                                                \
   static void NAMED(end, name)(void *states, int64_t count, double elements, double number) {      \
-    const T n = (T)elements, a = (T)number;                                                        \
+    const NUMBER n = (NUMBER)elements, a = (NUMBER)number;                                         \
     T *s = states;                                                                                 \
     (void)n, (void)a;                                                                              \
     for (int64_t i = 0; i < count; i++) {                                                          \
@@ -289,10 +322,11 @@
        SAME_TYPE && IS_X(element) ? NAMED(columns, name) : NAMED(columns, name##_states)},         \
       NAMED(start, name),                                                                          \
       IS_X(finish) ? NULL : NAMED(end, name),                                                      \
-      OF_HALVES(NAMED(rows, name##_bfloat16), NAMED(rows, name##_half))},
+      OF_HALVES({NAMED(rows, name##_bfloat16), NAMED(columns, name##_bfloat16)},                   \
+                {NAMED(rows, name##_half), NAMED(columns, name##_half)})},
 
 #define LT_REDUCE(name, rule, form, ...) ROW(name, rule, form)
-#define LT_FORM(name, rule, form)        ROW(name, rule, form)
+#define LT_FORM(name, rule, form)        OF_FORMS(ROW(name, rule, form))
 #include "ops.def"
 
 #undef ROW_FOLD
@@ -301,17 +335,17 @@
 #define ROW_FOLD_WIDE ENTRY_FOLD_WIDE
 static const lt_Fold NAMED(folds, of)[LT_REDUCTION_COUNT] = {
 #define LT_REDUCE(name, rule, form, ...) ROW(name, rule, form)
-#define LT_FORM(name, rule, form)        ROW(name, rule, form)
+#define LT_FORM(name, rule, form)        OF_FORMS(ROW(name, rule, form))
 #include "ops.def"
 };
 
+#undef NUMBER
 #undef NAMED_
 #undef NAMED__
 #undef NAMED
 #undef OF_VECTORS
 #undef ROWS_BY_LANES
 #undef PLAIN_ROWS
-#undef ROWS_BY_COLUMNS
 #undef WIDE
 #undef SELECTS
 #undef PREFETCH
@@ -320,7 +354,9 @@ static const lt_Fold NAMED(folds, of)[LT_REDUCTION_COUNT] = {
 #undef ROWS
 #undef COLUMNS
 #undef LOOPS
-#undef HALF_ROWS
+#undef OF_HALF
+#undef FEW_ROWS
+#undef FEW_ROWS_BY_VECTORS
 #undef IS_X
 #undef ENTRY
 #undef ROW_FOLD

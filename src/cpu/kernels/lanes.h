@@ -236,18 +236,19 @@ LT_LANES D8 D8_ALL(double e) {
 #define LT_DOWN_16(V, v, w)                                                                        \
   ((V){LT_FOUR(v, w, 16), LT_FOUR(v, w + 4, 16), LT_FOUR(v, w + 8, 16), LT_FOUR(v, w + 12, 16)})
 
-/* Combine the elements of a vector v_ of n by a function of vectors, k with k + n / 2, until one is
- * left: v_[0]. */
-#define LT_JOIN_2(V, n, join) v_ = join(v_, LT_DOWN_##n(V, v_, 1));
-#define LT_JOIN_4(V, n, join)                                                                      \
-  v_ = join(v_, LT_DOWN_##n(V, v_, 2));                                                            \
-  LT_JOIN_2(V, n, join)
-#define LT_JOIN_8(V, n, join)                                                                      \
+/* Combine the elements of a vector v_ of n by a function of vectors, k with k + n / 2, until two
+ * (PAIRS) or one (JOIN) are left: v_[0], v_[1]. */
+#define LT_PAIRS_4(V, n, join) v_ = join(v_, LT_DOWN_##n(V, v_, 2));
+#define LT_PAIRS_8(V, n, join)                                                                     \
   v_ = join(v_, LT_DOWN_##n(V, v_, 4));                                                            \
-  LT_JOIN_4(V, n, join)
-#define LT_JOIN_16(V, n, join)                                                                     \
+  LT_PAIRS_4(V, n, join)
+#define LT_PAIRS_16(V, n, join)                                                                    \
   v_ = join(v_, LT_DOWN_##n(V, v_, 8));                                                            \
-  LT_JOIN_8(V, n, join)
+  LT_PAIRS_8(V, n, join)
+#define LT_JOIN_2(V, n, join)  v_ = join(v_, LT_DOWN_##n(V, v_, 1));
+#define LT_JOIN_4(V, n, join)  LT_PAIRS_4(V, n, join) LT_JOIN_2(V, n, join)
+#define LT_JOIN_8(V, n, join)  LT_PAIRS_8(V, n, join) LT_JOIN_2(V, n, join)
+#define LT_JOIN_16(V, n, join) LT_PAIRS_16(V, n, join) LT_JOIN_2(V, n, join)
 
 #if LT_VECTOR_SIZE == 64
 #define LT_JOIN_PARTS(V, join, all) V v_ = (all).part[0];
