@@ -35,9 +35,8 @@ static bool reduced_dtype(const lt_Call *c, lt_Dtype *dtype) {
   int place = dtype_argument(c);
   bool given = place >= 0 && lt_given(c, place);
   *dtype = given ? c->arg[place].dtype : self->dtype;
-  bool is_float = lt_dtype_is_float(*dtype);
-  if (c->info->rule == LT_RULE_FLOATING && !is_float) return refuse_numbers(c, *dtype);
-  bool whole = lt_dtype_category(*dtype) < LT_FLOATING;
+  bool is_float = lt_dtype_is_float(*dtype), whole = lt_dtype_category(*dtype) < LT_FLOATING;
+  if (c->info->rule == LT_RULE_FLOATING && whole) return refuse_numbers(c, *dtype);
   if (c->info->rule == LT_RULE_SUM && whole && !given) *dtype = LT_int64;
   if (c->info->rule == LT_RULE_FLOAT && !is_float) *dtype = lt_dtype_default();
   return true;

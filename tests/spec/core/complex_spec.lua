@@ -375,6 +375,34 @@ describe("sums and products of complex tensors", function()
     assert.truthy(odd.im ~= odd.im)
   end)
 
+  it("add rows of any length, whole or with holes", function()
+    -- exact: the parts of element i of row r are small integers
+    local function re(r, i) return (r + 3 * i) % 7 - 3 end
+    local function im(r, i) return (r * i) % 5 end
+    for _, dtype in ipairs {"complex64", "complex128"} do
+      for _, n in ipairs {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 70, 600, 1100} do
+        local k, rows, sums, every_other, means = 19, {}, {}, {}, {}
+        for r = 1, k do
+          rows[r], sums[r], every_other[r] = {}, {0, 0}, {0, 0}
+          for i = 1, n do
+            rows[r][i] = C(re(r, i), im(r, i))
+            sums[r] = {sums[r][1] + re(r, i), sums[r][2] + im(r, i)}
+            if i % 2 == 1 then
+              every_other[r] = {every_other[r][1] + re(r, i), every_other[r][2] + im(r, i)}
+            end
+          end
+          means[r] = {sums[r][1] / n, sums[r][2] / n}
+        end
+        local z = lt.tensor(rows, {dtype = dtype, device = there})
+        check(sums, z:sum(2), 0)
+        check(sums, z:t():contiguous():sum(1), 0)
+        check(sums, z:t():sum(1), 0)
+        check(every_other, z[":, ::2"]:sum(2), 0)
+        check(means, z:mean(2), 1e-6)
+      end
+    end
+  end)
+
   it("multiply rows, columns and pieces of any layout", function()
     -- powers of i and exact halves: i^(1 + 2 + ... + n), times 2^-1 for each element
     local n, k = 40, 3
