@@ -538,7 +538,7 @@ static bool fold_short(const lt_Fold *f, const lt_Tensor *self, double a, lt_Ten
       !(same || (lt_dtype_is_float(f->to) && lt_dtype_is_float(out->dtype))))
     return false;
   void *to = same ? lt_tensor_data(out) : state;
-  run_rows((Folded){f, false, self->dtype}, lt_tensor_data(self), 1, self->numel, to);
+  run_rows((Folded){f, false, self->dtype}, lt_tensor_data(self), 1, self->numel, 1, to);
   if (f->finish) f->finish(to, 1, (double)self->numel, a);
   return same || lt_scalar_store(lt_scalar_load(f->to, to), out->dtype, lt_tensor_data(out));
 }
