@@ -26,8 +26,8 @@
 #else
 #include "maths.h"
 #endif
-#ifdef LT_IS_DOUBLE
 #include "float64_ops.h"
+#ifdef LT_IS_DOUBLE
 #include "special_float64.h"
 #endif
 
@@ -81,7 +81,8 @@
 
 /* Returns whether all n elements are in the range. n is a multiple of LANES. */
 #ifdef LT_IS_FLOAT32
-#define NEAR_RANGE(name) lt_near_range(name)
+#define NEAR_RANGE(name)  lt_near_range(name)
+#define IS_LEFT(op, x, y) ((void)(op), lt_is_leftf(x, y))
 static inline bool all_in(lt_Range range, int64_t n, const float *x) {
   uint32_t most = 0;
   for (int64_t i = 0; i < n; i++) {
@@ -91,7 +92,8 @@ static inline bool all_in(lt_Range range, int64_t n, const float *x) {
   return most <= range.span;
 }
 #elif defined LT_IS_DOUBLE
-#define NEAR_RANGE(name) lt_near_range64(name)
+#define NEAR_RANGE(name)  lt_near_range64(name)
+#define IS_LEFT(op, x, y) lt_is_left(op, x, y)
 static inline bool all_in(lt_Range range, int64_t n, const double *x) {
   uint32_t most = 0;
   for (int64_t i = 0; i < n; i++) {
@@ -337,23 +339,59 @@ static void repeat_y(lt_VectorFn loop, size_t size, int64_t n, char *out, const 
 #define LOOP_(name, inputs, result, text)    LOOP__(name, inputs, result, text)
 #define LOOP__(name, inputs, R, value, text) LOOP(name, inputs, R, value, text)
 
-#ifdef LT_IS_DOUBLE /* src/cpu/special.c, but for those of special_float64.h */
-#define EMIT_W(name, ...)                                                                          \
+#if defined LT_IS_DOUBLE || defined LT_IS_FLOAT32
+#define DECLARE_W(name)                                                                            \
   void lt_special_loop_##name(int64_t, void *, const void *, const void *, const void *,           \
                               const lt_Numbers *);
-#define ENTRY_W(name)      [LT_OP_##name] = lt_special_loop_##name,
-#define EMIT_WF(name, ...) JOIN(EMIT_WF_, LT_IS_VECTOR(name), , )(name, __VA_ARGS__)
-#define ENTRY_WF(name)     JOIN(ENTRY_WF_, LT_IS_VECTOR(name), , )(name)
-#define EMIT_WF_1          EMIT_F
-#define EMIT_WF_0          EMIT_W
-#define ENTRY_WF_1         ENTRY_F
-#define ENTRY_WF_0         ENTRY_W
+
+/* Runs the vector loop of an op of one input, then for the elements that it leaves, that of
+ * src/cpu/special.c. */
+static inline __attribute__((always_inline, unused)) void partly(const char *op, lt_VectorFn vector,
+                                                                 lt_VectorFn scalar, int64_t n,
+                                                                 T *o, const T *p,
+                                                                 const lt_Numbers *numbers) {
+  for (int64_t i = 0; i < n; i += BLOCK, o += BLOCK) {
+    const int64_t m = n - i < BLOCK ? n - i : BLOCK;
+    T x[BLOCK]; /* the results may replace the elements */
+    int left = 0;
+    memcpy(x, p + i, (size_t)m * sizeof *x);
+    vector(m, o, x, NULL, NULL, numbers);
+    for (int64_t k = 0; k < m; k++) left |= IS_LEFT(op, x[k], o[k]);
+    for (int64_t k = 0; left && k < m; k++)
+      if (IS_LEFT(op, x[k], o[k])) {
+        double v = (double)x[k], y;
+        scalar(1, &y, &v, NULL, NULL, numbers);
+        o[k] = (T)y;
+      }
+  }
+}
+#define EMIT_WF_10 EMIT_F
+#define EMIT_WF_11(name, ...)                                                                      \
+  DECLARE_W(name)                                                                                  \
+  EMIT_F(name, __VA_ARGS__)                                                                        \
+  static void name##_partly(int64_t n, void *out, const void *x, const void *y, const void *z,     \
+                            const lt_Numbers *numbers) {                                           \
+    (void)y, (void)z;                                                                              \
+    partly(#name, name##_, lt_special_loop_##name, n, out, x, numbers);                            \
+  }
+#define ENTRY_WF_10       ENTRY_F
+#define ENTRY_WF_11(name) [LT_OP_##name] = name##_partly,
+#endif
+
+#ifdef LT_IS_DOUBLE /* src/cpu/special.c, but for those of special_float64.h */
+#define EMIT_W(name, ...) DECLARE_W(name)
+#define ENTRY_W(name)     [LT_OP_##name] = lt_special_loop_##name,
+#define EMIT_WF(name, ...)                                                                         \
+  JOIN(EMIT_WF_, LT_IS_VECTOR(name), LT_IS_PARTLY(name), )(name, __VA_ARGS__)
+#define ENTRY_WF(name) JOIN(ENTRY_WF_, LT_IS_VECTOR(name), LT_IS_PARTLY(name), )(name)
+#define EMIT_WF_00     EMIT_W
+#define ENTRY_WF_00    ENTRY_W
 #else
 #define EMIT_W(...)
 #define ENTRY_W(name)
 #ifdef LT_IS_FLOAT32
-#define EMIT_WF  EMIT_F
-#define ENTRY_WF ENTRY_F
+#define EMIT_WF(name, ...) JOIN(EMIT_WF_1, LT_IS_PARTLYF(name), , )(name, __VA_ARGS__)
+#define ENTRY_WF(name)     JOIN(ENTRY_WF_1, LT_IS_PARTLYF(name), , )(name)
 #else
 #define EMIT_WF(...)
 #define ENTRY_WF(name)

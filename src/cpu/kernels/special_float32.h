@@ -50,28 +50,26 @@ LT_MATHS double lt_log1p_any_wide(double y) {
 
 /* Return sin(pi r) / r and cos(pi r) of z = r^2 <= 1/4, to the last digits of double. */
 LT_MATHS double lt_sin_pi_wide(double z) {
-  double p = 7.6947067256791232e-07;
-  p = MADDD(p, z, -2.1903183335281079e-05);
-  p = MADDD(p, z, 0.00046629968791488791);
-  p = MADDD(p, z, -0.0073704304785784224);
-  p = MADDD(p, z, 0.082145886569870735);
-  p = MADDD(p, z, -0.59926452931873675);
-  p = MADDD(p, z, 2.550164039877294);
-  p = MADDD(p, z, -5.1677127800499694);
-  p = MADDD(p, z, 3.1415926535897931);
-  return p;
+  double square = z * z, even = 7.6947067256791232e-07, odd = -2.1903183335281079e-05;
+  even = MADDD(even, square, 0.00046629968791488791);
+  odd = MADDD(odd, square, -0.0073704304784784224);
+  even = MADDD(even, square, 0.082145886569870735);
+  odd = MADDD(odd, square, -0.59926452931873675);
+  even = MADDD(even, square, 2.550164039877294);
+  odd = MADDD(odd, square, -5.1677127800499694);
+  even = MADDD(even, square, 3.1415926535897931);
+  return MADDD(odd, z, even);
 }
 LT_MATHS double lt_cos_pi_wide(double z) {
-  double p = 4.1495780270571206e-06;
-  p = MADDD(p, z, -0.00010456656706174584);
-  p = MADDD(p, z, 0.0019295562780374169);
-  p = MADDD(p, z, -0.025806888738177582);
-  p = MADDD(p, z, 0.23533063012967062);
-  p = MADDD(p, z, -1.335262768843456);
-  p = MADDD(p, z, 4.0587121264164976);
-  p = MADDD(p, z, -4.9348022005446772);
-  p = MADDD(p, z, 1);
-  return p;
+  double square = z * z, even = 4.1495780270571206e-06, odd = -0.00010456656706174584;
+  even = MADDD(even, square, 0.0019295562780374169);
+  odd = MADDD(odd, square, -0.025806888738177582);
+  even = MADDD(even, square, 0.23533063012967062);
+  odd = MADDD(odd, square, -1.335262768843456);
+  even = MADDD(even, square, 4.0587121264164976);
+  odd = MADDD(odd, square, -4.9348022005446772);
+  even = MADDD(even, square, 1);
+  return MADDD(odd, z, even);
 }
 
 /* ---- activations ----------------------------------------------------------------------------- */
@@ -203,66 +201,79 @@ LT_MATHS float lt_ndtrif(float p) {
 
 /* ---- gamma function -------------------------------------------------------------------------- */
 
-/* These are computed to the last digits of double: where terms cancel around their zeros, which lie
- * between two floats, an error of float would remain. */
+/* Returns log(x) of a positive normal number: 2^-29.4 */
+LT_MATHS double lt_log_finer(double x) {
+  const uint64_t one = 0x3ff0000000000000u, two_thirds = 0x3fe5555555555555u;
+  uint64_t bits = lt_bits64(x), power = (bits - two_thirds + one) >> 52; /* n + 1023 */
+  double n = lt_double(power | 0x4330000000000000u) - (0x1p52 + 1023);
+  double f = lt_double(bits - (power << 52) + one) - 1, square = f * f;
+  double even = -0.1272628908295227, odd = 0.11612164612011674;
+  even = MADDD(even, square, -0.12221359181002925);
+  odd = MADDD(odd, square, 0.10853287900440187);
+  even = MADDD(even, square, -0.16677973663216314);
+  odd = MADDD(odd, square, 0.14296178997151418);
+  even = MADDD(even, square, -0.2499984136445255);
+  odd = MADDD(odd, square, 0.1999985316596486);
+  even = MADDD(even, square, -0.5000000035319969);
+  odd = MADDD(odd, square, 0.3333333366026371);
+  return MADDD(MADDD(odd, f, even), square, MADDD(n, 0.69314718055994531, f));
+}
 
-/* Subtracts 1 from y if it is 2.5 or more, and multiplies p by the difference. */
-#define LT_GAMMA_STEP                                                                              \
-  p = y < 2.5 ? p : p * (y - 1);                                                                   \
-  y = y < 2.5 ? y : y - 1
-
-/* Returns log |Gamma(x)|. With a = |x|: below 5, Gamma(a) is Gamma(y), y in [1.5, 2.5), times or
+/* Returns log |Gamma(x)|, x finite and not -0, but of negative numbers near zeros, where terms
+ * cancel: see lt_is_leftf. With a = |x|: below 5, Gamma(a) is Gamma(2 + u), |u| <= 1/2, times or
  * divided by a product p; from 5 on by Stirling's series (DLMF 5.11.1). Negative numbers use
  * reflection (5.5.3); `near`: there are none. */
 LT_MATHS float lt_lgammaf(float x, bool near) {
-  double a = (double)fabsf(x), y = a, p = 1;
-  LT_GAMMA_STEP;
-  LT_GAMMA_STEP;
-  LT_GAMMA_STEP;
+  double a = (double)fabsf(x);
   bool large = a >= 5, low = a < 1.5, lowest = a < 0.5;
+  double less = a < 2.5 ? 2.0 : a < 3.5 ? 3.0 : a < 4.5 ? 4.0 : 5.0;
+  double u = a - (lowest ? 0.0 : low ? 1.0 : less);
+  double p = (a < 2.5 ? 1.0 : a - 1) * (a < 3.5 ? 1.0 : a - 2) * (a < 4.5 ? 1.0 : a - 3);
   p = lowest ? a * (a + 1) : low ? a : p;
-  y = lowest ? a + 2 : low ? a + 1 : y;
-  double u = y - 2;
-  double g = 5.1619027339533887e-07; /* lgamma(y) / (u (1 + u)): 2^-53 */
-  g = MADDD(g, u, -1.0890167815086186e-06);
-  g = MADDD(g, u, 1.7565145775771194e-06);
-  g = MADDD(g, u, -3.7391191805311566e-06);
-  g = MADDD(g, u, 8.2344486505139444e-06);
-  g = MADDD(g, u, -1.7687371204559436e-05);
-  g = MADDD(g, u, 3.8167245781748892e-05);
-  g = MADDD(g, u, -8.3091684528592522e-05);
-  g = MADDD(g, u, 0.0001825527635045313);
-  g = MADDD(g, u, -0.00040570765774285318);
-  g = MADDD(g, u, 0.00091537691726695713);
-  g = MADDD(g, u, -0.0021081308235524612);
-  g = MADDD(g, u, 0.0049986411647869582);
-  g = MADDD(g, u, -0.012384192193557617);
-  g = MADDD(g, u, 0.032965000621155351);
-  g = MADDD(g, u, -0.10031730167435295);
-  g = MADDD(g, u, 0.42278433509846713);
-  g *= u * (1 + u);
-  double i = 1 / a, z = i * i, tail = -0.012679531694402047; /* 2^-59 */
-  tail = MADDD(tail, z, 0.0054654979069236991);
-  tail = MADDD(tail, z, -0.0018860979475824426);
-  tail = MADDD(tail, z, 0.00084112729914839095);
-  tail = MADDD(tail, z, -0.00059523091700119382);
-  tail = MADDD(tail, z, 0.00079365074927313672);
-  tail = MADDD(tail, z, -0.0027777777776536493);
-  tail = MADDD(tail, z, 0.083333333333333232);
-  tail = MADDD(tail, i, 0.91893853320467274) - a; /* log(2 pi) / 2 */
-  double log = lt_m_log(large ? a : p);
-  double result = large ? MADDD(a - 0.5, log, tail) : low ? g - log : g + log;
+  double square = u * u; /* log Gamma(2 + u) over u (1 + u): 2^-29 */
+  double even = 0.00020588578996422386, odd = -0.0004564478114250902;
+  even = MADDD(even, square, 0.0009108883048531924);
+  odd = MADDD(odd, square, -0.0020983731185231203);
+  even = MADDD(even, square, 0.00499895631917416);
+  odd = MADDD(odd, square, -0.012384877203957737);
+  even = MADDD(even, square, 0.03296499468798302);
+  odd = MADDD(odd, square, -0.10031728877885711);
+  even = MADDD(even, square, 0.42278433509846713);
+  double g = MADDD(odd, u, even) * MADDD(u, u, u);
+  double i = (double)(1 / (float)a), z = i * i; /* of Stirling's series: 2^-32 */
+  double tail = MADDD(MADDD(-0.0005352181242109789, z, 0.0007922032852581855), z * z,
+                      MADDD(-0.002777766361155662, z, 0.08333333331910021));
+  double log = lt_log_finer(large ? a : p);
+  double far =
+      MADDD(a - 0.5, log - 1, MADDD(tail, i, 0.41893853320467274)); /* log(2 pi) / 2 - 1/2 */
+  double result = large ? far : low ? g - log : g + log;
+  result = a == 0 ? (double)INFINITY : result;
   if (!near) {
-    bool negative = x < 0;
-    double r = a - rint(a), sine = fabs(r) * lt_sin_pi_wide(r * r);
+    double r = a < 0x1p30 ? a - rint(a) : 0, r2 = r * r,
+           sine = 0.08205035020147247; /* over r: 2^-35 */
+    double odd_sine = -0.007028303855203096, r4 = r2 * r2;
+    sine = MADDD(sine, r4, 2.550163317938427);
+    odd_sine = MADDD(odd_sine, r4, -0.599252186531583);
+    sine = MADDD(sine, r4, 3.141592653536132);
+    odd_sine = MADDD(odd_sine, r4, -5.167712764593);
+    sine = fabs(r) * MADDD(odd_sine, r2, sine);
     double over = low ? 3.14159265358979312 * p : 3.14159265358979312;
     double under = large ? sine : low ? sine * a : sine * a * p;
-    double reflected = lt_m_log(negative ? over / under : 1.0);
-    double rest = large ? MADDD(a + 0.5, log, tail) : g;
-    result = negative ? reflected - rest : result;
+    double reflected = lt_log_finer(x < 0 ? over / under : 1.0);
+    double rest = large ? MADDD(a + 0.5, log - 1, MADDD(tail, i, 1.4189385332046727)) : g;
+    result = x < 0 ? (r == 0 ? (double)INFINITY : reflected - rest) : result;
   }
-  return fabsf(x) == INFINITY ? INFINITY : (float)result;
+  return (float)result;
 }
+
+/* Returns whether the loop of src/cpu/special.c computes an element x, for which the vector loop
+ * gives y. */
+LT_MATHS bool lt_is_leftf(float x, float y) {
+  return (x < 0) & (fabsf(y) < (x > -5 ? 0.06f : 1.5f)); /* lgamma */
+}
+
+/* These are computed to the last digits of double: where terms cancel around their zeros, which lie
+ * between two floats, an error of float would remain. */
 
 /* Returns the derivative of log Gamma(x): of numbers below 10, by the recurrence (5.5.2) to ten
  * more, whose terms are added in pairs with products u + k (9 - k); then by (5.11.2). `near`: x is

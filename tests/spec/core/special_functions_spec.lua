@@ -8,7 +8,7 @@ local function has_values(f, near, relative, pairs_of)
   for _, pair in ipairs(pairs_of) do
     local x, value = pair[1], pair[2]
     local got = f(lt.tensor({x}, {dtype = "float64"})):item()
-    assert(math.abs(got - value) <= near + relative * math.abs(value),
+    assert(got == value or math.abs(got - value) <= near + relative * math.abs(value),
       ("f(%.17g): expected %.17g, got %.17g"):format(x, value, got))
   end
 end
@@ -99,6 +99,154 @@ describe("ndtri of float64", function()
 
   it("does not depend on the other elements", function()
     is_the_same_alone(lt.special.ndtri, {0.1, 0.9, 0.999, 1e-200, 1, 2, 0, 1e-10, 0.5})
+  end)
+end)
+
+describe("Bessel functions of float64", function()
+  local j0, j1, y0, y1 = lt.special.bessel_j0, lt.special.bessel_j1, lt.special.bessel_y0,
+    lt.special.bessel_y1
+
+  it("are accurate", function()
+    has_values(j0, 0, 2e-15, {
+      {0.125, 0.99609756304198520462}, {-2.5, -0.048383776468197996327},
+      {3.999, -0.39721566284621508645}, {4.5, -0.32054250898512142436},
+      {6.75, 0.28945678978455655276}, {8.125, 0.14129138733820354781},
+      {-25.75, 0.15487441908279072872}, {1000.25, 0.022846535354858312963},
+      {1048000.5, -0.00039648350283338784657},
+    })
+    has_values(j1, 0, 2e-15, {
+      {0.125, 0.062378009134494681094}, {-2.5, -0.49709410246427403801},
+      {3.999, -0.065662610557324969524}, {4.5, -0.23106043192337063401},
+      {6.75, -0.080322785255277215546}, {8.125, 0.25045056135481875055},
+      {-25.75, 0.024061158861528617693}, {1000.25, 0.010711720806184071439},
+      {1048000.5, 0.00067101557594071408816},
+    })
+    has_values(y0, 0, 2e-15, {
+      {1e-300, -439.83516362276533173}, {0.125, -1.3896806251438405292},
+      {2.5, 0.49807035961523188783}, {3.25, 0.28828690267308705392},
+      {5.5, -0.33948059288191103829}, {6.75, -0.10138410327184662307},
+      {8.125, 0.24134025273630947847}, {25.75, -0.027062210951935412941},
+      {1000.25, 0.01070029905959667605}, {1048000.5, 0.00067101576510252401231},
+    })
+    has_values(y1, 0, 2e-15, {
+      {1e-300, -6.3661977236758132712e+299}, {0.125, -5.199936112534774996},
+      {1.5, -0.41230862697391129595}, {3.25, 0.37977777371708352322},
+      {4.5, 0.30099732306965462342}, {6.75, -0.29769758332318409497},
+      {8.125, -0.12675507909580879151}, {25.75, -0.15542883028536683477},
+      {1000.25, -0.022841189398253215148}, {1048000.5, 0.0003964838229743895366},
+    })
+  end)
+
+  it("are accurate near zeros", function()
+    has_values(j0, 1e-31, 0, {
+      {2.404825557695773, -6.1087652597367303971e-17},
+      {5.520078110286311, -2.7522649432621831472e-17},
+    })
+    has_values(j1, 1e-31, 0, {
+      {3.8317059702075125, -6.1498073569949060914e-17},
+      {7.015586669815619, 2.8253394094789293756e-17},
+    })
+    has_values(y0, 3e-17, 0, {
+      {0.8935769662791675, -2.3389279284062103119e-17},
+      {3.957678419314858, -4.3331064642935196389e-17},
+    })
+    has_values(y1, 3e-16, 0, {
+      {2.197141326031017, 2.5133066789221220687e-17},
+      {5.429681040794135, 1.4165786380203692712e-16},
+    })
+  end)
+
+  it("follow zeros, infinities and NaN", function()
+    local x = lt.tensor({0, -0.0, -1, math.huge, 0 / 0}, {dtype = "float64"})
+    for k, f in ipairs{j0, j1, y0, y1} do
+      local y = f(x):tolist()
+      assert.is_true(y[5] ~= y[5] and y[4] == 0)
+      if k <= 2 then
+        assert.equal(2 - k, y[1])
+        assert.equal(2 - k, y[2])
+      else
+        assert.is_true(y[1] == -math.huge and y[2] == -math.huge and y[3] ~= y[3])
+      end
+    end
+    assert.equal(-math.huge, 1 / j1(x)[2]:item())
+    assert.equal(-j1(x[3] * -1):item(), j1(x)[3]:item())
+  end)
+
+  it("do not depend on the neighbours", function()
+    for _, f in ipairs{j0, j1, y0, y1} do
+      is_the_same_alone(f, {0.1, 5, 1e7, 9, 2 ^ 20, 1e300, math.huge, 0 / 0, -3, 1e-310, 0, 30})
+    end
+  end)
+end)
+
+describe("lgamma of float64", function()
+  it("is accurate", function()
+    has_values(lt.lgamma, 0, 2e-15, {
+      {1e-300, 690.77552789821370518}, {0.125, 2.0194183575537963453},
+      {0.625, 0.36082949548894018118}, {0.875, 0.085858707225334323502},
+      {0.99999, 5.7722388960930893727e-6}, {1.375, -0.11775527074107877445},
+      {1.99999, -4.2278111042416735176e-6}, {2.00001, 4.2278755976483595969e-6},
+      {2.625, 0.37633368202490543534}, {3.75, 1.4868155785934170555},
+      {4.875, 2.9915343110778099183}, {5.125, 3.3680319568817331518},
+      {20.5, 40.83150097453079811}, {10000000000.0, 220258509288.81058147},
+      {1e+305, 7.0128845336318389096e+307},
+    })
+    has_values(lt.lgamma, 4e-30, 2e-15, {
+      {-1e-20, 46.051701859880913735}, {-0.25, 1.5895753125511859903},
+      {-1.5, 0.86004701537648101451}, {-2.4570247382208006, 5.6191923589500964509e-17},
+      {-2.625, -0.11751110030890485999}, {-2.747682646727413, 1.0234931857070283713e-15},
+      {-3.5, -1.3090066849930420464}, {-4.000000001, 17.545211922351980169},
+      {-5.00819, 0.0034807946091462690496}, {-7.5, -8.4045373714515975376},
+      {-100.25, -363.40092322782154071},
+    })
+  end)
+
+  it("is infinite at poles and infinities", function()
+    local x = {0, -0.0, -1, -7, -1e300, math.huge, -math.huge}
+    assert.same(lt.full({7}, math.huge):tolist(),
+      lt.lgamma(lt.tensor(x, {dtype = "float64"})):tolist())
+    assert.same(lt.full({7}, math.huge):tolist(), lt.lgamma(lt.tensor(x)):tolist())
+    assert.is_true(lt.lgamma(lt.tensor({0 / 0}, {dtype = "float64"})):isnan():item())
+  end)
+
+  it("does not depend on the neighbours, and may replace its argument", function()
+    is_the_same_alone(lt.lgamma, {0.1, 5, -2.5, -2.457, 1e300, -7.5, 0 / 0, -1, 1.3, 2.7, -30.2})
+    local x = lt.linspace(-9.7, 9.3, 701):double()
+    local expected = lt.lgamma(x)
+    assert.is_true(x:lgamma_():equal(expected))
+    local y = lt.linspace(-9.7, 9.3, 701)
+    assert.is_true(lt.allclose(expected:float(), y:lgamma_(), {rtol = 1e-4, atol = 1e-5}))
+  end)
+end)
+
+describe("ndtr of float64", function()
+  it("is accurate relative to its value", function()
+    -- a bound for CPUs without fused products, where the rounding of x / sqrt(2) counts
+    has_values(lt.special.ndtr, 0, 2e-13, {
+      {-37.5, 4.6053530095819548438e-308}, {-30.3, 5.7317235033154952943e-202},
+      {-12.7, 2.9564853648520500771e-37}, {-5.1, 1.6982674071476014616e-7},
+      {-1.3, 0.096800484585610325542}, {-0.6, 0.27425311775007358769}, {0.0, 0.5},
+      {0.3, 0.61791142218895263307}, {2.2, 0.98609655248650139569},
+      {9.0, 0.99999999999999999989},
+    })
+    local x = lt.tensor({math.huge, -math.huge, 0 / 0, -50}, {dtype = "float64"})
+    local y = lt.special.ndtr(x):tolist()
+    assert.is_true(y[1] == 1 and y[2] == 0 and y[3] ~= y[3] and y[4] == 0)
+  end)
+end)
+
+describe("logarithms of float64 times numbers", function()
+  it("follow zeros and NaN", function()
+    local inf, nan = math.huge, 0 / 0
+    has_values(lt.special.entr, 0, 4e-16, {{0, 0}, {0.25, 0.34657359027997265}, {-1, -inf}})
+    local function of(x, y)
+      return lt.xlogy(lt.tensor({x}, {dtype = "float64"}), lt.tensor({y}, {dtype = "float64"})):item()
+    end
+    assert.equal(0, of(0, 0))
+    assert.equal(0, of(0, inf))
+    assert.equal(-inf, of(2, 0))
+    assert.is_true(of(0, nan) ~= of(0, nan) and of(nan, 1) ~= of(nan, 1))
+    assert.is_true(lt.special.entr(lt.tensor({nan}, {dtype = "float64"})):isnan():item())
   end)
 end)
 
