@@ -211,13 +211,15 @@ for dtype in ("uint8", "int32"):
              ("y:amax(1)", "y.amax(0)"), ("y:max(2)", "y.max(1)"), ("y:sum(1)", "y.sum(0)"),
              ("x:clamp(10, 50)", "x.clamp(10, 50)")])
 for dtype, calls in (
-        ("float64", ["F.mish(x)", "F.celu(x)", ("x:exp()", "x.exp()"), ("x:log()", "x.log()")]),
+        ("float64", functions("T.special.%s(x)", "bessel_j0 ndtr") + [
+            "F.mish(x)", "F.celu(x)", ("x:exp()", "x.exp()"), ("x:log()", "x.log()")]),
         ("bfloat16", ["F.gelu(x)", "F.elu(x)", "T.special.ndtr(x)", ("y:sum(1)", "y.sum(0)")]),
         ("float32", [("y[':, ::2']:sum(2)", "y[:, ::2].sum(1)"),
                      ("y['::2']:sum(1)", "y[::2].sum(0)")]),
         ("complex64", [("y:sum(2)", "y.sum(1)"), ("y:prod(2)", "y.prod(1)"),
                        ("y:mean(2)", "y.mean(1)"), ("y:cumsum(2)", "y.cumsum(1)"),
-                       ("y:cumprod(2)", "y.cumprod(1)"), ("x:abs()", "x.abs()")])):
+                       ("y:cumprod(2)", "y.cumprod(1)"), ("x:abs()", "x.abs()"),
+                       ("x ^ -1", "x**-1")])):
     rows("10^6 of " + dtype,
          "local x = lt.randn(1000000, {dtype = '%s'})\\nlocal y = x:view(1000, 1000)" % dtype,
          "x = torch.randn(1000000, dtype=torch.%s)\ny = x.view(1000, 1000)" % dtype, calls)

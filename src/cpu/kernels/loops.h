@@ -477,6 +477,7 @@ LOOP(power_three, 1, T, VALUE, x *x *x)
 static const lt_VectorFn powers[LT_POWER_COUNT] = {
     [LT_POWER_two] = square_,
     [LT_POWER_three] = power_three_,
+    [LT_POWER_inverse] = reciprocal_,
 };
 #define POWERS powers
 #else

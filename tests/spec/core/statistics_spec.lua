@@ -168,6 +168,11 @@ describe("of complex numbers", function()
     assert.is_true(lt.imag(turning):amax():item() > 4)
   end)
 
+  it("a power of -1 is the reciprocal", function()
+    assert.is_true((z:pow(-1) - z:reciprocal()):abs():amax():item() == 0)
+    assert.is_true((z:pow(-1) * z - 1):abs():amax():item() < 1e-12)
+  end)
+
   it("norms are of moduli", function()
     assert.is_true((z:norm() - z:abs():norm()):abs():item() < 1e-12)
     assert.equal("float64", z:norm(1).dtype)
