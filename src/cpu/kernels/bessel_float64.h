@@ -1,5 +1,5 @@
-/* bessel_float64.h: Bessel functions J and Y of float64, without branches, for positive numbers less
- * than 2^20; written as special_float64.h. Near 0, J is the factor of its first zero times a
+/* bessel_float64.h: Bessel functions J and Y of float64, without branches, for positive numbers
+ * less than 2^20; written as special_float64.h. Near 0, J is the factor of its first zero times a
  * polynomial, and so is Y without its logarithm's multiple of J. Up to 8 they are factors of zeros
  * times polynomials of x, and from there on modulus times sine of the phase (DLMF 10.18), by
  * polynomials of u = 2 (8 / x)^2 - 1.
@@ -85,7 +85,8 @@ LT_MATHS double lt_j1_second(double t) {
   even = MADDD(even, square, 0.2724374653103688);
   return MADDD(odd, t, even);
 }
-/* With the first zero r of Y0: (Y0(x) - 2 / pi log(x / r) J0(x)) / (x^2 - r^2), w = x^2 / 8 - 1: 2^-59.8 */
+/* With the first zero r of Y0: (Y0(x) - 2 / pi log(x / r) J0(x)) / (x^2 - r^2), w = x^2 / 8 - 1:
+ * 2^-59.8 */
 LT_MATHS double lt_y0_first(double w) {
   double square = w * w, even = 2.8354381268860773e-13, odd = -4.086538985553719e-15;
   even = MADDD(even, square, 7.826764477454297e-10);

@@ -201,21 +201,23 @@ LT_MATHS float lt_ndtrif(float p) {
 
 /* ---- gamma function -------------------------------------------------------------------------- */
 
-/* Returns log(x) of a positive normal number: 2^-29.4 */
+/* Returns log(x) of a positive normal number: 2^-34.7 */
 LT_MATHS double lt_log_finer(double x) {
   const uint64_t one = 0x3ff0000000000000u, two_thirds = 0x3fe5555555555555u;
   uint64_t bits = lt_bits64(x), power = (bits - two_thirds + one) >> 52; /* n + 1023 */
   double n = lt_double(power | 0x4330000000000000u) - (0x1p52 + 1023);
   double f = lt_double(bits - (power << 52) + one) - 1, square = f * f;
-  double even = -0.1272628908295227, odd = 0.11612164612011674;
-  even = MADDD(even, square, -0.12221359181002925);
-  odd = MADDD(odd, square, 0.10853287900440187);
-  even = MADDD(even, square, -0.16677973663216314);
-  odd = MADDD(odd, square, 0.14296178997151418);
-  even = MADDD(even, square, -0.2499984136445255);
-  odd = MADDD(odd, square, 0.1999985316596486);
-  even = MADDD(even, square, -0.5000000035319969);
-  odd = MADDD(odd, square, 0.3333333366026371);
+  double even = -0.1122296937493123, odd = 0.10393808427873376;
+  even = MADDD(even, square, -0.09616655309536701);
+  odd = MADDD(odd, square, 0.08732351232720387);
+  even = MADDD(even, square, -0.12522708089288861);
+  odd = MADDD(odd, square, 0.11132355604500663);
+  even = MADDD(even, square, -0.16666066632998405);
+  odd = MADDD(odd, square, 0.1428515286094183);
+  even = MADDD(even, square, -0.2500000575497623);
+  odd = MADDD(odd, square, 0.2000000538497483);
+  even = MADDD(even, square, -0.49999999991106797);
+  odd = MADDD(odd, square, 0.33333333325011805);
   return MADDD(MADDD(odd, f, even), square, MADDD(n, 0.69314718055994531, f));
 }
 
@@ -269,7 +271,7 @@ LT_MATHS float lt_lgammaf(float x, bool near) {
 /* Returns whether the loop of src/cpu/special.c computes an element x, for which the vector loop
  * gives y. */
 LT_MATHS bool lt_is_leftf(float x, float y) {
-  return (x < 0) & (fabsf(y) < (x > -5 ? 0.06f : 1.5f)); /* lgamma */
+  return (x < 0) & (fabsf(y) < (x > -5 ? 0.02f : 0.25f)); /* lgamma */
 }
 
 /* These are computed to the last digits of double: where terms cancel around their zeros, which lie

@@ -294,8 +294,8 @@ LT_MATHS double lt_ndtri_wide(double p, bool near) {
 
 /* ---- gamma function -------------------------------------------------------------------------- */
 
-/* Return log Gamma(2 + u) / u, |u| <= 1/2 (2^-58.5); log Gamma(1 + v) / v, v = (1 + 3 t) / 8, |t| <= 1
- * (2^-57.9); and i times what Stirling's series adds, z = i^2 <= 1/25 (2^-52.5). */
+/* Return log Gamma(2 + u) / u, |u| <= 1/2 (2^-58.5); log Gamma(1 + v) / v, v = (1 + 3 t) / 8,
+ * |t| <= 1 (2^-57.9); and i times what Stirling's series adds, z = i^2 <= 1/25 (2^-52.5). */
 LT_MATHS double lt_lgamma_middle(double u) {
   double square = u * u, even = -1.3219945666117874e-07, odd = 2.78740805211359e-07;
   even = MADDD(even, square, -4.3252393445604814e-07);

@@ -240,7 +240,8 @@ describe("logarithms of float64 times numbers", function()
     local inf, nan = math.huge, 0 / 0
     has_values(lt.special.entr, 0, 4e-16, {{0, 0}, {0.25, 0.34657359027997265}, {-1, -inf}})
     local function of(x, y)
-      return lt.xlogy(lt.tensor({x}, {dtype = "float64"}), lt.tensor({y}, {dtype = "float64"})):item()
+      local double = {dtype = "float64"}
+      return lt.xlogy(lt.tensor({x}, double), lt.tensor({y}, double)):item()
     end
     assert.equal(0, of(0, 0))
     assert.equal(0, of(0, inf))
