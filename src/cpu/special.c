@@ -17,7 +17,8 @@
 #define LOOP_FI(...)
 #define LOOP_FC(...)
 #define LOOP_FIC(...)
-#define LOOP_WF(name, ...)                   LOOP_WF_(LT_IS_VECTOR(name), LT_IS_PARTLY(name), name, __VA_ARGS__)
+#define LOOP_WF(name, ...) LOOP_WF_(LT_IS_VECTOR(name), LT_IS_PARTLY(name), name, __VA_ARGS__)
+
 #define LOOP_WF_(is_vector, is_partly, ...)  LOOP_WF__(is_vector, is_partly, __VA_ARGS__)
 #define LOOP_WF__(is_vector, is_partly, ...) LOOP_WF_##is_vector##is_partly(__VA_ARGS__)
 #define LOOP_WF_10(...)
