@@ -21,7 +21,6 @@
 #define LT_VECTOR_special_ndtr      , 1
 #define LT_VECTOR_special_entr      , 1
 #define LT_VECTOR_xlogy             , 1
-#define LT_VECTOR_lgamma            , 1
 #define LT_VECTOR_special_bessel_j0 , 1
 #define LT_VECTOR_special_bessel_j1 , 1
 #define LT_VECTOR_special_bessel_y0 , 1
@@ -30,7 +29,6 @@
 /* Those whose elements the vector loops do not all compute: of float64, and of float32. */
 #define LT_IS_PARTLY(name)          LT_VECTOR_SECOND_(LT_PARTLY_##name, 0, )
 #define LT_IS_PARTLYF(name)         LT_VECTOR_SECOND_(LT_PARTLYF_##name, 0, )
-#define LT_PARTLY_lgamma            , 1
 #define LT_PARTLY_special_bessel_j0 , 1
 #define LT_PARTLY_special_bessel_j1 , 1
 #define LT_PARTLY_special_bessel_y0 , 1

@@ -292,100 +292,9 @@ LT_MATHS double lt_ndtri_wide(double p, bool near) {
 #define lt_erfinv(x) lt_erfinv_wide(x, LT_NEAR)
 #define lt_ndtri(x)  lt_ndtri_wide(x, LT_NEAR)
 
-/* ---- gamma function -------------------------------------------------------------------------- */
-
-/* Return log Gamma(2 + u) / u, |u| <= 1/2 (2^-58.5); log Gamma(1 + v) / v, v = (1 + 3 t) / 8,
- * |t| <= 1 (2^-57.9); and i times what Stirling's series adds, z = i^2 <= 1/25 (2^-52.5). */
-LT_MATHS double lt_lgamma_middle(double u) {
-  double square = u * u, even = -1.3219945666117874e-07, odd = 2.78740805211359e-07;
-  even = MADDD(even, square, -4.3252393445604814e-07);
-  odd = MADDD(odd, square, 9.200527894968101e-07);
-  even = MADDD(even, square, -2.0439048107029907e-06);
-  odd = MADDD(odd, square, 4.38470440459836e-06);
-  even = MADDD(even, square, -9.438715099211532e-06);
-  odd = MADDD(odd, square, 2.0505590755833454e-05);
-  even = MADDD(even, square, -4.49263133791557e-05);
-  odd = MADDD(odd, square, 9.945767355819498e-05);
-  even = MADDD(even, square, -0.00022315475400520507);
-  odd = MADDD(odd, square, 0.0005096695154115458);
-  even = MADDD(even, square, -0.0011927539118428156);
-  odd = MADDD(odd, square, 0.002890510331034267);
-  even = MADDD(even, square, -0.0073855510286719986);
-  odd = MADDD(odd, square, 0.02058080842778038);
-  even = MADDD(even, square, -0.0673523010531981);
-  odd = MADDD(odd, square, 0.32246703342411326);
-  even = MADDD(even, square, 0.42278433509846713);
-  return MADDD(odd, u, even);
-}
-LT_MATHS double lt_lgamma_low(double t) {
-  double square = t * t, even = -2.4310276178887193e-11, odd = 7.7545160181798e-12;
-  even = MADDD(even, square, -1.0673802375791138e-10);
-  odd = MADDD(odd, square, 3.371862897917909e-11);
-  even = MADDD(even, square, -1.397090790769916e-09);
-  odd = MADDD(odd, square, 4.401833013553147e-10);
-  even = MADDD(even, square, -1.3797681111888339e-08);
-  odd = MADDD(odd, square, 4.31332410411806e-09);
-  even = MADDD(even, square, -1.4352690212525352e-07);
-  odd = MADDD(odd, square, 4.444591984724564e-08);
-  even = MADDD(even, square, -1.5251544864944158e-06);
-  odd = MADDD(odd, square, 4.661890526203687e-07);
-  even = MADDD(even, square, -1.678173475642294e-05);
-  odd = MADDD(odd, square, 5.032398431560927e-06);
-  even = MADDD(even, square, -0.00019529181295200674);
-  odd = MADDD(odd, square, 5.672894784873761e-05);
-  even = MADDD(even, square, -0.0025346853282155637);
-  odd = MADDD(odd, square, 0.0006898719259817812);
-  even = MADDD(even, square, -0.04441022460638648);
-  odd = MADDD(odd, square, 0.009949087387745035);
-  even = MADDD(even, square, -0.48018547300831665);
-  odd = MADDD(odd, square, 0.2750784291373854);
-  return MADDD(odd, t, even);
-}
-LT_MATHS double lt_lgamma_tail(double z) {
-  double square = z * z, even = 0.005550182536203836, odd = -0.01324209242522944;
-  even = MADDD(even, square, 0.0008412839775434002);
-  odd = MADDD(odd, square, -0.001891200249737012);
-  even = MADDD(even, square, 0.0007936507710997242);
-  odd = MADDD(odd, square, -0.0005952334962449921);
-  even = MADDD(even, square, 0.08333333333333331);
-  odd = MADDD(odd, square, -0.00277777777773525);
-  return MADDD(odd, z, even);
-}
-
-/* Returns log |Gamma(x)|, x finite. With a = |x|: below 5, Gamma(a) is Gamma(2 + u), |u| <= 1/2,
- * times or divided by a product p, but near 1 it has a polynomial of its own; from 5 on by
- * Stirling's series (DLMF 5.11.1). Negative numbers use reflection (5.5.3); `near`: there are none.
- * The steps are independent of each other. */
-LT_MATHS double lt_lgamma_wide(double x, bool near) {
-  double a = fabs(x);
-  bool large = a >= 5, low = a < 1.5, lowest = a < 0.5, middle = (a >= 0.75) & (a < 1.5);
-  double less = a < 2.5 ? 2.0 : a < 3.5 ? 3.0 : a < 4.5 ? 4.0 : 5.0;
-  double u = a - (lowest ? 0.0 : low ? 1.0 : less), v = a - 1;
-  double p = (a < 2.5 ? 1.0 : a - 1) * (a < 3.5 ? 1.0 : a - 2) * (a < 4.5 ? 1.0 : a - 3);
-  p = lowest ? a * (a + 1) : low ? a : p;
-  double g = lt_lgamma_middle(u) * u, first = lt_lgamma_low((v - 0.125) * (8.0 / 3)) * v;
-  double i = 1 / a, tail = lt_lgamma_tail(i * i) * i;
-  double log = lt_m_log(large ? a : p);
-  double far = MADDD(a - 0.5, log - 1, tail + 0.41893853320467274); /* log(2 pi) / 2 - 1/2 */
-  double result = large ? far : low ? g - log : g + log;
-  result = middle ? first : result;
-  if (!near) {
-    double r = a - rint(a), sine = fabs(r) * lt_sin_pi_wide(r * r);
-    double over = low ? 3.14159265358979312 * p : 3.14159265358979312;
-    double under = large ? sine : low ? sine * a : sine * a * p;
-    double reflected = lt_m_log(x < 0 ? over / under : 1.0);
-    double rest = large ? MADDD(a + 0.5, log - 1, tail + 1.4189385332046727) : g;
-    result = x < 0 ? reflected - rest : result;
-  }
-  return result;
-}
-
-#define lt_lgamma(x) lt_lgamma_wide(x, LT_NEAR)
-
 /* Returns whether the loop of src/cpu/special.c computes an element x, for which the vector loop
- * gives y: where Bessel functions need more digits of pi, and where terms of lgamma cancel. */
+ * gives y: where Bessel functions need more digits of pi. */
 LT_MATHS bool lt_is_left(const char *op, double x, double y) {
-  if (__builtin_strcmp(op, "lgamma") == 0) return (x - x != 0) | ((x < 0) & (fabs(y) < 0.5));
   if (__builtin_strstr(op, "bessel_j")) return !(fabs(x) < 0x1p20);
   return !((x >= 0x1p-1022) & (x < 0x1p20)); /* Y */
 }
@@ -396,8 +305,6 @@ LT_MATHS lt_Range lt_near_range64(const char *op) {
     return (lt_Range){~LT_SIGN_BIT, 0, 0x3fefefffu}; /* |x| < 1 - 2^-9 */
   if (__builtin_strcmp(op, "special_ndtri") == 0)
     return (lt_Range){~0u, 0x3f500000u, 0x009ff7ffu}; /* 2^-10 to 1 - 2^-10 */
-  if (__builtin_strcmp(op, "lgamma") == 0)
-    return (lt_Range){~0u, 0, 0x7fefffffu}; /* finite, not negative */
   return (lt_Range){0, 0, 0};
 }
 
