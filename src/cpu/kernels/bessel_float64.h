@@ -285,20 +285,20 @@ LT_MATHS double lt_bessel_j_second(double x, bool one) {
              : ((x - 5.520078110286311) - 8.088597146146722e-17) * lt_j0_second(t);
 }
 
-/* Returns the function J of |x| < 2^20. */
-LT_MATHS double lt_bessel_j_wide(double x, bool one) {
+/* Returns the function J of |x| < 2^20; `near`: |x| < 4. */
+LT_MATHS double lt_bessel_j_wide(double x, bool one, bool near) {
   double a = fabs(x), small = lt_not_over(a, 4), mid = lt_not_over(lt_not_under(a, 4), 8);
   const double sign = one ? -1 : 1; /* of pi/4 */
   double first = lt_bessel_j_first(small, one), second = lt_bessel_j_second(mid, one);
   double far = lt_bessel_wave(lt_not_under(a, 8), one, sign * 0.78539816339744831,
                               sign * 3.061616997868383e-17);
   first = lt_not_over(first, 1); /* exact at 0 */
-  double y = a < 4 ? first : a < 8 ? second : far;
+  double y = near || a < 4 ? first : a < 8 ? second : far;
   return one ? copysign(1.0, x) * y : y;
 }
 
-/* Returns the function Y of positive normal numbers less than 2^20. */
-LT_MATHS double lt_bessel_y_wide(double x, bool one) {
+/* Returns the function Y of positive normal numbers less than 2^20; `near`: less than 3. */
+LT_MATHS double lt_bessel_y_wide(double x, bool one, bool near) {
   double small = x >= 0x1p-1022 ? lt_not_over(x, 3) : 1.0;
   double mid = lt_not_over(lt_not_under(x, 3), 8), t = 0.4 * (mid - 5.5);
   double zero = one ? 2.197141326031017 : 0.8935769662791675, inverse = 1 / small;
@@ -315,12 +315,12 @@ LT_MATHS double lt_bessel_y_wide(double x, bool one) {
   double far =
       lt_bessel_wave(lt_not_under(x, 8), one, one ? -2.356194490192345 : -0.78539816339744831,
                      one ? -9.184850993605148e-17 : -3.061616997868383e-17);
-  return x < 3 ? first : x < 8 ? second : far;
+  return near || x < 3 ? first : x < 8 ? second : far;
 }
 
-#define lt_j0(x) lt_bessel_j_wide(x, false)
-#define lt_j1(x) lt_bessel_j_wide(x, true)
-#define lt_y0(x) lt_bessel_y_wide(x, false)
-#define lt_y1(x) lt_bessel_y_wide(x, true)
+#define lt_j0(x) lt_bessel_j_wide(x, false, LT_NEAR)
+#define lt_j1(x) lt_bessel_j_wide(x, true, LT_NEAR)
+#define lt_y0(x) lt_bessel_y_wide(x, false, LT_NEAR)
+#define lt_y1(x) lt_bessel_y_wide(x, true, LT_NEAR)
 
 #endif

@@ -93,7 +93,7 @@ static inline bool all_in(lt_Range range, int64_t n, const float *x) {
 }
 #elif defined LT_IS_DOUBLE
 #define NEAR_RANGE(name)  lt_near_range64(name)
-#define IS_LEFT(op, x, y) lt_is_left(op, x, y)
+#define IS_LEFT(op, x, y) ((void)(y), lt_is_left(op, x))
 static inline bool all_in(lt_Range range, int64_t n, const double *x) {
   uint32_t most = 0;
   for (int64_t i = 0; i < n; i++) {

@@ -292,9 +292,9 @@ LT_MATHS double lt_ndtri_wide(double p, bool near) {
 #define lt_erfinv(x) lt_erfinv_wide(x, LT_NEAR)
 #define lt_ndtri(x)  lt_ndtri_wide(x, LT_NEAR)
 
-/* Returns whether the loop of src/cpu/special.c computes an element x, for which the vector loop
- * gives y: where Bessel functions need more digits of pi. */
-LT_MATHS bool lt_is_left(const char *op, double x, double y) {
+/* Returns whether the loop of src/cpu/special.c computes an element x: the vector loops of Bessel
+ * functions have too few digits of pi for large ones. */
+LT_MATHS bool lt_is_left(const char *op, double x) {
   if (__builtin_strstr(op, "bessel_j")) return !(fabs(x) < 0x1p20);
   return !((x >= 0x1p-1022) & (x < 0x1p20)); /* Y */
 }
@@ -305,6 +305,10 @@ LT_MATHS lt_Range lt_near_range64(const char *op) {
     return (lt_Range){~LT_SIGN_BIT, 0, 0x3fefefffu}; /* |x| < 1 - 2^-9 */
   if (__builtin_strcmp(op, "special_ndtri") == 0)
     return (lt_Range){~0u, 0x3f500000u, 0x009ff7ffu}; /* 2^-10 to 1 - 2^-10 */
+  if (__builtin_strstr(op, "special_bessel_j"))
+    return (lt_Range){~LT_SIGN_BIT, 0, 0x400fffffu}; /* |x| < 4 */
+  if (__builtin_strstr(op, "special_bessel_y"))
+    return (lt_Range){~0u, 0x00100000u, 0x3ff7ffffu}; /* normal, positive, less than 3 */
   return (lt_Range){0, 0, 0};
 }
 
