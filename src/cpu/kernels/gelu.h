@@ -41,23 +41,27 @@ LT_LANES FV lt_gelu_near(FV x) {
   return FV_MADD(-size, phi, FV_MADD(-size, low, FV_PEAK(x, FV_ALL(0)))); /* keeps the sign of 0 */
 }
 
-/* Returns GELU for |x| >= LT_GELU_FAR and NaN by a Phi(-a) = e^z p / 2, where z = -a^2 / 2 and p is
- * a polynomial of 1 / z. The rounding error of z is added, since it becomes a relative error. */
+/* Returns GELU for |x| >= LT_GELU_FAR and NaN by a Phi(-a) = e^(g - a^2 / 2) / sqrt(2 pi), where g
+ * is a polynomial of 1 / a^2. With -a = c + d, c of 9 bits, the square of c is exact: `sum`. The
+ * error of log(2) as a float times n is proportional to the exponent: 2.748e-9. */
 LT_MATHS float lt_gelu_farf(float x) {
   int32_t bits = (int32_t)lt_bits(lt_at_most(fabsf(x), 15));
-  float a = lt_float((uint32_t)(bits > LT_GELU_FAR_BITS ? bits : LT_GELU_FAR_BITS));
-  float half = -0.5f * a, z = half * a, z_low = FUSED(half, a, -z);
-  float v = 1 / z, p = 14.7387505f; /* 2^-28.0 */
-  p = MADD(p, v, 10.8298018f);
-  p = MADD(p, v, 4.27320246f);
-  p = MADD(p, v, 1.45112534f);
-  p = MADD(p, v, 0.597232428f);
-  p = MADD(p, v, 0.398927006f);
-  p = MADD(p, v, 0.797884489f);
-  float shifted = MADD(z, 1.44269504f, LT_SHIFTER - 1), n = shifted - (LT_SHIFTER - 1);
-  float t = lt_exp_tail(MADD(n, -0x1.62e4p-1f, z) + MADD(n, -1.42860677e-6f, z_low));
-  float tail = lt_scale(MADD(p, t, p), (lt_bits(shifted) << 23) - LT_ONE_BITS, true);
-  float y = (x > 0 ? x : 0.0f) - tail;
+  bits = bits > LT_GELU_FAR_BITS ? bits : LT_GELU_FAR_BITS; /* nearer ones would be slow */
+  float minus = lt_float((uint32_t)bits | LT_SIGN_BIT);
+  float c = lt_float(lt_bits(minus) & 0xffff8000u), d = minus - c;
+  float slope = -0.5f * c, sum = MADD(c, slope, -0.225830078125f);
+  float v = 1 / (minus * minus), p = 1007.36737f; /* 2^-28.2, with 925/4096 and log(2) */
+  p = MADD(p, v, -366.895215f);
+  p = MADD(p, v, 71.3841027f);
+  p = MADD(p, v, -11.9423359f);
+  p = MADD(p, v, 2.4948885f);
+  p = MADD(p, v, -0.999967164f);
+  p = MADD(p, v, 3.86490677e-05f);
+  float g = MADD(d, MADD(minus, -0.5f, slope), MADD(sum, 2.748e-9f, p));
+  float shifted = MADD(sum + g, 1.44269504f, LT_SHIFTER - 1), n = shifted - (LT_SHIFTER - 1);
+  float t = lt_exp_tail(MADD(n, -0.693147182f, sum) + g);
+  float tail = lt_scale(1 + t, (lt_bits(shifted) << 23) - LT_ONE_BITS, true);
+  float y = x > 0 ? x - tail : -tail;
   return x < -15 ? x * 0.0f : x == x ? y : x;
 }
 
