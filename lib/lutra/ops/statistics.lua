@@ -17,7 +17,8 @@ end
 
 -- ---- norms
 
-local norm = lt._ops._norm
+-- Read at each call: vmap has entries of its own.
+local function norm(x, dim, keepdim, p) return lt._ops._norm(x, dim, keepdim, p) end
 
 lt._define{
   signature = "lt.norm(Tensor self, float|string? p = nil, dims? dim = nil, bool keepdim = false, "

@@ -258,6 +258,15 @@ describe("vmap's rules", function()
 end)
 
 describe("vmap with derivatives", function()
+  it("differentiates norms, which were called before", function()
+    local x = lt.arange(1, 6):to(wide):reshape(2, 3)
+    x:norm()
+    local unit = x / (x * x):sum(2, true):sqrt()
+    assert.is_true(lt.allclose(fn.vmap(fn.grad(function(a) return a:norm() end))(x), unit))
+    assert.is_true(lt.allclose(fn.vmap(fn.grad(function(a) return lt.dist(a, a * 3) end))(x),
+      2 * unit))
+  end)
+
   it("gives gradients of each example", function()
     local net = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 5)):to{on, dtype = wide}
     local params = {}

@@ -5,7 +5,7 @@ local args = require "lutra.internal.args"
 local core = require "lutra.core"
 local Module = require "lutra.nn.module"
 
-local is_tensor, is_complex, norm = core.is_tensor, core.is_complex, core._ops._norm
+local is_tensor, is_complex = core.is_tensor, core.is_complex
 
 local gradients = {}
 
@@ -55,7 +55,7 @@ local function gradients_of(title, parameters)
 end
 
 local function norm_of(x, norm_type)
-  return norm(is_complex(x) and x:abs() or x, nil, nil, norm_type)
+  return core._ops._norm(is_complex(x) and x:abs() or x, nil, nil, norm_type)
 end
 
 -- Returns the norms of tensors, on the device of the first one: a model may be on several.
