@@ -22,6 +22,7 @@
 #define CONVERTED 128      /* most columns of a block whose elements are converted */
 #define SHORTEST  32       /* least elements of a row of a strided tensor that is not copied, */
 #define SPARSEST  256      /* also if they are apart and the next row does not continue it */
+#define FEWEST    16       /* least dense elements that are kept in each step of such a row */
 #define SOME      2048     /* numbers in float64 converted together; at least LT_FOLD_WIDTH */
 
 /* ---- loops over elements of any dtype -------------------------------------------------------- */
@@ -364,7 +365,9 @@ static lt_Tensor *fold_strided(Folded f, lt_Tensor *self, unsigned mask, const i
   *ok = true;
   s.adjacent = outer_dims == 1 && self->strides[order[0]] == s.n * s.stride;
   int64_t least = s.stride == 1 || s.adjacent ? SHORTEST : SPARSEST;
-  if (inner == 1 ? s.n < least : s.n == 1 || (outer > 1 && s.n * inner < LONG_ROW)) return NULL;
+  if (inner == 1 ? s.n < least
+                 : s.n == 1 || inner < FEWEST || (outer > 1 && s.n * inner < LONG_ROW))
+    return NULL;
   memcpy(left + outer_dims, order + dims - kept, (size_t)kept * sizeof *left);
   groups_of(self, left, outer_dims + kept, mask, g);
   bool last = g->in_order && f.f->to == out->dtype && !has_folded(g);
