@@ -1,8 +1,8 @@
 /* fold.c: the loops of reductions with a state of one number (FOLD in ops.def), for rows and
  * columns.
  *
- * Floats are accumulated in 64 bytes of lanes (16 float or 8 double), in four vectors side by side,
- * over blocks of 2,048 elements; blocks are combined in pairs (the largest and the smallest, which
+ * Floats are accumulated in 64 bytes of lanes (16 float or 8 double, or their complex pairs), in
+ * four vectors side by side, over blocks (of 2,048 elements; of complex ones, fewer); blocks are combined in pairs (the largest and the smallest, which
  * are exact in any order, need no blocks). So the rounding error of a sum grows with the logarithm
  * of its length, and the result is the same for every width of the CPU's vectors. Columns are added
  * row by row, which uses caches well, in blocks of 16 rows that are also combined in pairs. */

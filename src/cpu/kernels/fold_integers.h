@@ -1,5 +1,6 @@
 /* fold_integers.h: the loops of fold_body.h for one type of integers T, of which U is the unsigned
- * one, and LOWEST and HIGHEST are the limits. */
+ * one, and LOWEST and HIGHEST are the limits. Complex types, which use none of these, are like
+ * them. */
 #define ROW_FOLD        LOOPS
 #define ROW_FOLD_WIDE   NOTHING
 #define ENTRY_FOLD      ENTRY

@@ -221,8 +221,7 @@ LT_MATHS double lt_log_finer(double x) {
   return MADDD(MADDD(odd, f, even), square, MADDD(n, 0.69314718055994531, f));
 }
 
-/* Returns log |Gamma(x)|, x finite and not -0, but of negative numbers near zeros, where terms
- * cancel: see lt_is_leftf. With a = |x|: below 5, Gamma(a) is Gamma(2 + u), |u| <= 1/2, times or
+/* Returns log |Gamma(x)|, but of negative numbers near zeros, where terms cancel: see lt_is_leftf. With a = |x|: below 5, Gamma(a) is Gamma(2 + u), |u| <= 1/2, times or
  * divided by a product p; from 5 on by Stirling's series (DLMF 5.11.1). Negative numbers use
  * reflection (5.5.3); `near`: there are none. */
 LT_MATHS float lt_lgammaf(float x, bool near) {
@@ -274,8 +273,8 @@ LT_MATHS bool lt_is_leftf(float x, float y) {
   return (x < 0) & (fabsf(y) < (x > -5 ? 0.02f : 0.25f)); /* lgamma */
 }
 
-/* These are computed to the last digits of double: where terms cancel around their zeros, which lie
- * between two floats, an error of float would remain. */
+/* The derivatives are computed to the last digits of double: where terms cancel around their zeros,
+ * which lie between two floats, an error of float would remain. */
 
 /* Returns the derivative of log Gamma(x): of numbers below 10, by the recurrence (5.5.2) to ten
  * more, whose terms are added in pairs with products u + k (9 - k); then by (5.11.2). `near`: x is

@@ -138,7 +138,7 @@ LT_MATHS double lt_nextafter(double x, double y, double limit) {
 /* ---- the normal distribution ----------------------------------------------------------------- */
 
 /* Uses erfc(t) / 2, t = -x / sqrt(2). What the rounding of t loses is a factor of the result: the
- * function's slope is about -2 t times the function where t is large. */
+ * function's slope is about -2 t times the function where t is large. Only FMA finds it all. */
 LT_MATHS double lt_ndtr(double x) {
   double t = -0.70710678118654752 * x, y = 0.5 * lt_m_erfc(t);
   double lost = MADDD(-0.70710678118654752, x, -t) + 4.8336466567264567e-17 * x;
