@@ -222,17 +222,6 @@ static bool round_to(lt_Arg *a, lt_Dtype dtype) {
   return true;
 }
 
-/* Returns base^exponents. Where results have less digits than float64, exp is exact enough, and
- * faster than pow. */
-static lt_Tensor *powers_of(lt_Arg base, lt_Tensor *exponents, lt_Dtype result) {
-  double b = lt_scalar_to_double(base.scalar);
-  bool narrow = lt_dtype_is_complex(result) ||
-                (lt_dtype_is_float(result) && lt_dtype_size(result) <= sizeof(float) && b > 0 &&
-                 isfinite(b) && exponents && exponents->dtype == LT_float64);
-  return narrow ? lt_do(exp, LT_ARG(lt_do(mul, LT_ARG(exponents), LT_ARG(log(b)))))
-                : lt_do(pow, base, LT_ARG(exponents));
-}
-
 /* logspace (start, stop, steps, base): the exponents, whose ends are rounded to the result's dtype,
  * are computed in float64 where the device has it, because an error in them is multiplied by the
  * result */
@@ -241,13 +230,16 @@ bool lt_composite_logspace(lt_Call *c) {
   bool wide = lt_op_supported(LT_OP_pow, device.type, LT_float64);
   lt_Dtype dtype = wide ? LT_float64 : LT_float32, result = spaced_dtype(c);
   lt_Arg start = c->arg[0], stop = c->arg[1];
-  if (lt_dtype_is_complex(result))
-    dtype = lt_dtype_complex(dtype);
-  else if (!round_to(&start, result) || !round_to(&stop, result))
-    return false;
-  lt_Tensor *exponents = spaced(start, stop, c->arg[2], dtype, device);
-  return made(
-      c, lt_do(to, LT_ARG(powers_of(c->arg[3], exponents, result)), LT_NIL, lt_arg_dtype(result)));
+  lt_Tensor *powers;
+  if (lt_dtype_is_complex(result)) {
+    double base = lt_scalar_to_double(c->arg[3].scalar);
+    lt_Tensor *exponents = spaced(start, stop, c->arg[2], lt_dtype_complex(dtype), device);
+    powers = lt_do(exp, LT_ARG(lt_do(mul, LT_ARG(exponents), LT_ARG(log(base)))));
+  } else {
+    if (!round_to(&start, result) || !round_to(&stop, result)) return false;
+    powers = lt_do(pow, c->arg[3], LT_ARG(spaced(start, stop, c->arg[2], dtype, device)));
+  }
+  return made(c, lt_do(to, LT_ARG(powers), LT_NIL, lt_arg_dtype(result)));
 }
 
 /* ---- random numbers -------------------------------------------------------------------------- */

@@ -70,28 +70,6 @@ describe("random_", function()
   end)
 end)
 
-describe("logspace", function()
-  it("rounds powers to the dtype", function()
-    for _, dtype in ipairs{"float64", "float32", "float16", "bfloat16"} do
-      for _, base in ipairs{10, 2, 0.3, 1} do
-        local found = lt.logspace(-3, 4, 57, base, {dtype = dtype}):totable()
-        for i, value in ipairs(found) do
-          local power = base ^ (-3 + (i - 1) / 8)
-          local rounded = lt.tensor(power, {dtype = "float64"}):to(dtype):item()
-          assert.is_true(math.abs(value - rounded) <= (dtype == "float64" and 4e-16 * power or 0))
-        end
-      end
-    end
-  end)
-
-  it("has powers of any base", function()
-    assert.same({1, 10, 100, 1000}, lt.logspace(0, 3, 4, {dtype = "int64"}):totable())
-    assert.same({1, -2, 4, -8}, lt.logspace(0, 3, 4, -2):totable())
-    assert.same({1, 0, 0}, lt.logspace(0, 2, 3, 0):totable())
-    assert.same({1, math.huge}, lt.logspace(0, 1, 2, math.huge):totable())
-  end)
-end)
-
 describe("linspace", function()
   it("is right between the ends of each dtype", function()
     for dtype, most in pairs(LARGEST) do
