@@ -304,12 +304,10 @@ static FN(Inner) FN(inner_of)(const lt_Windows *w) {
   return p;
 }
 
-/* Sets y to maxima of the windows from..to, parts of which are outside of the input, or updates
- * them unless they are the first. */
-static inline void FN(max_edge)(const lt_Windows *w, bool first, const T *x, int64_t from,
-                                int64_t to, T *y) {
+/* Sets y to maxima of the windows from..to, parts of which are outside of the input. */
+static inline void FN(max_edge)(const lt_Windows *w, const T *x, int64_t from, int64_t to, T *y) {
   for (int64_t i = from; i < to; i++) {
-    T b = first ? (T)-INFINITY : y[i];
+    T b = (T)-INFINITY;
     int64_t at = i * w->stride[2] - w->padding[2], end = at + w->window[2];
     for (at = at < 0 ? 0 : at; at < end && at < w->in[2]; at++) b = FN(larger)(b, x[at]);
     y[i] = b;
@@ -317,11 +315,10 @@ static inline void FN(max_edge)(const lt_Windows *w, bool first, const T *x, int
 }
 
 /* Does so for all windows of a row of the input. */
-static inline void FN(max_inner)(const lt_Windows *w, const FN(Inner) * p, bool first, const T *x,
-                                 T *y) {
-  FN(max_edge)(w, first, x, 0, p->low, y);
-  p->largest(first, x + p->low * w->stride[2] - w->padding[2], p->high - p->low, y + p->low);
-  FN(max_edge)(w, first, x, p->high, w->out[2], y);
+static inline void FN(max_inner)(const lt_Windows *w, const FN(Inner) * p, const T *x, T *y) {
+  FN(max_edge)(w, x, 0, p->low, y);
+  p->largest(true, x + p->low * w->stride[2] - w->padding[2], p->high - p->low, y + p->low);
+  FN(max_edge)(w, x, p->high, w->out[2], y);
 }
 
 /* Updates maxima of the windows of a row: one element of all windows after the other. */
@@ -348,8 +345,7 @@ static void FN(max_lines)(const lt_Windows *w, const FN(Inner) * p, const T *x, 
   if (FN(all_inside)(w) && length == n * w->stride[2]) /* they are one */
     p->largest(true, x + from * length, (to - from) * n, y + from * n);
   else
-    for (int64_t row = from; row < to; row++)
-      FN(max_inner)(w, p, true, x + row * length, y + row * n);
+    for (int64_t row = from; row < to; row++) FN(max_inner)(w, p, x + row * length, y + row * n);
 }
 
 static void FN(max_values)(const lt_Windows *w, const T *x, T *y, int64_t from, int64_t to) {
@@ -372,9 +368,9 @@ static void FN(max_values)(const lt_Windows *w, const T *x, T *y, int64_t from, 
     for (int64_t k = z.first; k < z.end; k += z.step)
       for (int64_t j = r.first; j < r.end; j += r.step) {
         const T *input = x + at.source + (k * w->in[1] + j) * w->in[2];
-        if (inner.largest)
-          FN(max_inner)(w, &inner, false, input, target);
-        else
+        if (pairs)
+          inner.largest(false, input, w->out[2], target);
+        else /* several short loops, whose ends have no branches by values, are faster here */
           FN(max_row)(w, input, target);
       }
   }
