@@ -1,6 +1,6 @@
 /* index.c: reading by index tensors and masks: index_select, gather, _index, masked_select,
  * nonzero, embedding; and _bincount. Elements are copied as bytes, for any dtype. Every index is
- * checked before anything is written. */
+ * checked before anything that a program has is written. */
 #include "index.h"
 #include "kernel_support.h"
 #include "moves.h"
@@ -135,7 +135,7 @@ static void gather_range(void *context, int64_t first, int64_t last) {
 }
 
 /* Gathers n elements of whole rows; an lt_ShortRowsFn. */
-static bool gather_few(const void *context, const int64_t offset[3], int64_t first, int64_t n) {
+static bool gather_few(const void *context, const int64_t offset[2], int64_t first, int64_t n) {
   const Gather *g = context;
   bool inside = gather_row(g, g->from + offset[0], g->to + (size_t)first * g->size, g->at + first,
                            g->few->shift, 0, n);

@@ -138,7 +138,7 @@ static void scatter_rows(const Scatter *s, int64_t first_row, int64_t last_row, 
 }
 
 /* Scatters n values of whole rows; an lt_ShortRowsFn. */
-static bool scatter_few(const void *context, const int64_t offset[3], int64_t first, int64_t n) {
+static bool scatter_few(const void *context, const int64_t offset[2], int64_t first, int64_t n) {
   const Scatter *s = context;
   bool inside = (s->how == PUT ? put_row : change_row)(s, s->to + offset[0], s->src + offset[1],
                                                        s->at + first, s->few->shift, 0, n);

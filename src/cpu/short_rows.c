@@ -31,19 +31,18 @@ bool lt_short_rows_open(lt_ShortRows *s, const lt_Odometer *rows, int64_t n, int
   return true;
 }
 
-bool lt_short_rows_each(const lt_ShortRows *s, int64_t first, int64_t last, lt_ShortRowsFn fn,
+void lt_short_rows_each(const lt_ShortRows *s, int64_t first, int64_t last, lt_ShortRowsFn fn,
                         const void *context) {
   lt_Odometer o = s->outer;
   lt_odometer_seek(&o, first / s->rows);
   for (int64_t r = first % s->rows; first < last; r = 0) {
-    int64_t offset[3] = {o.offset[0] + r * s->step[0], o.offset[1] + r * s->step[1]};
+    int64_t offset[2] = {o.offset[0] + r * s->step[0], o.offset[1] + r * s->step[1]};
     int64_t end = last - first < s->rows - r ? last : first + s->rows - r;
     for (int64_t count; first < end; first += count) {
       count = end - first < s->together ? end - first : s->together;
-      if (lt_stopped() || !fn(context, offset, first * s->n, count * s->n)) return false;
+      if (lt_stopped() || !fn(context, offset, first * s->n, count * s->n)) return;
       for (int k = 0; k < 2; k++) offset[k] += count * s->step[k];
     }
     lt_odometer_step(&o);
   }
-  return true;
 }

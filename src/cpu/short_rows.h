@@ -30,10 +30,10 @@ bool lt_short_rows_open(lt_ShortRows *s, const lt_Odometer *rows, int64_t n, int
 
 /* Called for `count` elements of whole rows, from element `first` of all on, and the offsets of
  * both operands there. Returns false to stop. */
-typedef bool (*lt_ShortRowsFn)(const void *context, const int64_t offset[3], int64_t first,
+typedef bool (*lt_ShortRowsFn)(const void *context, const int64_t offset[2], int64_t first,
                                int64_t count);
-/* Calls fn for the rows first .. last - 1; returns false when it did, or after an interrupt. */
-bool lt_short_rows_each(const lt_ShortRows *s, int64_t first, int64_t last, lt_ShortRowsFn fn,
+/* Calls fn for the rows first .. last - 1, until it returns false or after an interrupt. */
+void lt_short_rows_each(const lt_ShortRows *s, int64_t first, int64_t last, lt_ShortRowsFn fn,
                         const void *context);
 
 #endif
