@@ -407,8 +407,8 @@ bool lt_cpu_masked_select(lt_Call *c) {
 
 #define FOUND 256 /* elements whose positions are collected together */
 
-/* Writes the coordinates of the true elements among the elements first .. end - 1: but the last they
- * are constant along a row. */
+/* Writes the coordinates of the true elements among the elements first .. end - 1: but for the
+ * last, they are constant along a row. */
 static void write_positions(const lt_Tensor *m, int64_t first, int64_t end, int64_t *to) {
   int last = m->ndim - 1;
   int64_t n = m->shape[last], at[LT_MAX_DIMS], rest = first / n;

@@ -58,8 +58,8 @@ typedef struct Scatter {
   lt_ShortRows *few;    /* of rows of few elements, or NULL */
 } Scatter;
 
-/* Changes elements by values first .. last - 1 of a row, or of short rows with these shifts; returns
- * false at an index that is not allowed. */
+/* Changes elements by values first .. last - 1 of a row, or of short rows with these shifts.
+ * Returns false at an index that is not allowed. */
 #define EACH_AT(T, CHANGE, target, value)                                                          \
   _Pragma("GCC unroll 4")                                                                          \
   for (int64_t j = first; j < last; j++) {                                                         \
@@ -514,7 +514,7 @@ static void write_at_offsets(const Write *w, const int64_t *offset, int64_t firs
     LT_BY_SIZE(w->size, PUT_OFFSETS)
 }
 
-/* Copies the blocks of n elements whose offsets are in first .. last - 1 from dense memory, in their
+/* Copies the blocks of n elements whose offsets are in first .. last - 1 from dense memory, in
  * order. The places of later blocks are loaded into the cache meanwhile. */
 static void put_blocks(const Write *w, const int64_t *offset, int64_t count, int64_t n,
                        int64_t first, int64_t last) {

@@ -26,8 +26,8 @@ typedef struct lt_ProductLoops {
   /* Copies k rows and n columns of b to panels of `columns` columns, one after the other, with
    * dense rows. The last one is padded with zeros. */
   void (*pack)(int64_t k, int64_t n, const void *b, int64_t row, int64_t column, void *to);
-  /* Computes y = alpha * A x + beta * z, with m dense rows of A, and one row of x for all or for each
-   * of them; the elements of y are c_row apart, and those of z z_row. */
+  /* Computes y = alpha * A x + beta * z, with m dense rows of A, and one row of x for all or for
+   * each of them; the elements of y are c_row apart, and those of z z_row. */
   void (*dots)(const lt_Panel *p, int64_t m, const void *a, const void *x, const void *z, void *y);
   /* Computes y = alpha * x B + beta * z, with n dense columns of B, of y and of z. */
   void (*sums)(const lt_Panel *p, int64_t n, const void *x, const void *b, const void *z, void *y);

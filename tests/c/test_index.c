@@ -457,8 +457,8 @@ static void threads_share_scatters(void) {
       }
 }
 
-/* Rows of few elements: the index is as large as x, or smaller along any dim; src is as large as the
- * index, or as x. */
+/* Rows of few elements: the index is as large as x, or smaller along any dim; src is as large as
+ * the index, or as x. */
 static void threads_share_short_rows(void) {
   static double expected[300 * 20 * 6];
   static const int64_t shapes[][3] = {{300, 20, 6}, {300, 20, 1}, {299, 20, 6}, {300, 19, 6},

@@ -2,10 +2,11 @@
  * columns.
  *
  * Floats are accumulated in 64 bytes of lanes (16 float or 8 double, or their complex pairs), in
- * four vectors side by side, over blocks (of 2,048 elements; of complex ones, fewer); blocks are combined in pairs (the largest and the smallest, which
- * are exact in any order, need no blocks). So the rounding error of a sum grows with the logarithm
- * of its length, and the result is the same for every width of the CPU's vectors. Columns are added
- * row by row, which uses caches well, in blocks of 16 rows that are also combined in pairs. */
+ * four vectors side by side, over blocks (of 2,048 elements; of complex ones, fewer); blocks are
+ * combined in pairs (the largest and the smallest, which are exact in any order, need no blocks).
+ * So the rounding error of a sum grows with the logarithm of its length, and the result is the same
+ * for every width of the CPU's vectors. Columns are added row by row, which uses caches well, in
+ * blocks of 16 rows that are also combined in pairs. */
 #include "cpu/kernels/forms.h"
 #include "cpu/kernels/complex_lanes.h"
 #include "cpu/kernels/half_lanes.h"
@@ -374,8 +375,10 @@
 #define ROW_FOLD(name, identity, element, combine, finish) VECTORS_OF(name, CFV, element, combine)
 #define ROW_FOLD_WIDE                                      NOTHING
 #define TIMES                                              CFV_TIMES
-#define PICK(k, yes, no)                                   PICK_VECTORS(FV, FM, CFV_BOTH(k), yes, no)
-#define LT_REDUCE(name, rule, form, ...)                   ROW(name, rule, form)
+
+#define PICK(k, yes, no) PICK_VECTORS(FV, FM, CFV_BOTH(k), yes, no)
+
+#define LT_REDUCE(name, rule, form, ...) ROW(name, rule, form)
 #include "ops.def"
 #undef ROW_FOLD
 #undef TIMES
@@ -383,8 +386,10 @@
 
 #define ROW_FOLD(name, identity, element, combine, finish) VECTORS_OF(name, CDV, element, combine)
 #define TIMES                                              CDV_TIMES
-#define PICK(k, yes, no)                                   PICK_VECTORS(DV, DM, CDV_BOTH(k), yes, no)
-#define LT_REDUCE(name, rule, form, ...)                   ROW(name, rule, form)
+
+#define PICK(k, yes, no) PICK_VECTORS(DV, DM, CDV_BOTH(k), yes, no)
+
+#define LT_REDUCE(name, rule, form, ...) ROW(name, rule, form)
 #include "ops.def"
 #undef ROW_FOLD
 #undef ROW_FOLD_WIDE

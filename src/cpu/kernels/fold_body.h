@@ -199,34 +199,34 @@
     }                                                                                              \
   }
 
-#define FEW_ROWS_BY_VECTORS(NAME, OF, load, lift, one, join, join_one)                              \
-  /* Combines `count` rows from r on with the states, or sets these to them if they are `first`. */ \
-  LT_LANES void NAMED(pass, NAME)(const OF *r, int count, bool first, int64_t stride,               \
-                                  int64_t width, T *out) {                                          \
-    const int64_t size = (int64_t)(sizeof(V) / sizeof(T));                                          \
-    int64_t j = 0;                                                                                  \
-    for (; j + size <= width; j += size) {                                                          \
-      V a = lift(load(r + j));                                                                      \
-      if (!first) a = join(FV_LOAD(out + j), a);                                                    \
-      for (int k = 1; k < count; k++) a = join(a, lift(load(r + k * stride + j)));                  \
-      memcpy(out + j, &a, sizeof a);                                                                \
-    }                                                                                               \
-    for (; j < width; j++) {                                                                        \
-      T a = one(r[j]);                                                                              \
-      if (!first) a = join_one(out[j], a);                                                          \
-      for (int k = 1; k < count; k++) a = join_one(a, one(r[k * stride + j]));                      \
-      out[j] = a;                                                                                   \
-    }                                                                                               \
-  }                                                                                                 \
-  static void NAMED(few, NAME)(const OF *restrict x, int64_t n, int64_t stride, int64_t width,      \
-                               T *restrict out) {                                                   \
-    int64_t i = n >= 4 ? 4 : 1;                                                                     \
-    if (n >= 4)                                                                                     \
-      NAMED(pass, NAME)(x, 4, true, stride, width, out);                                            \
-    else                                                                                            \
-      NAMED(pass, NAME)(x, 1, true, stride, width, out);                                            \
-    for (; i + 4 <= n; i += 4) NAMED(pass, NAME)(x + i * stride, 4, false, stride, width, out);     \
-    for (; i < n; i++) NAMED(pass, NAME)(x + i * stride, 1, false, stride, width, out);             \
+#define FEW_ROWS_BY_VECTORS(NAME, OF, load, lift, one, join, join_one)                             \
+  /* Combines `count` rows from r on with the states, or sets these to them for `first`. */        \
+  LT_LANES void NAMED(pass, NAME)(const OF *r, int count, bool first, int64_t stride,              \
+                                  int64_t width, T *out) {                                         \
+    const int64_t size = (int64_t)(sizeof(V) / sizeof(T));                                         \
+    int64_t j = 0;                                                                                 \
+    for (; j + size <= width; j += size) {                                                         \
+      V a = lift(load(r + j));                                                                     \
+      if (!first) a = join(FV_LOAD(out + j), a);                                                   \
+      for (int k = 1; k < count; k++) a = join(a, lift(load(r + k * stride + j)));                 \
+      memcpy(out + j, &a, sizeof a);                                                               \
+    }                                                                                              \
+    for (; j < width; j++) {                                                                       \
+      T a = one(r[j]);                                                                             \
+      if (!first) a = join_one(out[j], a);                                                         \
+      for (int k = 1; k < count; k++) a = join_one(a, one(r[k * stride + j]));                     \
+      out[j] = a;                                                                                  \
+    }                                                                                              \
+  }                                                                                                \
+  static void NAMED(few, NAME)(const OF *restrict x, int64_t n, int64_t stride, int64_t width,     \
+                               T *restrict out) {                                                  \
+    int64_t i = n >= 4 ? 4 : 1;                                                                    \
+    if (n >= 4)                                                                                    \
+      NAMED(pass, NAME)(x, 4, true, stride, width, out);                                           \
+    else                                                                                           \
+      NAMED(pass, NAME)(x, 1, true, stride, width, out);                                           \
+    for (; i + 4 <= n; i += 4) NAMED(pass, NAME)(x + i * stride, 4, false, stride, width, out);    \
+    for (; i < n; i++) NAMED(pass, NAME)(x + i * stride, 1, false, stride, width, out);            \
   }
 
 /* Narrow dense columns are processed as wide rows of several, which fill the vectors. */

@@ -250,8 +250,8 @@ static inline void FN(sum_squares)(const T *x, const T *x2, int64_t n, T *sum) {
 static inline __attribute__((always_inline)) T FN(larger)(T b, T v) {
   return v > b || v != v ? v : b;
 }
-/* Sets y to maxima of n windows of two or three elements, or updates them unless they are the first;
- * size and steps are constants. */
+/* Sets y to maxima of n windows of two or three elements, or updates them unless they are the
+ * first; size and steps are constants. */
 static inline __attribute__((always_inline)) void FN(max_windows)(const int64_t size,
                                                                   const int64_t s, const bool first,
                                                                   const T *restrict x, int64_t n,

@@ -248,8 +248,8 @@ LT_LANES V NAME(totals)(V *v) {
   return v[0];
 }
 
-/* Computes the products of `rows` rows (at most 4, a constant) of A and x, or with `each` of as many
- * rows of x: sums whose elements are yet to be added. */
+/* Computes the products of `rows` rows (at most 4, a constant) of A and x, or with `each` of as
+ * many rows of x: sums whose elements are yet to be added. */
 LT_LANES void NAME(dot_rows)(const int rows, const bool each, const lt_Panel *p, const T *a,
                              const T *x, V *out) {
   V sum[4][4];
@@ -271,8 +271,8 @@ LT_LANES void NAME(dot_rows)(const int rows, const bool each, const lt_Panel *p,
   UNROLL for (int i = 0; i < rows; i++) out[i] = (sum[i][0] + sum[i][1]) + (sum[i][2] + sum[i][3]);
 }
 
-/* Does the same for V_N rows of less than 2 * V_N elements: `vectors` (a constant) vectors, of which
- * the last is a part or whole. */
+/* Does the same for V_N rows of less than 2 * V_N elements: `vectors` (a constant) vectors, of
+ * which the last is a part or whole. */
 LT_LANES void NAME(dot_short_rows)(const int vectors, const bool each, const lt_Panel *p,
                                    const T *a, const T *x, V *out) {
   const int64_t first = (vectors - 1) * V_N, left = p->k - first, ar = p->a_row, xr = p->x_row;

@@ -14,8 +14,8 @@
 #endif
 
 /* The numbers of the elements that LT_SHUFFLE takes from two vectors of n elements to fold both: of
- * each 2 * h elements the first h of a, then of b; with `at` = h, the last h. LT_FOLD_n(n, h, 0, at)
- * lists all n numbers. */
+ * each 2 * h elements the first h of a, then of b; with `at` = h, the last h.
+ * LT_FOLD_n(n, h, 0, at) lists all n numbers. */
 #define LT_FOLD_1(n, h, l, at)                                                                     \
   ((l) / (2 * (h)) * 2 * (h) + (l) % (h) + ((l) % (2 * (h)) < (h) ? 0 : (n)) + (at))
 #define LT_FOLD_2(n, h, l, at)  LT_FOLD_1(n, h, l, at), LT_FOLD_1(n, h, (l) + 1, at)

@@ -221,9 +221,10 @@ LT_MATHS double lt_log_finer(double x) {
   return MADDD(MADDD(odd, f, even), square, MADDD(n, 0.69314718055994531, f));
 }
 
-/* Returns log |Gamma(x)|, but of negative numbers near zeros, where terms cancel: see lt_is_leftf. With a = |x|: below 5, Gamma(a) is Gamma(2 + u), |u| <= 1/2, times or
- * divided by a product p; from 5 on by Stirling's series (DLMF 5.11.1). Negative numbers use
- * reflection (5.5.3); `near`: there are none. */
+/* Returns log |Gamma(x)|, but of negative numbers near zeros, where terms cancel: see lt_is_leftf.
+ * With a = |x|: below 5, Gamma(a) is Gamma(2 + u), |u| <= 1/2, times or divided by a product p;
+ * from 5 on by Stirling's series (DLMF 5.11.1). Negative numbers use reflection (5.5.3); `near`:
+ * there are none. */
 LT_MATHS float lt_lgammaf(float x, bool near) {
   double a = (double)fabsf(x);
   bool large = a >= 5, low = a < 1.5, lowest = a < 0.5;

@@ -172,8 +172,9 @@ describe("pools", function()
       end
       return best
     end
-    local function check(x, size, stride, padding, ceil)
-      local rows, found = x:totable(), F.max_pool1d(x, size, stride, padding, 1, ceil):totable()
+    local function check(input, size, stride, padding, ceil)
+      local rows = input:totable()
+      local found = F.max_pool1d(input, size, stride, padding, 1, ceil):totable()
       for r, row in ipairs(rows) do
         local count = (#row + 2 * padding - size) / stride
         count = (ceil and math.ceil(count) or math.floor(count)) + 1
@@ -187,13 +188,13 @@ describe("pools", function()
     end
     for _, dtype in ipairs{"float32", "float64"} do
       for n = 4, 70, 3 do
-        local x = lt.randn{5, n, dtype = dtype}
-        x:masked_fill_(lt.rand(5, n):lt(0.05), nan):masked_fill_(lt.rand(5, n):lt(0.2), -inf)
+        local input = lt.randn{5, n, dtype = dtype}
+        input:masked_fill_(lt.rand(5, n):lt(0.05), nan):masked_fill_(lt.rand(5, n):lt(0.2), -inf)
         for size = 1, 4 do
           for stride = 1, 4 do
             for padding = 0, size // 2 do
-              check(x, size, stride, padding, false)
-              check(x, size, stride, padding, true)
+              check(input, size, stride, padding, false)
+              check(input, size, stride, padding, true)
             end
           end
         end
