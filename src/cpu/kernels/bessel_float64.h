@@ -297,9 +297,9 @@ LT_MATHS double lt_bessel_j_wide(double x, bool one, bool near) {
   return one ? copysign(1.0, x) * y : y;
 }
 
-/* Returns the function Y of positive normal numbers less than 2^20; `near`: less than 3. Without
- * FMA, what the rounding of q loses is not found: an error of 1e-17 near the first zero. */
-LT_MATHS double lt_bessel_y_wide(double x, bool one, bool near) {
+/* Returns the function Y of positive normal numbers less than 2^20. Without FMA, what the rounding
+ * of q loses is not found: an error of 1e-17 near the first zero. */
+LT_MATHS double lt_bessel_y_wide(double x, bool one) {
   double small = x >= 0x1p-1022 ? lt_not_over(x, 3) : 1.0;
   double mid = lt_not_over(lt_not_under(x, 3), 8), t = 0.4 * (mid - 5.5);
   double zero = one ? 2.197141326031017 : 0.8935769662791675, inverse = 1 / small;
@@ -316,12 +316,12 @@ LT_MATHS double lt_bessel_y_wide(double x, bool one, bool near) {
   double far =
       lt_bessel_wave(lt_not_under(x, 8), one, one ? -2.356194490192345 : -0.78539816339744831,
                      one ? -9.184850993605148e-17 : -3.061616997868383e-17);
-  return near || x < 3 ? first : x < 8 ? second : far;
+  return x < 3 ? first : x < 8 ? second : far;
 }
 
 #define lt_j0(x) lt_bessel_j_wide(x, false, LT_NEAR)
 #define lt_j1(x) lt_bessel_j_wide(x, true, LT_NEAR)
-#define lt_y0(x) lt_bessel_y_wide(x, false, LT_NEAR)
-#define lt_y1(x) lt_bessel_y_wide(x, true, LT_NEAR)
+#define lt_y0(x) lt_bessel_y_wide(x, false)
+#define lt_y1(x) lt_bessel_y_wide(x, true)
 
 #endif

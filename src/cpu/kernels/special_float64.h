@@ -307,8 +307,6 @@ LT_MATHS lt_Range lt_near_range64(const char *op) {
     return (lt_Range){~0u, 0x3f500000u, 0x009ff7ffu}; /* 2^-10 to 1 - 2^-10 */
   if (__builtin_strstr(op, "special_bessel_j"))
     return (lt_Range){~LT_SIGN_BIT, 0, 0x400fffffu}; /* |x| < 4 */
-  if (__builtin_strstr(op, "special_bessel_y"))
-    return (lt_Range){~0u, 0x00100000u, 0x3ff7ffffu}; /* normal, positive, less than 3 */
   return (lt_Range){0, 0, 0};
 }
 
