@@ -619,13 +619,13 @@ static void threads_share(void) {
   int threads = lt_num_threads();
   for (int n = 1; n <= 3; n += 2) {
     lt_set_num_threads(n);
-    threads_share_scatters();
-    threads_share_short_rows();
-    threads_share_reads();
-    threads_share_sums_of_rows();
-    threads_share_puts();
-    threads_share_masks();
-    threads_share_checks();
+    IN_SCOPE(threads_share_scatters());
+    IN_SCOPE(threads_share_short_rows());
+    IN_SCOPE(threads_share_reads());
+    IN_SCOPE(threads_share_sums_of_rows());
+    IN_SCOPE(threads_share_puts());
+    IN_SCOPE(threads_share_masks());
+    IN_SCOPE(threads_share_checks());
   }
   lt_set_num_threads(threads);
 }
