@@ -42,11 +42,14 @@ end
 --- Returns whether `t`, any value, is an ordered table.
 function ordered_map.is(t) return type(t) == "table" and getmetatable(t) == Ordered end
 
---- Returns the keys of an ordered table in order; of any other table, sorted.
+--- Returns the keys of an ordered table in order; of any other table, sorted, without its own
+--- __pairs.
 function ordered_map.keys(t)
   local keys = {}
-  for key in pairs(t) do keys[#keys + 1] = key end
-  if getmetatable(t) ~= Ordered then
+  if ordered_map.is(t) then
+    for key in pairs(t) do keys[#keys + 1] = key end
+  else
+    for key in next, t do keys[#keys + 1] = key end
     table.sort(keys, function(a, b) return tostring(a) < tostring(b) end)
   end
   return keys
