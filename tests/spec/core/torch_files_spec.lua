@@ -344,6 +344,12 @@ describe("npz", function()
     assert.matches('array "o": it holds Python objects, which can run code', message, 1, true)
   end)
 
+  it("are written of tables with a __pairs that is wrong", function()
+    local odd = setmetatable({a = lt.ones(2)}, {__pairs = function() return lt.ones(1) end})
+    lt.save_npz(path, odd)
+    assert.same({"a"}, keys(lt.load_npz(path)))
+  end)
+
   it("are written", function()
     local values = {a = lt.arange(6):reshape(2, 3):t(), b = lt.tensor(1.5), c = lt.zeros{0}}
     for _, compressed in ipairs{false, true} do
