@@ -38,6 +38,16 @@ LT_MATHS double lt_m_nan_or(double lo, double hi, double x) {
 
 /* ---- in double ------------------------------------------------------------------------------- */
 
+/* Returns the polynomial of x with n > 1 coefficients, the highest power's first, as two of x^2,
+ * which the CPU computes side by side. */
+LT_MATHS double lt_even_odd(double x, int n, const double *c) {
+  double square = x * x, p[2] = {c[0], c[1]};
+#pragma GCC unroll 32
+  for (int i = 2; i < n; i++) p[i % 2] = MADDD(p[i % 2], square, c[i]);
+  return MADDD(p[n % 2], x, p[(n - 1) % 2]);
+}
+#define LT_EVEN_ODD(x, c) lt_even_odd(x, (int)(sizeof(c) / sizeof *(c)), c)
+
 /* Returns 1 / x with an error of 2^-45, for x in the range of float. */
 LT_MATHS double lt_reciprocal(double x) {
   double y = (double)(1 / (float)x);

@@ -2,9 +2,7 @@
  * less than 2^20; written as special_float64.h. Near 0, J is the factor of its first zero times a
  * polynomial, and so is Y without its logarithm's multiple of J. Up to 8 they are factors of zeros
  * times polynomials of x, and from there on modulus times sine of the phase (DLMF 10.18), by
- * polynomials of u = 2 (8 / x)^2 - 1.
- *
- * The polynomials are evaluated as two of the square, which the CPU computes side by side. */
+ * polynomials of u = 2 (8 / x)^2 - 1. */
 #ifndef LT_CPU_BESSEL_FLOAT64_H
 #define LT_CPU_BESSEL_FLOAT64_H
 
@@ -14,233 +12,131 @@
 
 /* J0(x) over x^2 less the square of its first zero, w = x^2 / 8 - 1: 2^-61.6 */
 LT_MATHS double lt_j0_first(double w) {
-  double square = w * w, even = -1.3645500267075958e-13, odd = 1.9187202618789587e-15;
-  even = MADDD(even, square, -3.994329295091794e-10);
-  odd = MADDD(odd, square, 8.130830978784947e-12);
-  even = MADDD(even, square, -4.931799011580952e-07);
-  odd = MADDD(odd, square, 1.5832284373429136e-08);
-  even = MADDD(even, square, -0.00020060356509921887);
-  odd = MADDD(odd, square, 1.1671878503732185e-05);
-  even = MADDD(even, square, -0.017030107053326454);
-  odd = MADDD(odd, square, 0.002349675176132567);
-  even = MADDD(even, square, -0.08866241912277732);
-  odd = MADDD(odd, square, 0.06466008281491797);
-  return MADDD(odd, w, even);
+  static const double c[] = {
+      1.9187202618789587e-15, -1.3645500267075958e-13, 8.130830978784947e-12,
+      -3.994329295091794e-10, 1.5832284373429136e-08,  -4.931799011580952e-07,
+      1.1671878503732185e-05, -0.00020060356509921887, 0.002349675176132567,
+      -0.017030107053326454,  0.06466008281491797,     -0.08866241912277732};
+  return LT_EVEN_ODD(w, c);
 }
 /* J1(x) / x in the same way: 2^-57.3 */
 LT_MATHS double lt_j1_first(double w) {
-  double square = w * w, even = -5.675682899387594e-15, odd = 3.6906427532064693e-13;
-  even = MADDD(even, square, -1.992450473377405e-11);
-  odd = MADDD(odd, square, 8.770127892385496e-10);
-  even = MADDD(even, square, -3.0710679689788497e-08);
-  odd = MADDD(odd, square, 8.297363254207275e-07);
-  even = MADDD(even, square, -1.66097920108534e-05);
-  odd = MADDD(odd, square, 0.0002328383160339415);
-  even = MADDD(even, square, -0.0020996102272456477);
-  odd = MADDD(odd, square, 0.010530564217109451);
-  even = MADDD(even, square, -0.021174890016472454);
-  return MADDD(odd, w, even);
+  static const double c[] = {
+      -5.675682899387594e-15, 3.6906427532064693e-13,  -1.992450473377405e-11,
+      8.770127892385496e-10,  -3.0710679689788497e-08, 8.297363254207275e-07,
+      -1.66097920108534e-05,  0.0002328383160339415,   -0.0020996102272456477,
+      0.010530564217109451,   -0.021174890016472454};
+  return LT_EVEN_ODD(w, c);
 }
 /* J0(x) over x less its second zero, t = (x - 6) / 2: 2^-58.9 */
 LT_MATHS double lt_j0_second(double t) {
-  double square = t * t, even = -1.596283366459897e-13, odd = -3.1729557038135286e-12;
-  even = MADDD(even, square, 1.5488942784915502e-11);
-  odd = MADDD(odd, square, 2.6539375346070314e-10);
-  even = MADDD(even, square, -1.1611098906069759e-09);
-  odd = MADDD(odd, square, -1.6671619653710766e-08);
-  even = MADDD(even, square, 6.808286354218122e-08);
-  odd = MADDD(odd, square, 7.948294844017433e-07);
-  even = MADDD(even, square, -3.017949636844922e-06);
-  odd = MADDD(odd, square, -2.749377860450752e-05);
-  even = MADDD(even, square, 9.646926483449232e-05);
-  odd = MADDD(odd, square, 0.0006459306455148286);
-  even = MADDD(even, square, -0.0020774283350247693);
-  odd = MADDD(odd, square, -0.00929255864945561);
-  even = MADDD(even, square, 0.027051463074431268);
-  odd = MADDD(odd, square, 0.06771996395984485);
-  even = MADDD(even, square, -0.17372013973805456);
-  odd = MADDD(odd, square, -0.15507318473338452);
-  even = MADDD(even, square, 0.3138953660581486);
-  return MADDD(odd, t, even);
+  static const double c[] = {
+      -1.596283366459897e-13, -3.1729557038135286e-12, 1.5488942784915502e-11,
+      2.6539375346070314e-10, -1.1611098906069759e-09, -1.6671619653710766e-08,
+      6.808286354218122e-08,  7.948294844017433e-07,   -3.017949636844922e-06,
+      -2.749377860450752e-05, 9.646926483449232e-05,   0.0006459306455148286,
+      -0.0020774283350247693, -0.00929255864945561,    0.027051463074431268,
+      0.06771996395984485,    -0.17372013973805456,    -0.15507318473338452,
+      0.3138953660581486};
+  return LT_EVEN_ODD(t, c);
 }
 /* J1(x) in the same way: 2^-58.4 */
 LT_MATHS double lt_j1_second(double t) {
-  double square = t * t, even = -3.3218988233091236e-13, odd = 1.267606634784099e-12;
-  even = MADDD(even, square, 3.0968532755917507e-11);
-  odd = MADDD(odd, square, -1.0911945804243714e-10);
-  even = MADDD(even, square, -2.2108322398674538e-09);
-  odd = MADDD(odd, square, 7.107451925775086e-09);
-  even = MADDD(even, square, 1.2226323964569002e-07);
-  odd = MADDD(odd, square, -3.5445009945194157e-07);
-  even = MADDD(even, square, -5.0469890391254065e-06);
-  odd = MADDD(odd, square, 1.2986891113421143e-05);
-  even = MADDD(even, square, 0.00014768450045295626);
-  odd = MADDD(odd, square, -0.00032943003774602784);
-  even = MADDD(even, square, -0.0028436003833863786);
-  odd = MADDD(odd, square, 0.005284544402710377);
-  even = MADDD(even, square, 0.0320566373725303);
-  odd = MADDD(odd, square, -0.04577588300459663);
-  even = MADDD(even, square, -0.17166720548714498);
-  odd = MADDD(odd, square, 0.14903352703224648);
-  even = MADDD(even, square, 0.2724374653103688);
-  return MADDD(odd, t, even);
+  static const double c[] = {
+      -3.3218988233091236e-13, 1.267606634784099e-12,   3.0968532755917507e-11,
+      -1.0911945804243714e-10, -2.2108322398674538e-09, 7.107451925775086e-09,
+      1.2226323964569002e-07,  -3.5445009945194157e-07, -5.0469890391254065e-06,
+      1.2986891113421143e-05,  0.00014768450045295626,  -0.00032943003774602784,
+      -0.0028436003833863786,  0.005284544402710377,    0.0320566373725303,
+      -0.04577588300459663,    -0.17166720548714498,    0.14903352703224648,
+      0.2724374653103688};
+  return LT_EVEN_ODD(t, c);
 }
 /* With the first zero r of Y0: (Y0(x) - 2 / pi log(x / r) J0(x)) / (x^2 - r^2), w = x^2 / 8 - 1:
  * 2^-59.8 */
 LT_MATHS double lt_y0_first(double w) {
-  double square = w * w, even = 2.8354381268860773e-13, odd = -4.086538985553719e-15;
-  even = MADDD(even, square, 7.826764477454297e-10);
-  odd = MADDD(odd, square, -1.643564203290185e-11);
-  even = MADDD(even, square, 8.947348116814358e-07);
-  odd = MADDD(odd, square, -2.993779413663817e-08);
-  even = MADDD(even, square, 0.000326248019800072);
-  odd = MADDD(odd, square, -2.0158522930042173e-05);
-  even = MADDD(even, square, 0.023160013280629718);
-  odd = MADDD(odd, square, -0.003540534876529221);
-  even = MADDD(even, square, 0.0794920345916413);
-  odd = MADDD(odd, square, -0.07560438045810589);
-  return MADDD(odd, w, even);
+  static const double c[] = {
+      -4.086538985553719e-15,  2.8354381268860773e-13, -1.643564203290185e-11,
+      7.826764477454297e-10,   -2.993779413663817e-08, 8.947348116814358e-07,
+      -2.0158522930042173e-05, 0.000326248019800072,   -0.003540534876529221,
+      0.023160013280629718,    -0.07560438045810589,   0.0794920345916413};
+  return LT_EVEN_ODD(w, c);
 }
 /* x times the same of Y1 and J1: 2^-58.0 */
 LT_MATHS double lt_y1_first(double w) {
-  double square = w * w, even = -4.314841150004963e-12, odd = 6.891734981560329e-14;
-  even = MADDD(even, square, -9.331793446496384e-09);
-  odd = MADDD(odd, square, 2.2302019539282005e-10);
-  even = MADDD(even, square, -7.716740562373198e-06);
-  odd = MADDD(odd, square, 3.076229502484303e-07);
-  even = MADDD(even, square, -0.0017276658851988326);
-  odd = MADDD(odd, square, 0.00014044210194861183);
-  even = MADDD(even, square, -0.042711138488216546);
-  odd = MADDD(odd, square, 0.012737320428140752);
-  even = MADDD(even, square, 0.18612623508607282);
-  odd = MADDD(odd, square, -0.0030738712375509005);
-  return MADDD(odd, w, even);
+  static const double c[] = {6.891734981560329e-14,  -4.314841150004963e-12, 2.2302019539282005e-10,
+                             -9.331793446496384e-09, 3.076229502484303e-07,  -7.716740562373198e-06,
+                             0.00014044210194861183, -0.0017276658851988326, 0.012737320428140752,
+                             -0.042711138488216546,  -0.0030738712375509005, 0.18612623508607282};
+  return LT_EVEN_ODD(w, c);
 }
 /* Y0(x) over x less its second zero, and less its third, t = (x - 5.5) / 2.5: 2^-56.6 */
 LT_MATHS double lt_y0_second(double t) {
-  double square = t * t, even = -1.8924059043772112e-11, odd = 4.3066443808354054e-11;
-  even = MADDD(even, square, 2.0155487689009436e-11);
-  odd = MADDD(odd, square, -4.534604179030454e-11);
-  even = MADDD(even, square, -2.2321024400372007e-10);
-  odd = MADDD(odd, square, 5.106344740768828e-10);
-  even = MADDD(even, square, -6.528869595006567e-10);
-  odd = MADDD(odd, square, 1.5005588272303797e-09);
-  even = MADDD(even, square, -3.958447632438963e-09);
-  odd = MADDD(odd, square, 9.570017676108473e-09);
-  even = MADDD(even, square, -2.3888105197622285e-08);
-  odd = MADDD(odd, square, 3.611539951702269e-08);
-  even = MADDD(even, square, -2.2613825847222623e-09);
-  odd = MADDD(odd, square, 7.207819366480911e-07);
-  even = MADDD(even, square, -4.1789084434893895e-06);
-  odd = MADDD(odd, square, -1.0094001317480305e-05);
-  even = MADDD(even, square, 7.860381974764103e-05);
-  odd = MADDD(odd, square, 0.00021468888095858604);
-  even = MADDD(even, square, -0.0013311854923451212);
-  odd = MADDD(odd, square, -0.0022980329358830063);
-  even = MADDD(even, square, 0.01310656480363646);
-  odd = MADDD(odd, square, 0.014674307745835963);
-  even = MADDD(even, square, -0.07222563164296746);
-  odd = MADDD(odd, square, -0.03048294325426261);
-  even = MADDD(even, square, 0.1387787118226028);
-  return MADDD(odd, t, even);
+  static const double c[] = {
+      -1.8924059043772112e-11, 4.3066443808354054e-11,  2.0155487689009436e-11,
+      -4.534604179030454e-11,  -2.2321024400372007e-10, 5.106344740768828e-10,
+      -6.528869595006567e-10,  1.5005588272303797e-09,  -3.958447632438963e-09,
+      9.570017676108473e-09,   -2.3888105197622285e-08, 3.611539951702269e-08,
+      -2.2613825847222623e-09, 7.207819366480911e-07,   -4.1789084434893895e-06,
+      -1.0094001317480305e-05, 7.860381974764103e-05,   0.00021468888095858604,
+      -0.0013311854923451212,  -0.0022980329358830063,  0.01310656480363646,
+      0.014674307745835963,    -0.07222563164296746,    -0.03048294325426261,
+      0.1387787118226028};
+  return LT_EVEN_ODD(t, c);
 }
 /* Y1(x) over x less its second zero: 2^-58.4 */
 LT_MATHS double lt_y1_second(double t) {
-  double square = t * t, even = 1.2637385119721015e-10, odd = -5.750452004328238e-11;
-  even = MADDD(even, square, -2.744995582222119e-10);
-  odd = MADDD(odd, square, 1.2483962858314834e-10);
-  even = MADDD(even, square, 1.4374205793270516e-09);
-  odd = MADDD(odd, square, -6.543581019202446e-10);
-  even = MADDD(even, square, 1.845346079298911e-09);
-  odd = MADDD(odd, square, -8.423978993473011e-10);
-  even = MADDD(even, square, 1.497611088951258e-08);
-  odd = MADDD(odd, square, -6.826979787953501e-09);
-  even = MADDD(even, square, 6.57170478336028e-08);
-  odd = MADDD(odd, square, -3.0370187160110386e-08);
-  even = MADDD(even, square, 3.654448702448287e-07);
-  odd = MADDD(odd, square, -1.5202662528269378e-07);
-  even = MADDD(even, square, -7.656475052042802e-08);
-  odd = MADDD(odd, square, -5.039363664243007e-07);
-  even = MADDD(even, square, 5.0545977891628606e-05);
-  odd = MADDD(odd, square, -9.184144304031403e-06);
-  even = MADDD(even, square, -0.0008073075422178613);
-  odd = MADDD(odd, square, 0.00011191126683503334);
-  even = MADDD(even, square, 0.010980007074897057);
-  odd = MADDD(odd, square, -0.0019326744162955537);
-  even = MADDD(even, square, -0.08246240187657773);
-  odd = MADDD(odd, square, 0.016202588505386323);
-  even = MADDD(even, square, 0.31254124632933233);
-  odd = MADDD(odd, square, -0.07440294406800137);
-  even = MADDD(even, square, -0.337863916427365);
-  odd = MADDD(odd, square, 0.09609795801276624);
-  return MADDD(odd, t, even);
+  static const double c[] = {
+      -5.750452004328238e-11,  1.2637385119721015e-10,  1.2483962858314834e-10,
+      -2.744995582222119e-10,  -6.543581019202446e-10,  1.4374205793270516e-09,
+      -8.423978993473011e-10,  1.845346079298911e-09,   -6.826979787953501e-09,
+      1.497611088951258e-08,   -3.0370187160110386e-08, 6.57170478336028e-08,
+      -1.5202662528269378e-07, 3.654448702448287e-07,   -5.039363664243007e-07,
+      -7.656475052042802e-08,  -9.184144304031403e-06,  5.0545977891628606e-05,
+      0.00011191126683503334,  -0.0008073075422178613,  -0.0019326744162955537,
+      0.010980007074897057,    0.016202588505386323,    -0.08246240187657773,
+      -0.07440294406800137,    0.31254124632933233,     0.09609795801276624,
+      -0.337863916427365};
+  return LT_EVEN_ODD(t, c);
 }
 /* The modulus times sqrt(x): 2^-57.7 */
 LT_MATHS double lt_modulus_0_wide(double u) {
-  double square = u * u, even = 2.533981397176533e-14, odd = -8.032064853653186e-14;
-  even = MADDD(even, square, 1.9461991386646159e-13);
-  odd = MADDD(odd, square, -7.940511294595836e-13);
-  even = MADDD(even, square, 3.731636592397142e-12);
-  odd = MADDD(odd, square, -1.938367108739232e-11);
-  even = MADDD(even, square, 1.201730255404058e-10);
-  odd = MADDD(odd, square, -9.346367274199032e-10);
-  even = MADDD(even, square, 9.787887520504891e-09);
-  odd = MADDD(odd, square, -1.5463414938686863e-07);
-  even = MADDD(even, square, 4.506774607901084e-06);
-  odd = MADDD(odd, square, -0.00038006989744906674);
-  even = MADDD(even, square, 0.797499818629752);
-  return MADDD(odd, u, even);
+  static const double c[] = {
+      2.533981397176533e-14,   -8.032064853653186e-14, 1.9461991386646159e-13,
+      -7.940511294595836e-13,  3.731636592397142e-12,  -1.938367108739232e-11,
+      1.201730255404058e-10,   -9.346367274199032e-10, 9.787887520504891e-09,
+      -1.5463414938686863e-07, 4.506774607901084e-06,  -0.00038006989744906674,
+      0.797499818629752};
+  return LT_EVEN_ODD(u, c);
 }
 LT_MATHS double lt_modulus_1_wide(double u) {
-  double square = u * u, even = -2.8703430557604533e-14, odd = 9.166073069327924e-14;
-  even = MADDD(even, square, -2.256465747724035e-13);
-  odd = MADDD(odd, square, 9.306226639291377e-13);
-  even = MADDD(even, square, -4.428580861431432e-12);
-  odd = MADDD(odd, square, 2.3436982692255685e-11);
-  even = MADDD(even, square, -1.490970952973669e-10);
-  odd = MADDD(odd, square, 1.204377532650878e-09);
-  even = MADDD(even, square, -1.3406877911060055e-08);
-  odd = MADDD(odd, square, 2.365360118492984e-07);
-  even = MADDD(even, square, -8.61141358992924e-06);
-  odd = MADDD(odd, square, 0.001150783021443345);
-  even = MADDD(even, square, 0.7990442065634052);
-  return MADDD(odd, u, even);
+  static const double c[] = {
+      -2.8703430557604533e-14, 9.166073069327924e-14,  -2.256465747724035e-13,
+      9.306226639291377e-13,   -4.428580861431432e-12, 2.3436982692255685e-11,
+      -1.490970952973669e-10,  1.204377532650878e-09,  -1.3406877911060055e-08,
+      2.365360118492984e-07,   -8.61141358992924e-06,  0.001150783021443345,
+      0.7990442065634052};
+  return LT_EVEN_ODD(u, c);
 }
 /* x times the difference of the phase and x - pi/4, or x - 3 pi/4: 2^-58.2 */
 LT_MATHS double lt_phase_0_wide(double u) {
-  double square = u * u, even = -3.987318608582664e-14, odd = 1.603475963865888e-14;
-  even = MADDD(even, square, -1.293762838332983e-13);
-  odd = MADDD(odd, square, 4.014071548324922e-14);
-  even = MADDD(even, square, -1.837060389667415e-12);
-  odd = MADDD(odd, square, 5.421055806535029e-13);
-  even = MADDD(even, square, -2.8050457197097218e-11);
-  odd = MADDD(odd, square, 6.73793048828243e-12);
-  even = MADDD(even, square, -7.355335634951522e-10);
-  odd = MADDD(odd, square, 1.3278730729960155e-10);
-  even = MADDD(even, square, -4.339695787184612e-08);
-  odd = MADDD(odd, square, 4.968350209100369e-09);
-  even = MADDD(even, square, -1.0858254768004502e-05);
-  odd = MADDD(odd, square, 5.359525888887428e-07);
-  even = MADDD(even, square, -0.12450345867138757);
-  odd = MADDD(odd, square, 0.00048509785023360903);
-  return MADDD(odd, u, even);
+  static const double c[] = {
+      1.603475963865888e-14,  -3.987318608582664e-14,  4.014071548324922e-14,
+      -1.293762838332983e-13, 5.421055806535029e-13,   -1.837060389667415e-12,
+      6.73793048828243e-12,   -2.8050457197097218e-11, 1.3278730729960155e-10,
+      -7.355335634951522e-10, 4.968350209100369e-09,   -4.339695787184612e-08,
+      5.359525888887428e-07,  -1.0858254768004502e-05, 0.00048509785023360903,
+      -0.12450345867138757};
+  return LT_EVEN_ODD(u, c);
 }
 LT_MATHS double lt_phase_1_wide(double u) {
-  double square = u * u, even = 4.2596167477398405e-14, odd = -1.1247578450209442e-13;
-  even = MADDD(even, square, 1.55135488284074e-13);
-  odd = MADDD(odd, square, -5.211321315646556e-13);
-  even = MADDD(even, square, 2.113244560035037e-12);
-  odd = MADDD(odd, square, -7.952211987606503e-12);
-  even = MADDD(even, square, 3.324678082452645e-11);
-  odd = MADDD(odd, square, -1.6015590284290683e-10);
-  even = MADDD(even, square, 9.093148803808907e-10);
-  odd = MADDD(odd, square, -6.366035042379798e-09);
-  even = MADDD(even, square, 5.886119439614259e-08);
-  odd = MADDD(odd, square, -8.039686306472023e-07);
-  even = MADDD(even, square, 1.979074382811709e-05);
-  odd = MADDD(odd, square, -0.0012394706674388042);
-  even = MADDD(even, square, 0.37373986827925865);
-  return MADDD(odd, u, even);
+  static const double c[] = {
+      4.2596167477398405e-14, -1.1247578450209442e-13, 1.55135488284074e-13,
+      -5.211321315646556e-13, 2.113244560035037e-12,   -7.952211987606503e-12,
+      3.324678082452645e-11,  -1.6015590284290683e-10, 9.093148803808907e-10,
+      -6.366035042379798e-09, 5.886119439614259e-08,   -8.039686306472023e-07,
+      1.979074382811709e-05,  -0.0012394706674388042,  0.37373986827925865};
+  return LT_EVEN_ODD(u, c);
 }
 
 /* ---- functions ------------------------------------------------------------------------------- */

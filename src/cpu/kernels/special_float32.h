@@ -50,26 +50,17 @@ LT_MATHS double lt_log1p_any_wide(double y) {
 
 /* Return sin(pi r) / r and cos(pi r) of z = r^2 <= 1/4, to the last digits of double. */
 LT_MATHS double lt_sin_pi_wide(double z) {
-  double square = z * z, even = 7.6947067256791232e-07, odd = -2.1903183335281079e-05;
-  even = MADDD(even, square, 0.00046629968791488791);
-  odd = MADDD(odd, square, -0.0073704304784784224);
-  even = MADDD(even, square, 0.082145886569870735);
-  odd = MADDD(odd, square, -0.59926452931873675);
-  even = MADDD(even, square, 2.550164039877294);
-  odd = MADDD(odd, square, -5.1677127800499694);
-  even = MADDD(even, square, 3.1415926535897931);
-  return MADDD(odd, z, even);
+  static const double c[] = {
+      7.6947067256791232e-07, -2.1903183335281079e-05, 0.00046629968791488791,
+      -0.0073704304784784224, 0.082145886569870735,    -0.59926452931873675,
+      2.550164039877294,      -5.1677127800499694,     3.1415926535897931};
+  return LT_EVEN_ODD(z, c);
 }
 LT_MATHS double lt_cos_pi_wide(double z) {
-  double square = z * z, even = 4.1495780270571206e-06, odd = -0.00010456656706174584;
-  even = MADDD(even, square, 0.0019295562780374169);
-  odd = MADDD(odd, square, -0.025806888738177582);
-  even = MADDD(even, square, 0.23533063012967062);
-  odd = MADDD(odd, square, -1.335262768843456);
-  even = MADDD(even, square, 4.0587121264164976);
-  odd = MADDD(odd, square, -4.9348022005446772);
-  even = MADDD(even, square, 1);
-  return MADDD(odd, z, even);
+  static const double c[] = {4.1495780270571206e-06, -0.00010456656706174584, 0.0019295562780374169,
+                             -0.025806888738177582,  0.23533063012967062,     -1.335262768843456,
+                             4.0587121264164976,     -4.9348022005446772,     1};
+  return LT_EVEN_ODD(z, c);
 }
 
 /* ---- activations ----------------------------------------------------------------------------- */
@@ -206,19 +197,12 @@ LT_MATHS double lt_log_finer(double x) {
   const uint64_t one = 0x3ff0000000000000u, two_thirds = 0x3fe5555555555555u;
   uint64_t bits = lt_bits64(x), power = (bits - two_thirds + one) >> 52; /* n + 1023 */
   double n = lt_double(power | 0x4330000000000000u) - (0x1p52 + 1023);
-  double f = lt_double(bits - (power << 52) + one) - 1, square = f * f;
-  double even = -0.1122296937493123, odd = 0.10393808427873376;
-  even = MADDD(even, square, -0.09616655309536701);
-  odd = MADDD(odd, square, 0.08732351232720387);
-  even = MADDD(even, square, -0.12522708089288861);
-  odd = MADDD(odd, square, 0.11132355604500663);
-  even = MADDD(even, square, -0.16666066632998405);
-  odd = MADDD(odd, square, 0.1428515286094183);
-  even = MADDD(even, square, -0.2500000575497623);
-  odd = MADDD(odd, square, 0.2000000538497483);
-  even = MADDD(even, square, -0.49999999991106797);
-  odd = MADDD(odd, square, 0.33333333325011805);
-  return MADDD(MADDD(odd, f, even), square, MADDD(n, 0.69314718055994531, f));
+  double f = lt_double(bits - (power << 52) + one) - 1;
+  static const double c[] = {0.10393808427873376,  -0.1122296937493123,  0.08732351232720387,
+                             -0.09616655309536701, 0.11132355604500663,  -0.12522708089288861,
+                             0.1428515286094183,   -0.16666066632998405, 0.2000000538497483,
+                             -0.2500000575497623,  0.33333333325011805,  -0.49999999991106797};
+  return MADDD(LT_EVEN_ODD(f, c), f * f, MADDD(n, 0.69314718055994531, f));
 }
 
 /* Returns log |Gamma(x)|, but of negative numbers near zeros, where terms cancel: see lt_is_leftf.
@@ -232,16 +216,12 @@ LT_MATHS float lt_lgammaf(float x, bool near) {
   double u = a - (lowest ? 0.0 : low ? 1.0 : less);
   double p = (a < 2.5 ? 1.0 : a - 1) * (a < 3.5 ? 1.0 : a - 2) * (a < 4.5 ? 1.0 : a - 3);
   p = lowest ? a * (a + 1) : low ? a : p;
-  double square = u * u; /* log Gamma(2 + u) over u (1 + u): 2^-29 */
-  double even = 0.00020588578996422386, odd = -0.0004564478114250902;
-  even = MADDD(even, square, 0.0009108883048531924);
-  odd = MADDD(odd, square, -0.0020983731185231203);
-  even = MADDD(even, square, 0.00499895631917416);
-  odd = MADDD(odd, square, -0.012384877203957737);
-  even = MADDD(even, square, 0.03296499468798302);
-  odd = MADDD(odd, square, -0.10031728877885711);
-  even = MADDD(even, square, 0.42278433509846713);
-  double g = MADDD(odd, u, even) * MADDD(u, u, u);
+  /* log Gamma(2 + u) over u (1 + u): 2^-29 */
+  static const double middle[] = {
+      0.00020588578996422386, -0.0004564478114250902, 0.0009108883048531924,
+      -0.0020983731185231203, 0.00499895631917416,    -0.012384877203957737,
+      0.03296499468798302,    -0.10031728877885711,   0.42278433509846713};
+  double g = LT_EVEN_ODD(u, middle) * MADDD(u, u, u);
   double i = (double)(1 / (float)a), z = i * i; /* of Stirling's series: 2^-32 */
   double tail = MADDD(MADDD(-0.0005352181242109789, z, 0.0007922032852581855), z * z,
                       MADDD(-0.002777766361155662, z, 0.08333333331910021));
@@ -251,14 +231,10 @@ LT_MATHS float lt_lgammaf(float x, bool near) {
   double result = large ? far : low ? g - log : g + log;
   result = a == 0 ? (double)INFINITY : result;
   if (!near) {
-    double r = a < 0x1p30 ? a - rint(a) : 0, r2 = r * r,
-           sine = 0.08205035020147247; /* over r: 2^-35 */
-    double odd_sine = -0.007028303855203096, r4 = r2 * r2;
-    sine = MADDD(sine, r4, 2.550163317938427);
-    odd_sine = MADDD(odd_sine, r4, -0.599252186531583);
-    sine = MADDD(sine, r4, 3.141592653536132);
-    odd_sine = MADDD(odd_sine, r4, -5.167712764593);
-    sine = fabs(r) * MADDD(odd_sine, r2, sine);
+    static const double sin_pi[] = {-0.007028303855203096, 0.08205035020147247,
+                                    -0.599252186531583,    2.550163317938427,
+                                    -5.167712764593,       3.141592653536132}; /* over r: 2^-35 */
+    double r = a < 0x1p30 ? a - rint(a) : 0, sine = fabs(r) * LT_EVEN_ODD(r * r, sin_pi);
     double over = low ? 3.14159265358979312 * p : 3.14159265358979312;
     double under = large ? sine : low ? sine * a : sine * a * p;
     double reflected = lt_log_finer(x < 0 ? over / under : 1.0);
