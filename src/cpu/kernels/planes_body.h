@@ -250,24 +250,23 @@ static inline void FN(sum_squares)(const T *x, const T *x2, int64_t n, T *sum) {
 static inline __attribute__((always_inline)) T FN(larger)(T b, T v) {
   return v > b || v != v ? v : b;
 }
-/* Sets y to maxima of n windows of two or three elements, or updates them unless they are the
- * first; size and steps are constants. */
+/* Updates maxima by pairs of neighbours. */
+static inline void FN(keep_largest)(const T *x, int64_t n, T *best) {
+  for (int64_t i = 0; i < n; i++) best[i] = FN(larger)(FN(larger)(best[i], x[2 * i]), x[2 * i + 1]);
+}
+/* Sets y to maxima of n windows of two or three elements; size and steps are constants. */
 static inline __attribute__((always_inline)) void FN(max_windows)(const int64_t size,
-                                                                  const int64_t s, const bool first,
+                                                                  const int64_t s,
                                                                   const T *restrict x, int64_t n,
                                                                   T *restrict y) {
   for (int64_t i = 0; i < n; i++) {
-    T b = first ? x[i * s] : FN(larger)(y[i], x[i * s]);
-    b = FN(larger)(b, x[i * s + 1]);
+    T b = FN(larger)(x[i * s], x[i * s + 1]);
     y[i] = size > 2 ? FN(larger)(b, x[i * s + 2]) : b;
   }
 }
 #define MAX_WINDOWS(size, s)                                                                       \
-  static void FN(max_windows_##size##_##s)(bool first, const T *x, int64_t n, T *y) {              \
-    if (first)                                                                                     \
-      FN(max_windows)(size, s, true, x, n, y);                                                     \
-    else                                                                                           \
-      FN(max_windows)(size, s, false, x, n, y);                                                    \
+  static void FN(max_windows_##size##_##s)(const T *x, int64_t n, T *y) {                          \
+    FN(max_windows)(size, s, x, n, y);                                                             \
   }
 MAX_WINDOWS(2, 1)
 MAX_WINDOWS(2, 2)
@@ -275,7 +274,7 @@ MAX_WINDOWS(3, 1)
 MAX_WINDOWS(3, 2)
 MAX_WINDOWS(3, 3)
 #undef MAX_WINDOWS
-typedef void (*FN(MaxWindows))(bool first, const T *x, int64_t n, T *y);
+typedef void (*FN(MaxWindows))(const T *x, int64_t n, T *y);
 
 /* Returns the function above for these windows; NULL where there is none. */
 static FN(MaxWindows) FN(max_windows_of)(const lt_Windows *w) {
@@ -317,7 +316,7 @@ static inline void FN(max_edge)(const lt_Windows *w, const T *x, int64_t from, i
 /* Does so for all windows of a row of the input. */
 static inline void FN(max_inner)(const lt_Windows *w, const FN(Inner) * p, const T *x, T *y) {
   FN(max_edge)(w, x, 0, p->low, y);
-  p->largest(true, x + p->low * w->stride[2] - w->padding[2], p->high - p->low, y + p->low);
+  p->largest(x + p->low * w->stride[2] - w->padding[2], p->high - p->low, y + p->low);
   FN(max_edge)(w, x, p->high, w->out[2], y);
 }
 
@@ -343,18 +342,18 @@ static void FN(max_lines)(const lt_Windows *w, const FN(Inner) * p, const T *x, 
                           int64_t to) {
   int64_t n = w->out[2], length = w->in[2];
   if (FN(all_inside)(w) && length == n * w->stride[2]) /* they are one */
-    p->largest(true, x + from * length, (to - from) * n, y + from * n);
+    p->largest(x + from * length, (to - from) * n, y + from * n);
   else
     for (int64_t row = from; row < to; row++) FN(max_inner)(w, p, x + row * length, y + row * n);
 }
 
 static void FN(max_values)(const lt_Windows *w, const T *x, T *y, int64_t from, int64_t to) {
-  bool pairs = FN(are_pairs)(w);
-  FN(Inner) inner = FN(inner_of)(w);
+  const FN(Inner) inner = FN(inner_of)(w);
   if (inner.largest && FN(are_lines)(w)) {
     FN(max_lines)(w, &inner, x, y, from, to);
     return;
   }
+  bool pairs = FN(are_pairs)(w);
   FN(Row) at = FN(row_at)(w, from);
   for (int64_t row = from; row < to; row++, FN(next_row)(w, &at)) {
     FN(Span) r = FN(span)(w, 1, at.y), z = FN(span)(w, 0, at.z);
@@ -369,7 +368,7 @@ static void FN(max_values)(const lt_Windows *w, const T *x, T *y, int64_t from, 
       for (int64_t j = r.first; j < r.end; j += r.step) {
         const T *input = x + at.source + (k * w->in[1] + j) * w->in[2];
         if (pairs)
-          inner.largest(false, input, w->out[2], target);
+          FN(keep_largest)(input, w->out[2], target);
         else /* several short loops, whose ends have no branches by values, are faster here */
           FN(max_row)(w, input, target);
       }
