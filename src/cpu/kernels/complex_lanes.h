@@ -58,17 +58,12 @@ LT_COMPLEX_LANES(float _Complex, float, FV, FM, C8, F16)
 LT_COMPLEX_LANES(double _Complex, double, DV, DM, C4, D8)
 
 /* Combine lanes to one number, `result`. */
-#define C8_JOIN(result, join, all)                                                                 \
+#define LT_JOIN_COMPLEX(V, join_vector, result, join, all)                                         \
   do {                                                                                             \
-    LT_JOIN_PARTS(FV, join, all)                                                                   \
-    LT_JOIN_CFV(join)                                                                              \
-    memcpy(&(result), &v_, sizeof(result));                                                        \
+    LT_JOIN_PARTS(V, join, all)                                                                    \
+    join_vector(join) memcpy(&(result), &v_, sizeof(result));                                      \
   } while (0)
-#define C4_JOIN(result, join, all)                                                                 \
-  do {                                                                                             \
-    LT_JOIN_PARTS(DV, join, all)                                                                   \
-    LT_JOIN_CDV(join)                                                                              \
-    memcpy(&(result), &v_, sizeof(result));                                                        \
-  } while (0)
+#define C8_JOIN(result, join, all) LT_JOIN_COMPLEX(FV, LT_JOIN_CFV, result, join, all)
+#define C4_JOIN(result, join, all) LT_JOIN_COMPLEX(DV, LT_JOIN_CDV, result, join, all)
 
 #endif
