@@ -39,6 +39,16 @@ static void index_select_reads_by_index(void) {
   CHECK_INT(y[0]->ndim, 0);
 }
 
+/* Checks y = x:gather(dim, index). */
+static void check_gathered(lt_Tensor *y, lt_Tensor *x, int dim, lt_Tensor *index) {
+  for (int64_t i = 0; i < y->numel; i++) {
+    int64_t p[LT_MAX_DIMS];
+    unflat(y, i, p);
+    p[dim] = (int64_t)number(index, i) - 1;
+    CHECK(same(element(y, i), element(x, flat(x, p))));
+  }
+}
+
 static void gather_has_an_index_for_each_element(void) {
   for (int dim = 0; dim < 3; dim++)
     for (int layout = 0; layout < 3; layout++) {
@@ -46,12 +56,7 @@ static void gather_has_an_index_for_each_element(void) {
       lt_Tensor *index = random_indices(x->shape[dim], SHAPE(3, 5, 2), 4);
       if (!RUN_OP(y, gather, false, LT_ARG(x), LT_ARG(dim), LT_ARG(laid_out(index, 2 - layout))))
         return;
-      for (int64_t i = 0; i < y[0]->numel; i++) {
-        int64_t p[LT_MAX_DIMS];
-        unflat(y[0], i, p);
-        p[dim] = (int64_t)number(index, i) - 1;
-        CHECK_INT(number(y[0], i), number(x, flat(x, p)));
-      }
+      check_gathered(y[0], x, dim, index);
     }
 }
 
@@ -473,12 +478,7 @@ static void threads_share_short_rows(void) {
       lt_Tensor *index = random_indices(x->shape[dim], 3, shapes[n % 8], 4);
       lt_Tensor *src = noise(d, 3, layout ? shapes[n % 8] : x->shape, 8);
       if (!RUN_OP(y, gather, false, LT_ARG(x), LT_ARG(dim), LT_ARG(index))) return;
-      for (int64_t i = 0; i < y[0]->numel; i++) {
-        int64_t p[LT_MAX_DIMS];
-        unflat(y[0], i, p);
-        p[dim] = (int64_t)number(index, i) - 1;
-        CHECK(same(element(y[0], i), element(x, flat(x, p))));
-      }
+      check_gathered(y[0], x, dim, index);
       for (int how = 0; how < (d == LT_int16 || d == LT_float32 ? 4 : 1); how++) {
         lt_Arg arg[] = {LT_ARG(x), LT_ARG(dim), LT_ARG(index), LT_ARG(src),
                         S(how == 2 ? "amax" : "amin")};
@@ -500,12 +500,7 @@ static void threads_share_reads(void) {
       lt_Tensor *x = laid_out(noise((lt_Dtype)d, SHAPE(30, 40, 50), 3), dim), *y[LT_MAX_OUT];
       lt_Tensor *index = random_indices(x->shape[dim], SHAPE(29, 40, 50), 4);
       if (!RUN_OP(y, gather, false, LT_ARG(x), LT_ARG(dim), LT_ARG(index))) return;
-      for (int64_t i = 0; i < y[0]->numel; i++) {
-        int64_t p[LT_MAX_DIMS];
-        unflat(y[0], i, p);
-        p[dim] = (int64_t)number(index, i) - 1;
-        CHECK(same(element(y[0], i), element(x, flat(x, p))));
-      }
+      check_gathered(y[0], x, dim, index);
       lt_Tensor *long_at = random_indices(x->shape[dim], SHAPE(30, 40, 80), 4);
       if (dim == 2 && RUN_OP(y, gather, false, LT_ARG(x), LT_ARG(dim), LT_ARG(long_at)))
         for (int64_t i = 0; i < y[0]->numel; i++)

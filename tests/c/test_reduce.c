@@ -147,6 +147,15 @@ static void every(lt_OpId op) {
   }
 }
 
+/* Returns a view of random numbers, with these sizes and strides, of memory that ends with it, so
+ * that a sanitizer reports what is read beyond. */
+static lt_Tensor *laid_out_at_the_end(lt_Dtype d, int ndim, const int64_t *shape,
+                                      const int64_t *strides, unsigned seed) {
+  int64_t size = 1;
+  for (int i = 0; i < ndim; i++) size += (shape[i] - 1) * strides[i];
+  return lt_scope_own(lt_geometry(noise(d, SHAPE(size), seed), 0, ndim, shape, strides));
+}
+
 /* Dims of stride 0, which are reduced without a copy. */
 static void reductions_of_expanded_tensors(void) {
   static const lt_OpId ops[] = {LT_OP_sum,  LT_OP_mean,  LT_OP_prod,
@@ -159,10 +168,7 @@ static void reductions_of_expanded_tensors(void) {
   for (lt_Dtype d = LT_bool; d <= LT_float64; d = (lt_Dtype)(d + 1))
     for (size_t k = 0; k < sizeof layouts / sizeof *layouts; k++) {
       if (!has_dtype(d)) continue;
-      int64_t size = 1; /* no more, so that a sanitizer reports what is read beyond */
-      for (int i = 0; i < 4; i++) size += (layouts[k][0][i] - 1) * layouts[k][1][i];
-      lt_Tensor *x = noise(d, SHAPE(size), (unsigned)k);
-      lt_Tensor *t = lt_scope_own(lt_geometry(x, 0, 4, layouts[k][0], layouts[k][1]));
+      lt_Tensor *t = laid_out_at_the_end(d, 4, layouts[k][0], layouts[k][1], (unsigned)k);
       for (unsigned mask = 1; mask < 16; mask++)
         for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
           if (lt_dtype_is_float(d) || (ops[i] != LT_OP_mean && ops[i] != LT_OP__norm))
@@ -183,10 +189,7 @@ static void reductions_of_strided_tensors(void) {
   for (lt_Dtype d = LT_bool; d <= LT_float64; d = (lt_Dtype)(d + 1))
     for (size_t k = 0; k < sizeof layouts / sizeof *layouts; k++) {
       if (!has_dtype(d)) continue;
-      int64_t size = 1; /* no more, so that a sanitizer reports what is read beyond */
-      for (int i = 0; i < 3; i++) size += (layouts[k][0][i] - 1) * layouts[k][1][i];
-      lt_Tensor *x = noise(d, SHAPE(size), (unsigned)k);
-      lt_Tensor *t = lt_scope_own(lt_geometry(x, 0, 3, layouts[k][0], layouts[k][1]));
+      lt_Tensor *t = laid_out_at_the_end(d, 3, layouts[k][0], layouts[k][1], (unsigned)k);
       for (unsigned mask = 1; mask < 8; mask++) {
         int64_t results = 1;
         for (int i = 0; i < 3; i++) results *= mask >> i & 1 ? 1 : t->shape[i];
