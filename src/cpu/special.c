@@ -17,13 +17,12 @@
 #define LOOP_FI(...)
 #define LOOP_FC(...)
 #define LOOP_FIC(...)
-#define LOOP_WF(name, ...) LOOP_WF_(LT_IS_VECTOR(name), LT_IS_PARTLY(name), name, __VA_ARGS__)
-
-#define LOOP_WF_(is_vector, is_partly, ...)  LOOP_WF__(is_vector, is_partly, __VA_ARGS__)
-#define LOOP_WF__(is_vector, is_partly, ...) LOOP_WF_##is_vector##is_partly(__VA_ARGS__)
-#define LOOP_WF_10(...)
-#define LOOP_WF_11 LOOP_W
-#define LOOP_WF_00 LOOP_W
+#define LOOP_WF(name, ...)        LOOP_WF_(LT_VECTOR(name), name, __VA_ARGS__)
+#define LOOP_WF_(by_vector, ...)  LOOP_WF__(by_vector, __VA_ARGS__)
+#define LOOP_WF__(by_vector, ...) LOOP_WF_##by_vector(__VA_ARGS__)
+#define LOOP_WF_ALL(...)
+#define LOOP_WF_PARTLY LOOP_W
+#define LOOP_WF_0      LOOP_W
 #define LOOP_W(name, inputs, text)                                                                 \
   void lt_special_loop_##name(int64_t n, void *out, const void *x_, const void *y_,                \
                               const void *z_, const lt_Numbers *numbers);                          \

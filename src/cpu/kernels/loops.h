@@ -365,8 +365,8 @@ static inline __attribute__((always_inline, unused)) void partly(const char *op,
       }
   }
 }
-#define EMIT_WF_10 EMIT_F
-#define EMIT_WF_11(name, ...)                                                                      \
+#define EMIT_WF_ALL EMIT_F
+#define EMIT_WF_PARTLY(name, ...)                                                                  \
   DECLARE_W(name)                                                                                  \
   EMIT_F(name, __VA_ARGS__)                                                                        \
   static void name##_partly(int64_t n, void *out, const void *x, const void *y, const void *z,     \
@@ -374,24 +374,23 @@ static inline __attribute__((always_inline, unused)) void partly(const char *op,
     (void)y, (void)z;                                                                              \
     partly(#name, name##_, lt_special_loop_##name, n, out, x, numbers);                            \
   }
-#define ENTRY_WF_10       ENTRY_F
-#define ENTRY_WF_11(name) [LT_OP_##name] = name##_partly,
+#define ENTRY_WF_ALL          ENTRY_F
+#define ENTRY_WF_PARTLY(name) [LT_OP_##name] = name##_partly,
 #endif
 
 #ifdef LT_IS_DOUBLE /* src/cpu/special.c, but for those of special_float64.h */
-#define EMIT_W(name, ...) DECLARE_W(name)
-#define ENTRY_W(name)     [LT_OP_##name] = lt_special_loop_##name,
-#define EMIT_WF(name, ...)                                                                         \
-  JOIN(EMIT_WF_, LT_IS_VECTOR(name), LT_IS_PARTLY(name), )(name, __VA_ARGS__)
-#define ENTRY_WF(name) JOIN(ENTRY_WF_, LT_IS_VECTOR(name), LT_IS_PARTLY(name), )(name)
-#define EMIT_WF_00     EMIT_W
-#define ENTRY_WF_00    ENTRY_W
+#define EMIT_W(name, ...)  DECLARE_W(name)
+#define ENTRY_W(name)      [LT_OP_##name] = lt_special_loop_##name,
+#define EMIT_WF(name, ...) JOIN(EMIT_WF_, LT_VECTOR(name), , )(name, __VA_ARGS__)
+#define ENTRY_WF(name)     JOIN(ENTRY_WF_, LT_VECTOR(name), , )(name)
+#define EMIT_WF_0          EMIT_W
+#define ENTRY_WF_0         ENTRY_W
 #else
 #define EMIT_W(...)
 #define ENTRY_W(name)
 #ifdef LT_IS_FLOAT32
-#define EMIT_WF(name, ...) JOIN(EMIT_WF_1, LT_IS_PARTLYF(name), , )(name, __VA_ARGS__)
-#define ENTRY_WF(name)     JOIN(ENTRY_WF_1, LT_IS_PARTLYF(name), , )(name)
+#define EMIT_WF(name, ...) JOIN(EMIT_WF_, LT_VECTORF(name), , )(name, __VA_ARGS__)
+#define ENTRY_WF(name)     JOIN(ENTRY_WF_, LT_VECTORF(name), , )(name)
 #else
 #define EMIT_WF(...)
 #define ENTRY_WF(name)
