@@ -26,8 +26,8 @@ bool lt_shape_numel(const char *op, int ndim, const int64_t *shape, int64_t *num
   }
   for (int i = 0; i < ndim; i++) {
     if (shape[i] < 0) {
-      lt_error_set("%s: expected sizes of at least 0, got a negative size %d in the shape %s",
-                   title(op), i + 1, lt_shape_text(ndim, shape));
+      lt_error_set("%s: expected sizes of at least 0, got %lld at dim %d of the shape %s",
+                   title(op), (long long)shape[i], i + 1, lt_shape_text(ndim, shape));
       return false;
     }
     empty |= shape[i] == 0;

@@ -132,8 +132,8 @@ static void factories(void) {
 }
 
 static void factories_refuse(void) {
-  SAYS("zeros: expected sizes of at least 0, got a negative size 2 in the shape {2, -3}", zeros,
-       L(2, -3), LT_NIL, META);
+  SAYS("zeros: expected sizes of at least 0, got -3 at dim 2 of the shape {2, -3}", zeros, L(2, -3),
+       LT_NIL, META);
   SAYS("zeros: cannot create a tensor of shape {4294967296, 4294967296}: its number of elements "
        "overflows",
        zeros, L(INT64_C(1) << 32, INT64_C(1) << 32), LT_NIL, META);
@@ -493,7 +493,7 @@ static void views(void) {
        L(-1, -1));
   SAYS("view: cannot infer the size -1 in {0, -1}: any size fits", view, LT_ARG(M(float32, 0, 4)),
        L(0, -1));
-  SAYS("view: expected sizes of at least 0, got a negative size 1 in the shape {-2, 6}", view,
+  SAYS("view: expected sizes of at least 0, got -2 at dim 1 of the shape {-2, 6}", view,
        LT_ARG(M(float32, 3, 4)), L(-2, 6));
   lt_Tensor *turned = lt_do(transpose, LT_ARG(M(float32, 3, 4)), LT_ARG(0), LT_ARG(1));
   SAYS("view: cannot view {4, 3} as {12}: its strides require a copy\nhint: x:reshape(...)", view,
