@@ -6,7 +6,8 @@
 
 /* How a vector loop computes an op of float64: 0: there is none; ALL: all elements; PARTLY: it
  * leaves some to src/cpu/special.c. Names without a macro here have 0: the macro's comma makes its
- * word the second argument. LT_VECTORF: the same of float32, where all ops of type WF have a loop. */
+ * word the second argument. LT_VECTORF: the same of float32, where all ops of type WF have a loop.
+ */
 #define LT_VECTOR(name)             LT_VECTOR_SECOND_(LT_VECTOR_##name, 0, )
 #define LT_VECTORF(name)            LT_VECTOR_SECOND_(LT_VECTORF_##name, ALL, )
 #define LT_VECTOR_SECOND_(...)      LT_VECTOR_SECOND(__VA_ARGS__)
