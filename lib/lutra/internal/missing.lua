@@ -15,7 +15,7 @@ local replacements = {
   x = {
     to_dense = "x itself: all tensors are dense", ndimension = "x.ndim, or x:dim()",
     is_nonzero = "x:item() ~= 0", new = "x:new_empty(sizes), or x:new_tensor(data)",
-    is_same_size = "x.shape == y.shape",
+    is_same_size = "x.shape == y.shape", astype = "x:to(dtype)",
   },
   F = {
     bce = "F.binary_cross_entropy(input, target)",
@@ -29,6 +29,7 @@ local replacements = {
 for prefix, dtype in pairs {Float = "float32", Double = "float64", Half = "float16", Long = "int64",
   Int = "int32", Short = "int16", Char = "int8", Byte = "uint8", Bool = "bool"} do
   replacements.lt[prefix .. "Tensor"] = ('lt.tensor(data, {dtype = "%s"})'):format(dtype)
+  replacements.x[dtype] = ('x:to "%s"'):format(dtype)
 end
 
 local sets = {} -- namespace -> set of names
