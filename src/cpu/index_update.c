@@ -1,4 +1,4 @@
-/* index_update.c: writing by index tensors and masks: _scatter, scatter_add, _scatter_fold,
+/* index_update.c: writing by index tensors and masks: _scatter, scatter_add, _scatter_reduce,
  * index_add, index_copy, index_fill, _index_put, masked_scatter. The output holds self's values
  * and is changed; where that is self, every index is checked before the first write.
  *
@@ -36,7 +36,7 @@ static inline void add_run(lt_Dtype work, void *to, const void *from, int64_t n,
   }
 }
 
-/* ---- _scatter, scatter_add, _scatter_fold: an index for each element ------------------------- */
+/* ---- _scatter, scatter_add, _scatter_reduce: an index for each element ----------------------- */
 
 /* What is done with a value: it replaces the element, is added to it, multiplied with it, or
  * replaces it if it is larger or smaller (NaN is both). */
@@ -188,7 +188,7 @@ static Scatter scatter_of(const lt_Tensor *index, lt_Tensor *to, lt_Tensor *valu
   return s;
 }
 
-/* Runs _scatter, scatter_add or _scatter_fold; argument 3 is a tensor or a number. */
+/* Runs _scatter, scatter_add or _scatter_reduce; argument 3 is a tensor or a number. */
 static bool scatter(lt_Call *c, Change how) {
   lt_Tensor *out = c->out[0], *src = lt_in(c, 3);
   int dim = lt_arg_dim(c, 1, out);
@@ -224,7 +224,7 @@ static bool scatter(lt_Call *c, Change how) {
 bool lt_cpu__scatter(lt_Call *c) { return scatter(c, PUT); }
 bool lt_cpu_scatter_add(lt_Call *c) { return scatter(c, ADD); }
 
-bool lt_cpu__scatter_fold(lt_Call *c) {
+bool lt_cpu__scatter_reduce(lt_Call *c) {
   const char *how = c->arg[4].string;
   return scatter(c, !strcmp(how, "prod") ? MULTIPLY : !strcmp(how, "amax") ? LARGEST : SMALLEST);
 }

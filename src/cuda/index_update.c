@@ -1,4 +1,4 @@
-/* index_update.c: ops that write by index: _scatter, scatter_add, _scatter_fold, index_add,
+/* index_update.c: ops that write by index: _scatter, scatter_add, _scatter_reduce, index_add,
  * index_copy, index_fill, _index_put, _embedding_backward. The output is contiguous and holds
  * self's values. A call with an index out of range changes nothing, because the kernels that write
  * read the flag of the check before them.
@@ -235,7 +235,7 @@ bool lt_cuda_scatter_add(lt_Call *c) {
          add(c, &x, lt_in(c, 3), lt_scalar_int(1));
 }
 
-bool lt_cuda__scatter_fold(lt_Call *c) {
+bool lt_cuda__scatter_reduce(lt_Call *c) {
   lt_Tensor *out = c->out[0];
   const char *how = c->arg[4].string;
   int dim = lt_dim(c->arg[1].i, out->ndim);

@@ -61,7 +61,7 @@ bool lt_composite_scatter(lt_Call *c) {
     args[3] = LT_ARG(lt_do(full, LT_INTS(index->shape, index->ndim), args[3],
                            lt_arg_dtype(self->dtype), LT_ARG(lt_tensor_device(self))));
   bool add = !strcmp(c->arg[4].string, "add");
-  lt_OpId op = add ? LT_OP_scatter_add : LT_OP__scatter_fold;
+  lt_OpId op = add ? LT_OP_scatter_add : LT_OP__scatter_reduce;
   return lt_result_set(c, lt_do_(op, c->in_place, args, add ? 4 : 5, 0));
 }
 

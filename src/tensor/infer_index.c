@@ -59,7 +59,7 @@ static bool number_fits(const lt_Call *c, int i) {
 }
 
 /* _scatter (self, dim, index, src: tensor or number), scatter_add (self, dim, index, src),
- * _scatter_fold (self, dim, index, src, reduce) */
+ * _scatter_reduce (self, dim, index, src, reduce) */
 bool lt_infer_scatter(lt_Call *c) {
   const lt_Tensor *self = lt_in(c, 0), *index = lt_in(c, 2), *src = lt_in(c, 3);
   int dim = lt_dim(c->arg[1].i, self->ndim);

@@ -455,7 +455,9 @@ static void threads_share_scatters(void) {
         lt_Tensor *index = random_indices(x->shape[dim], 3, s, 6), *src = noise(dtype, 3, s, 7);
         lt_Arg arg[] = {LT_ARG(x), LT_ARG(dim), LT_ARG(index), LT_ARG(src),
                         S(how == 2 ? "amax" : "amin")};
-        lt_OpId op = how == 0 ? LT_OP__scatter : how == 1 ? LT_OP_scatter_add : LT_OP__scatter_fold;
+        lt_OpId op = how == 0   ? LT_OP__scatter
+                     : how == 1 ? LT_OP_scatter_add
+                                : LT_OP__scatter_reduce;
         if (!run_op(__FILE__, __LINE__, op, false, arg, how < 2 ? 4 : 5, y)) return;
         scatter_slowly(expected, x, dim, index, src, how);
         for (int64_t i = 0; i < x->numel; i++) CHECK_NEAR(number(y[0], i), expected[i], 1e-4);
@@ -482,7 +484,9 @@ static void threads_share_short_rows(void) {
       for (int how = 0; how < (d == LT_int16 || d == LT_float32 ? 4 : 1); how++) {
         lt_Arg arg[] = {LT_ARG(x), LT_ARG(dim), LT_ARG(index), LT_ARG(src),
                         S(how == 2 ? "amax" : "amin")};
-        lt_OpId op = how == 0 ? LT_OP__scatter : how == 1 ? LT_OP_scatter_add : LT_OP__scatter_fold;
+        lt_OpId op = how == 0   ? LT_OP__scatter
+                     : how == 1 ? LT_OP_scatter_add
+                                : LT_OP__scatter_reduce;
         if (!run_op(__FILE__, __LINE__, op, false, arg, how < 2 ? 4 : 5, y)) return;
         scatter_slowly(expected, x, dim, index, src, how);
         for (int64_t i = 0; i < x->numel; i++)

@@ -227,7 +227,7 @@ local function scatter_reduce(x, dim, index, src, reduce, include_self)
   if not include_self then start = x:scatter(dim, index, identity(reduce, x)) end
   if reduce == "sum" then return start:scatter_add(dim, index, src) end
   if reduce == "mean" then return mean(x, dim, index, src, include_self, start) end
-  return ops._scatter_fold(start, dim, index, src, reduce)
+  return ops._scatter_reduce(start, dim, index, src, reduce)
 end
 
 local REDUCE = "'sum'|'prod'|'mean'|'amax'|'amin' reduce"

@@ -119,8 +119,9 @@ static void fold_product(lt_Grad *g, lt_Tensor *src) {
   lt_Arg prod = lt_arg_string("prod");
   if (needs_grad(g, 0)) {
     lt_Tensor *ones = lt_do(ones_like, LT_ARG(g->result[0]));
-    set_grad(g, 0,
-             MUL(DY, lt_do(_scatter_fold, LT_ARG(ones), g->arg[1], g->arg[2], LT_ARG(src), prod)));
+    set_grad(
+        g, 0,
+        MUL(DY, lt_do(_scatter_reduce, LT_ARG(ones), g->arg[1], g->arg[2], LT_ARG(src), prod)));
   }
   if (!needs_grad(g, 3)) return;
   lt_Tensor *zero = BINARY(eq, LT_ARG(src), LT_ARG(0.0));
@@ -129,12 +130,12 @@ static void fold_product(lt_Grad *g, lt_Tensor *src) {
   lt_Tensor *single = lt_do(logical_and, LT_ARG(zero),
                             LT_ARG(BINARY(eq, LT_ARG(gather_at_index(g, zeros)), LT_ARG(1.0))));
   lt_Tensor *others =
-      lt_do(_scatter_fold, g->arg[0], g->arg[1], g->arg[2], LT_ARG(FILL(src, single, 1.0)), prod);
+      lt_do(_scatter_reduce, g->arg[0], g->arg[1], g->arg[2], LT_ARG(FILL(src, single, 1.0)), prod);
   lt_Tensor *divided = DIV(gather_at_index(g, MUL(DY, g->result[0])), FILL(src, zero, 1.0));
   set_grad(g, 3, padded(g, 3, WHERE(single, gather_at_index(g, MUL(DY, others)), divided)));
 }
 
-void lt_grad_scatter_fold(lt_Grad *g) {
+void lt_grad_scatter_reduce(lt_Grad *g) {
   lt_Tensor *src = used_source(g);
   if (strcmp(g->arg[4].string, "prod") == 0)
     fold_product(g, src);

@@ -201,7 +201,7 @@ describe("invalid arguments of shapes and indices", function()
     {"scatter_reduce: expected 'sum', 'prod', 'mean', 'amax' or 'amin'", function()
       x:scatter_reduce(1, lt.tensor{1}, x, "max")
     end},
-    {"expected an index from 1 to 5 for argument 'index', got 6", function()
+    {"scatter_reduce: expected an index from 1 to 5 for argument 'index', got 6", function()
       x:scatter_reduce(1, lt.tensor{6}, x, "amax")
     end},
     {"index_reduce: expected one index for each of the 5 slices", function()

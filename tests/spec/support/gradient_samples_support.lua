@@ -392,7 +392,7 @@ local samples = {
   index_fill = {function() return R(3, 2), 1, I{3, 1}, 0.5 end,
     function() return R(3, 2), 1, I{3, 1, 3}, R() end},
   _scatter = {function() return R(3, 2), 1, I{{1, 3}, {2, 2}}, R(2, 2) end},
-  _scatter_fold = {
+  _scatter_reduce = {
     function() return R(3, 2), 1, I{{1, 3}, {1, 3}, {2, 1}}, R(3, 2), "prod" end,
     function() return R(3, 2), 1, I{{1, 3}, {1, 3}, {2, 1}}, R(4, 2), "amax" end,
     function() return R(3, 2), 2, I{{1, 2, 1}, {2, 2, 2}}, R(3, 3), "amin" end,
