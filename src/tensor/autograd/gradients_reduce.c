@@ -2,6 +2,8 @@
 #include "gradients.h"
 #include "../recorder.h"
 
+#include <float.h>
+
 #define DY g->grad
 
 /* Returns the reduced dimensions of argument 0, from `dims` in argument 1. */
@@ -67,11 +69,9 @@ static lt_Tensor *product_before(const lt_Grad *g, lt_Tensor *x) {
   return lt_do(cumprod, LT_ARG(all), LT_ARG(last));
 }
 
-/* The gradient of each element is the product of the others: without a division, so zeros are no
- * special case. */
-void lt_grad_prod(lt_Grad *g) {
-  unsigned mask;
-  if (!needs_grad(g, 0) || !reduced(g, &mask)) return;
+/* Returns for each element the product of the others, without a division, so that zeros are no
+ * special case; NULL on failure. */
+static lt_Tensor *product_of_others(const lt_Grad *g, unsigned mask) {
   const lt_Input *in = input(g, 0);
   int64_t order[LT_MAX_DIMS], back[LT_MAX_DIMS], shape[LT_MAX_DIMS], n = 1;
   int lead = 0, ndim = 0;
@@ -87,19 +87,59 @@ void lt_grad_prod(lt_Grad *g) {
     }
   for (int i = 0; i < ndim; i++) back[order[i]] = i;
   shape[lead] = n;
-  if (n == 0) return; /* no elements: the gradient is zeros */
   lt_Tensor *permuted = lt_do(permute, g->arg[0], LT_INTS(order, ndim));
   lt_Tensor *x = lt_do(reshape, LT_ARG(permuted), LT_INTS(shape, lead + 1));
   lt_Tensor *left = product_before(g, x);
   const int64_t last = lead;
   lt_Tensor *right = product_before(g, lt_do(flip, LT_ARG(x), LT_INTS(&last, 1)));
   lt_Tensor *others = MUL(left, lt_do(flip, LT_ARG(right), LT_INTS(&last, 1)));
-  if (!permuted || !others) {
-    g->failed = true;
-    return;
-  }
+  if (!permuted || !others) return NULL;
   others = lt_do(reshape, LT_ARG(others), LT_INTS(permuted->shape, permuted->ndim));
-  set_grad(g, 0, MUL(kept(g, DY, mask), lt_do(permute, LT_ARG(others), LT_INTS(back, ndim))));
+  return lt_do(permute, LT_ARG(others), LT_INTS(back, ndim));
+}
+
+/* Returns whether a gradient may depend on the values of argument 0: reading them blocks no device,
+ * and is part of no record. */
+static bool may_read_values(const lt_Grad *g) {
+  return input(g, 0)->device.type == LT_DEVICE_cpu && !lt_recording_program();
+}
+
+/* Returns whether the absolute values of all elements are between two numbers. */
+static bool sizes_between(lt_Grad *g, lt_Tensor *t, double from, double to) {
+  lt_Scalar least, most;
+  lt_Tensor *size = UNARY(abs, t), *low = UNARY(amin, size), *high = UNARY(amax, size);
+  bool ok = low && high && lt_tensor_item(low, &least) && lt_tensor_item(high, &most);
+  g->failed |= !ok;
+  return ok && least.f >= from && most.f <= to;
+}
+
+/* Returns dy times the product of all elements, in float64, divided by each element; NULL on
+ * failure, and where this differs from the product of the other elements: if an element is 0,
+ * infinite or NaN, or if the product does not fit float64. Then the products of float32 numbers,
+ * without any one of them, do not fit float32 either, and so the quotients are right, too: 0 or
+ * infinite. */
+static lt_Tensor *by_division(lt_Grad *g, lt_Tensor *dy) {
+  lt_Tensor *x = g->arg[0].tensor;
+  if (!x) return NULL;
+  bool complex = lt_dtype_is_complex(x->dtype);
+  lt_Dtype wide = complex ? LT_complex128 : LT_float64;
+  lt_Tensor *all = lt_do(prod, g->arg[0], g->arg[1], YES, lt_arg_dtype(wide));
+  bool same = sizes_between(g, all, DBL_MIN, DBL_MAX) ||
+              (!g->failed && !complex && x->dtype != wide && sizes_between(g, all, 0, INFINITY) &&
+               sizes_between(g, x, DBL_MIN, DBL_MAX));
+  return !same ? NULL : x->dtype == wide ? MUL(dy, DIV(all, x)) : DIV(MUL(dy, all), x);
+}
+
+/* The gradient of each element is the product of the others. A derivative of the quotient would be
+ * rounded, so it is not computed by division for one. */
+void lt_grad_prod(lt_Grad *g) {
+  unsigned mask;
+  if (!needs_grad(g, 0) || !reduced(g, &mask)) return;
+  if (DY->numel == 0 || reduced_count(g, mask) == 0) return; /* no elements */
+  lt_Tensor *dy = kept(g, DY, mask), *grad = NULL;
+  if (may_read_values(g) && !lt_grad_enabled()) grad = by_division(g, dy);
+  if (!grad && !g->failed) grad = MUL(dy, product_of_others(g, mask));
+  set_grad(g, 0, grad);
 }
 
 /* amax, amin: equal elements share the gradient. If the result is NaN, the NaN elements share it:
@@ -268,11 +308,12 @@ void lt_grad_cumprod(lt_Grad *g) {
   bool zero = true;
   if (input(g, 0)->ndim == 0) {
     set_grad(g, 0, DY);
-  } else if (!lt_grad_enabled()) {
+  } else if (!lt_grad_enabled() && !may_read_values(g)) {
     set_grad(g, 0, cumprod_once(g, x, dim));
   } else if (has_zero(g, x.tensor, &zero)) {
     set_grad(g, 0,
-             zero ? cumprod_pairs(g, x, dim)
-                  : DIV(sum_from_the_end(MUL(DY, g->result[0]), dim), x));
+             !zero               ? DIV(sum_from_the_end(MUL(DY, g->result[0]), dim), x)
+             : lt_grad_enabled() ? cumprod_pairs(g, x, dim)
+                                 : cumprod_once(g, x, dim));
   }
 }

@@ -425,3 +425,97 @@ describe("the gradient of atan2", function()
     assert.same({-0.5, -1.0}, y.grad:totable())
   end)
 end)
+
+-- Both ways to compute it, the products of the others and the quotient, against products in Lua.
+describe("the gradient of prod", function()
+  local inf, nan, C = math.huge, 0 / 0, lt.complex
+
+  -- For each number of a list the product of the others.
+  local function products_of_others(list)
+    local products, before, after = {}, 1, 1
+    for i, x in ipairs(list) do products[i], before = before, before * x end
+    for i = #list, 1, -1 do products[i], after = products[i] * after, after * list[i] end
+    return products
+  end
+
+  local function size(x) return type(x) == "number" and math.abs(x) or x:abs() end
+
+  local function is_close(expected, got, tolerance)
+    if expected ~= expected then return got ~= got end
+    return expected == got or size(got - expected) <= tolerance * size(expected)
+  end
+
+  local function first_row(t) return t[1] end
+  local function first_column(t) return t:select(2, 1) end
+
+  -- Checks the gradient of products of a list: of a vector, of rows, of columns, of two dims.
+  local function check(list, dtype, tolerance)
+    local row = lt.tensor(list, {dtype = dtype})
+    local rows, exact = lt.stack{row, row, row}, {}
+    for i = 1, #list do exact[i] = row[i]:item() end
+    local products = products_of_others(exact)
+    for number, call in ipairs{
+      {row, function(x) return x:prod() end, function(t) return t end},
+      {rows, function(x) return x:prod(2) end, first_row},
+      {rows:t(), function(x) return x:prod{1, keepdim = true} end, first_column},
+      {rows:t():contiguous(), function(x) return x:prod(1) end, first_column},
+      {rows:view(3, 1, #list), function(x) return x:prod{2, 3} end,
+        function(t) return t[1][1] end},
+    } do
+      for _, create_graph in ipairs{false, true} do
+        local x = call[1]:detach():requires_grad_()
+        local y = call[2](x)
+        local grad = lt.autograd.grad(y, x, {grad_outputs = lt.ones_like(y),
+          create_graph = create_graph}):detach()
+        assert.equal(dtype, grad.dtype)
+        local line = call[3](grad:is_complex() and grad:conj() or grad)
+        for i, product in ipairs(products) do
+          local expected = lt.tensor(product, {dtype = dtype}):item()
+          if not is_close(expected, line[i]:item(), tolerance) then
+            error(("call %d, %s element %d of %s: expected %s, got %s"):format(number, dtype, i,
+              row, expected, line[i]:item()), 0)
+          end
+        end
+      end
+    end
+  end
+
+  it("is the product of the others", function()
+    for dtype, tolerance in pairs{float32 = 3e-7, float64 = 1e-15, bfloat16 = 2^-7,
+      float16 = 2^-10} do
+      if not wide.is_narrow or dtype ~= "float64" then
+        for _, list in ipairs{{2, 3, 4}, {1.5}, {0}, {2, 0, 3}, {0, 3, 0}, {-0., 2, -3},
+          {2, nan, 3}, {2, inf, -3}, {inf, inf, 2}, {0, inf, 2}, {0.3, -0.7, 1.9, -2.1, 0.45}} do
+          check(list, dtype, tolerance)
+        end
+      end
+    end
+  end)
+
+  it("is the conjugate of that of complex numbers", function()
+    if lt.get_default_device() ~= "cpu" then return end
+    for dtype, tolerance in pairs{complex64 = 1e-6, complex128 = 1e-15} do
+      check({C(1, 2), C(3, -1), C(0, 0.5)}, dtype, tolerance)
+      check({C(1, 2), C(0, 0), C(3, -1)}, dtype, tolerance)
+      check({C(0, 0), C(0, 0), C(3, -1)}, dtype, tolerance)
+    end
+    check({C(1e200, 1e200), C(1e-200, -1e-200), C(0, 1)}, "complex128", 1e-15)
+  end)
+
+  it("does not overflow or underflow before the others do", function()
+    check({1e30, 1e30, 2}, "float32", 3e-7)   -- only the product of all overflows float32
+    check({1e-30, 1e-20, 2}, "float32", 1e-4) -- likewise underflows it; one is subnormal
+    if wide.is_narrow then return end
+    check({1e200, 1e150, 3}, "float64", 1e-15)
+    check({1e-200, 1e-150, 3}, "float64", 1e-15)
+    check({1e-160, 1e-160, 3}, "float64", 1e-3) -- to a subnormal number
+  end)
+
+  it("of many elements is 0 or infinite where the product of the others is", function()
+    for _, case in ipairs{{0.5, 0}, {2, inf}} do
+      local x = lt.full({100000}, case[1], {dtype = "float32"}):requires_grad_()
+      x:prod():backward()
+      assert.is_true(x.grad:eq(case[2]):all():item())
+    end
+  end)
+end)

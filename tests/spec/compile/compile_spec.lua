@@ -572,6 +572,7 @@ describe("lt.compile with gradients", function()
     gradients(function(a, b) local z = a * 2; z:mul_(b):mul_(a); return z * z:div_(b) end, x, y)
     gradients(function(a) return F.layer_norm(a, {6}) + F.gelu(a) end, x)
     gradients(function(a, b) return a:pow(3) * 2 + 0 * b:detach() end, x, y)
+    gradients(function(a) return a:cumprod(2) * a:prod(1) end, x)
   end)
 
   it("computes those of captured tensors, and of a part of the results", function()
