@@ -240,58 +240,50 @@ bool lt_index_blocks_open(lt_IndexBlocks *p, lt_Tensor *self, const lt_Arg *indi
   return true;
 }
 
-void lt_index_blocks_each(lt_IndexBlocks *p, lt_IndexBlockFn fn, void *context) {
-  const int64_t *offset = lt_tensor_data(p->offsets);
-  lt_Odometer lead = p->leads;
-  int64_t done = 0;
-  if (p->block == 0 || p->mid == 0) return;
-  for (int64_t i = 0; i < p->lead; i++) {
-    for (int64_t b = 0; b < p->offsets->numel && !lt_stopped_at(b); b++) {
-      lt_Odometer mid = p->mids;
-      for (int64_t m = 0; m < p->mid; m++, done += p->block) {
-        fn(context, lead.offset[0] + offset[b] + mid.offset[0], done, p->block);
-        lt_odometer_step(&mid);
-      }
-    }
-    lt_odometer_step(&lead);
-  }
-}
-
-typedef struct Read {
+/* A copy of selected blocks next to one another, of elements of `size` bytes. */
+typedef struct Pick {
+  const lt_IndexBlocks *blocks;
   const char *from;
   char *to;
   size_t size;
-} Read;
-
-#define READ_ONE(T)                                                                                \
-  for (int64_t i = from; i < to; i++) ((T *)(void *)r->to)[i] = ((const T *)(const void *)x)[at[i]]
-
-/* Copies elements, or blocks, whose offsets in elements are at[from..to). */
-typedef struct Pick {
-  Read read;
-  const int64_t *offset;
-  int64_t block;
 } Pick;
 
-static void pick(void *context, int64_t from, int64_t to) {
-  const Pick *p = context;
-  const Read *r = &p->read;
-  const int64_t *at = p->offset;
-  const char *x = r->from;
-  size_t bytes = (size_t)p->block * r->size;
-  if (p->block == 1 && r->size == 4)
-    READ_ONE(uint32_t);
-  else if (p->block == 1 && r->size == 8)
-    READ_ONE(uint64_t);
-  else
-    for (int64_t i = from; i < to; i++)
-      lt_copy_bytes(r->to + (size_t)i * bytes, x + (size_t)at[i] * r->size, bytes);
+#define READ_ONE(T)                                                                                \
+  for (int64_t i = 0; i < n; i++) ((T *)(void *)to)[i] = ((const T *)(const void *)from)[at[i]]
+
+/* Copies what n offsets select from one lead. */
+static void pick_offsets(const Pick *p, const char *from, const int64_t *at, int64_t n, char *to) {
+  const int64_t mids = p->blocks->mid;
+  const size_t bytes = (size_t)p->blocks->block * p->size;
+  if (p->blocks->block * mids == 1) {
+    LT_BY_SIZE(p->size, READ_ONE)
+    return;
+  }
+  lt_Odometer mid = p->blocks->mids; /* it is at the first again after the last */
+  const int64_t size = (int64_t)p->size;
+  if (p->blocks->block == 1 && mid.ndim == 1) {
+    for (int64_t i = 0; i < n; i++, to += mids * size)
+      lt_move(to, size, from + at[i] * size, mid.strides[0][0] * size, mids, p->size);
+    return;
+  }
+  for (int64_t i = 0; i < n; i++)
+    for (int64_t m = 0; m < mids; m++, to += bytes, lt_odometer_step(&mid))
+      lt_copy_bytes(to, from + (size_t)(at[i] + mid.offset[0]) * p->size, bytes);
 }
 
-static void read_block(void *context, int64_t place, int64_t at, int64_t n) {
-  const Read *r = context;
-  lt_copy_bytes(r->to + (size_t)at * r->size, r->from + (size_t)place * r->size,
-                (size_t)n * r->size);
+/* Copies what offsets from..to - 1 select, counted through all leads. */
+static void pick(void *context, int64_t from, int64_t to) {
+  const Pick *p = context;
+  const int64_t *at = lt_tensor_data(p->blocks->offsets), count = p->blocks->offsets->numel;
+  const size_t bytes = (size_t)(p->blocks->mid * p->blocks->block) * p->size;
+  lt_Odometer lead = p->blocks->leads;
+  lt_odometer_seek(&lead, from / count);
+  for (int64_t t = from, n; t < to; t += n, lt_odometer_step(&lead)) {
+    int64_t first = t % count;
+    n = count - first < to - t ? count - first : to - t;
+    pick_offsets(p, p->from + (size_t)lead.offset[0] * p->size, at + first, n,
+                 p->to + (size_t)t * bytes);
+  }
 }
 
 /* Returns whether the dims after the last indexed one are dense, so that a selected block is
@@ -332,12 +324,8 @@ bool lt_cpu__index(lt_Call *c) {
   lt_IndexBlocks p;
   bool ok = x && lt_index_blocks_open(&p, x, &c->arg[1], dims);
   if (ok) {
-    Read r = {lt_tensor_data(x), lt_tensor_data(out), lt_dtype_size(x->dtype)};
-    Pick all = {r, lt_tensor_data(p.offsets), p.block};
-    if (out->numel > 0 && p.lead == 1 && p.mid == 1)
-      lt_share(4 * out->numel, p.offsets->numel, pick, &all);
-    else if (out->numel > 0)
-      lt_index_blocks_each(&p, read_block, &r);
+    Pick all = {&p, lt_tensor_data(x), lt_tensor_data(out), lt_dtype_size(x->dtype)};
+    if (out->numel > 0) lt_share(4 * out->numel, p.lead * p.offsets->numel, pick, &all);
     lt_release(p.offsets);
   }
   lt_release(x);

@@ -21,12 +21,6 @@ typedef struct lt_IndexBlocks {
 bool lt_index_blocks_open(lt_IndexBlocks *p, lt_Tensor *self, const lt_Arg *indices,
                           const int64_t *dims);
 
-/* Called for each block: n elements of self from `place` on are the elements of the result from
- * `at` on. */
-typedef void (*lt_IndexBlockFn)(void *context, int64_t place, int64_t at, int64_t n);
-/* Calls fn for each block, in the order of the result; stops early on an interrupt. */
-void lt_index_blocks_each(lt_IndexBlocks *p, lt_IndexBlockFn fn, void *context);
-
 /* Returns the number of ones among n bytes of a mask. */
 int64_t lt_mask_count(const uint8_t *mask, int64_t n);
 

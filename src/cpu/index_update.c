@@ -479,13 +479,14 @@ typedef struct Write {
   lt_Numbers factor; /* a: 1 */
 } Write;
 
-/* Writes one selected block, or adds to it; an lt_IndexBlockFn. */
-static void write_block(void *context, int64_t place, int64_t at, int64_t n) {
-  const Write *w = context;
+/* Writes the block of n elements from `place` on, or adds to it, from element `at` on. */
+static inline void write_block(const Write *w, int64_t place, int64_t at, int64_t n) {
   char *to = w->to + (size_t)place * w->size;
   int64_t step = w->one ? 0 : (int64_t)w->size;
   const char *from = w->from + at * step;
-  if (w->sum == LT_DTYPE_NONE)
+  if (w->sum == LT_DTYPE_NONE && !w->one)
+    lt_copy_bytes(to, from, (size_t)n * w->size);
+  else if (w->sum == LT_DTYPE_NONE)
     lt_move(to, (int64_t)w->size, from, step, n, w->size);
   else if (w->one)
     for (int64_t i = 0; i < n; i++) add_run(w->sum, to + (size_t)i * w->size, from, 1, &w->factor);
@@ -514,10 +515,10 @@ static void write_at_offsets(const Write *w, const int64_t *offset, int64_t firs
     LT_BY_SIZE(w->size, PUT_OFFSETS)
 }
 
-/* Copies the blocks of n elements whose offsets are in first .. last - 1 from dense memory, in
- * order. The places of later blocks are loaded into the cache meanwhile. */
-static void put_blocks(const Write *w, const int64_t *offset, int64_t count, int64_t n,
-                       int64_t first, int64_t last) {
+/* Writes the blocks of n elements whose offsets are in first .. last - 1, in order. The places of
+ * later blocks are loaded into the cache meanwhile. */
+static void write_own_blocks(const Write *w, const int64_t *offset, int64_t count, int64_t n,
+                             int64_t first, int64_t last) {
   enum { AHEAD = 16, TOGETHER = 1024 };
   const size_t bytes = (size_t)n * w->size;
   for (int64_t i = 0, end; i < count && !lt_stopped(); i = end) {
@@ -531,25 +532,63 @@ static void put_blocks(const Write *w, const int64_t *offset, int64_t count, int
       const char *later = w->to + (size_t)offset[own[k + AHEAD]] * w->size;
       __builtin_prefetch(later, 1);
       __builtin_prefetch(later + bytes - 1, 1);
-      lt_copy_bytes(w->to + (size_t)offset[own[k]] * w->size, w->from + (size_t)own[k] * bytes,
-                    bytes);
+      write_block(w, offset[own[k]], own[k] * n, n);
     }
   }
 }
 
-/* Writes all selected blocks into `numel` elements. Threads share the places, not the blocks, so
- * that of equal indices the last wins. */
-static void write_blocks(lt_IndexBlocks *p, Write *w, int64_t numel) {
-  bool flat = p->lead == 1 && p->mid == 1;
-  int64_t count = p->offsets->numel;
-  if (flat && p->block > 1 && w->sum == LT_DTYPE_NONE && !w->one)
-    LT_IN_TEAM(lt_team(count * p->block, numel), numel,
-               put_blocks(w, lt_tensor_data(p->offsets), count, p->block, first, last));
-  else if (p->lead > 1 || p->mid > 1 || p->block > 1 || lt_dtype_is_complex(w->sum))
-    lt_index_blocks_each(p, write_block, w);
+/* The blocks that a write selects. */
+typedef struct WriteBlocks {
+  const lt_IndexBlocks *blocks;
+  const Write *write;
+} WriteBlocks;
+
+/* Writes the blocks of the leads from..to - 1, which have no mids. */
+static void write_leads(void *context, int64_t from, int64_t to) {
+  const WriteBlocks *s = context;
+  const int64_t *offset = lt_tensor_data(s->blocks->offsets), n = s->blocks->block,
+                count = s->blocks->offsets->numel;
+  lt_Odometer lead = s->blocks->leads;
+  lt_odometer_seek(&lead, from);
+  for (int64_t i = from; i < to && !lt_stopped(); i++, lt_odometer_step(&lead)) {
+    Write w = *s->write;
+    w.to += (size_t)lead.offset[0] * w.size;
+    if (!w.one) w.from += (size_t)(i * count * n) * w.size;
+    for (int64_t b = 0, end; n > 1 && (end = lt_next_chunk(b, count)) > b;)
+      for (; b < end; b++) write_block(&w, offset[b], b * n, n);
+    for (int64_t b = 0, end; n == 1 && (end = lt_next_chunk(b, count)) > b; b = end)
+      write_at_offsets(&w, offset, b, end);
+  }
+}
+
+/* Writes all blocks, with mids. */
+static void write_mids(const lt_IndexBlocks *p, const Write *w) {
+  const int64_t *offset = lt_tensor_data(p->offsets);
+  lt_Odometer mid = p->mids; /* it is at the first again after the last */
+  int64_t at = 0, size = (int64_t)w->size, step = w->one ? 0 : size;
+  if (w->sum == LT_DTYPE_NONE && p->block == 1 && mid.ndim == 1) {
+    for (int64_t b = 0; b < p->offsets->numel && !lt_stopped_at(b); b++, at += p->mid)
+      lt_move(w->to + offset[b] * size, mid.strides[0][0] * size, w->from + at * step, step, p->mid,
+              w->size);
+    return;
+  }
+  for (int64_t b = 0; b < p->offsets->numel && !lt_stopped_at(b); b++)
+    for (int64_t m = 0; m < p->mid; m++, at += p->block, lt_odometer_step(&mid))
+      write_block(w, offset[b] + mid.offset[0], at, p->block);
+}
+
+/* Writes all selected blocks into `numel` elements. Threads share leads, or the places: not the
+ * blocks, so that of equal indices the last wins. */
+static void write_blocks(const lt_IndexBlocks *p, const Write *w, int64_t numel) {
+  int64_t count = p->offsets->numel, all = p->lead * count * p->block;
+  int team = p->lead == 1 && p->block > 1 ? lt_team(all, numel) : 1;
+  if (p->mid > 1)
+    write_mids(p, w);
+  else if (team > 1)
+    LT_IN_TEAM(team, numel,
+               write_own_blocks(w, lt_tensor_data(p->offsets), count, p->block, first, last));
   else
-    for (int64_t i = 0, end; (end = lt_next_chunk(i, count)) > i; i = end)
-      write_at_offsets(w, lt_tensor_data(p->offsets), i, end);
+    lt_share(all, p->lead, write_leads, &(WriteBlocks){p, w});
 }
 
 /* Computes the shape to which values are broadcast: lead dims, those of the index, mid dims, and

@@ -456,3 +456,75 @@ describe("rows selected by an index", function()
     end
   end)
 end)
+
+-- Against ops of one dim at a time: the selected places of arange, and writes one after the other.
+describe("blocks selected by index tensors", function()
+  local shapes = {{3, 5, 4}, {7, 40, 30}, {2, 700, 60}, {1, 40000, 2}, {300, 3, 1}, {90, 6, 70}}
+
+  -- An index with repetitions and negative entries.
+  local function index_of(size, count)
+    local index = lt.arange(count) * 7 % size
+    return lt.where((lt.arange(count) % 3):eq(0), index + 1, index - size)
+  end
+
+  -- For each way to select: the key, and the places in the flattened tensor, in the key's order.
+  local function selections(sizes)
+    local n, m, k = table.unpack(sizes)
+    local places = lt.arange(n * m * k):view(n, m, k)
+    local i, j = index_of(m, 9), index_of(k, 9)
+    local function line(index, size) return lt.where(index:lt(0), index + size + 1, index) end
+    local a, b, c = line(i, m), line(j, k), line(index_of(n, 9), n)
+    return places, {
+      {{{}, i}, places:index_select(2, a)},
+      {{{}, {}, j}, places:index_select(3, b)},
+      {{{}, i:view(3, 3)}, places:index_select(2, a):view(n, 3, 3, k)},
+      {{{}, i, j}, places:view(n, m * k):index_select(2, (a - 1) * k + b)},
+      {{index_of(n, 9), i}, places:view(n * m, k):index_select(1, (c - 1) * m + a)},
+      {{index_of(n, 9), {}, j},
+        places:transpose(1, 2):reshape(m, n * k):index_select(2, (c - 1) * k + b):t()},
+    }
+  end
+
+  it("are read in the order of the index, from views, too", function()
+    for _, sizes in ipairs(shapes) do
+      local places, list = selections(sizes)
+      for _, dtype in ipairs{"int8", "bfloat16", "float32", "int64", "complex64"} do
+        local x = (places % 97):to(dtype)
+        local wider = lt.stack({x, x}, 3):select(3, 1) -- dense rows, apart
+        local across = x:permute(2, 1, 3):contiguous():permute(2, 1, 3)
+        for number, case in ipairs(list) do
+          local expected = (case[2] % 97):to(dtype)
+          for _, t in ipairs{x, wider, across, x:permute(3, 1, 2):contiguous():permute(2, 3, 1)} do
+            assert.is_true(expected:equal(t[case[1]]), dtype .. number)
+          end
+        end
+      end
+    end
+  end)
+
+  it("are written and added to in the order of the index", function()
+    for _, sizes in ipairs(shapes) do
+      local places, list = selections(sizes)
+      for _, dtype in ipairs{"int8", "bfloat16", "float32", "int64", "complex64", wide.dtype} do
+        local x = (places % 97):to(dtype)
+        for number, case in ipairs(list) do
+          local at, what = case[2]:reshape(-1), dtype .. number
+          local values = (lt.arange(at:numel()):view(case[2].shape) % 5):to(dtype)
+          if dtype == "complex64" and values.is_cpu then values = values * lt.complex(1, 2) end
+          local key = case[1]
+          for i = 1, #key do key[i] = lt.is_tensor(key[i]) and key[i] end
+          local put, filled, expected = x:clone(), x:clone(), x:clone():view(-1)
+          put:index_put_(key, values)
+          expected = expected:scatter(1, at, values:reshape(-1))
+          assert.is_true(expected:view(sizes):equal(put), what)
+          filled:index_put_(key, values:new_ones{})
+          assert.is_true(x:view(-1):scatter(1, at, 1):view(sizes):equal(filled), what)
+          local sums = x:view(-1):index_add(1, at, values:reshape(-1)):view(sizes)
+          assert.is_true(sums:equal(x:index_put(key, values, true)), what)
+          local ones = x:view(-1):index_add(1, at, lt.ones_like(values:reshape(-1))):view(sizes)
+          assert.is_true(ones:equal(x:index_put(key, values:new_ones{}, true)), what)
+        end
+      end
+    end
+  end)
+end)
