@@ -107,6 +107,7 @@ end
 autograd.backward = core._backward
 
 local fail, show = args.fail, args.show
+local is_tensor = core.is_tensor
 
 -- ---- the context of forward and backward --------------------------------------------
 
@@ -138,7 +139,7 @@ function Context:saved()
     fail("%s: cannot run backward a second time: its saved tensors were freed\n"
       .. "hint: the first time, use x:backward{retain_graph = true}", self._name)
   end
-  return node.unpack()
+  return node:unpack()
 end
 
 --- ctx:mark_non_differentiable(...): declares, in forward, results without a gradient: they do not
@@ -172,26 +173,18 @@ function Context:mark_dirty(...)
   self._dirty = marked
 end
 
--- Returns an entry of the saved list: {tensor, version, its index among the results or nil}.
-local function save_one(t, outputs, name)
-  if t == nil then return {} end
-  if not core.is_tensor(t) then
-    fail("%s: expected tensors for ctx:save_for_backward, got %s\n"
-      .. "hint: keep other values in fields: ctx.scale = scale", name, show(t))
-  end
-  for i, output in ipairs(outputs) do
-    if output == t then
-      return {t:detach(), t:_version(), i}
-    end
-  end
-  return {t, t:_version()}
-end
+-- Returns a copy of a list of n values; it has its final size at once, unlike one that grows.
+local function copy(list, n) return {table.unpack(list, 1, n)} end
 
-local function check_version(entry, name)
-  if entry[1] and entry[1]:_version() ~= entry[2] then
-    fail("%s: cannot use a saved tensor: it was changed in place after it was saved\n"
-      .. "hint: change a copy: x:clone()", name)
-  end
+-- Returns the values of save_for_backward so that they do not reference the node: {tensors, n,
+-- versions, places}, where places[i] is the index of tensor i among the results or nil.
+local function save_all(class, ctx, outputs)
+  local tensors = ctx._to_save or {n = 0}
+  local versions, places = core._versions(class._name, outputs,
+    table.unpack(tensors, 1, tensors.n))
+  ctx._to_save = false
+  for i in pairs(places) do tensors[i] = tensors[i]:detach() end
+  return {tensors = tensors, n = tensors.n, versions = versions, places = places}
 end
 
 -- ---- functions -----------------------------------------------------------------------
@@ -216,21 +209,21 @@ end
 
 -- Converts the gradients that the user's backward returned, one per argument, to one per input of
 -- the node (the arguments that are tensors). Raises an error for too many and for no tensor.
-local function by_input(class, positions, count, ...)
+local function by_input(node, ...)
   local given = select("#", ...)
-  if given > count then
-    for i = count + 1, given do
+  if given > node.count then
+    for i = node.count + 1, given do
       if (select(i, ...)) ~= nil then
         fail("%s: expected at most %d gradients from backward, one for each argument of forward, "
-          .. "got %d", class._name, count, given)
+          .. "got %d", node.class._name, node.count, given)
       end
     end
   end
   local list, all = {}, {...}
-  for i, position in ipairs(positions) do
+  for i, position in ipairs(node.positions) do
     local g = all[position]
-    if g ~= nil and not core.is_tensor(g) then
-      fail("%s: expected a tensor or nil for gradient %d of backward, got %s", class._name,
+    if g ~= nil and not is_tensor(g) then
+      fail("%s: expected a tensor or nil for gradient %d of backward, got %s", node.class._name,
         position, show(g))
     end
     list[i] = g or false
@@ -242,75 +235,71 @@ local function spec_of(t)
   return {shape = t.shape, dtype = t.dtype, device = t.device}
 end
 
+-- Records a saved result whose tensor has been collected as a result of the function again.
+local function record_again(node, alias, index)
+  alias = alias:detach()
+  if not core.is_grad_enabled() then return alias end
+  local outputs = {}
+  for i = 1, #node.specs do outputs[i] = false end
+  outputs[index] = alias
+  return core._custom(node.class._name, node, node.inputs, outputs)[index]
+end
+
+-- The record of a call, a node of the graph: its class, its context `ctx`, the tensors among its
+-- `count` arguments (inputs) and their positions, the specs of its results, and its results. The
+-- saved values are node[1], which the engine sets to false when the graph is freed.
+local Node = {}
+Node.__index = Node
+
+-- Called by the engine.
+function Node:backward(grads)
+  fill_in(grads, self.specs, self.ctx._materialize)
+  return by_input(self, self.class.backward(self.ctx, table.unpack(grads, 1, #self.specs)))
+end
+
+-- Returns the saved tensors.
+function Node:unpack()
+  local saved = self[1]
+  local values = copy(saved.tensors, saved.n)
+  for i = 1, saved.n do
+    local t, place = values[i], saved.places[i]
+    if t and t:_version() ~= saved.versions[i] then
+      fail("%s: cannot use a saved tensor: it was changed in place after it was saved\n"
+        .. "hint: change a copy: x:clone()", self.class._name)
+    end
+    if place then values[i] = self.results[place] or record_again(self, t, place) end
+  end
+  return table.unpack(values, 1, saved.n)
+end
+
+-- The references to results are weak, as record_again can record a saved one from the inputs. After
+-- an in-place change the inputs are no longer available, so then the references are strong.
+local WEAK <const> = {__mode = "v"}
+
 -- Records the results in the graph; returns the tensors that take their place. Results that are
 -- not differentiable (false in `outputs`) are not recorded.
-local function record(class, ctx, call, outputs)
-  local node = call.node
-  local changed, dirty = {}, ctx._dirty or {}
-  for i, t in ipairs(outputs) do changed[i] = t and dirty[t] or false end
-  local joined = core._custom(class._name, node, call.inputs, outputs, changed)
-  -- The reference to a saved result is weak, as record_again can record it from the inputs. After
-  -- an in-place change the inputs are no longer available, so then the reference is strong.
-  local weak = setmetatable({}, {__mode = not ctx._dirty and "v" or nil})
-  for i, t in ipairs(joined) do weak[i] = outputs[i] and t or nil end
-  call.results = weak
-  ctx._node = node
+local function record(node, outputs)
+  local dirty, changed = node.ctx._dirty, nil
+  if dirty then
+    changed = {}
+    for i, t in ipairs(outputs) do changed[i] = t and dirty[t] or false end
+  end
+  local joined = core._custom(node.class._name, node, node.inputs, outputs, changed)
+  local results = copy(joined, #joined)
+  for i, t in ipairs(outputs) do
+    if not t then results[i] = nil end
+  end
+  node.results = dirty and results or setmetatable(results, WEAK)
+  node.ctx._node = node
   return joined
 end
 
 -- Returns the results, with false in place of those that are not differentiable.
 local function differentiable(ctx, outputs)
-  local marked, list = ctx._non_differentiable or {}, {}
+  local marked, list = ctx._non_differentiable, {}
+  if not marked then return outputs end
   for i, t in ipairs(outputs) do list[i] = not marked[t] and t end
   return list
-end
-
--- Records a saved result whose tensor has been collected as a result of the function again.
-local function record_again(class, call, entry)
-  local alias = entry[1]:detach()
-  if not core.is_grad_enabled() then return alias end
-  local outputs = {}
-  for i = 1, #call.specs do outputs[i] = false end
-  outputs[entry[3]] = alias
-  return core._custom(class._name, call.node, call.inputs, outputs)[entry[3]]
-end
-
--- Returns the record of one call: its inputs, their positions among the arguments, and the graph
--- node, whose functions backward and unpack are called by C and by ctx:saved().
-local function make_call(class, ctx, arguments)
-  local call = {inputs = {}, positions = {}, count = arguments.n, node = {}}
-  for i = 1, arguments.n do
-    local x = arguments[i]
-    if core.is_tensor(x) then
-      call.inputs[#call.inputs + 1], call.positions[#call.positions + 1] = x, i
-    end
-    ctx.needs_input_grad[i] = core.is_tensor(x) and x.requires_grad or false
-  end
-  function call.node.backward(grads)
-    fill_in(grads, call.specs, ctx._materialize)
-    return by_input(class, call.positions, call.count,
-      class.backward(ctx, table.unpack(grads, 1, #call.specs)))
-  end
-  function call.node.unpack()
-    local entries, values = call.node[1], {}
-    for i = 1, entries.n do
-      local entry = entries[i]
-      check_version(entry, class._name)
-      values[i] = entry[3] and (call.results[entry[3]] or record_again(class, call, entry))
-        or entry[1]
-    end
-    return table.unpack(values, 1, entries.n)
-  end
-  return call
-end
-
--- Converts the arguments of save_for_backward to entries that do not reference the node.
-local function save_all(class, ctx, call, outputs)
-  local saved = ctx._to_save or {n = 0}
-  local entries = {n = saved.n}
-  for i = 1, saved.n do entries[i] = save_one(saved[i], outputs, class._name) end
-  ctx._to_save = nil
-  call.node[1] = entries
 end
 
 local function check_dirty(class, ctx, results)
@@ -327,12 +316,29 @@ local function check_dirty(class, ctx, results)
   end
 end
 
-local function any_requires_grad(inputs)
-  if not core.is_grad_enabled() then return false end
-  for _, t in ipairs(inputs) do
-    if t.requires_grad then return true end
+-- Returns for each argument whether it is a tensor that requires grad, and whether any does.
+local function needs_grad(...)
+  local needs, any = {...}, false
+  for i = 1, select("#", ...) do
+    local x = needs[i]
+    needs[i] = is_tensor(x) and x.requires_grad
+    any = any or needs[i]
   end
-  return false
+  return needs, any
+end
+
+-- Returns a list of the tensors among the arguments, and their positions.
+local function tensors_of(...)
+  local tensors, positions, count = {...}, {}, select("#", ...)
+  for i = 1, count do
+    local x = tensors[i]
+    tensors[i] = nil
+    if is_tensor(x) then
+      local k = #positions + 1
+      tensors[k], positions[k] = x, i
+    end
+  end
+  return tensors, positions
 end
 
 local no_grad = scopes.no_grad
@@ -340,27 +346,22 @@ local no_grad = scopes.no_grad
 --- Calls forward under no_grad and records its results in the graph when an input requires grad.
 -- Exp(x) is Exp.apply(x).
 local function apply(class, ...)
-  local ctx = setmetatable({needs_input_grad = {}, _materialize = true, _name = class._name},
-    Context)
-  local call = make_call(class, ctx, table.pack(...))
+  local needs, any = needs_grad(...)
+  local ctx = setmetatable({needs_input_grad = needs, _materialize = true, _name = class._name,
+    _to_save = false, _node = false}, Context)
   local results = table.pack(no_grad(class.forward, ctx, ...))
   check_dirty(class, ctx, results)
-  if not any_requires_grad(call.inputs) then
-    return table.unpack(results, 1, results.n)
-  end
-  local outputs, at = {}, {}
-  for i = 1, results.n do
-    if core.is_tensor(results[i]) then
-      outputs[#outputs + 1], at[#at + 1] = results[i], i
-    end
-  end
-  call.specs = {}
-  for i, t in ipairs(outputs) do call.specs[i] = spec_of(t) end
-  local joined = differentiable(ctx, outputs)
-  save_all(class, ctx, call, joined)
-  for i, t in ipairs(record(class, ctx, call, joined)) do
+  if not any or not core.is_grad_enabled() then return table.unpack(results, 1, results.n) end
+  local outputs, at = tensors_of(table.unpack(results, 1, results.n))
+  local inputs, positions = tensors_of(...)
+  local specs = copy(outputs, #outputs)
+  for i, t in ipairs(outputs) do specs[i] = spec_of(t) end
+  local kept = differentiable(ctx, outputs)
+  local node = setmetatable({save_all(class, ctx, kept), class = class, ctx = ctx, inputs = inputs,
+    positions = positions, count = select("#", ...), specs = specs, results = false}, Node)
+  for i, t in ipairs(record(node, kept)) do
     -- An input may be a result too, and keeps its own gradient.
-    results[at[i]] = joined[i] and t or outputs[i].requires_grad and outputs[i]:detach()
+    results[at[i]] = kept[i] and t or outputs[i].requires_grad and outputs[i]:detach()
       or outputs[i]
   end
   return table.unpack(results, 1, results.n)

@@ -182,16 +182,17 @@ static lt_Tensor *take_gradient(lua_State *L, int i, int number) {
   return lt_retain(t);
 }
 
-/* Calls node.backward with the list of gradients and takes the list that it returns. The node's
+/* Calls node:backward with the list of gradients and takes the list that it returns. The node's
  * table is on top of the stack. */
 static void run_list(lua_State *L, Job *job) {
   lua_getfield(L, -1, "backward");
+  lua_pushvalue(L, -2);
   lua_createtable(L, job->nin, 0);
   for (int i = 0; i < job->nin; i++) {
     push_gradient(L, job->in[i]);
     lua_rawseti(L, -2, i + 1);
   }
-  lua_call(L, 1, 1);
+  lua_call(L, 2, 1);
   if (job->nout && !lua_istable(L, -1))
     lt_lua_error(L, "backward: expected a list of gradients, got %s", lt_lua_describe(L, -1));
   for (int i = 0; i < job->nout; i++) {
@@ -477,7 +478,7 @@ static void copy_list(lua_State *L, const char *function, const char *argument, 
 }
 
 /* _custom(name, node, inputs, outputs, changed?) -> list of outputs connected to the graph.
- * node.backward(grads) returns a list of gradients, one for each input; node[1], the saved values,
+ * node:backward(grads) returns a list of gradients, one for each input; node[1], the saved values,
  * becomes false when the graph is freed. inputs: tensors, false for none. */
 static int custom(lua_State *L) {
   int nin, nout;
@@ -516,6 +517,34 @@ static int custom(lua_State *L) {
   if (connected) attach_to_results(L, f.context, 2, list, nout, outputs);
   lua_settop(L, list);
   return 1;
+}
+
+/* _versions(name, outputs, ...) -> list of the versions of the other arguments, tensors or nil that
+ * a function with a custom gradient saves, and the indices among the outputs of those that are. */
+static int versions(lua_State *L) {
+  int nout, n = lua_gettop(L) - 2;
+  const char *name = lt_lua_text(L, 1, "Function", "name");
+  luaL_checkstack(L, 8, NULL);
+  lt_Tensor **outputs = lt_lua_tensor_list(L, name, "results", 2, true, &nout);
+  lua_createtable(L, n < 0 ? 0 : n, 0);
+  lua_newtable(L);
+  for (int i = 1; i <= n; i++) {
+    const lt_Tensor *t = lt_lua_to_tensor(L, i + 2);
+    if (!t && !lua_isnil(L, i + 2))
+      lt_lua_error(L,
+                   "%s: expected tensors for ctx:save_for_backward, got %s\n"
+                   "hint: keep other values in fields: ctx.scale = scale",
+                   name, lt_lua_describe(L, i + 2));
+    if (!t) continue;
+    lua_pushinteger(L, lt_tensor_version(t));
+    lua_rawseti(L, -3, i);
+    for (int k = 0; k < nout; k++) {
+      if (outputs[k] != t) continue;
+      lua_pushinteger(L, k + 1);
+      lua_rawseti(L, -2, i);
+    }
+  }
+  return 2;
 }
 
 /* ---- saved tensors --------------------------------------------------------------------------- */
@@ -578,11 +607,9 @@ static int new_weak(lua_State *L, const char *mode) {
 
 void lt_lua_open_hooks(lua_State *L, int functions, int methods) {
   static const luaL_Reg runner = {"run_job", run_job}, attacher = {"attach_entry", attach_entry};
-  static const luaL_Reg module[] = {{"_custom", custom},
-                                    {"_ready_hook", ready_hook},
-                                    {"_saved_hooks", saved_hooks},
-                                    {"_set_anomaly", set_anomaly},
-                                    {NULL, NULL}};
+  static const luaL_Reg module[] = {{"_custom", custom},           {"_versions", versions},
+                                    {"_ready_hook", ready_hook},   {"_saved_hooks", saved_hooks},
+                                    {"_set_anomaly", set_anomaly}, {NULL, NULL}};
   static const lt_Function own[] = {
       {"register_hook", register_hook, "(Tensor self, function hook) -> nil", true, false},
       {NULL, NULL, NULL, false, false}};

@@ -500,6 +500,28 @@ describe("a function of one's own", function()
     assert.is_nil(x.grad)
   end)
 
+  it("saves nil, results and the same tensor twice", function()
+    local Twice = Function:extend "Twice"
+    local kept
+    function Twice.forward(ctx, n, x, _, w)
+      local y, z = x * n, w:exp()
+      ctx:save_for_backward(nil, z, x, z, y, nil)
+      return y, n, z
+    end
+    function Twice.backward(ctx, g, h)
+      kept = table.pack(ctx:saved())
+      return nil, g * 2, nil, h * kept[2]
+    end
+    local x, w = leaf{1, 2}, leaf{0, 0}
+    local y, n, z = Twice(2, x, nil, w)
+    assert.equal(2, n)
+    ;(y + z):sum():backward()
+    assert.equal(6, kept.n)
+    assert.is_true(kept[1] == nil and kept[6] == nil)
+    assert.is_true(kept[2] == z and kept[4] == z and kept[3] == x and kept[5] == y)
+    assert.same({{2, 2}, {1, 1}}, {x.grad:totable(), w.grad:totable()})
+  end)
+
   it("gets an error that says what is wrong", function()
     local Bad = Function:extend "Bad"
     local x = leaf{1, 2}
