@@ -10,6 +10,7 @@
 typedef struct Times {
   int64_t count, rows; /* T and N */
   bool reverse;
+  bool observed; /* views are made by ops */
 } Times;
 
 /* Checks that argument i is a matrix of this size. */
@@ -27,7 +28,7 @@ static bool times_of(const lt_Call *c, int state, int weight, int gates, unsigne
   const lt_Tensor *first = lt_in(c, state), *all = lt_in(c, 0);
   if (!lt_check_ndim(c, state, 2, 2) || !lt_check_ndim(c, 0, 2, 2)) return false;
   int64_t rows = first->shape[0], size = first->shape[1];
-  *t = (Times){rows ? all->shape[0] / rows : 0, rows, c->arg[weight + 1].b};
+  *t = (Times){rows ? all->shape[0] / rows : 0, rows, c->arg[weight + 1].b, !lt_is_unobserved(c)};
   if (!check_matrix(c, 0, t->count * rows, gates * size) ||
       !check_matrix(c, weight, gates * size, size))
     return false;
@@ -41,7 +42,11 @@ static int64_t time_of(const Times *t, int64_t k) { return t->reverse ? t->count
 
 /* Returns the rows of step k. */
 static lt_Tensor *at(const Times *t, lt_Tensor *matrix, int64_t k) {
-  return matrix ? lt_do_slice(matrix, 0, time_of(t, k) * t->rows, t->rows) : NULL;
+  if (!matrix) return NULL;
+  int64_t first = time_of(t, k) * t->rows;
+  if (t->observed) return lt_do_slice(matrix, 0, first, t->rows);
+  return lt_scope_own(lt_geometry(matrix, first * matrix->strides[0], 2,
+                                  (int64_t[]){t->rows, matrix->shape[1]}, matrix->strides));
 }
 
 /* Returns the rows of the step before k; `first` for the first step. */

@@ -203,7 +203,9 @@ local function run(self, x, sizes, states)
       outputs = {}
     end
   end
-  for i, list in ipairs(last) do last[i] = lt.stack(list, 1) end
+  for i, list in ipairs(last) do
+    last[i] = #list == 1 and list[1]:unsqueeze(1) or lt.stack(list, 1)
+  end
   return x, last
 end
 

@@ -19,18 +19,21 @@ local steps = require "lutra.nn.recurrent_steps"
 
 local ops = core._ops
 
--- Returns the blocks of a list of numbers of sequences: `size` has the number of sequences of each
--- block, `count` that of its times and `first` its first row. With `single`, each time is a block.
-local function blocks_of(sizes, single)
-  local blocks, row = {size = {}, count = {}, first = {}}, 1
-  for t, n in ipairs(sizes) do
-    local b = #blocks.size
-    if t > 1 and n == sizes[t - 1] and not single then
+-- Returns the blocks of a plan: `size` has the number of sequences of each block, `count` that of
+-- its times and `first` its first row. With `single`, each time is a block.
+local function blocks_of(plan, single)
+  if plan.times and not single then
+    return {size = {plan.rows}, count = {plan.times}, first = {1}}
+  end
+  local blocks, row, before = {size = {}, count = {}, first = {}}, 1, nil
+  for t = 1, plan.times or #plan.sizes do
+    local n, b = plan.rows or plan.sizes[t], #blocks.size
+    if n == before and not single then
       blocks.count[b] = blocks.count[b] + 1
     else
       blocks.size[b + 1], blocks.count[b + 1], blocks.first[b + 1] = n, 1, row
     end
-    row = row + n
+    row, before = row + n, n
   end
   return blocks
 end
@@ -38,8 +41,11 @@ end
 -- Returns the rows of block b; those of times `from` to `to` of it, when they are given.
 local function part(run, matrix, b, from, to)
   local blocks = run.blocks
+  if not from then
+    if #blocks.size == 1 then return matrix end
+    from, to = 1, blocks.count[b]
+  end
   local n = blocks.size[b]
-  from, to = from or 1, to or blocks.count[b]
   return matrix:narrow(1, blocks.first[b] + (from - 1) * n, (to - from + 1) * n)
 end
 
@@ -171,10 +177,11 @@ local function parameters(weight_ih, weight_hh, bias_ih, bias_hh)
   return {weight_ih = weight_ih, weight_hh = weight_hh, bias_ih = bias_ih, bias_hh = bias_hh}
 end
 
--- Returns the run of a plan, {mode, sizes, reverse}.
+-- Returns the run of a plan: {mode, reverse}, and the number of sequences at each time, as a list
+-- `sizes` or as `rows` at all of `times` times.
 local function new_run(plan, x, p, h, c)
   return {x = x, p = p, states = {h, c}, reverse = plan.reverse,
-    blocks = blocks_of(plan.sizes, kinds[plan.mode].single)}
+    blocks = blocks_of(plan, kinds[plan.mode].single)}
 end
 
 -- The arguments after `plan` are x, the parameters and the first states.
@@ -193,7 +200,10 @@ local function differentiable(ctx, inputs, grads)
   local plan = ctx.plan
   local x, weight_ih, weight_hh, bias_ih, bias_hh, h, c = table.unpack(inputs, 1, 7)
   local p = parameters(weight_ih, weight_hh, bias_ih, bias_hh)
+  local shape = plan.times and {plan.times, plan.rows}
+  if shape then x = x:unflatten(1, shape) end
   local out, last = steps.run(plan.mode, p, x, plan.sizes, {h, c}, plan.reverse)
+  if shape then out = out:flatten(1, 2) end
   local wanted, at = {}, {}
   for i = 1, 7 do
     if inputs[i] and ctx.needs_input_grad[i + 1] then
@@ -229,15 +239,14 @@ function sequence.supports(p) return p.weight_hr == nil end
 
 --- Does what steps.run does.
 function sequence.run(mode, p, x, sizes, states, reverse)
-  local shape = not sizes and x.shape
-  if shape then
-    sizes = {}
-    for t = 1, shape[1] do sizes[t] = shape[2] end
-    x = x:reshape(shape[1] * shape[2], shape[3])
+  local times, rows
+  if not sizes then
+    times, rows = x:size(1), x:size(2)
+    x = x:reshape(times * rows, x:size(3))
   end
-  local out, h, c = Sequence({mode = mode, sizes = sizes, reverse = reverse}, x, p.weight_ih,
-    p.weight_hh, p.bias_ih, p.bias_hh, states[1], states[2])
-  return shape and out:reshape(shape[1], shape[2], out:size(2)) or out, {h, c}
+  local out, h, c = Sequence({mode = mode, sizes = sizes, times = times, rows = rows,
+    reverse = reverse}, x, p.weight_ih, p.weight_hh, p.bias_ih, p.bias_hh, states[1], states[2])
+  return times and out:reshape(times, rows, out:size(2)) or out, {h, c}
 end
 
 return sequence

@@ -260,6 +260,18 @@ describe("a recurrent layer over a sequence", function()
     end)
   end
 
+  it("computes the same while a profiler records the ops", function()
+    for mode in pairs(SHAPES) do
+      for _, reverse in ipairs{false, true} do
+        local expected, actual = results(sequence.run, mode, nil, reverse, true, "float32"), nil
+        lt.profiler.profile(function()
+          actual = results(sequence.run, mode, nil, reverse, true, "float32")
+        end)
+        for i, t in ipairs(expected) do assert.is_true(t:equal(actual[i])) end
+      end
+    end
+  end)
+
   it("computes only gradients that are required", function()
     local lstm = nn.LSTM(3, 2)
     lstm.weight_ih_l0:requires_grad_(false)
