@@ -4,6 +4,7 @@
 #include "each/run.h"
 #include "kernel_support.h"
 #include "opids.h"
+#include <math.h>
 
 /* Computes the elements from..to - 1. */
 typedef void (*Range)(const void *args, const void *const *in, void *const *out, int64_t from,
@@ -27,22 +28,27 @@ typedef void (*Range)(const void *args, const void *const *in, void *const *out,
 #define T               float
 #define LT_EACH_NAME(f) f##_float
 #define IS_NAN(v)       ((v) != (v))
+#define FLOOR(v)        floorf(v)
 #include "each/bodies.h"
 #define LT_EACH(name, ...) RANGE_OF(name)
 #include "ops.def"
 #undef T
 #undef LT_EACH_NAME
+#undef FLOOR
 #define T               double
 #define LT_EACH_NAME(f) f##_double
+#define FLOOR(v)        floor(v)
 #include "each/bodies.h"
 #define LT_EACH(name, ...) RANGE_OF(name)
 #include "ops.def"
 #undef T
 #undef LT_EACH_NAME
 #undef IS_NAN
+#undef FLOOR
 #define T               int64_t
 #define LT_EACH_NAME(f) f##_int64
 #define IS_NAN(v)       false
+#define FLOOR(v)        (v)
 #include "each/bodies.h"
 #define LT_EACH(name, ...) RANGE_OF(name)
 #include "ops.def"

@@ -66,7 +66,7 @@ typedef struct lt_ResampleTable {
                                         T *dgrid, int64_t from, int64_t to);
 
 /* Places whose elements and weights are computed before the values of the channels are. */
-#define LT_GRID_BLOCK 256
+#define LT_GRID_BLOCK 128
 
 typedef struct lt_PlaneKernels {
   LT_PLANES(float, f32)

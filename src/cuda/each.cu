@@ -14,6 +14,9 @@
 template <class T> LT_DEVICE_INLINE bool is_nan(T) { return false; }
 template <> __device__ __forceinline__ bool is_nan<float>(float v) { return isnan(v); }
 template <> __device__ __forceinline__ bool is_nan<double>(double v) { return isnan(v); }
+LT_DEVICE_INLINE float floor_of(float v) { return floorf(v); }
+LT_DEVICE_INLINE double floor_of(double v) { return floor(v); }
+LT_DEVICE_INLINE int64_t floor_of(int64_t v) { return v; }
 
 #define LT_EACH_BODY(name)                                                                         \
   template <class T>                                                                               \
@@ -27,6 +30,7 @@ template <> __device__ __forceinline__ bool is_nan<double>(double v) { return is
 #define PUT(k, j, v)       store<T>(e.out[k].data, e.out[k].dtype, j, v)
 #define PUT_INDEX(k, j, v) store<int64_t>(e.out[k].data, e.out[k].dtype, j, (v) + LT_INDEX_BASE)
 #define IS_NAN(v)          is_nan<T>(v)
+#define FLOOR(v)           floor_of((T)(v))
 #include "each/bodies.h"
 
 #define LT_EACH(name, ...)                                                                         \

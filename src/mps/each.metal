@@ -12,6 +12,8 @@
 
 static inline bool is_nan(float v) { return isnan(v); }
 static inline bool is_nan(int64_t) { return false; }
+static inline float floor_of(float v) { return floor(v); }
+static inline int64_t floor_of(int64_t v) { return v; }
 
 /* The tensors of a launch. */
 struct Elements {
@@ -32,6 +34,7 @@ struct Elements {
 #define PUT(k, j, v)       store<T>(e.out##k, TO_##k, j, v)
 #define PUT_INDEX(k, j, v) store<int64_t>(e.out##k, TO_##k, j, (v) + LT_INDEX_BASE)
 #define IS_NAN(v)          is_nan(v)
+#define FLOOR(v)           floor_of(v)
 #include "each/bodies.h"
 
 #define LT_EACH(name, ...)                                                                         \

@@ -686,12 +686,19 @@ static void FN(pad)(const lt_Pad *p, const T *x, T *y, int64_t from, int64_t to)
   }
 }
 
+/* The elements in one dim that the places of a block are between: their numbers, -1 for those
+ * outside of the image, and their weights. */
+typedef struct FN(Line) {
+  int32_t place[4][LT_GRID_BLOCK];
+  T weight[4][LT_GRID_BLOCK];
+  T part[LT_GRID_BLOCK]; /* how far the places are behind the first one, or the second of four */
+} FN(Line);
 /* The corners of the cells around the places of a block, or the neighbours for cubic interpolation:
  * their elements in a plane, -1 for those outside of it, and their weights. */
 typedef struct FN(Corners) {
+  FN(Line) line[3]; /* of the last dims */
   int32_t place[16][LT_GRID_BLOCK];
   T weight[16][LT_GRID_BLOCK];
-  T part[3][LT_GRID_BLOCK]; /* how far the places are behind the first corner */
 } FN(Corners);
 
 /* Returns the number of corners of a cell; for cubic interpolation, of neighbours. */
@@ -699,123 +706,115 @@ static inline int FN(count_corners)(const lt_Grid *p) {
   return p->mode == LT_GRID_NEAREST ? 1 : p->mode == LT_GRID_CUBIC ? 16 : 1 << p->dims;
 }
 
-/* Returns an element times a weight, 0 for one outside. */
-static inline T FN(weighted)(const T *source, int32_t place, T weight) {
-  T v = source[place < 0 ? 0 : place] * weight;
-  return place < 0 ? 0 : v;
+/* Calls a loop over places with the arguments of dim d alone, of which `padding` is a constant: the
+ * loop is vectorized then. */
+#define BY_PADDING(call, p, d, ...)                                                                \
+  do {                                                                                             \
+    lt_Grid dim_ = {.in = {(p)->in[d], 1, 1}, .align_corners = (p)->align_corners};                \
+    if ((p)->padding == LT_GRID_ZEROS)                                                             \
+      dim_.padding = LT_GRID_ZEROS, call(dim_, __VA_ARGS__);                                       \
+    else if ((p)->padding == LT_GRID_BORDER)                                                       \
+      dim_.padding = LT_GRID_BORDER, call(dim_, __VA_ARGS__);                                      \
+    else                                                                                           \
+      dim_.padding = LT_GRID_REFLECTION, call(dim_, __VA_ARGS__);                                  \
+  } while (0)
+
+/* Replaces coordinates of n places by positions. */
+static inline __attribute__((always_inline)) void FN(grid_positions)(lt_Grid p, T *v, int64_t n) {
+  for (int64_t j = 0; j < n; j++) v[j] = FN(grid_position)(&p, 0, v[j]);
 }
 
-/* Returns the arguments of dim d alone. With constants, loops over places are vectorized. */
-static inline lt_Grid FN(dim_of)(const lt_Grid *p, int d, int dims, int padding, int corners) {
-  return (lt_Grid){
-      .in = {p->in[d], 1, 1}, .dims = dims, .padding = padding, .align_corners = corners};
+/* Returns the number of an element, -1 for one outside of `size` elements. */
+static inline int32_t FN(place_of)(T at, T size) {
+  T inside = (at >= 0) & (at < size) ? at : -1;
+  return (int32_t)inside;
 }
-
-/* Computes the elements at or before n places in one dim, and how far the places are behind
- * these. */
-static inline __attribute__((always_inline)) void
-FN(grid_line)(lt_Grid p, const T *grid, int64_t n, int32_t *restrict low, T *restrict part) {
-  /* in one loop, the compiler makes branches for the limits of positions */
-  for (int64_t j = 0; j < n; j++) part[j] = FN(grid_position)(&p, 0, grid[j * p.dims]);
+/* Compute the lines of n places at positions v. */
+static void FN(nearest_line)(T size, const T *v, int64_t n, FN(Line) *restrict line) {
   for (int64_t j = 0; j < n; j++) {
-    T at = part[j];
-    int32_t first = (int32_t)at;
-    first -= (T)first > at;
-    part[j] = at - (T)first;
-    low[j] = first;
+    line->place[0][j] = FN(place_of)(FN(grid_nearest)(v[j]), size);
+    line->weight[0][j] = 1;
   }
 }
-
-/* Computes the neighbours of n places in dim d for cubic interpolation, and their weights. */
-static void FN(cubic_line)(const lt_Grid *p, int d, const T *grid, int64_t n,
-                           int32_t (*place)[LT_GRID_BLOCK], T (*weight)[LT_GRID_BLOCK], T *part) {
+static void FN(linear_line)(T size, const T *v, int64_t n, FN(Line) *restrict line) {
   for (int64_t j = 0; j < n; j++) {
-    int64_t at[4];
-    T w[4];
-    part[j] = FN(grid_cubic)(p, d, grid[2 * j], at, w);
+    T low = FLOOR(v[j]), part = v[j] - low;
+    line->part[j] = part;
+    line->place[0][j] = FN(place_of)(low, size);
+    line->place[1][j] = FN(place_of)(low + 1, size);
+    line->weight[0][j] = 1 - part;
+    line->weight[1][j] = part;
+  }
+}
+/* The same at coordinates v. */
+static inline __attribute__((always_inline)) void FN(cubic_line)(lt_Grid p, const T *v, int64_t n,
+                                                                 FN(Line) *restrict line) {
+  for (int64_t j = 0; j < n; j++) {
+    T at[4], weight[4];
+    line->part[j] = FN(grid_cubic)(&p, 0, v[j], at, weight);
     for (int k = 0; k < 4; k++) {
-      place[k][j] = (int32_t)at[k];
-      weight[k][j] = w[k];
+      line->place[k][j] = (int32_t)at[k];
+      line->weight[k][j] = weight[k];
     }
   }
 }
-/* Fills in the neighbours of n places for cubic interpolation. */
-static void FN(grid_neighbours)(const lt_Grid *p, const T *grid, int64_t n, FN(Corners) * c) {
-  int32_t row[4][LT_GRID_BLOCK], column[4][LT_GRID_BLOCK], width = (int32_t)p->in[2];
-  T down[4][LT_GRID_BLOCK], across[4][LT_GRID_BLOCK];
-  FN(cubic_line)(p, 1, grid + 1, n, row, down, c->part[1]);
-  FN(cubic_line)(p, 2, grid, n, column, across, c->part[2]);
-  for (int k = 0; k < 16; k++) {
-    const int32_t *y = row[k / 4], *x = column[k % 4];
-    const T *high = down[k / 4], *wide = across[k % 4];
-    int32_t *restrict place = c->place[k];
-    T *restrict weight = c->weight[k];
-    for (int64_t j = 0; j < n; j++) {
-      int32_t at = y[j] * width + x[j];
-      place[j] = (y[j] < 0) | (x[j] < 0) ? -1 : at;
-    }
-    for (int64_t j = 0; j < n; j++) weight[j] = high[j] * wide[j];
-  }
+
+/* Copies the coordinates of n places in dim d. */
+static inline void FN(coordinates)(const lt_Grid *p, const T *grid, int d, int64_t n, T *v) {
+  grid += 2 - d;
+  if (p->dims == 2)
+    for (int64_t j = 0; j < n; j++) v[j] = grid[2 * j];
+  else
+    for (int64_t j = 0; j < n; j++) v[j] = grid[3 * j];
 }
 
 /* Fills in the corners of n places. */
 static void FN(grid_corners)(const lt_Grid *p, const T *grid, int64_t n, FN(Corners) * c) {
-  if (p->mode == LT_GRID_CUBIC) {
-    FN(grid_neighbours)(p, grid, n, c);
-    return;
-  }
-  bool nearest = p->mode == LT_GRID_NEAREST;
-  int32_t low[3][LT_GRID_BLOCK] = {{0}};
-  T(*part)[LT_GRID_BLOCK] = c->part;
-  int used = (int)p->dims;
+  int used = (int)p->dims, wide = p->mode == LT_GRID_NEAREST ? 1 : p->mode == LT_GRID_CUBIC ? 4 : 2;
   for (int d = 3 - used; d < 3; d++) {
-    const T *line = grid + (2 - d);
-    if (used == 2 && p->padding == LT_GRID_ZEROS && !p->align_corners)
-      FN(grid_line)(FN(dim_of)(p, d, 2, LT_GRID_ZEROS, 0), line, n, low[d], part[d]);
-    else if (used == 2 && p->padding == LT_GRID_BORDER && !p->align_corners)
-      FN(grid_line)(FN(dim_of)(p, d, 2, LT_GRID_BORDER, 0), line, n, low[d], part[d]);
-    else
-      FN(grid_line)(FN(dim_of)(p, d, used, p->padding, p->align_corners), line, n, low[d], part[d]);
-    for (int64_t j = 0; j < n && nearest; j++) {
-      T rest = 2 * part[d][j];
-      low[d][j] += rest > 1 || (rest == 1 && low[d][j] % 2 != 0);
-      part[d][j] = 0;
+    T v[LT_GRID_BLOCK];
+    FN(coordinates)(p, grid, d, n, v);
+    if (p->mode == LT_GRID_CUBIC) {
+      BY_PADDING(FN(cubic_line), p, d, v, n, &c->line[d]);
+      continue;
     }
+    BY_PADDING(FN(grid_positions), p, d, v, n);
+    if (p->mode == LT_GRID_NEAREST)
+      FN(nearest_line)((T)p->in[d], v, n, &c->line[d]);
+    else
+      FN(linear_line)((T)p->in[d], v, n, &c->line[d]);
   }
+  const FN(Line) *y = &c->line[1], *x = &c->line[2], *z = &c->line[0];
+  int32_t width = (int32_t)p->in[2], plane = width * (int32_t)p->in[1];
   for (int corner = 0; corner < FN(count_corners)(p); corner++) {
     int32_t *restrict place = c->place[corner];
     T *restrict weight = c->weight[corner];
-    for (int64_t j = 0; j < n; j++) place[j] = 0;
-    for (int64_t j = 0; j < n; j++) weight[j] = 1;
-    for (int d = 3 - used; d < 3; d++) {
-      int32_t high = corner >> (2 - d) & 1, size = (int32_t)p->in[d];
-      const int32_t *first = low[d];
-      const T *rest = part[d];
+    int i = corner % wide, k = corner / wide % wide, l = corner / wide / wide;
+    if (used == 2)
       for (int64_t j = 0; j < n; j++) {
-        int32_t at = first[j] + high, next = place[j] * size + at;
-        bool inside = (place[j] >= 0) & (at >= 0) & (at < size);
-        place[j] = inside ? next : -1;
-        weight[j] *= high ? rest[j] : 1 - rest[j];
+        int32_t row = y->place[k][j], column = x->place[i][j];
+        place[j] = (row * width + column) | (row | column) >> 31; /* -1 if one of them is */
+        weight[j] = y->weight[k][j] * x->weight[i][j];
       }
-    }
+    else
+      for (int64_t j = 0; j < n; j++) {
+        int32_t depth = z->place[l][j], row = y->place[k][j], column = x->place[i][j];
+        place[j] = (depth * plane + row * width + column) | (depth | row | column) >> 31;
+        weight[j] = z->weight[l][j] * y->weight[k][j] * x->weight[i][j];
+      }
   }
 }
 
-/* Returns an element, 0 for one outside. */
-static inline T FN(element)(const T *source, int32_t place) {
-  T v = source[place < 0 ? 0 : place];
-  return place < 0 ? 0 : v;
-}
-/* Computes the sums of the neighbours of n places times their weights, which may be NaN. */
-static inline void FN(add_neighbours)(const FN(Corners) * c, int64_t n, const T *source,
-                                      T *restrict target) {
-  for (int64_t j = 0; j < n; j++) target[j] = 0;
-  for (int k = 0; k < 16; k += 4)
-    for (int64_t j = 0; j < n; j++)
-      target[j] = target[j] + FN(element)(source, c->place[k][j]) * c->weight[k][j] +
-                  FN(element)(source, c->place[k + 1][j]) * c->weight[k + 1][j] +
-                  FN(element)(source, c->place[k + 2][j]) * c->weight[k + 2][j] +
-                  FN(element)(source, c->place[k + 3][j]) * c->weight[k + 3][j];
+/* Adds n elements of a plane times weights, which may be NaN, to sums. Elements outside are 0. */
+static inline void FN(add_elements)(const T *source, const int32_t *place, const T *weight,
+                                    int64_t n, T *restrict sum) {
+  T v[LT_GRID_BLOCK];
+  int64_t i = FN(gather)(source, place, n, v);
+  for (; i < n; i++) {
+    T some = source[place[i] & ~(place[i] >> 31)]; /* without a branch */
+    v[i] = place[i] < 0 ? 0 : some;
+  }
+  for (int64_t j = 0; j < n; j++) sum[j] += v[j] * weight[j];
 }
 
 static void FN(grid_sample)(const lt_Grid *p, const T *x, const T *grid, T *y, int64_t from,
@@ -831,23 +830,9 @@ static void FN(grid_sample)(const lt_Grid *p, const T *x, const T *grid, T *y, i
     for (int64_t k = 0; k < p->channels; k++) {
       const T *source = x + (image * p->channels + k) * plane;
       T *restrict target = y + (image * p->channels + k) * p->points + first;
-      if (corners == 1)
-        for (int64_t j = 0; j < n; j++) target[j] = (T)0 + FN(weighted)(source, c.place[0][j], 1);
-      else if (corners == 4)
-        for (int64_t j = 0; j < n; j++)
-          target[j] = (T)0 + FN(weighted)(source, c.place[0][j], c.weight[0][j]) +
-                      FN(weighted)(source, c.place[1][j], c.weight[1][j]) +
-                      FN(weighted)(source, c.place[2][j], c.weight[2][j]) +
-                      FN(weighted)(source, c.place[3][j], c.weight[3][j]);
-      else if (corners == 16)
-        FN(add_neighbours)(&c, n, source, target);
-      else
-        for (int64_t j = 0; j < n; j++) {
-          T sum = 0;
-          for (int corner = 0; corner < corners; corner++)
-            sum += FN(weighted)(source, c.place[corner][j], c.weight[corner][j]);
-          target[j] = sum;
-        }
+      memset(target, 0, (size_t)n * sizeof(T));
+      for (int i = 0; i < corners; i++)
+        FN(add_elements)(source, c.place[i], c.weight[i], n, target);
     }
   }
 }
@@ -892,7 +877,7 @@ static inline void FN(add_difference)(const FN(Corners) * c, int dims, int corne
   T weighted[LT_GRID_BLOCK];
   memcpy(weighted, values, (size_t)n * sizeof(T));
   for (int e = 3 - dims; e < 3; e++) {
-    const T *part = c->part[e];
+    const T *part = c->line[e].part;
     bool high = corner >> (2 - e) & 1;
     if (e == d && !high)
       for (int64_t j = 0; j < n; j++) weighted[j] = -weighted[j];
@@ -905,9 +890,9 @@ static inline void FN(add_difference)(const FN(Corners) * c, int dims, int corne
 }
 
 /* Computes the derivatives of n places in one dim. */
-static inline __attribute__((always_inline)) void FN(grid_slopes)(lt_Grid p, const T *grid,
-                                                                  int64_t n, T *restrict slope) {
-  for (int64_t j = 0; j < n; j++) slope[j] = FN(grid_slope)(&p, 0, grid[j * p.dims]);
+static inline __attribute__((always_inline)) void FN(grid_slopes)(lt_Grid p, const T *v, int64_t n,
+                                                                  T *restrict slope) {
+  for (int64_t j = 0; j < n; j++) slope[j] = FN(grid_slope)(&p, 0, v[j]);
 }
 
 /* Computes the derivatives of the weights of grid_weights. */
@@ -925,10 +910,10 @@ static void FN(cubic_gradients)(const lt_Grid *p, const FN(Corners) * c, int64_t
     height = (T)(p->align_corners ? p->in[1] - 1 : p->in[1]) / 2;
   for (int64_t j = 0; j < n; j++) {
     T down[4], across[4], steep[4], along[4], dx = 0, dy = 0;
-    FN(grid_weights)(c->part[1][j], down);
-    FN(grid_weights)(c->part[2][j], across);
-    FN(weight_slopes)(c->part[1][j], steep);
-    FN(weight_slopes)(c->part[2][j], along);
+    FN(grid_weights)(c->line[1].part[j], down);
+    FN(grid_weights)(c->line[2].part[j], across);
+    FN(weight_slopes)(c->line[1].part[j], steep);
+    FN(weight_slopes)(c->line[2].part[j], along);
     for (int k = 0; k < 16; k++) {
       dx += sum[k][j] * (down[k / 4] * along[k % 4]);
       dy += sum[k][j] * (steep[k / 4] * across[k % 4]);
@@ -950,26 +935,22 @@ static void FN(grid_sample_grid_backward)(const lt_Grid *p, const T *g, const T 
             n = p->points - first < LT_GRID_BLOCK ? p->points - first : LT_GRID_BLOCK,
             at = (image * p->points + first) * used;
     FN(grid_corners)(p, grid + at, n, &c);
-    memset(sum, 0, sizeof sum);
+    memset(sum, 0, (size_t)corners * sizeof *sum);
     for (int64_t k = image * p->channels; k < (image + 1) * p->channels; k++) {
       const T *source = x + k * plane, *values = g + k * p->points + first;
       for (int corner = 0; corner < corners; corner++)
-        for (int64_t j = 0; j < n; j++)
-          sum[corner][j] += FN(weighted)(source, c.place[corner][j], values[j]);
+        FN(add_elements)(source, c.place[corner], values, n, sum[corner]);
     }
     if (p->mode == LT_GRID_CUBIC) {
       FN(cubic_gradients)(p, &c, n, sum, dgrid + at);
       continue;
     }
     for (int d = 3 - used; d < 3; d++) {
-      T total[LT_GRID_BLOCK] = {0}, slope[LT_GRID_BLOCK];
+      T total[LT_GRID_BLOCK] = {0}, v[LT_GRID_BLOCK], slope[LT_GRID_BLOCK];
       for (int corner = 0; corner < corners; corner++)
         FN(add_difference)(&c, used, corner, d, n, sum[corner], total);
-      const T *line = grid + at + (2 - d);
-      if (used == 2 && p->padding == LT_GRID_ZEROS && !p->align_corners)
-        FN(grid_slopes)(FN(dim_of)(p, d, 2, LT_GRID_ZEROS, 0), line, n, slope);
-      else
-        FN(grid_slopes)(FN(dim_of)(p, d, used, p->padding, p->align_corners), line, n, slope);
+      FN(coordinates)(p, grid + at, d, n, v);
+      BY_PADDING(FN(grid_slopes), p, d, v, n, slope);
       T *target = dgrid + at + (2 - d);
       for (int64_t j = 0; j < n; j++) target[j * used] = total[j] * slope[j];
     }
@@ -977,6 +958,7 @@ static void FN(grid_sample_grid_backward)(const lt_Grid *p, const T *g, const T 
 }
 #undef CHUNK
 #undef COLUMNS
+#undef BY_PADDING
 #undef BY_STEP
 #undef TAKE_LARGER
 #undef KEEP_LARGER

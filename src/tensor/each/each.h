@@ -20,6 +20,7 @@
  *   PUT(k, j, v)      stores a T as element j of result k; a body stores its own elements only
  *   PUT_INDEX(k, j, v) the same for an Index; v counts from 0
  *   IS_NAN(v)         of a T
+ *   FLOOR(v)          the largest integer up to v, a T
  * A function of bodies is LT_EACH_FUNCTION; where T occurs in it, it is
  *   LT_EACH_OF_T T LT_EACH_NAME(weight)(LT_EACH_ARGS(lt_Resample) p, int64_t k)
  * and is called by LT_EACH_CALL(weight)(p, k). A pointer to a local variable is

@@ -6,14 +6,14 @@
  * added in the order of their numbers; those outside of the image count 0. */
 #define CUBIC_VALUE(first, grid, sum)                                                              \
   do {                                                                                             \
-    int64_t row[4], column[4];                                                                     \
-    T down[4], across[4];                                                                          \
+    T row[4], column[4], down[4], across[4];                                                       \
     LT_EACH_CALL(grid_cubic)(p, 1, GET(1, (grid) + 1), row, down);                                 \
     LT_EACH_CALL(grid_cubic)(p, 2, GET(1, grid), column, across);                                  \
     for (int j = 0; j < 4; j++)                                                                    \
       for (int k = 0; k < 4; k++) {                                                                \
         T v = 0;                                                                                   \
-        if (row[j] >= 0 && column[k] >= 0) v = GET(0, (first) + row[j] * p->in[2] + column[k]);    \
+        if (row[j] >= 0 && column[k] >= 0)                                                         \
+          v = GET(0, (first) + (int64_t)row[j] * p->in[2] + (int64_t)column[k]);                   \
         sum += v * (down[j] * across[k]);                                                          \
       }                                                                                            \
   } while (0)
@@ -33,8 +33,9 @@ LT_EACH_BODY(_grid_sample) {
   bool nearest = p->mode == LT_GRID_NEAREST;
   for (int d = 3 - used; d < 3; d++) {
     T at = LT_EACH_CALL(grid_position)(p, d, GET(1, (image * p->points + point) * used + (2 - d)));
-    low[d] = nearest ? LT_EACH_CALL(grid_nearest)(at) : LT_EACH_CALL(grid_floor)(at);
-    part[d] = nearest ? (T)0 : at - (T)low[d];
+    T cell = nearest ? LT_EACH_CALL(grid_nearest)(at) : FLOOR(at);
+    low[d] = (int64_t)cell;
+    part[d] = nearest ? (T)0 : at - cell;
   }
   for (int corner = 0; corner < (nearest ? 1 : 1 << used); corner++) {
     T weight = 1;

@@ -419,6 +419,23 @@ describe("grid_sample", function()
     end
   end)
 
+  it("reads no element for a place outside of the image", function()
+    for _, dtype in ipairs{"float32", "float64"} do
+      for k = 2, 3 do
+        for n = 1, 21 do -- vectors of places and the rest
+          local sizes = {1, 2, 3, 4, k == 3 and 5 or nil}
+          local x = lt.full(sizes, 0 / 0, {dtype = dtype})
+          local grid = lt.full({1, 1, n, k}, 3, {dtype = dtype})
+          if k == 3 then grid = grid:unsqueeze(2) end
+          for _, mode in ipairs{"bilinear", "nearest", k == 2 and "bicubic" or nil} do
+            local y = F.grid_sample(x, grid, mode)
+            assert.is_true(y:equal(lt.zeros_like(y)), mode)
+          end
+        end
+      end
+    end
+  end)
+
   it("computes the gradients that its differentiable form computes", function()
     for dtype, near in pairs{float16 = 2e-2, float32 = 2e-4, float64 = 1e-11} do
       each_kind(dtype, function(how, x, grid, ...)
