@@ -8,7 +8,7 @@
 /* A step of a chain: it computes the chain's value, of which the value before is one operand, and
  * the others are in memory. */
 typedef struct lt_ChainStep {
-  int code;        /* LT_CHAIN_OF(op or LT_OP_COUNT + power) + where the value is an operand */
+  int code;        /* LT_CHAIN_OF(row of chain_ops.h) + where the value is an operand */
   void *memory[2]; /* the other operands in order; NULL: none */
   int64_t mask[2]; /* -1; 0 for a number, with which LT_CHAIN_TILE elements are filled */
   lt_Number a, b;  /* the scalar arguments */

@@ -16,7 +16,7 @@ int lt_chain_code(const lt_PreparedProgram *p, const lt_Step *s, lt_VectorFn pow
   for (int k = 0; power && k < LT_POWER_COUNT; k++)
     if (v->power[k] == power) row = LT_OP_COUNT + k;
   bool scaled = LT_CHAIN_SCALES(s->op) && lt_scalar_to_double(s->a) != 1;
-  return v->chained[row] && !scaled ? LT_CHAIN_OF(row) : 0;
+  return scaled ? 0 : v->chained[row];
 }
 
 static lt_PlannedStep *add_step(lt_PreparedProgram *p, int code, int first, int second) {

@@ -55,9 +55,8 @@ _Static_assert(LT_VECTOR_SIZE *DEEP / 4 <= LT_CHAIN_TILE, "a number fills a tile
 #define CHAIN_Z(k) vector_at((const T *)s->memory[1] + (i & s->mask[1]) + (k)*ACROSS)
 #define CHAIN_DO(k, name, first, second, third)                                                    \
   v##k = chain_##name(first(k), second(k), third(k), s);
-#define CHAIN_LOAD(k, unused) v##k = CHAIN_Y(k);
-#define CHAIN_STORE(k, unused)                                                                     \
-  memcpy((T *)s->memory[0] + (i & s->mask[0]) + (k)*ACROSS, &v##k, sizeof v##k);
+#define CHAIN_LOAD(k, unused)  v##k = CHAIN_Y(k);
+#define CHAIN_STORE(k, unused) memcpy(to + (k)*ACROSS, &v##k, sizeof v##k);
 
 #define CHAIN_CASE(code, ...)                                                                      \
   case code:                                                                                       \
@@ -124,18 +123,20 @@ chain_tiles(const int deep, int64_t i, int64_t n, const lt_ChainStep *steps, int
       case LT_CHAIN_LOAD:
         EACH_VECTOR(CHAIN_LOAD, )
         break;
-      case LT_CHAIN_STORE:
+      case LT_CHAIN_STORE: {
+        T *to = (T *)s->memory[0] + i;
         EACH_VECTOR(CHAIN_STORE, )
         break;
+      }
 #define LT_ELEMENTWISE(name, inputs, rule, types, ...)                                             \
-  IF_FLOAT_##types(name, CHAIN_CASES_##inputs, LT_CHAIN_OF(LT_OP_##name), name)
+  IF_FLOAT_##types(name, CHAIN_CASES_##inputs, LT_CHAIN_OF(LT_CHAIN_ROW_##name), name)
 #include "ops.def"
 #define LT_POWER(name, ...)                                                                        \
-  IF_CHAINED(power_##name, CHAIN_CASES_1, LT_CHAIN_OF(LT_OP_COUNT + LT_POWER_##name), power_##name)
+  IF_CHAINED(power_##name, CHAIN_CASES_1, LT_CHAIN_OF(LT_CHAIN_ROW_power_##name), power_##name)
 #include "powers.def"
 #undef LT_POWER
       default:
-        break;
+        __builtin_unreachable();
       }
     }
   }
@@ -178,12 +179,14 @@ static void chain(int64_t n, const lt_ChainStep *steps, int count) {
   if (i < n) chain_rest(i, n, steps, count);
 }
 
-/* Whether an op, or a power, can be a step. */
-static const bool chained[LT_OP_COUNT + LT_POWER_COUNT] = {
+/* The codes of the ops, and of the powers, that can be a step; 0 for the others. */
+static const short chained[LT_OP_COUNT + LT_POWER_COUNT] = {
 #define LT_ELEMENTWISE(name, inputs, rule, types, ...)                                             \
-  IF_FLOAT_##types(name, ENTRY, LT_OP_##name, true)
+  IF_FLOAT_##types(name, ENTRY, LT_OP_##name, LT_CHAIN_OF(LT_CHAIN_ROW_##name))
 #include "ops.def"
-#define LT_POWER(name, ...) IF_CHAINED(power_##name, ENTRY, LT_OP_COUNT + LT_POWER_##name, true)
+#define LT_POWER(name, ...)                                                                        \
+  IF_CHAINED(power_##name, ENTRY, LT_OP_COUNT + LT_POWER_##name,                                   \
+             LT_CHAIN_OF(LT_CHAIN_ROW_power_##name))
 #include "powers.def"
 #undef LT_POWER
 };
