@@ -5,8 +5,8 @@
 #include "opids.h"
 #include "vector.h"
 
-/* A step of a chain: it computes the chain's value, of which the value before is one operand, and
- * the others are in memory. */
+/* A step of a chain: it computes the chain's value, of which the value before is one operand. One
+ * earlier value can be kept, and be another operand; the others are in memory. */
 typedef struct lt_ChainStep {
   int code;        /* LT_CHAIN_OF(row of chain_ops.h) + where the value is an operand */
   void *memory[2]; /* the other operands in order; NULL: none */
@@ -17,6 +17,8 @@ typedef struct lt_ChainStep {
 enum {
   LT_CHAIN_LOAD,  /* the value = memory[0] */
   LT_CHAIN_STORE, /* memory[0] = the value */
+  LT_CHAIN_KEEP,  /* the kept value = the value */
+  LT_CHAIN_TAKE,  /* the value = the kept value */
   /* The value is the input x, y or z of the op, or both inputs. */
   LT_CHAIN_X = 0,
   LT_CHAIN_Y = 1,
@@ -27,7 +29,9 @@ enum {
   LT_CHAIN_Y_NUMBER = 4,
   LT_CHAIN_TILE = 128
 };
-#define LT_CHAIN_OF(row) (8 + 8 * (row))
+/* The value is input `value`, and the kept value input `kept` of the op: 0 to 2. */
+#define LT_CHAIN_KEPT(value, kept) (5 + 2 * (value) + (kept) - ((kept) > (value)))
+#define LT_CHAIN_OF(row)           (16 + 16 * (row))
 /* Ops whose number a multiplies the second input: in a chain it must be 1. */
 #define LT_CHAIN_SCALES(op) ((op) == LT_OP_add || (op) == LT_OP_sub)
 

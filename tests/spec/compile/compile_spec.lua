@@ -55,6 +55,36 @@ describe("lt.compile", function()
     end
   end)
 
+  it("computes chains of which several ops read a value, to the bit", function()
+    local function huber(a, b)
+      local d = a - b
+      local m = d:abs()
+      return lt.where(m:lt(1), 0.5 * d * d, m - 0.5)
+    end
+    local function chosen(a, b) -- the kept value is each input of an op with three
+      local m, d = (a + b):gt(0), a - b
+      local e = d * 2
+      local u = lt.where(m, e + 1, e) * e
+      local v = lt.where(m, u, u + 1) - u
+      local w = lt.where((v + 1):gt(0), v, b) + lt.where(v:gt(0), b, v - 1)
+      local g = w - a
+      return lt.where(g:le(0), g * 3, b) + g / (g + 2), lt.where(u:lt(0), b, g)
+    end
+    for _, dtype in ipairs {lt.float32, lt.float64} do
+      for _, n in ipairs {1, 2, 15, 16, 17, 63, 64, 127, 128, 129, 1000, 5001} do
+        local x, y = lt.randn(n):to(dtype), lt.randn(n):to(dtype)
+        x[1], y[n] = n % 2 == 0 and math.huge or 0 / 0, -0.0
+        for _, f in ipairs {huber, chosen} do
+          local expected, got = table.pack(f(x, y)), table.pack(lt.compile(f)(x, y))
+          for i = 1, expected.n do
+            local both_nan = expected[i]:isnan():logical_and(got[i]:isnan())
+            assert.is_true(expected[i]:eq(got[i]):logical_or(both_nan):all():item())
+          end
+        end
+      end
+    end
+  end)
+
   it("computes ops of two arguments, and of numbers", function()
     local x, y = rand(4, 33), rand(4, 33)
     for _, name in ipairs {"add", "sub", "mul", "div", "pow", "atan2", "maximum", "minimum", "fmod",
