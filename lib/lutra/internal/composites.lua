@@ -30,6 +30,8 @@ local function check_row(row)
       "a " .. kind, name, row[name])
   end
   args.expect(args.is_callable(row.fn), "_define", "a function", "fn", row.fn)
+  args.expect(row.change == nil or args.is_callable(row.change), "_define", "a function", "change",
+    row.change)
   for _, name in ipairs{"aliases", "also"} do
     args.expect(row[name] == nil or args.is_plain(row[name]), "_define", "a list of names", name,
       row[name])
@@ -117,6 +119,7 @@ local function publish(row, namespace, name)
       return fn(self.requires_grad and self:clone() or self, ...)
     end
     core._methods[name .. "_"] = function(self, ...)
+      if row.change then return row.change(own(self, ...)) end
       return write(name .. "_", self, result(own(self, ...)))
     end
   end
@@ -132,7 +135,8 @@ end
 --   a name that another op has.
 -- * `doc`: its documentation. `example`: an expression that calls it, for help.
 -- * `fn`: its implementation.
--- * `method`: x:name() exists, too. `in_place`: x:name_() exists, too; it copies the result into x.
+-- * `method`: x:name() exists, too. `in_place`: x:name_() exists, too; it copies the result into x,
+--   or calls `change`, where there is one, which changes x alike and returns it.
 -- * `aliases`: a list of other names, with the same variants.
 -- * `also`: a list of further namespaces that contain the function.
 --
@@ -150,7 +154,7 @@ function composites.define(row)
     kind = "composite", composite = true, has_gradient = false, example = row.example,
     variants = {["function"] = namespace == "lt", method = row.method == true,
       in_place = row.in_place == true},
-    traits = {}, params = params, results = results, source = row.fn,
+    traits = {}, params = params, results = results, source = row.fn, change = row.change,
   }
   local class = classes[row.signature:match "^[%w_%.]+"]
   op.traits.autocast = type(class) == "string" and class or nil

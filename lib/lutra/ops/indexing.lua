@@ -52,8 +52,11 @@ lt._define{
 -- ---- several index tensors
 
 -- Returns the index tensors in `list` (false: the whole dim) and their dims, 0-based: a mask stands
--- for an index tensor for each of its dims.
-local function expanded(x, list)
+-- for an index tensor for each of its dims. Checks the values for these, too.
+local function expanded(x, list, values)
+  args.check(values.dtype == x.dtype,
+    "index_put: expected dtype %q, that of self, for argument 'values', got %q", x.dtype,
+    values.dtype)
   local indices, dims, d = {}, {}, 0
   local count = 0
   for i in pairs(list) do
@@ -101,14 +104,16 @@ lt._define{
   in_place = true,
   example = "lt.zeros(2, 2):index_put({lt.tensor{1, 2}, lt.tensor{2, 1}}, lt.ones(2))",
   fn = function(x, list, values, accumulate)
-    args.check(values.dtype == x.dtype,
-      "index_put: expected dtype %q, that of self, for argument 'values', got %q", x.dtype,
-      values.dtype)
-    local indices, dims = expanded(x, list)
+    local indices, dims = expanded(x, list, values)
     if #indices == 0 then
       return accumulate and x + values or x:clone():copy_(values)
     end
     return put_at(x, indices, dims, values, accumulate)
+  end,
+  change = function(x, list, values, accumulate)
+    local indices, dims = expanded(x, list, values)
+    if #indices == 0 then return accumulate and x:add_(values) or x:copy_(values) end
+    return ops._index_put_(x, indices, dims, values, accumulate)
   end,
 }
 

@@ -527,4 +527,23 @@ describe("blocks selected by index tensors", function()
       end
     end
   end)
+
+  it("are written in place, and only they", function()
+    local x = lt.arange(6.)
+    assert.equal(x, x:index_put_({lt.arange(5)}, x[{{2, 6}}])) -- from its own elements
+    assert.same({2, 3, 4, 5, 6, 6}, x:totable())
+    x:index_put_({x:gt(5)}, lt.tensor(-1.), true)
+    assert.same({2, 3, 4, 5, 5, 5}, x:totable())
+    x[{{2, 3}}]:index_put_({}, lt.tensor{7., 8.})
+    x[{{4, 6}}]:index_put_({}, lt.tensor(1.), true)
+    assert.same({2, 7, 8, 6, 6, 6}, x:totable())
+    local w = lt.ones{3, requires_grad = true}
+    local y = w * 2
+    y:index_put_({lt.tensor{1, 2}}, lt.tensor{5., 6.})
+    y:sum():backward()
+    assert.same({0, 0, 2}, w.grad:totable())
+    local ok, message = pcall(w.index_put_, w, {lt.tensor{1}}, lt.ones(1))
+    assert.is_false(ok)
+    assert.matches("index_put_: cannot change a leaf that requires grad", tostring(message))
+  end)
 end)
