@@ -6,6 +6,7 @@
 #include "sort.h"
 
 #define FEW        32 /* keys that are sorted */
+#define SORTED     64 /* most elements of lines that are sorted, if there are many */
 #define SMALL      512
 #define SMALL_BITS 5 /* of the number of a bucket among less than SMALL keys */
 #define BITS       8
@@ -104,10 +105,36 @@ static int64_t rank_in(const Selection *s, int64_t nans) {
   return numbers > 0 ? (numbers - 1) / 2 : 0;
 }
 
+/* Writes the element at index `at` (from 0) as the one selected in line t. */
+static void put_selected(const Selection *s, int64_t t, int64_t at) {
+  lt_move_one(s->values + (size_t)t * s->size, s->from + (size_t)(t * s->n + at) * s->size,
+              s->size);
+  s->positions[t] = at + LT_INDEX_BASE;
+}
+
+/* Selects an element of many short lines of float32, which are sorted side by side. */
+static void select_short_lines(const Selection *s, int64_t first, int64_t last) {
+  int64_t items[SORTED * LT_SIDE_BY_SIDE], start[LT_SIDE_BY_SIDE], n = s->n;
+  for (int64_t t = first, m; t < last && !lt_stopped(); t += m) {
+    m = last - t < LT_SIDE_BY_SIDE ? last - t : LT_SIDE_BY_SIDE;
+    for (int64_t j = 0; j < m; j++) start[j] = (t + j) * n;
+    lt_sort_side_by_side((const float *)(const void *)s->keys, start, m, n, 1, false, items);
+    for (int64_t j = 0; j < m; j++) {
+      int64_t nans = 0;
+      while (nans < n && items[(n - 1 - nans) * m + j] >> 32 == INT32_MAX) nans++;
+      put_selected(s, t + j, items[rank_in(s, nans) * m + j] & UINT32_MAX);
+    }
+  }
+}
+
 /* Selects an element of the lines first .. last - 1. `keys` is scratch memory for 2 n keys. */
 static void select_lines(const Selection *s, void *keys, int64_t first, int64_t last) {
   int64_t n = s->n, at, nans = 0;
   bool narrow = s->work == LT_float32, count = (s->rank <= 0 || s->or_nan) && s->work != LT_int64;
+  if (narrow && n <= SORTED && last - first >= LT_SIDE_BY_SIDE) {
+    select_short_lines(s, first, last);
+    return;
+  }
   for (int64_t t = first; t < last && !lt_stopped(); t++) {
     lt_order_keys(s->work, s->keys + (size_t)(t * n) * lt_dtype_size(s->work), n, 1, false, keys);
     if (narrow) {
@@ -124,8 +151,7 @@ static void select_lines(const Selection *s, void *keys, int64_t first, int64_t 
       at = place_u64(k, n, key, rank);
     }
     if (at == n) return; /* interrupted */
-    lt_move_one(s->values + (size_t)t * s->size, s->from + (size_t)(t * n + at) * s->size, s->size);
-    s->positions[t] = at + LT_INDEX_BASE;
+    put_selected(s, t, at);
   }
 }
 
@@ -179,8 +205,7 @@ static void mode_lines(const Selection *s, lt_Keyed *items, int64_t first, int64
     if (n > HASHED) lt_keyed_sort(items, items + n, n);
     if (lt_stopped()) return; /* the indices are undefined */
     int64_t at = n > HASHED ? last_of_longest(items, n, floats) : last_of_most(items, n, floats);
-    lt_move_one(s->values + (size_t)t * s->size, s->from + (size_t)(t * n + at) * s->size, s->size);
-    s->positions[t] = at + LT_INDEX_BASE;
+    put_selected(s, t, at);
   }
 }
 

@@ -9,11 +9,9 @@
 #include "radix.h"
 #include "sort.h"
 
-#define FEW      48
-#define PART     4096 /* least elements of a line that a thread sorts together with others */
-#define SHORT    128  /* most elements of lines that are sorted side by side, */
-#define MANY     8    /* if there are so many, */
-#define TOGETHER 32   /* so many at a time */
+#define FEW  48
+#define PART 4096 /* least elements of a line that a thread sorts together with others */
+#define MANY 8    /* short lines that are sorted side by side */
 
 /* ---- sorting --------------------------------------------------------------------------------- */
 
@@ -274,24 +272,27 @@ static void order_line(const Order *o, int64_t t, int team, lt_Keyed *items) {
   }
 }
 
-/* Orders many short lines of float32, several side by side: by items that are a key, and in the
- * lower 32 bits the index of the element. */
+void lt_sort_side_by_side(const float *all, const int64_t *start, int64_t lines, int64_t n,
+                          int64_t step, bool descending, int64_t *items) {
+  float x[LT_SHORT_LINE * LT_SIDE_BY_SIDE];
+  uint32_t keys[LT_SHORT_LINE * LT_SIDE_BY_SIDE];
+  for (int64_t i = 0; i < n; i++)
+    for (int64_t j = 0; j < lines; j++) x[i * lines + j] = all[start[j] + i * step];
+  lt_order_keys(LT_float32, x, n * lines, 1, descending, keys);
+  for (int64_t i = 0; i < n; i++)
+    for (int64_t j = 0; j < lines; j++)
+      items[i * lines + j] = (int64_t)((uint64_t)(keys[i * lines + j] ^ 1u << 31) << 32) + i;
+  lt_order()->sort_columns(items, n, lines);
+}
+
+/* Orders many short lines of float32, several side by side. */
 static void order_short_lines(const Order *o, int64_t first, int64_t last) {
-  float x[SHORT * TOGETHER];
-  uint32_t keys[SHORT * TOGETHER];
-  int64_t items[SHORT * TOGETHER], start[TOGETHER];
-  const float *all = (const float *)(const void *)o->keys;
-  int64_t n = o->l.n;
+  int64_t items[LT_SHORT_LINE * LT_SIDE_BY_SIDE], start[LT_SIDE_BY_SIDE];
   for (int64_t t = first, m; t < last && !lt_stopped(); t += m) {
-    m = last - t < TOGETHER ? last - t : TOGETHER;
+    m = last - t < LT_SIDE_BY_SIDE ? last - t : LT_SIDE_BY_SIDE;
     for (int64_t j = 0; j < m; j++) start[j] = start_of(o, t + j);
-    for (int64_t i = 0; i < n; i++)
-      for (int64_t j = 0; j < m; j++) x[i * m + j] = all[start[j] + i * o->step];
-    lt_order_keys(LT_float32, x, n * m, 1, o->descending, keys);
-    for (int64_t i = 0; i < n; i++)
-      for (int64_t j = 0; j < m; j++)
-        items[i * m + j] = (int64_t)((uint64_t)(keys[i * m + j] ^ 1u << 31) << 32) + i;
-    lt_order()->sort_columns(items, n, m);
+    lt_sort_side_by_side((const float *)(const void *)o->keys, start, m, o->l.n, o->step,
+                         o->descending, items);
     for (int64_t j = 0; j < m; j++) {
       const char *from = o->from + (size_t)start[j] * o->size;
       int64_t target = target_of(o, t + j);
@@ -304,7 +305,7 @@ static void order_short_lines(const Order *o, int64_t first, int64_t last) {
 /* Orders lines first .. last - 1. */
 static void order_lines(const Order *o, lt_Keyed *items, int64_t first, int64_t last) {
   bool narrow = o->work == LT_float32, few = o->k <= o->l.n / 8;
-  if (narrow && !few && o->l.n <= SHORT && last - first >= MANY) {
+  if (narrow && !few && o->l.n <= LT_SHORT_LINE && last - first >= MANY) {
     order_short_lines(o, first, last);
     return;
   }

@@ -21,4 +21,13 @@ void lt_keyed_first(lt_Keyed *items, lt_Keyed *scratch, int64_t n, int64_t k);
 void lt_order_keys(lt_Dtype work, const void *x, int64_t n, int64_t stride, bool descending,
                    void *keys);
 
+#define LT_SHORT_LINE   128 /* most elements of lines that are sorted side by side, */
+#define LT_SIDE_BY_SIDE 32  /* so many at a time */
+
+/* Sorts a few short lines of float32, which begin at all[start[j]], of n elements that are `step`
+ * elements apart. Item r of line j is items[r * lines + j]: its upper 32 bits are the key of rank
+ * r, as a signed integer (INT32_MAX: NaN, in ascending order), its lower ones the index, from 0. */
+void lt_sort_side_by_side(const float *all, const int64_t *start, int64_t lines, int64_t n,
+                          int64_t step, bool descending, int64_t *items);
+
 #endif

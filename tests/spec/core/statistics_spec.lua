@@ -359,6 +359,28 @@ describe("selection by rank", function()
       end
     end)
   end
+
+  it("finds in many short lines what it finds in each of them, with NaN, too", function()
+    for _, n in ipairs{1, 2, 9, 10, 63, 64, 65} do
+      local data = (3 * lt.randn(130, n)):round() -- with equal elements
+      data = lt.where(lt.rand(130, n):lt(1 / n), lt.nan, data)
+      data[1], data[2], data[3] = lt.nan, math.huge, -0.0
+      for name, f in pairs{
+        median = function(t) return t:median(-1) end,
+        nanmedian = function(t) return t:nanmedian(-1) end,
+        kthvalue = function(t) return t:kthvalue(n // 2 + 1, -1) end,
+        quantile = function(t) return t:quantile(0.3, -1) end,
+      } do
+        local values, places = f(data)
+        for k = 1, 130 do
+          local value, place = f(data[k])
+          local a, b = value:item(), values[k]:item()
+          assert.is_true(a == b or (a ~= a and b ~= b), name)
+          assert.is_true(not place or place:equal(places[k]), name)
+        end
+      end
+    end
+  end)
 end)
 
 describe("isin", function()
