@@ -14,8 +14,7 @@
 #define IS_NAN(v)       ((v) != (v))
 
 /* Copies the first elements source[place[0]], source[place[1]] ..., 0 for a negative place, and
- * returns their number. GCC puts vectors together from numbers, which is
- * as fast for double. */
+ * returns their number. GCC puts vectors together from numbers, which is as fast for double. */
 #ifdef __AVX2__
 static inline int64_t gather_f32(const float *source, const int32_t *place, int64_t n, float *v) {
   int64_t i = 0;

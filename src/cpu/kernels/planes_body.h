@@ -254,37 +254,38 @@ static inline __attribute__((always_inline)) T FN(larger)(T b, T v) {
 static inline void FN(keep_largest)(const T *x, int64_t n, T *best) {
   for (int64_t i = 0; i < n; i++) best[i] = FN(larger)(FN(larger)(best[i], x[2 * i]), x[2 * i + 1]);
 }
-/* Sets y to maxima of n windows of two or three elements; size and steps are constants. */
+/* Sets y to maxima of n windows of a row; size and steps are constants. */
 static inline __attribute__((always_inline)) void FN(max_windows)(const int64_t size,
                                                                   const int64_t s,
                                                                   const T *restrict x, int64_t n,
                                                                   T *restrict y) {
   for (int64_t i = 0; i < n; i++) {
-    T b = FN(larger)(x[i * s], x[i * s + 1]);
-    y[i] = size > 2 ? FN(larger)(b, x[i * s + 2]) : b;
+    T b = x[i * s];
+    for (int64_t a = 1; a < size; a++) b = FN(larger)(b, x[i * s + a]);
+    y[i] = b;
   }
 }
+/* The sizes and steps that have functions of their own. */
+#define EACH_WINDOW(DO)                                                                            \
+  DO(2, 1) DO(2, 2) DO(3, 1) DO(3, 2) DO(3, 3) DO(4, 1) DO(4, 2) DO(4, 4) DO(5, 1) DO(5, 2) DO(8, 8)
 #define MAX_WINDOWS(size, s)                                                                       \
   static void FN(max_windows_##size##_##s)(const T *x, int64_t n, T *y) {                          \
     FN(max_windows)(size, s, x, n, y);                                                             \
   }
-MAX_WINDOWS(2, 1)
-MAX_WINDOWS(2, 2)
-MAX_WINDOWS(3, 1)
-MAX_WINDOWS(3, 2)
-MAX_WINDOWS(3, 3)
-#undef MAX_WINDOWS
+EACH_WINDOW(MAX_WINDOWS)
 typedef void (*FN(MaxWindows))(const T *x, int64_t n, T *y);
 
 /* Returns the function above for these windows; NULL where there is none. */
 static FN(MaxWindows) FN(max_windows_of)(const lt_Windows *w) {
-  static const FN(MaxWindows)
-      functions[2][3] = {{FN(max_windows_2_1), FN(max_windows_2_2), NULL},
-                         {FN(max_windows_3_1), FN(max_windows_3_2), FN(max_windows_3_3)}};
-  int64_t size = w->window[2], s = w->stride[2];
-  return w->dilation[2] == 1 && size >= 2 && size <= 3 && s <= 3 ? functions[size - 2][s - 1]
-                                                                 : NULL;
+#define RETURN_WINDOWS(size, s)                                                                    \
+  if (w->window[2] == (size) && w->stride[2] == (s)) return FN(max_windows_##size##_##s);
+  if (w->dilation[2] != 1) return NULL;
+  EACH_WINDOW(RETURN_WINDOWS)
+  return NULL;
 }
+#undef EACH_WINDOW
+#undef MAX_WINDOWS
+#undef RETURN_WINDOWS
 
 /* The windows of a row, from `low` to `high`, whose elements are all inside of the input. */
 typedef struct FN(Inner) {
@@ -429,8 +430,9 @@ static inline void FN(add_input)(const lt_Windows *w, const T *input, int64_t x0
 static void FN(avg_pool)(const lt_Windows *w, const lt_PoolTable *t, const T *x, T *y, int64_t from,
                          int64_t to) {
   int64_t s = w->stride[2];
-  bool adaptive = w->window[2] == 0, pairs = FN(are_pairs)(w);
-  bool by_window = s > 2 && FN(all_inside)(w); /* larger steps are slow in vectors */
+  bool pairs = FN(are_pairs)(w);
+  bool by_window = s > 2 && FN(all_inside)(w);        /* larger steps are slow in vectors */
+  bool by_span = w->window[2] == 0 || w->out[2] < 16; /* as are short rows */
   FN(Row) at = FN(row_at)(w, from);
   for (int64_t row = from; row < to; row++, FN(next_row)(w, &at)) {
     lt_PoolSpan z = t->dim[0][at.z], r = t->dim[1][at.y];
@@ -447,12 +449,12 @@ static void FN(avg_pool)(const lt_Windows *w, const lt_PoolTable *t, const T *x,
       for (int64_t k = z.first; k < z.end; k++)
         for (int64_t j = r.first; j < r.end; j++) {
           const T *input = x + at.source + (k * w->in[1] + j) * w->in[2];
-          if (adaptive)
-            FN(add_spans)(input, t->dim[2] + x0, n, sum);
-          else if (pairs)
+          if (pairs)
             FN(add_pairs)(input + 2 * x0, n, sum);
           else if (by_window)
             FN(add_windows)(input + x0 * s, s, w->window[2], n, sum);
+          else if (by_span)
+            FN(add_spans)(input, t->dim[2] + x0, n, sum);
           else
             FN(add_input)(w, input, x0, n, sum);
         }

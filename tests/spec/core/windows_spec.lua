@@ -187,12 +187,12 @@ describe("pools", function()
       end
     end
     for _, dtype in ipairs{"float32", "float64"} do
-      for n = 4, 70, 3 do
-        local input = lt.randn{5, n, dtype = dtype}
-        input:masked_fill_(lt.rand(5, n):lt(0.05), nan):masked_fill_(lt.rand(5, n):lt(0.2), -inf)
-        for size = 1, 4 do
-          for stride = 1, 4 do
-            for padding = 0, size // 2 do
+      for n = 4, 148, 9 do
+        local input = lt.randn{3, n, dtype = dtype}
+        input:masked_fill_(lt.rand(3, n):lt(0.05), nan):masked_fill_(lt.rand(3, n):lt(0.2), -inf)
+        for _, size in ipairs{1, 2, 3, 4, 5, 8} do
+          for _, stride in ipairs{1, 2, 3, 4, 8} do
+            for padding = math.max(0, (size - n + 1) // 2), size // 2 do
               check(input, size, stride, padding, false)
               check(input, size, stride, padding, true)
             end
@@ -227,11 +227,13 @@ describe("pools", function()
     return out
   end
 
-  local function mean_of(elements)
+  local function sum_of(elements)
     local sum = 0.0
     for _, v in ipairs(elements) do sum = sum + v end
-    return sum / #elements
+    return sum
   end
+
+  local function mean_of(elements) return sum_of(elements) / #elements end
 
   local function max_of(elements) return math.max(table.unpack(elements)) end
 
@@ -252,6 +254,32 @@ describe("pools", function()
               maxima[{n, c}]:totable())
             assert.same(by_windows(rows, spans_of(height, out[1]), spans_of(width, out[2]),
               mean_of), adaptive[{n, c}]:totable())
+          end
+        end
+      end
+    end
+  end)
+
+  it("of any size are averaged in the order of their elements", function()
+    -- The windows of a row of n elements, without the padding.
+    local function windows(n, size, stride, padding)
+      local spans = {}
+      for first = 1 - padding, n + padding - size + 1, stride do
+        spans[#spans + 1] = {math.max(first, 1), math.min(first + size - 1, n)}
+      end
+      return spans
+    end
+    for width = 4, 40, 3 do
+      local image = lt.randn{6, width, dtype = "float64"}
+      local rows = image:totable()
+      for size = 3, 5 do
+        for stride = 1, 4 do
+          for padding = math.max(0, (size - width + 1) // 2), size // 2 do
+            local found = F.avg_pool2d(image:unsqueeze(1), size, stride, padding):squeeze(1)
+            local down = windows(6, size, stride, padding)
+            local wanted = by_windows(rows, down, windows(width, size, stride, padding),
+              function(elements) return sum_of(elements) / size ^ 2 end)
+            assert.same(wanted, found:totable())
           end
         end
       end
