@@ -467,11 +467,10 @@ static bool has_one_last(const lt_Loop *l) {
 static bool has_one_y(const lt_Loop *l) { return l->inputs == 2 && has_one_last(l); }
 
 /* Returns the work of an element, relative to what arithmetic takes: functions of complex numbers,
- * and wide ops in float64, take about as long as 32 sums. */
+ * and wide ops in float64, take about as long as 32 sums, wide ops in float32 as 16. */
 static int64_t element_work(lt_OpId op, lt_Dtype compute) {
-  bool many = lt_dtype_is_complex(compute) ? lt_op_is_function(op)
-                                           : compute == LT_float64 && lt_op_is_wide(op);
-  return many ? 32 : 1;
+  if (lt_dtype_is_complex(compute)) return lt_op_is_function(op) ? 32 : 1;
+  return !lt_op_is_wide(op) ? 1 : compute == LT_float64 ? 32 : 16;
 }
 
 /* Runs the most frequent case without a plan: few dense elements of the compute type, or these and
