@@ -494,7 +494,11 @@ describe("a reduction of a strided vector", function()
     it("of " .. dtype .. " is that of its copy", function()
       for _, n in ipairs{1, 2, 17, 1000, 5000} do
         local column = lt.randn(n, 3):mul(2):to(dtype):select(2, 2)
-        assert.is_true(column:sum():equal(column:contiguous():sum()))
+        local sum, of_copy = column:sum(), column:contiguous():sum()
+        local exact = not column:is_floating_point() and not column:is_complex()
+        -- Floats may be added in another order.
+        assert.is_true(exact and sum:equal(of_copy)
+          or not exact and lt.allclose(sum, of_copy, 1e-5, 1e-5))
       end
     end)
   end
