@@ -170,11 +170,6 @@ static int transposed_dim(const lt_Loop *l, int64_t size) {
   return -1;
 }
 
-bool lt_cpu_copy_rows(const lt_Loop *loop) {
-  copy_rows(loop, (int64_t)lt_dtype_size(loop->operand[0].dtype));
-  return lt_check_interrupt();
-}
-
 bool lt_cpu_copy_same(const lt_Loop *loop) {
   int64_t size = (int64_t)lt_dtype_size(loop->operand[0].dtype);
   if (loop->layout == LT_LAYOUT_CONTIGUOUS) {

@@ -14,10 +14,9 @@ bool lt_cpu_elementwise(const lt_Loop *loop);
  * when an integer divisor is 0. */
 struct lt_ProgramLoop;
 bool lt_cpu_program(struct lt_ProgramLoop *loop);
-/* Run special cases of an elementwise op: copy elements of one dtype as bytes; the same row by row,
- * where strides may be negative; fill with loop->a. */
+/* Run special cases of an elementwise op: copy elements of one dtype as bytes, where strides may be
+ * negative; fill with loop->a. */
 bool lt_cpu_copy_same(const lt_Loop *loop);
-bool lt_cpu_copy_rows(const lt_Loop *loop);
 bool lt_cpu_fill(const lt_Loop *loop);
 
 /* Returns false with the error set when an element of an integer divisor is 0; writes nothing. The

@@ -186,6 +186,19 @@ bool lt_cpu_tril(lt_Call *c) { return triangle(c, false); }
 
 /* ---- flip, roll ------------------------------------------------------------------------------ */
 
+/* Runs backwards along the result those dims of a flip along which the input is dense, so that a
+ * transposition is copied in tiles. */
+static void turn_dense(lt_Loop *l, int64_t size) {
+  lt_Operand *to = &l->operand[0], *from = &l->operand[1];
+  for (int k = 0; k < l->ndim - 1; k++) {
+    if (from->strides[k] != -size) continue;
+    from->data -= size * (l->shape[k] - 1);
+    from->strides[k] = size;
+    to->data += to->strides[k] * (l->shape[k] - 1);
+    to->strides[k] = -to->strides[k];
+  }
+}
+
 /* Copies elements whose strides are negative in the dims that are flipped. Neighbouring dims that
  * are one run of memory are merged. */
 bool lt_cpu_flip(lt_Call *c) {
@@ -194,7 +207,7 @@ bool lt_cpu_flip(lt_Call *c) {
   if (c->arg[1].count > 0 && !lt_dims(&c->arg[1], self->ndim, &mask)) return false;
   if (out->numel == 0) return true;
   int64_t size = (int64_t)lt_dtype_size(out->dtype), run = size * out->numel;
-  lt_Loop l = {.op = LT_OP_copy, .inputs = 1, .numel = out->numel};
+  lt_Loop l = {.op = LT_OP_copy, .inputs = 1, .layout = LT_LAYOUT_GENERAL, .numel = out->numel};
   lt_Operand *to = &l.operand[0], *from = &l.operand[1];
   *to = (lt_Operand){.data = lt_tensor_data(out), .dtype = out->dtype};
   *from = (lt_Operand){.data = lt_tensor_data(self), .dtype = out->dtype};
@@ -217,7 +230,8 @@ bool lt_cpu_flip(lt_Call *c) {
     l.shape[0] = 1;
     to->strides[0] = from->strides[0] = size;
   }
-  return lt_cpu_copy_rows(&l);
+  turn_dense(&l, size);
+  return lt_cpu_copy_same(&l);
 }
 
 /* Copies the elements first..first + n - 1 of a dim of `from` to those from `at` on of `to`. */

@@ -56,6 +56,16 @@ describe("flip", function()
         numbers(x:flip{1, 2}))
     end)
   end)
+
+  it("reverses the order of a transpose along dims", function()
+    each_matrix(function(x, values, n, m)
+      local y = x:t()
+      assert.same(built(values, m, n, function(i, j) return j, m + 1 - i end), numbers(y:flip(1)))
+      assert.same(built(values, m, n, function(i, j) return n + 1 - j, i end), numbers(y:flip(2)))
+      assert.same(built(values, m, n, function(i, j) return n + 1 - j, m + 1 - i end),
+        numbers(y:flip{1, 2}))
+    end)
+  end)
 end)
 
 describe("roll", function()
