@@ -22,6 +22,9 @@ typedef struct Pieces {
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
+/* Returns n rounded up to whole tiles, which take as long as their elements. */
+static double whole(int64_t n) { return (double)((n + EDGE - 1) / EDGE) * EDGE; }
+
 /* Computes pieces first .. last - 1: those of one panel follow one another, and panels of one
  * product. */
 static void run_pieces(Pieces *g, int64_t first, int64_t last) {
@@ -58,7 +61,7 @@ bool lt_product_takes_bfloat16(int64_t m, int64_t n, int64_t k) {
 
 bool lt_product_bfloat16(int64_t m, int64_t n, int64_t k, int64_t count, double alpha, lt_Matrix a,
                          lt_Matrix b, double beta, lt_Matrix c, const int64_t step[3]) {
-  double work = (double)count * (double)m * (double)n * (double)k;
+  double work = (double)count * (double)m * whole(n) * whole(k);
   if (k == 1) a.column = b.row = 1; /* any stride along a single element */
   if (n == 1) b.column = 1;
   Pieces g = {.rows = rows_loop(),

@@ -286,11 +286,11 @@ static void edges_of_tiles(void) {
 /* Products of bfloat16 around the blocks of tile registers and vectors, in all layouts; the last
  * one with rows that share lines of the first cache. */
 static void blocks_of_bfloat16(void) {
-  static const int64_t around[][3] = {{8, 64, 64},   {40, 33, 70}, {33, 32, 129},
-                                      {300, 31, 65}, {64, 96, 1},  {257, 16, 33},
-                                      {70, 1, 600},  {9, 515, 31}, {25, 40, 2048}};
+  static const int64_t around[][3] = {{8, 64, 64},   {40, 33, 70},  {33, 32, 129}, {300, 31, 65},
+                                      {64, 96, 1},   {257, 16, 33}, {70, 1, 600},  {9, 515, 31},
+                                      {150, 40, 10}, {25, 40, 2048}};
   int threads = lt_num_threads();
-  for (int s = 0; s < 9; s++)
+  for (int s = 0; s < 10; s++)
     for (Layout x = DENSE; x < LAYOUTS; x++)
       for (Layout y = DENSE; y < LAYOUTS; y++) {
         lt_set_num_threads(1 + (x + y) % 3);

@@ -4,6 +4,8 @@
 #ifndef LT_CPU_PRODUCT_BFLOAT16_H
 #define LT_CPU_PRODUCT_BFLOAT16_H
 
+#include "cpu/kernels/half_vectors.h"
+
 /* Copies a panel's pairs of columns with dense rows: pairs are side by side in memory. */
 static void pack_dense_columns(int64_t k, int64_t n, const uint16_t *b, int64_t column,
                                uint32_t *to) {
@@ -38,13 +40,20 @@ static void pack_pairs(int64_t k, int64_t n, const void *from, int64_t row, int6
 
 /* Stores m x n sums as lt_BfloatLoops says. */
 static void store_block(const lt_Panel *p, int64_t m, int64_t n, const float *sum, uint16_t *c) {
-  float alpha = (float)p->alpha, beta = (float)p->beta;
+  const __m512 alpha = _mm512_set1_ps((float)p->alpha), beta = _mm512_set1_ps((float)p->beta);
   for (int64_t i = 0; i < m; i++, sum += EDGE, c += p->c_row)
-    for (int64_t j = 0; j < n; j++) {
-      lt_bfloat16 old = {c[j]};
-      float v = alpha * sum[j];
-      if (beta != 0) v += beta * lt_bfloat16_to_float(old);
-      c[j] = lt_bfloat16_from_float(v).bits;
+    for (int64_t j = 0; j < n; j += 16) {
+      const __mmask16 part = (__mmask16)_bzhi_u32(0xffff, (unsigned)(n - j));
+      __m512 v = _mm512_mul_ps(alpha, _mm512_load_ps(sum + j));
+      if (p->beta != 0) {
+        const __m512i old = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(part, c + j));
+        v = _mm512_add_ps(v, _mm512_mul_ps(beta, _mm512_castsi512_ps(_mm512_slli_epi32(old, 16))));
+      }
+      const __m512i rounded = _mm512_srli_epi32(lt_bfloats(v), 16);
+      if (n - j >= 16)
+        _mm256_storeu_si256((__m256i *)(void *)(c + j), _mm512_cvtepi32_epi16(rounded));
+      else
+        _mm256_mask_storeu_epi16(c + j, part, _mm512_cvtepi32_epi16(rounded));
     }
 }
 
