@@ -56,7 +56,7 @@ static void dense_pieces(const lt_Loop *l, int64_t bytes, int64_t first, int64_t
 static void copy_dense(const lt_Loop *l, int64_t size) {
   int64_t bytes = l->numel * size;
   if (bytes <= STEP) {
-    memmove(l->operand[0].data, l->operand[1].data, (size_t)bytes);
+    lt_copy_bytes(l->operand[0].data, l->operand[1].data, (size_t)bytes);
     return;
   }
   LT_IN_TEAM(lt_team(bytes / 8, bytes / STEP), (bytes + STEP - 1) / STEP,

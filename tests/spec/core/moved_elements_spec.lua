@@ -78,6 +78,20 @@ describe("roll", function()
     assert.equal(7, lt.tensor(7):flip(1):item())
   end)
 
+  it("moves many elements by a few bytes", function()
+    for _, dtype in ipairs{"uint8", "float32", "float64"} do
+      local x = lt.arange(10007, {device = device}):remainder(251):to(dtype)
+      for _, shift in ipairs{1, 15, 16, 5000} do
+        local wanted = lt.cat{x[{{10008 - shift, 10007}}], x[{{1, 10007 - shift}}]}
+        assert.is_true(lt.equal(x:roll(shift), wanted))
+        local y = x:roll(shift)
+        assert.equal(x[10007]:item(), y[shift]:item())
+        assert.equal(x[1]:item(), y[shift + 1]:item())
+        assert.equal(x[10007 - shift]:item(), y[10007]:item())
+      end
+    end
+  end)
+
   it("moves elements along a dim, and along the flattened tensor", function()
     each_matrix(function(x, values, n, m)
       for _, shift in ipairs{0, 1, -2, 40} do
