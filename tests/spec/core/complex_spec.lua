@@ -443,6 +443,24 @@ describe("sums and products of complex tensors", function()
     check({{4, 2}, {0, 0}}, own, 0)
   end)
 
+  it("are dot products", function()
+    for dtype, bound in pairs {complex64 = 1e-5, complex128 = 1e-13} do
+      for _, n in ipairs {0, 1, 7, 1000, 100003} do
+        local a, b = lt.randn({n}, {dtype = dtype}), lt.randn({n}, {dtype = dtype})
+        local x, y, u, v = a.real:double(), a.imag:double(), b.real:double(), b.imag:double()
+        local scale = bound * ((a:abs() * b:abs()):sum():item() + 1)
+        local wanted = lt.complex(x:dot(u) - y:dot(v), x:dot(v) + y:dot(u))
+        local conjugated = lt.complex(x:dot(u) + y:dot(v), x:dot(v) - y:dot(u))
+        assert.equal(dtype, a:dot(b).dtype)
+        assert.is_true((a:dot(b) - wanted):abs():item() <= scale)
+        assert.is_true((lt.vdot(a, b) - conjugated):abs():item() <= scale)
+      end
+    end
+    local a = lt.randn({5}, {dtype = "complex64"}):requires_grad_()
+    a:dot(a).real:backward()
+    assert.is_true((a.grad - 2 * a:detach():conj()):abs():max():item() <= 1e-6)
+  end)
+
   it("are products of matrices", function()
     for _, dtype in ipairs {"complex64", "complex128"} do
       local z = matrix(dtype)
