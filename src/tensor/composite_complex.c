@@ -85,6 +85,23 @@ static bool check_parts(const lt_Call *c, lt_Arg *args) {
   return args[0].tensor != NULL;
 }
 
+/* Replaces the factors of a BILINEAR op by real tensors with the parts in the first dimension: each
+ * part is used twice, and kernels would copy one that is not dense. */
+static void separate_factors(const lt_Call *c, lt_Arg *args) {
+  for (int i = 0; i < 2; i++) {
+    if (!is_value(c, i)) continue;
+    lt_Tensor *parts = lt_do(movedim, LT_ARG(lt_do(view_as_real, args[i])), LT_ARG(-1), LT_ARG(0));
+    args[i] = LT_ARG(lt_do(contiguous, LT_ARG(parts)));
+  }
+}
+
+/* Returns a part (0 or 1) of a complex tensor, or of one that separate_factors has separated. */
+static lt_Tensor *part_of(lt_Arg t, int part) {
+  if (t.tensor && !lt_dtype_is_complex(t.tensor->dtype))
+    return lt_do(select, t, LT_ARG(0), LT_ARG(part));
+  return part ? lt_do(imag, t) : lt_do(real, t);
+}
+
 /* Runs the op on one part (0 or 1) of each of the tensors; of a BILINEAR op `second` is the part of
  * the second tensor. Returns NULL on failure. */
 static lt_Tensor *of_parts(const lt_Call *c, const lt_Arg *args, int part, int second) {
@@ -92,8 +109,7 @@ static lt_Tensor *of_parts(const lt_Call *c, const lt_Arg *args, int part, int s
   for (int i = 0; i < c->nargs; i++) {
     own[i] = args[i];
     if (!is_value(c, i)) continue;
-    int which = i == 1 ? second : part;
-    own[i] = LT_ARG(which ? lt_do(imag, args[i]) : lt_do(real, args[i]));
+    own[i] = LT_ARG(part_of(args[i], i == 1 ? second : part));
   }
   return lt_do_(c->op, false, own, c->nargs, 0);
 }
@@ -135,6 +151,7 @@ bool lt_form_by_parts(lt_Call *c) {
   }
   lt_Tensor *re, *im;
   if (c->info->traits & LT_TRAIT_BILINEAR) {
+    separate_factors(c, args);
     re = lt_do(sub, LT_ARG(of_parts(c, args, 0, 0)), LT_ARG(of_parts(c, args, 1, 1)));
     im = lt_do(add, LT_ARG(of_parts(c, args, 0, 1)), LT_ARG(of_parts(c, args, 1, 0)));
   } else {
