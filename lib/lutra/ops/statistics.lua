@@ -362,18 +362,30 @@ local function spacing_of(title, y, x, dx, dim)
   return steps(x, x.ndim - y.ndim + dim)
 end
 
--- Returns the areas of the trapezoids, times 2.
-local function trapezoids(title, y, x, dx, dim)
+-- Returns the dim along which y is integrated.
+local function integration_dim(title, y, x, dim)
   args.check(y.ndim > 0, "%s: expected a tensor of at least 1 dim for argument 'y', got %s", title,
     y.shape)
   args.check(y.dtype ~= "bool" and not (x and x.dtype == "bool"),
     "%s: expected numbers, got a bool tensor", title)
-  dim = dims.one(title, y, dim)
+  return dims.one(title, y, dim)
+end
+
+-- Returns the areas of the trapezoids, times 2, or nil if there are none, and the dim of these.
+local function trapezoids(title, y, x, dx, dim)
   local n = y:size(dim)
   if n == 0 then return nil, dim end
   local sides = dims.range(y, dim, 2, n) + dims.range(y, dim, 1, n - 1)
   local dim_of_result = x and x.ndim > y.ndim and x.ndim - y.ndim + dim or dim
   return sides * spacing_of(title, y, x, dx, dim), dim_of_result
+end
+
+-- Returns the integral of at least 2 points that are dx apart: only the ends count half.
+local function evenly_spaced_integral(y, dx, dim)
+  local n = y:size(dim)
+  local ends = y:select(dim, 1) / 2 + y:select(dim, n) / 2
+  local area = dims.range(y, dim, 2, n - 1):sum(dim) + ends
+  return dx and area * dx or area
 end
 
 lt._define{
@@ -382,6 +394,8 @@ lt._define{
   example = "lt.trapezoid(lt.tensor{1, 2, 3})",
   aliases = {"trapz"},
   fn = function(y, x, dx, dim)
+    dim = integration_dim("trapezoid", y, x, dim)
+    if not x and y:size(dim) > 1 then return evenly_spaced_integral(y, dx, dim) end
     local areas, at = trapezoids("trapezoid", y, x, dx, dim)
     if not areas then return y:sum(at):mul(0):to(y.dtype) end
     return areas:sum(at) / 2
@@ -393,6 +407,7 @@ lt._define{
   doc = "Cumulative integral of y along dim by the trapezoidal rule.",
   example = "lt.cumulative_trapezoid(lt.tensor{1, 2, 3})",
   fn = function(y, x, dx, dim)
+    dim = integration_dim("cumulative_trapezoid", y, x, dim)
     local areas, at = trapezoids("cumulative_trapezoid", y, x, dx, dim)
     if not areas then return y:clone() end
     return areas:cumsum(at) / 2

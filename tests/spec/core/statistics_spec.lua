@@ -510,3 +510,26 @@ describe("a reduction of a strided vector", function()
     assert.equal(21, lt.full({1}, 3.):expand(7):sum():item())
   end)
 end)
+
+describe("trapezoid", function()
+  it("is the sum of the trapezoids, along each dim", function()
+    local y = lt.randn{7, 9, 5, dtype = "float64"}
+    for dim = 1, 3 do
+      local n = y:size(dim)
+      local sides = y:narrow(dim, 2, n - 1) + y:narrow(dim, 1, n - 1)
+      for _, dx in ipairs{1, 0.25, -2} do
+        local expected = (sides * (dx / 2)):sum(dim)
+        assert.is_true(lt.allclose(lt.trapezoid(y, {dx = dx, dim = dim}), expected))
+      end
+    end
+  end)
+
+  it("takes 0, 1 and 2 points, integers and infinity", function()
+    for n = 0, 1 do assert.is_true(lt.trapezoid(lt.ones(3, n)):equal(lt.zeros(3))) end
+    assert.is_true(lt.trapezoid(lt.tensor{{1, 4}, {3, 0}}):equal(lt.tensor{2.5, 1.5}))
+    local bytes = lt.trapezoid(lt.tensor({100, 120, 127, 127}, {dtype = "int8"}))
+    assert.equal("float32", bytes.dtype)
+    assert.equal(360.5, bytes:item())
+    assert.equal(math.huge, lt.trapezoid(lt.tensor{math.huge, 1, 2}):item())
+  end)
+end)
