@@ -7,6 +7,7 @@
 #include "cpu.h"
 #include "kernel_support.h"
 #include "product.h"
+#include "small_matrices.h"
 
 /* Returns the last two dimensions as a matrix, of batch entry `at` (0 if there are two
  * dimensions). */
@@ -109,18 +110,64 @@ static int batch_team(const Product *p, int64_t batch) {
   return lt_threads_start(team);
 }
 
+/* ---- batches of small matrices --------------------------------------------------------------- */
+
+/* Products whose matrices are a block of small_matrices.h each. */
+typedef struct Small {
+  const lt_SmallLoops *loops;
+  int m, n, k, unit; /* unit: matrices of a block */
+  const lt_Tensor *a, *b;
+  lt_Tensor *c;
+} Small;
+
+/* Returns the elements of the three matrices of a product. */
+static int64_t elements(const Product *p) { return p->m * p->k + p->k * p->n + p->m * p->n; }
+
+/* Returns whether products in lanes are faster: those of so few terms that a loop for each takes
+ * longer than to copy the matrices. A sum of rows or columns needs no copy, and a pair of vectors
+ * neither. */
+static bool suits_lanes(const Product *p, const lt_Tensor *a, const lt_Tensor *b) {
+  enum { FEW = 32 }; /* elements that are copied one by one */
+  if (p->m > LT_SMALL_ORDER || p->n > LT_SMALL_ORDER || p->k > LT_SMALL_ORDER) return false;
+  if ((p->m == 1 && b->strides[2] == 1) || (p->n == 1 && a->strides[1] == 1)) return false;
+  bool by_vectors =
+      p->work == LT_float32 && lt_tensor_is_contiguous(a) && lt_tensor_is_contiguous(b);
+  return by_vectors || elements(p) <= FEW;
+}
+
+static void multiply_blocks(const Small *s, int64_t first, int64_t last) {
+  _Alignas(LT_BLOCK_BYTES) char a[LT_SMALL_ORDER * LT_SMALL_ORDER * LT_BLOCK_BYTES];
+  _Alignas(LT_BLOCK_BYTES) char b[sizeof a], c[sizeof a];
+  for (; first < last && !lt_stopped(); first++) {
+    int64_t at = first * s->unit, rest = s->c->shape[0] - at;
+    int used = (int)(rest < s->unit ? rest : s->unit);
+    lt_block_get(s->a, at, used, false, a);
+    lt_block_get(s->b, at, used, false, b);
+    s->loops->multiply(s->m, s->n, s->k, used, a, b, c);
+    lt_block_put(s->c, at, used, false, c);
+  }
+}
+
 /* Computes a batch of products that threads do not share, without the costs of a call for each.
  * Returns false when it does not apply, and changes nothing. */
 static bool run_small(const Product *p, const lt_Tensor *a, const lt_Tensor *b, lt_Tensor *c,
-                      int64_t batch, int team) {
+                      int64_t batch) {
   double work = (double)p->m * (double)p->n * (double)p->k;
   int64_t size = (int64_t)lt_dtype_size(p->work);
   if (batch < 2 || p->k == 0 || !lt_dtype_is_float(p->work) || work > 8 * LT_GRAIN) return false;
   if (lt_scalar_to_double(p->beta) != 0 || lt_scalar_to_double(p->alpha) != 1) return false;
+  int64_t terms = (int64_t)work / 4, each = terms > elements(p) ? terms : elements(p);
+  if (suits_lanes(p, a, b)) {
+    int unit = LT_BLOCK_BYTES / (int)size;
+    int64_t blocks = (batch + unit - 1) / unit;
+    Small s = {lt_small_loops(p->work), (int)p->m, (int)p->n, (int)p->k, unit, a, b, c};
+    LT_IN_TEAM(lt_team(batch * each, blocks), blocks, multiply_blocks(&s, first, last));
+    return true;
+  }
   const int64_t step[3] = {a->strides[0] * size, b->strides[0] * size, p->m * p->n * size};
   lt_Matrix cm = {lt_tensor_data(c), p->n, 1};
   return lt_product_batch(p->work, p->m, p->n, p->k, batch, matrix(a, 0), matrix(b, 0), cm, step,
-                          team);
+                          lt_team(batch * each, batch));
 }
 
 /* Computes all products of a batch, either one after the other on all threads, or on one thread
@@ -131,8 +178,8 @@ static bool run(Product *p, lt_Tensor *a, lt_Tensor *b, lt_Tensor *c) {
   p->k = a->shape[a->ndim - 1];
   p->n = b->shape[b->ndim - 1];
   if (c->numel == 0) return true;
+  if (run_small(p, a, b, c, batch)) return true;
   int team = batch_team(p, batch);
-  if (run_small(p, a, b, c, batch, team)) return true;
   bool library = lt_dtype_is_float(p->work) && p->k > 0;
   if (library) team = lt_gemm_open(team, (double)p->m * (double)p->n * (double)p->k);
   if (team == 0) return false;

@@ -1,4 +1,4 @@
-/* small_matrices.h: loops over batches of small square matrices of float32 and float64, a block of
+/* small_matrices.h: loops over batches of small matrices of float32 and float64, a block of
  * matrices at once: one in each lane of the vectors.
  *
  * A block is LT_BLOCK_BYTES / size matrices. Its element e (i n + j) of matrix `lane` is at
@@ -36,6 +36,8 @@ typedef struct lt_SmallLoops {
   void (*invert)(int n, int used, const void *lu, const void *pivots, const void *info, void *x);
   /* Solves P^T L U x = b for n x r right sides b, in place. */
   void (*solve)(int n, int r, int used, const void *lu, const void *pivots, void *b);
+  /* Computes the m x n products c = a @ b, sums of k terms. */
+  void (*multiply)(int m, int n, int k, int used, const void *a, const void *b, void *c);
 } lt_SmallLoops;
 
 /* Returns the loops for a dtype on this CPU; NULL where there are none. */

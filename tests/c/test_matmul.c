@@ -355,6 +355,22 @@ static void rows_and_columns(void) {
         }
 }
 
+/* Batches of small matrices, which are multiplied in the lanes of vectors: full and part of a block
+ * of them, and divided among threads. */
+static void small_matrices(void) {
+  static const int64_t batches[] = {2, 15, 33, 2500}, sizes_[] = {1, 2, 3, 4, 5, 8, 9};
+  int kind = 0;
+  for (int d = LT_float32; d <= (int)widest_float(); d++)
+    for (int b = 0; b < 4; b++)
+      for (int s = 0; s < 7 * 7 * 7; s++, kind++) {
+        int64_t m = sizes_[s / 49], k = sizes_[s / 7 % 7], n = sizes_[s % 7];
+        if (batches[b] * m * k * n > 30000) continue;
+        try_mm((lt_Dtype)d, DENSE, DENSE, batches[b], m, k, n);
+        try_mm((lt_Dtype)d, (Layout)(kind % LAYOUTS), (Layout)(kind / 5 % LAYOUTS), batches[b], m,
+               k, n);
+      }
+}
+
 /* A product with one column has the same bits in each row, whether rows are computed together or
  * alone. */
 static void rows_do_not_matter(void) {
@@ -476,6 +492,7 @@ int main(void) {
   RUN(few_rows);
   RUN(vectors);
   RUN(rows_and_columns);
+  RUN(small_matrices);
   RUN(rows_do_not_matter);
   RUN(threads_do_not_matter);
   RUN(infinities);

@@ -57,5 +57,5 @@
 
 extern const lt_SmallLoops LT_FOR_ISA(lt_small_loops)[2];
 const lt_SmallLoops LT_FOR_ISA(lt_small_loops)[2] = {
-    {lu_f32, product_f32, cholesky_f32, invert_f32, solve_f32},
-    {lu_f64, product_f64, cholesky_f64, invert_f64, solve_f64}};
+    {lu_f32, product_f32, cholesky_f32, invert_f32, solve_f32, multiply_f32},
+    {lu_f64, product_f64, cholesky_f64, invert_f64, solve_f64, multiply_f64}};

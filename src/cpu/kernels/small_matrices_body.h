@@ -180,6 +180,23 @@ static void NAME(invert)(int n, int used, const void *a_, const void *pivots_, c
     BY_ORDER(NAME(invert_vector), n, a + k, pivots + k, info + k, to + k)
 }
 
+/* ---- products -------------------------------------------------------------------------------- */
+
+static void NAME(multiply)(int m, int n, int k, int used, const void *a_, const void *b_,
+                           void *c_) {
+  const T *a = a_, *b = b_;
+  T *c = c_;
+  for (int lane = 0; lane < used; lane += V_N)
+    for (int i = 0; i < m; i++)
+      for (int j = 0; j < n; j++) {
+        V sum = {0};
+        for (int p = 0; p < k; p++)
+          sum = V_MADD(V_LOAD(a + (i * k + p) * LANES_N + lane),
+                       V_LOAD(b + (p * n + j) * LANES_N + lane), sum);
+        NAME(put)(c + (i * n + j) * LANES_N + lane, sum);
+      }
+}
+
 #undef FN_
 #undef FN
 #undef NAME
