@@ -807,16 +807,22 @@ static void FN(grid_corners)(const lt_Grid *p, const T *grid, int64_t n, FN(Corn
   }
 }
 
-/* Adds n elements of a plane times weights, which may be NaN, to sums. Elements outside are 0. */
-static inline void FN(add_elements)(const T *source, const int32_t *place, const T *weight,
-                                    int64_t n, T *restrict sum) {
-  T v[LT_GRID_BLOCK];
-  int64_t i = FN(gather)(source, place, n, v);
-  for (; i < n; i++) {
-    T some = source[place[i] & ~(place[i] >> 31)]; /* without a branch */
-    v[i] = place[i] < 0 ? 0 : some;
+/* Adds the elements of a plane at some corners of n places times weights, which may be NaN, to
+ * sums, or with `more` = false to 0: results that are not in a cache are not read. Elements outside
+ * are 0. */
+static inline __attribute__((always_inline)) void
+FN(add_elements)(const T *source, int32_t (*place)[LT_GRID_BLOCK], const T *weight, int corners,
+                 bool more, int64_t n, T *restrict sum) {
+  for (int64_t j = 0; j < n; j++) {
+    T total = more ? sum[j] : 0;
+    for (int i = 0; i < corners; i++) {
+      int32_t at = place[i][j];
+      /* gathered for one corner; single loads are faster for several */
+      T v = source[corners == 1 ? at & ~(at >> 31) : at < 0 ? 0 : at];
+      total += (at < 0 ? 0 : v) * weight[i * LT_GRID_BLOCK + j];
+    }
+    sum[j] = total;
   }
-  for (int64_t j = 0; j < n; j++) sum[j] += v[j] * weight[j];
 }
 
 static void FN(grid_sample)(const lt_Grid *p, const T *x, const T *grid, T *y, int64_t from,
@@ -832,9 +838,12 @@ static void FN(grid_sample)(const lt_Grid *p, const T *x, const T *grid, T *y, i
     for (int64_t k = 0; k < p->channels; k++) {
       const T *source = x + (image * p->channels + k) * plane;
       T *restrict target = y + (image * p->channels + k) * p->points + first;
-      memset(target, 0, (size_t)n * sizeof(T));
-      for (int i = 0; i < corners; i++)
-        FN(add_elements)(source, c.place[i], c.weight[i], n, target);
+      if (corners == 1)
+        FN(add_elements)(source, c.place, c.weight[0], 1, false, n, target);
+      else
+        FN(add_elements)(source, c.place, c.weight[0], 4, false, n, target);
+      for (int i = 4; i < corners; i += 4)
+        FN(add_elements)(source, c.place + i, c.weight[i], 4, true, n, target);
     }
   }
 }
@@ -941,7 +950,7 @@ static void FN(grid_sample_grid_backward)(const lt_Grid *p, const T *g, const T 
     for (int64_t k = image * p->channels; k < (image + 1) * p->channels; k++) {
       const T *source = x + k * plane, *values = g + k * p->points + first;
       for (int corner = 0; corner < corners; corner++)
-        FN(add_elements)(source, c.place[corner], values, n, sum[corner]);
+        FN(add_elements)(source, c.place + corner, values, 1, true, n, sum[corner]);
     }
     if (p->mode == LT_GRID_CUBIC) {
       FN(cubic_gradients)(p, &c, n, sum, dgrid + at);
