@@ -3,7 +3,7 @@
 
 /* Returns the position of a coordinate in dim d: 0 to size - 1 inside of the image. */
 LT_EACH_OF_T T LT_EACH_NAME(grid_scaled)(LT_EACH_ARGS(lt_Grid) p, int d, T v) {
-  T size = (T)p->in[d], corners = (v + 1) / 2 * (size - 1), edges = ((v + 1) * size - 1) / 2;
+  T corners = (v + 1) / 2 * (T)(p->in[d] - 1), edges = ((v + 1) * (T)p->in[d] - 1) / 2;
   return p->align_corners != 0 ? corners : edges;
 }
 

@@ -464,6 +464,16 @@ describe("grid_sample", function()
     end
   end)
 
+  it("finds the last element of a row whose size is no float32", function()
+    local n = 2 ^ 24 + 3 | 0 -- n - 1 is one
+    local x = lt.zeros{1, 1, 1, n, dtype = "float32"}
+    x[1][1][1][n] = 1
+    local grid = lt.tensor({1, 0}, {dtype = "float32"}):view(1, 1, 1, 2)
+    for _, mode in ipairs{"bilinear", "nearest", "bicubic"} do
+      assert.equal(1, F.grid_sample(x, grid, mode, "zeros", true):item(), mode)
+    end
+  end)
+
   it("computes the gradients that its differentiable form computes", function()
     for dtype, near in pairs{float16 = 2e-2, float32 = 2e-4, float64 = 1e-11} do
       each_kind(dtype, function(how, x, grid, ...)
