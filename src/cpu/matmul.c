@@ -124,14 +124,15 @@ typedef struct Small {
 static int64_t elements(const Product *p) { return p->m * p->k + p->k * p->n + p->m * p->n; }
 
 /* Returns whether products in lanes are faster: those of so few terms that a loop for each takes
- * longer than to copy the matrices. A sum of rows or columns needs no copy, and a pair of vectors
- * neither. */
+ * longer than to copy the matrices, which for larger ones needs a full block. A sum of rows or
+ * columns needs no copy, and a pair of vectors neither. */
 static bool suits_lanes(const Product *p, const lt_Tensor *a, const lt_Tensor *b) {
   enum { FEW = 32 }; /* elements that are copied one by one */
   if (p->m > LT_SMALL_ORDER || p->n > LT_SMALL_ORDER || p->k > LT_SMALL_ORDER) return false;
   if ((p->m == 1 && b->strides[2] == 1) || (p->n == 1 && a->strides[1] == 1)) return false;
+  bool full = a->shape[0] >= LT_BLOCK_BYTES / (int64_t)sizeof(float);
   bool by_vectors =
-      p->work == LT_float32 && lt_tensor_is_contiguous(a) && lt_tensor_is_contiguous(b);
+      full && p->work == LT_float32 && lt_tensor_is_contiguous(a) && lt_tensor_is_contiguous(b);
   return by_vectors || elements(p) <= FEW;
 }
 
