@@ -371,13 +371,17 @@ local function integration_dim(title, y, x, dim)
   return dims.one(title, y, dim)
 end
 
+-- Returns the sums of neighbours along dim.
+local function sums_of_neighbours(y, dim)
+  local n = y:size(dim)
+  return n == 0 and y or dims.range(y, dim, 2, n) + dims.range(y, dim, 1, n - 1)
+end
+
 -- Returns the areas of the trapezoids, times 2, or nil if there are none, and the dim of these.
 local function trapezoids(title, y, x, dx, dim)
-  local n = y:size(dim)
-  if n == 0 then return nil, dim end
-  local sides = dims.range(y, dim, 2, n) + dims.range(y, dim, 1, n - 1)
+  if y:size(dim) == 0 then return nil, dim end
   local dim_of_result = x and x.ndim > y.ndim and x.ndim - y.ndim + dim or dim
-  return sides * spacing_of(title, y, x, dx, dim), dim_of_result
+  return sums_of_neighbours(y, dim) * spacing_of(title, y, x, dx, dim), dim_of_result
 end
 
 -- Returns the integral of at least 2 points that are dx apart: only the ends count half.
@@ -408,8 +412,9 @@ lt._define{
   example = "lt.cumulative_trapezoid(lt.tensor{1, 2, 3})",
   fn = function(y, x, dx, dim)
     dim = integration_dim("cumulative_trapezoid", y, x, dim)
+    if not x then return sums_of_neighbours(y, dim):cumsum(dim) * ((dx or 1) / 2) end
     local areas, at = trapezoids("cumulative_trapezoid", y, x, dx, dim)
-    if not areas then return y:clone() end
+    if not areas then return y / 2 end
     return areas:cumsum(at) / 2
   end,
 }

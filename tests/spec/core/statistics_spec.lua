@@ -532,4 +532,12 @@ describe("trapezoid", function()
     assert.equal(360.5, bytes:item())
     assert.equal(math.huge, lt.trapezoid(lt.tensor{math.huge, 1, 2}):item())
   end)
+
+  it("is cumulative for integers, whose products with dx do not wrap", function()
+    for _, dtype in ipairs{"uint8", "int8", "int64"} do
+      local y = lt.tensor({1, 3, 5}, {dtype = dtype})
+      assert.is_true(lt.cumulative_trapezoid(y, {dx = -100}):equal(lt.tensor{-200., -600.}))
+      assert.equal("float32", lt.cumulative_trapezoid(y[{{1, 0}}]).dtype)
+    end
+  end)
 end)
