@@ -384,12 +384,14 @@ local function trapezoids(title, y, x, dx, dim)
   return sums_of_neighbours(y, dim) * spacing_of(title, y, x, dx, dim), dim_of_result
 end
 
--- Returns the integral of at least 2 points that are dx apart: only the ends count half.
+-- Returns the integral of at least 2 points that are dx apart: only the ends count half. A sum of
+-- 16-bit floats, which can be out of their range before it is multiplied by dx, is one of float32.
 local function evenly_spaced_integral(y, dx, dim)
-  local n = y:size(dim)
+  local n, half = y:size(dim), tensors.is_half(y.dtype)
   local ends = y:select(dim, 1) / 2 + y:select(dim, n) / 2
-  local area = dims.range(y, dim, 2, n - 1):sum(dim) + ends
-  return dx and area * dx or area
+  local area = dims.range(y, dim, 2, n - 1):sum(dim, {dtype = half and "float32" or nil}) + ends
+  if dx then area = area * dx end
+  return half and area:to(y.dtype) or area
 end
 
 lt._define{

@@ -533,6 +533,16 @@ describe("trapezoid", function()
     assert.equal(math.huge, lt.trapezoid(lt.tensor{math.huge, 1, 2}):item())
   end)
 
+  it("adds 16-bit floats up beyond their range", function()
+    for _, dtype in ipairs{"float16", "bfloat16"} do
+      local area = lt.trapezoid(lt.ones({70001}, {dtype = dtype}), {dx = 1e-4})
+      assert.equal(dtype, area.dtype)
+      assert.equal(7, area:item())
+    end
+    local rounded = lt.trapezoid(lt.arange(0, 99):to("bfloat16"))
+    assert.equal(4896, rounded:item())
+  end)
+
   it("is cumulative for integers, whose products with dx do not wrap", function()
     for _, dtype in ipairs{"uint8", "int8", "int64"} do
       local y = lt.tensor({1, 3, 5}, {dtype = dtype})
