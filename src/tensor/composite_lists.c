@@ -1,8 +1,8 @@
 /* composite_lists.c: ops on lists of tensors, as one call for all gradients of a model. */
 #include "infer.h"
 
-/* _norms (tensors, p) */
-bool lt_composite__norms(lt_Call *c) {
+/* _get_total_norm (tensors, p) */
+bool lt_composite__get_total_norm(lt_Call *c) {
   int n = c->arg[0].count;
   if (n == 0) return lt_fail("expected at least one tensor for argument 'tensors', got none");
   lt_Tensor **norms = malloc((size_t)n * sizeof *norms), *joined = NULL;
@@ -19,8 +19,8 @@ bool lt_composite__norms(lt_Call *c) {
   return lt_result_set(c, joined);
 }
 
-/* _scale (tensors, factor) */
-bool lt_composite__scale(lt_Call *c) {
+/* _clip_grads_with_norm (tensors, factor) */
+bool lt_composite__clip_grads_with_norm(lt_Call *c) {
   for (int i = 0; i < c->arg[0].count; i++)
     if (!lt_do_in_place(mul, LT_ARG(c->arg[0].tensors[i]), c->arg[1])) return false;
   return lt_result_set(c, lt_in(c, 1));

@@ -58,6 +58,37 @@ describe("norms of gradients", function()
     end)
   end)
 
+  it("name a function that users know in errors", function()
+    fails("get_total_norm: cannot reduce", function()
+      utils.get_total_norm({lt.empty(0)}, lt.inf)
+    end)
+    local p = nn.Parameter(lt.zeros(2))
+    p.grad = lt.ones(1):expand(2)
+    fails("clip_grads_with_norm: cannot change self in place", function()
+      utils.clip_grad_norm_(p, 1)
+    end)
+    p.grad = lt.ones(2)
+    local y = lt.ones(2):requires_grad_() * p.grad
+    utils.clip_grad_norm_(p, 1)
+    fails("changed in place by clip_grads_with_norm_ ", function() y:sum():backward() end)
+  end)
+
+  it("are computed for a whole batch in vmap", function()
+    local looped = require "lutra.func.batching".looped
+    local x, before = lt.randn(3, 2, 4), looped._get_total_norm
+    for _, p in ipairs{2, 1, lt.inf} do
+      local calls = 0
+      local function f(a)
+        calls = calls + 1
+        return utils.get_total_norm({a, a[1] * 2, a:sum(), lt.ones(2)}, p)
+      end
+      local got = lt.vmap(f)(x)
+      assert.equal(1, calls)
+      for i = 1, 3 do close(f(x[i]), got[i], 1e-5) end
+    end
+    assert.equal(before, looped._get_total_norm)
+  end)
+
   it("are limited by clip_grad_norm_", function()
     local list = parameters()
     assert.equal(13, utils.clip_grad_norm_(list, 6.5):item())

@@ -82,8 +82,9 @@ local function total_norm(title, list, norm_type, error_if_nonfinite)
   if #list == 0 then return lt.tensor(0.0) end
   return lt.no_grad(function()
     local norms, first = {}, list[1].device
-    each_device(list, function(part)
-      norms[#norms + 1] = core._ops._norms(part, norm_type):to(first)
+    each_device(list, function(part, device)
+      local n = core._ops._get_total_norm(part, norm_type)
+      norms[#norms + 1] = device == first and n or n:to(first) -- vmap has no rule for x:to(device)
     end)
     local total = core._ops._norm(lt.cat(norms), nil, nil, norm_type)
     if error_if_nonfinite and not total:isfinite():item() then
@@ -98,7 +99,9 @@ local function scale_by(list, max_norm, total)
   lt.no_grad(function()
     -- Always multiply, by 1 at most: a branch would synchronize with the device.
     local scale = (max_norm / (total + 1e-6)):clamp{max = 1}
-    each_device(list, function(part, device) core._ops._scale(part, scale:to(device)) end)
+    each_device(list, function(part, device)
+      core._ops._clip_grads_with_norm(part, scale:to(device))
+    end)
   end)
 end
 
