@@ -64,12 +64,20 @@ LT_EACH_OF_T void LT_EACH_NAME(grid_weights)(T t, LT_EACH_LOCAL(T) weight) {
   weight[3] = LT_CUBIC_FAR(u + 1, a);
 }
 
+/* Returns the place of the last of `size` elements, or of the nearest before it that T can hold. */
+LT_EACH_OF_T T LT_EACH_NAME(grid_last)(int64_t size) {
+  int64_t last = size - 1;
+  T place = (T)last; /* may be rounded up, with float from 2^24 on */
+  return (int64_t)place > last ? (T)(last - (last >> 24)) : place;
+}
+
 /* Computes the four neighbours, in dim d, of the place at coordinate v for cubic interpolation:
  * their numbers, -1 for those outside of the image, and their weights. Returns how far the place is
  * behind the second one: NaN unless its position is finite. */
 LT_EACH_OF_T T LT_EACH_NAME(grid_cubic)(LT_EACH_ARGS(lt_Grid) p, int d, T v, LT_EACH_LOCAL(T) place,
                                         LT_EACH_LOCAL(T) weight) {
-  T most = (T)(p->in[d] - 1), at = LT_EACH_CALL(grid_scaled)(p, d, v), low = FLOOR(at);
+  T most = LT_EACH_CALL(grid_last)(p->in[d]), at = LT_EACH_CALL(grid_scaled)(p, d, v);
+  T low = FLOOR(at);
   bool zeros = p->padding == LT_GRID_ZEROS;
   T before = zeros ? (T)-1 : 0, after = zeros ? (T)-1 : most; /* instead of those outside */
   LT_EACH_CALL(grid_weights)(at - low, weight);

@@ -474,6 +474,22 @@ describe("grid_sample", function()
     end
   end)
 
+  it("reads no element behind a row whose last place is no float32", function()
+    local n = 2 ^ 24 + 4 | 0 -- n - 1 is rounded up to n
+    local x = lt.ones{n + 1, dtype = "float32"}
+    x[n + 1] = 1e30
+    local row = x:narrow(1, 1, n):view(1, 1, 1, n)
+    local grid = lt.tensor({1, 0}, {dtype = "float32"}):view(1, 1, 1, 2)
+    for _, mode in ipairs{"bilinear", "nearest", "bicubic"} do
+      for _, padding in ipairs{"zeros", "border", "reflection"} do
+        for _, corners in ipairs{true, false} do
+          local value = F.grid_sample(row, grid, mode, padding, corners):item()
+          assert.is_true(value >= 0 and value <= 1.2, mode .. padding)
+        end
+      end
+    end
+  end)
+
   it("computes the gradients that its differentiable form computes", function()
     for dtype, near in pairs{float16 = 2e-2, float32 = 2e-4, float64 = 1e-11} do
       each_kind(dtype, function(how, x, grid, ...)
