@@ -1,4 +1,4 @@
-/* composite_lists.c: ops on lists of tensors, as one call for all gradients of a model. */
+/* composite_lists.c: the norms of a list of tensors, as one call for all gradients of a model. */
 #include "infer.h"
 
 /* _get_total_norm (tensors, p) */
@@ -17,11 +17,4 @@ bool lt_composite__get_total_norm(lt_Call *c) {
   if (made == n) joined = lt_do(stack, LT_TENSORS(norms, n));
   free(norms);
   return lt_result_set(c, joined);
-}
-
-/* _clip_grads_with_norm (tensors, factor) */
-bool lt_composite__clip_grads_with_norm(lt_Call *c) {
-  for (int i = 0; i < c->arg[0].count; i++)
-    if (!lt_do_in_place(mul, LT_ARG(c->arg[0].tensors[i]), c->arg[1])) return false;
-  return lt_result_set(c, lt_in(c, 1));
 }

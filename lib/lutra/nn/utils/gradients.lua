@@ -100,7 +100,8 @@ local function scale_by(list, max_norm, total)
     -- Always multiply, by 1 at most: a branch would synchronize with the device.
     local scale = (max_norm / (total + 1e-6)):clamp{max = 1}
     each_device(list, function(part, device)
-      core._ops._clip_grads_with_norm(part, scale:to(device))
+      local factor = scale:to(device)
+      for _, x in ipairs(part) do x:mul_(factor) end
     end)
   end)
 end

@@ -1,0 +1,2 @@
+{"displayTimeUnit":"ms","traceEvents":[
+]}
