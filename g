@@ -1,2 +1,0 @@
-{"displayTimeUnit":"ms","traceEvents":[
-]}
