@@ -5,16 +5,7 @@ PyTorch on the CPU, in one run, in turns. Prints what bench/ops.py prints.
     python3 bench/breadth.py [--only PATTERN] [--threads 2] [--rounds 2] [--lutra PROGRAM]
 """
 
-from pairs import main, row
-
-
-def rows(group, setup, python_setup, calls):
-    """Rows with one set-up. A call is source code that is valid in both languages, where T. is
-    the namespace of tensors, or a pair of Lua and Python."""
-    for call in calls:
-        lua, python = (call, call) if isinstance(call, str) else call
-        row("%s: %s" % (group, python.replace("T.", "")), lua.replace("T.", "lt."),
-            python.replace("T.", "torch."), setup, python_setup)
+from pairs import main, rows
 
 
 def methods(names):

@@ -22,6 +22,15 @@ def row(name, lua, python, setup="", python_setup="", moved=0, flops=0):
     ROWS.append(Row(name, setup, lua, python_setup, python, moved, flops))
 
 
+def rows(group, setup, python_setup, calls):
+    """Rows with one set-up. A call is source code that is valid in both languages, where T. is
+    the namespace of tensors, or a pair of Lua and Python."""
+    for call in calls:
+        lua, python = (call, call) if isinstance(call, str) else call
+        row("%s: %s" % (group, python.replace("T.", "")), lua.replace("T.", "lt."),
+            python.replace("T.", "torch."), setup, python_setup)
+
+
 def step(name, setup, python_setup):
     """A row of a training step: both set-ups define a function `step`."""
     row(name, "step()", "step()", setup.strip().replace("\n", "\\n"), python_setup)

@@ -75,6 +75,16 @@ describe("bench/ops.py", function()
     program.has_not(result.out, "error")
   end)
 
+  it("has rows of layouts and dtypes in bench/layouts.py", function()
+    if not program.has_terminal() then return pending "needs python3" end
+    local result = run("--only 'index: x.:, i|product: dot|uint8: sum.x, -1'",
+      'raise ImportError("none")', "layouts.py")
+    assert.equal(0, result.status, result.err)
+    assert.matches("\nindex: x%[:, i%] +[%d.]+\n", result.out)
+    assert.matches("\nuint8: sum%(x, %-1%) +[%d.]+\n", result.out)
+    program.has_not(result.out, "error")
+  end)
+
   it("refuses unknown options", function()
     if not program.has_terminal() then return pending "needs python3" end
     assert.equal(2, run("--fast").status)
