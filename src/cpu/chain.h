@@ -5,10 +5,10 @@
 #include "opids.h"
 #include "vector.h"
 
-/* A step of a chain: it computes the chain's value, of which the value before is one operand. One
- * earlier value can be kept, and be another operand; the others are in memory. */
+/* A step of a chain: it computes the chain's value, of which the value before is one operand, and
+ * the others are in memory. */
 typedef struct lt_ChainStep {
-  int code;        /* LT_CHAIN_OF(row of chain_ops.h) + where the value is an operand */
+  int code;        /* LT_CHAIN_OF(op or LT_OP_COUNT + power) + where the value is an operand */
   void *memory[2]; /* the other operands in order; NULL: none */
   int64_t mask[2]; /* -1; 0 for a number, with which LT_CHAIN_TILE elements are filled */
   lt_Number a, b;  /* the scalar arguments */
@@ -17,8 +17,6 @@ typedef struct lt_ChainStep {
 enum {
   LT_CHAIN_LOAD,  /* the value = memory[0] */
   LT_CHAIN_STORE, /* memory[0] = the value */
-  LT_CHAIN_KEEP,  /* the kept value = the value */
-  LT_CHAIN_TAKE,  /* the value = the kept value */
   /* The value is the input x, y or z of the op, or both inputs. */
   LT_CHAIN_X = 0,
   LT_CHAIN_Y = 1,
@@ -29,9 +27,7 @@ enum {
   LT_CHAIN_Y_NUMBER = 4,
   LT_CHAIN_TILE = 128
 };
-/* The value is input `value`, and the kept value input `kept` of the op: 0 to 2. */
-#define LT_CHAIN_KEPT(value, kept) (5 + 2 * (value) + (kept) - ((kept) > (value)))
-#define LT_CHAIN_OF(row)           (16 + 16 * (row))
+#define LT_CHAIN_OF(row) (8 + 8 * (row))
 /* Ops whose number a multiplies the second input: in a chain it must be 1. */
 #define LT_CHAIN_SCALES(op) ((op) == LT_OP_add || (op) == LT_OP_sub)
 

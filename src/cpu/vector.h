@@ -78,9 +78,8 @@ typedef struct lt_Vectors {
   /* For complex types: to bool, floats (the real part) and complex dtypes only. To complex dtypes:
    * from complex types and bool only. */
   lt_StoreFn store[LT_DTYPE_COUNT];
-  lt_SpreadFn spread; /* of values of the compute type */
-  /* [LT_OP_COUNT + LT_POWER_COUNT]: the code of a step, 0: it cannot be one; NULL: no chains */
-  const short *chained;
+  lt_SpreadFn spread;  /* of values of the compute type */
+  const bool *chained; /* [LT_OP_COUNT + LT_POWER_COUNT]: what can be a step; NULL: no chains */
   /* Runs the steps of a chain on n elements; see chain.h. */
   void (*chain)(int64_t n, const struct lt_ChainStep *steps, int count);
 } lt_Vectors;

@@ -2,10 +2,9 @@
  * the one before. It is included by loops.h for float32 and float64.
  *
  * The results of a step for a tile of 8 vectors stay in registers, and are an operand of the next
- * step; other operands are memory, a number, or the tile that is kept in other registers. So a step
- * takes one instruction for each vector if its op does, and the selection of the op is paid once
- * for each tile. After the last tile, vectors are processed one by one, and the remaining elements
- * in a padded vector.
+ * step; other operands are memory, or a number. So a step takes one instruction for each vector if
+ * its op does, and the selection of the op is paid once for each tile. After the last tile, vectors
+ * are processed one by one, and the remaining elements in a padded vector.
  *
  * The expressions are those of ops.def and powers.def: a loop over the elements of a vector, which
  * the compiler makes one operation on the vector in a register. */
@@ -51,24 +50,14 @@ _Static_assert(LT_VECTOR_SIZE *DEEP / 4 <= LT_CHAIN_TILE, "a number fills a tile
     DO(7, __VA_ARGS__)                                                                             \
   }
 #define CHAIN_V(k) v##k
-#define CHAIN_W(k) w##k
 #define CHAIN_N(k) number
 #define CHAIN_Y(k) vector_at(y + (k)*ACROSS)
 #define CHAIN_Z(k) vector_at((const T *)s->memory[1] + (i & s->mask[1]) + (k)*ACROSS)
 #define CHAIN_DO(k, name, first, second, third)                                                    \
   v##k = chain_##name(first(k), second(k), third(k), s);
-#define CHAIN_LOAD(k, unused)  v##k = CHAIN_Y(k);
-#define CHAIN_STORE(k, unused) memcpy(to + (k)*ACROSS, &v##k, sizeof v##k);
-#define CHAIN_KEEP(k, unused)  w##k = v##k;
-#define CHAIN_TAKE(k, unused)  v##k = w##k;
-/* The cases that use the kept tile, where there are registers for it; see program_chain.c. */
-#ifdef __AVX512F__
-#define IF_KEPT(...) __VA_ARGS__
-#else
-#define IF_KEPT(...)
-#endif
-#define CHAIN_KEPT(code, value, kept, ...)                                                         \
-  IF_KEPT(CHAIN_CASE((code) + LT_CHAIN_KEPT(value, kept), __VA_ARGS__))
+#define CHAIN_LOAD(k, unused) v##k = CHAIN_Y(k);
+#define CHAIN_STORE(k, unused)                                                                     \
+  memcpy((T *)s->memory[0] + (i & s->mask[0]) + (k)*ACROSS, &v##k, sizeof v##k);
 
 #define CHAIN_CASE(code, ...)                                                                      \
   case code:                                                                                       \
@@ -79,8 +68,6 @@ _Static_assert(LT_VECTOR_SIZE *DEEP / 4 <= LT_CHAIN_TILE, "a number fills a tile
   CHAIN_CASE((code) + LT_CHAIN_X, name, CHAIN_V, CHAIN_Y, CHAIN_Y)                                 \
   CHAIN_CASE((code) + LT_CHAIN_Y, name, CHAIN_Y, CHAIN_V, CHAIN_V)                                 \
   CHAIN_CASE((code) + LT_CHAIN_BOTH, name, CHAIN_V, CHAIN_V, CHAIN_V)                              \
-  CHAIN_KEPT(code, 0, 1, name, CHAIN_V, CHAIN_W, CHAIN_W)                                          \
-  CHAIN_KEPT(code, 1, 0, name, CHAIN_W, CHAIN_V, CHAIN_V)                                          \
   CHAIN_NUMBER_CASE((code) + LT_CHAIN_X_NUMBER, name, CHAIN_V, CHAIN_N, CHAIN_N)                   \
   CHAIN_NUMBER_CASE((code) + LT_CHAIN_Y_NUMBER, name, CHAIN_N, CHAIN_V, CHAIN_V)
 #define CHAIN_NUMBER_CASE(code, ...)                                                               \
@@ -92,13 +79,7 @@ _Static_assert(LT_VECTOR_SIZE *DEEP / 4 <= LT_CHAIN_TILE, "a number fills a tile
 #define CHAIN_CASES_3(code, name)                                                                  \
   CHAIN_CASE((code) + LT_CHAIN_X, name, CHAIN_V, CHAIN_Y, CHAIN_Z)                                 \
   CHAIN_CASE((code) + LT_CHAIN_Y, name, CHAIN_Y, CHAIN_V, CHAIN_Z)                                 \
-  CHAIN_CASE((code) + LT_CHAIN_Z, name, CHAIN_Y, CHAIN_Z, CHAIN_V)                                 \
-  CHAIN_KEPT(code, 0, 1, name, CHAIN_V, CHAIN_W, CHAIN_Y)                                          \
-  CHAIN_KEPT(code, 0, 2, name, CHAIN_V, CHAIN_Y, CHAIN_W)                                          \
-  CHAIN_KEPT(code, 1, 0, name, CHAIN_W, CHAIN_V, CHAIN_Y)                                          \
-  CHAIN_KEPT(code, 1, 2, name, CHAIN_Y, CHAIN_V, CHAIN_W)                                          \
-  CHAIN_KEPT(code, 2, 0, name, CHAIN_W, CHAIN_Y, CHAIN_V)                                          \
-  CHAIN_KEPT(code, 2, 1, name, CHAIN_Y, CHAIN_W, CHAIN_V)
+  CHAIN_CASE((code) + LT_CHAIN_Z, name, CHAIN_Y, CHAIN_Z, CHAIN_V)
 
 #define IF_CHAINED(name, ...) JOIN(IF_CHAINED_, LT_IS_CHAINED(name), , )(__VA_ARGS__)
 #define IF_CHAINED_1(DO, ...) DO(__VA_ARGS__)
@@ -136,7 +117,6 @@ static inline __attribute__((always_inline)) Vector vector_of(T x) {
 static inline __attribute__((always_inline)) int64_t
 chain_tiles(const int deep, int64_t i, int64_t n, const lt_ChainStep *steps, int count) {
   Vector v0 = {0}, v1 = v0, v2 = v0, v3 = v0, v4 = v0, v5 = v0, v6 = v0, v7 = v0;
-  IF_KEPT(Vector w0 = {0}, w1 = w0, w2 = w0, w3 = w0, w4 = w0, w5 = w0, w6 = w0, w7 = w0;)
   for (; i + deep * ACROSS <= n; i += deep * ACROSS) {
     for (const lt_ChainStep *s = steps; s < steps + count; s++) {
       const T *y = (const T *)s->memory[0] + (i & s->mask[0]);
@@ -144,24 +124,18 @@ chain_tiles(const int deep, int64_t i, int64_t n, const lt_ChainStep *steps, int
       case LT_CHAIN_LOAD:
         EACH_VECTOR(CHAIN_LOAD, )
         break;
-      case LT_CHAIN_STORE: {
-        T *to = (T *)s->memory[0] + i;
+      case LT_CHAIN_STORE:
         EACH_VECTOR(CHAIN_STORE, )
         break;
-      }
-        IF_KEPT(case LT_CHAIN_KEEP
-                : EACH_VECTOR(CHAIN_KEEP, ) break;
-                case LT_CHAIN_TAKE
-                : EACH_VECTOR(CHAIN_TAKE, ) break;)
 #define LT_ELEMENTWISE(name, inputs, rule, types, ...)                                             \
-  IF_FLOAT_##types(name, CHAIN_CASES_##inputs, LT_CHAIN_OF(LT_CHAIN_ROW_##name), name)
+  IF_FLOAT_##types(name, CHAIN_CASES_##inputs, LT_CHAIN_OF(LT_OP_##name), name)
 #include "ops.def"
 #define LT_POWER(name, ...)                                                                        \
-  IF_CHAINED(power_##name, CHAIN_CASES_1, LT_CHAIN_OF(LT_CHAIN_ROW_power_##name), power_##name)
+  IF_CHAINED(power_##name, CHAIN_CASES_1, LT_CHAIN_OF(LT_OP_COUNT + LT_POWER_##name), power_##name)
 #include "powers.def"
 #undef LT_POWER
       default:
-        __builtin_unreachable();
+        break;
       }
     }
   }
@@ -176,33 +150,25 @@ static __attribute__((noinline)) int64_t chain_vectors(int64_t i, int64_t n,
 /* Runs the chain on the elements from i on, fewer than a vector's: step by step, between copies of
  * the operands. */
 static void chain_rest(int64_t i, int64_t n, const lt_ChainStep *steps, int count) {
-  T x[ACROSS] = {0}, y[ACROSS] = {0}, z[ACROSS] = {0}, kept[ACROSS] = {0};
+  T x[ACROSS] = {0}, y[ACROSS] = {0}, z[ACROSS] = {0};
   const size_t size = (size_t)(n - i) * sizeof(T);
-  lt_ChainStep part[] = {{.code = LT_CHAIN_LOAD, .memory = {kept}},
-                         {.code = LT_CHAIN_KEEP},
-                         {.code = LT_CHAIN_LOAD, .memory = {x}},
-                         {.code = 0},
-                         {.code = LT_CHAIN_STORE, .memory = {x}}};
-  int start = 2; /* the first step of the part: without a kept value its load */
+  lt_ChainStep part[] = {
+      {.code = LT_CHAIN_LOAD, .memory = {x}}, {.code = 0}, {.code = LT_CHAIN_STORE, .memory = {x}}};
   for (const lt_ChainStep *s = steps; s < steps + count; s++) {
     char *memory[2];
     for (int k = 0; k < 2; k++)
       memory[k] = s->memory[k] ? (char *)((T *)s->memory[k] + (i & s->mask[k])) : NULL;
     if (s->code == LT_CHAIN_STORE) {
       memcpy(memory[0], x, size);
-    } else if (s->code == LT_CHAIN_LOAD) {
-      memcpy(x, memory[0], size);
-    } else if (s->code == LT_CHAIN_KEEP) {
-      memcpy(kept, x, sizeof x);
-      start = 0;
-    } else {
-      if (memory[0]) memcpy(y, memory[0], size);
-      if (memory[1]) memcpy(z, memory[1], size);
-      part[3] = *s;
-      part[3].memory[0] = y;
-      part[3].memory[1] = z;
-      chain_vectors(0, ACROSS, part + start, 5 - start);
+      continue;
     }
+    if (memory[0]) memcpy(s->code == LT_CHAIN_LOAD ? x : y, memory[0], size);
+    if (memory[1]) memcpy(z, memory[1], size);
+    if (s->code == LT_CHAIN_LOAD) continue;
+    part[1] = *s;
+    part[1].memory[0] = y;
+    part[1].memory[1] = z;
+    chain_vectors(0, ACROSS, part, 3);
   }
 }
 
@@ -212,14 +178,12 @@ static void chain(int64_t n, const lt_ChainStep *steps, int count) {
   if (i < n) chain_rest(i, n, steps, count);
 }
 
-/* The codes of the ops, and of the powers, that can be a step; 0 for the others. */
-static const short chained[LT_OP_COUNT + LT_POWER_COUNT] = {
+/* Whether an op, or a power, can be a step. */
+static const bool chained[LT_OP_COUNT + LT_POWER_COUNT] = {
 #define LT_ELEMENTWISE(name, inputs, rule, types, ...)                                             \
-  IF_FLOAT_##types(name, ENTRY, LT_OP_##name, LT_CHAIN_OF(LT_CHAIN_ROW_##name))
+  IF_FLOAT_##types(name, ENTRY, LT_OP_##name, true)
 #include "ops.def"
-#define LT_POWER(name, ...)                                                                        \
-  IF_CHAINED(power_##name, ENTRY, LT_OP_COUNT + LT_POWER_##name,                                   \
-             LT_CHAIN_OF(LT_CHAIN_ROW_power_##name))
+#define LT_POWER(name, ...) IF_CHAINED(power_##name, ENTRY, LT_OP_COUNT + LT_POWER_##name, true)
 #include "powers.def"
 #undef LT_POWER
 };

@@ -41,19 +41,4 @@
 #define LT_CHAINED_power_two      , 1
 #define LT_CHAINED_power_three    , 1
 
-/* LT_CHAIN_ROW_name for these names: consecutive numbers, so that a switch over the codes of steps
- * is one jump through a table. */
-#define LT_CHAIN_ROW(name)          LT_CHAIN_ROW_(LT_IS_CHAINED(name), name)
-#define LT_CHAIN_ROW_(is, name)     LT_CHAIN_NUMBERED(is, name)
-#define LT_CHAIN_NUMBERED(is, name) LT_CHAIN_NUMBERED_##is(name)
-#define LT_CHAIN_NUMBERED_1(name)   LT_CHAIN_ROW_##name,
-#define LT_CHAIN_NUMBERED_0(name)
-enum {
-#define LT_ELEMENTWISE(name, ...) LT_CHAIN_ROW(name)
-#include "ops.def"
-#define LT_POWER(name, ...) LT_CHAIN_ROW(power_##name)
-#include "powers.def"
-#undef LT_POWER
-};
-
 #endif
