@@ -236,15 +236,6 @@ local function joined(v, _, at, op)
   return ops[op.name](list, shifted(v[2]))
 end
 
-local function norms(v, _, at)
-  local list = {}
-  for i, t in ipairs(v[1]) do
-    local x = full(t, at):unsqueeze(2):flatten(2)
-    list[i] = ops._norm(core.is_complex(x) and x:abs() or x, 2, nil, v[2])
-  end
-  return ops.stack(list, 2)
-end
-
 local function gathered(v, _, at)
   if v[1].ndim == 0 then return nil end
   return ops.gather(full(v[1], at), shifted(v[2]), full(v[3], at))
@@ -371,7 +362,6 @@ local named = {
   matmul = matmul, mm = matmul, bmm = matmul, mv = matmul, dot = matmul, linear = linear,
   addmm = plus_product, baddbmm = plus_product, outer = outer,
   cat = joined, stack = joined, gather = gathered, index_select = picked, embedding = embedding,
-  _get_total_norm = norms,
   mse_loss = loss, l1_loss = loss, kl_div = loss, binary_cross_entropy_with_logits = loss,
   nll_loss = class_loss, cross_entropy = class_loss, layer_norm = layer_norm,
   scaled_dot_product_attention = attention, _grid_sample = sampled, diag_embed = with_diagonals,

@@ -674,7 +674,6 @@ for name in ([[
   linspace eye scalar_tensor empty_strided new_empty_strided empty_permuted tril_indices
   triu_indices asarray resize_ resize_as_ argwhere nonzero_static unravel_index broadcast_shapes
   fill_diagonal_ apply_ map_ _lstm_run _lstm_run_backward _gru_run _gru_run_backward
-  _get_total_norm
   t_ transpose_ swapdims_ swapaxes_ squeeze_ unsqueeze_ as_strided_
   relu_ leaky_relu_ elu_ selu_ celu_ hardtanh_ threshold_ rrelu_
   segment_reduce

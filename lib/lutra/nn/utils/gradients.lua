@@ -5,7 +5,7 @@ local args = require "lutra.internal.args"
 local core = require "lutra.core"
 local Module = require "lutra.nn.module"
 
-local is_tensor = core.is_tensor
+local is_tensor, is_complex = core.is_tensor, core.is_complex
 
 local gradients = {}
 
@@ -50,24 +50,22 @@ end
 -- Returns the list of the gradients of `parameters`; those without one are left out.
 local function gradients_of(title, parameters)
   local list = {}
-  for _, grad in ipairs(core._gradients(to_list(title, parameters))) do
-    list[#list + 1] = grad or nil
-  end
+  for _, p in ipairs(to_list(title, parameters)) do list[#list + 1] = p.grad end
   return list
 end
 
--- Calls f(part, device) for each part of the list that is on one device: a model may be on several.
-local function each_device(list, f)
-  local part, device = {}, nil
-  for _, x in ipairs(list) do
-    local here = x.device
-    if device and here ~= device then
-      f(part, device)
-      part = {}
-    end
-    part[#part + 1], device = x, here
+local function norm_of(x, norm_type)
+  return core._ops._norm(is_complex(x) and x:abs() or x, nil, nil, norm_type)
+end
+
+-- Returns the norms of tensors, on the device of the first one: a model may be on several.
+local function norms_of(list, norm_type)
+  local norms, device = {}, list[1].device
+  for i, x in ipairs(list) do
+    local n = norm_of(x, norm_type)
+    norms[i] = x.device == device and n or n:to(device)
   end
-  if device then f(part, device) end
+  return norms
 end
 
 -- `foreach` has no effect.
@@ -81,12 +79,7 @@ local parse_clip = args.signature("clip_grad_norm_", "any parameters, float max_
 local function total_norm(title, list, norm_type, error_if_nonfinite)
   if #list == 0 then return lt.tensor(0.0) end
   return lt.no_grad(function()
-    local norms, first = {}, list[1].device
-    each_device(list, function(part, device)
-      local n = core._ops._get_total_norm(part, norm_type)
-      norms[#norms + 1] = device == first and n or n:to(first) -- vmap has no rule for x:to(device)
-    end)
-    local total = core._ops._norm(lt.cat(norms), nil, nil, norm_type)
+    local total = norm_of(lt.stack(norms_of(list, norm_type)), norm_type)
     if error_if_nonfinite and not total:isfinite():item() then
       args.fail("%s: expected finite values, got a norm of order %g that is %s\n"
         .. "hint: error_if_nonfinite = false", title, norm_type, tostring(total:item()))
@@ -98,11 +91,14 @@ end
 local function scale_by(list, max_norm, total)
   lt.no_grad(function()
     -- Always multiply, by 1 at most: a branch would synchronize with the device.
-    local scale = (max_norm / (total + 1e-6)):clamp{max = 1}
-    each_device(list, function(part, device)
-      local factor = scale:to(device)
-      for _, x in ipairs(part) do x:mul_(factor) end
-    end)
+    local scale, device = (max_norm / (total + 1e-6)):clamp{max = 1}, total.device
+    for _, g in ipairs(list) do
+      if g.device ~= device then
+        device = g.device
+        scale = scale:to(device)
+      end
+      g:mul_(scale)
+    end
   end)
 end
 
