@@ -27,11 +27,6 @@ lt._define{
   end,
 }
 
--- Assigns or adds values at the index tensors of these dims (0-based).
-local function put_at(x, indices, dims, values, accumulate)
-  return ops._index_put(x, indices, dims, values, accumulate)
-end
-
 lt._define{
   signature = "lt.put(Tensor self, Index index, Tensor source, bool accumulate = false)",
   doc = "Writes source to the elements of the flattened tensor at the indices, or adds it.",
@@ -44,7 +39,7 @@ lt._define{
       index:numel(), source:numel())
     args.check(source.dtype == x.dtype,
       "put: expected dtype %q, that of self, for argument 'source', got %q", x.dtype, source.dtype)
-    return put_at(x:reshape(-1), {index:reshape(-1)}, {0}, source:reshape(-1), accumulate)
+    return ops._index_put(x:reshape(-1), {index:reshape(-1)}, {0}, source:reshape(-1), accumulate)
       :reshape(x.shape)
   end,
 }
@@ -53,31 +48,31 @@ lt._define{
 
 -- Returns the index tensors in `list` (false: the whole dim) and their dims, 0-based: a mask stands
 -- for an index tensor for each of its dims. Checks the values for these, too.
-local function expanded(x, list, values)
+local function expanded(title, x, list, values)
   args.check(values.dtype == x.dtype,
-    "index_put: expected dtype %q, that of self, for argument 'values', got %q", x.dtype,
+    "%s: expected dtype %q, that of self, for argument 'values', got %q", title, x.dtype,
     values.dtype)
   local indices, dims, d = {}, {}, 0
   local count = 0
   for i in pairs(list) do
     args.check(math.type(i) == "integer" and i > 0,
-      "index_put: expected a list for argument 'indices', got a table with the key %s",
+      "%s: expected a list for argument 'indices', got a table with the key %s", title,
       args.show(i))
     count = math.max(count, i)
   end
   args.check(count <= x.ndim,
-    "index_put: expected at most %d index tensors for argument 'indices', got %d", x.ndim, count)
+    "%s: expected at most %d index tensors for argument 'indices', got %d", title, x.ndim, count)
   for i = 1, count do
     local t = list[i]
     if not t then
       d = d + 1
     else
-      args.check(lt.is_tensor(t), "index_put: expected a tensor or false for argument 'indices[%d]'"
-        .. ", got %s", i, args.show(t))
+      args.check(lt.is_tensor(t),
+        "%s: expected a tensor or false for argument 'indices[%d]', got %s", title, i, args.show(t))
       if t.dtype == "bool" then
         for k = 1, t.ndim do
           args.check(t:size(k) == x.shape[d + k],
-            "index_put: expected the sizes of self, %s, for argument 'indices[%d]', a mask, got %s",
+            "%s: expected the sizes of self, %s, for argument 'indices[%d]', a mask, got %s", title,
             x.shape, i, t.shape)
         end
         local places = t:nonzero()
@@ -92,7 +87,7 @@ local function expanded(x, list, values)
     end
   end
   args.check(d <= x.ndim,
-    "index_put: expected at most %d index tensors for argument 'indices', got %d", x.ndim, d)
+    "%s: expected at most %d index tensors for argument 'indices', got %d", title, x.ndim, d)
   return indices, dims
 end
 
@@ -104,14 +99,14 @@ lt._define{
   in_place = true,
   example = "lt.zeros(2, 2):index_put({lt.tensor{1, 2}, lt.tensor{2, 1}}, lt.ones(2))",
   fn = function(x, list, values, accumulate)
-    local indices, dims = expanded(x, list, values)
+    local indices, dims = expanded("index_put", x, list, values)
     if #indices == 0 then
       return accumulate and x + values or x:clone():copy_(values)
     end
-    return put_at(x, indices, dims, values, accumulate)
+    return ops._index_put(x, indices, dims, values, accumulate)
   end,
   change = function(x, list, values, accumulate)
-    local indices, dims = expanded(x, list, values)
+    local indices, dims = expanded("index_put_", x, list, values)
     if #indices == 0 then return accumulate and x:add_(values) or x:copy_(values) end
     return ops._index_put_(x, indices, dims, values, accumulate)
   end,

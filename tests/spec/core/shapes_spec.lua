@@ -192,6 +192,12 @@ describe("invalid arguments of shapes and indices", function()
     {"index_put: expected at most 1 index tensors", function()
       x:index_put({lt.tensor{1}, lt.tensor{1}}, lt.tensor{1})
     end},
+    {"index_put_: expected at most 1 index tensors", function()
+      x:index_put_({lt.tensor{1}, lt.tensor{1}}, lt.tensor{1})
+    end},
+    {"index_put_: expected dtype \"int64\"", function()
+      x:index_put_({lt.tensor{1}}, lt.ones(1))
+    end},
     {"index_put: expected the sizes of self", function()
       x:index_put({lt.tensor{true}}, lt.tensor(1))
     end},
