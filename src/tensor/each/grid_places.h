@@ -64,7 +64,8 @@ LT_EACH_OF_T void LT_EACH_NAME(grid_weights)(T t, LT_EACH_LOCAL(T) weight) {
   weight[3] = LT_CUBIC_FAR(u + 1, a);
 }
 
-/* Returns the place of the last of `size` elements, or of the nearest before it that T can hold. */
+/* Returns the place of the last of `size` elements, or of the nearest before it that T can hold: a
+ * float's distance from the next is at most twice last >> 24. */
 LT_EACH_OF_T T LT_EACH_NAME(grid_last)(int64_t size) {
   int64_t last = size - 1;
   T place = (T)last; /* may be rounded up, with float from 2^24 on */
