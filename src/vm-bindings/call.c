@@ -416,6 +416,7 @@ OPERATORS(ONE)
 /* Implements `<` and `<=`. Lua converts their result to one boolean, so they accept only tensors
  * with one element. */
 static int compare(lua_State *L, lt_OpId op, const char *sign) {
+  const char *more = op == LT_OP_lt ? "gt" : "ge", *sign_of_more = op == LT_OP_lt ? ">" : ">=";
   lt_Lua *S = lt_lua_state(L);
   lt_Arg args[2];
   for (int i = 0; i < 2; i++) {
@@ -423,10 +424,11 @@ static int compare(lua_State *L, lt_OpId op, const char *sign) {
     if (args[i].kind == LT_ARG_TENSOR && args[i].tensor->numel != 1)
       lt_lua_error(L,
                    "%s: cannot compare with %s: it gives one boolean in Lua, a tensor of shape %s "
-                   "has %lld elements\nhint: a:%s(b) compares element by element",
+                   "has %lld elements\nhint: write a:%s(b) for a %s b, a:%s(b) for a %s b; they "
+                   "compare element by element",
                    lt_ops[op].name, sign,
                    lt_shape_text(args[i].tensor->ndim, args[i].tensor->shape),
-                   (long long)args[i].tensor->numel, lt_ops[op].name);
+                   (long long)args[i].tensor->numel, lt_ops[op].name, sign, more, sign_of_more);
   }
   lt_Scalar s;
   lt_Tensor *t = lt_lua_op1(L, lt_ops[op].name, op, args, 2);
