@@ -414,9 +414,9 @@ OPERATORS(ONE)
 #undef ONE
 
 /* Implements `<` and `<=`. Lua converts their result to one boolean, so they accept only tensors
- * with one element. */
-static int compare(lua_State *L, lt_OpId op, const char *sign) {
-  const char *more = op == LT_OP_lt ? "gt" : "ge", *sign_of_more = op == LT_OP_lt ? ">" : ">=";
+ * with one element. Lua evaluates `a > b` as `b < a`: mirrored is the op of that sign. */
+static int compare(lua_State *L, lt_OpId op, const char *sign, lt_OpId mirrored,
+                   const char *mirrored_sign) {
   lt_Lua *S = lt_lua_state(L);
   lt_Arg args[2];
   for (int i = 0; i < 2; i++) {
@@ -428,7 +428,8 @@ static int compare(lua_State *L, lt_OpId op, const char *sign) {
                    "compare element by element",
                    lt_ops[op].name, sign,
                    lt_shape_text(args[i].tensor->ndim, args[i].tensor->shape),
-                   (long long)args[i].tensor->numel, lt_ops[op].name, sign, more, sign_of_more);
+                   (long long)args[i].tensor->numel, lt_ops[op].name, sign, lt_ops[mirrored].name,
+                   mirrored_sign);
   }
   lt_Scalar s;
   lt_Tensor *t = lt_lua_op1(L, lt_ops[op].name, op, args, 2);
@@ -437,8 +438,8 @@ static int compare(lua_State *L, lt_OpId op, const char *sign) {
   return 1;
 }
 
-static int operator_lt(lua_State *L) { return compare(L, LT_OP_lt, "<"); }
-static int operator_le(lua_State *L) { return compare(L, LT_OP_le, "<="); }
+static int operator_lt(lua_State *L) { return compare(L, LT_OP_lt, "<", LT_OP_gt, ">"); }
+static int operator_le(lua_State *L) { return compare(L, LT_OP_le, "<=", LT_OP_ge, ">="); }
 
 void lt_lua_open_operators(lua_State *L, int meta) {
   static const luaL_Reg operators[] = {

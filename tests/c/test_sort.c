@@ -1,5 +1,5 @@
-/* test_sort.c: sort and topk against ranks counted the slow way, over dtypes, layouts and dims; equal
- * elements, NaN, zeros of both signs, short and long lines. */
+/* test_sort.c: sort and topk against ranks counted the slow way, over dtypes, layouts and dims;
+ * equal elements, NaN, zeros of both signs, short and long lines. */
 #include "tensors.h"
 
 /* Returns true when a is before b; NaN is the largest. */
