@@ -677,6 +677,12 @@ static bool loads_directly(lt_Dtype to, lt_Dtype from) {
   return narrow && lt_dtype_compute(to) == to && !lt_dtype_is_complex(to);
 }
 
+/* Returns whether conversion keeps the bytes: that of integers of one size, which wrap. */
+static bool have_same_bytes(lt_Dtype to, lt_Dtype from) {
+  return lt_dtype_category(to) == LT_INTEGER && lt_dtype_category(from) == LT_INTEGER &&
+         lt_dtype_size(to) == lt_dtype_size(from);
+}
+
 /* Returns the dtype that a loop is computed in: that of the op, but float32 where the result is of
  * float32 or a narrower float, the inputs are these, integers or bool, which become the default
  * float, and a wide op has a loop of it. */
@@ -787,6 +793,6 @@ bool lt_cpu_elementwise(const lt_Loop *loop) {
     return d == compute ? run_loop(loop, d, test) : run_narrow(loop, d, test);
   }
   lt_Dtype to = loop->operand[0].dtype, from = loop->operand[1].dtype;
-  if (to == from) return lt_cpu_copy_same(loop);
+  if (to == from || have_same_bytes(to, from)) return lt_cpu_copy_same(loop);
   return run_loop(loop, loads_directly(to, from) ? to : lt_copy_compute(to, from), false);
 }

@@ -27,6 +27,21 @@ for dtype, range in pairs(RANGES) do
       end
     end)
 
+    it("wraps in conversions, of any layout", function()
+      local both = lt.stack({x, y}, 2)
+      for to, bounds in pairs(RANGES) do
+        local size, expected = bounds[2] - bounds[1] + 1, {}
+        for i, v in ipairs(x:tolist()) do expected[i] = (v - bounds[1]) % size + bounds[1] end
+        assert.same(expected, x:to(to):tolist())
+        assert.same(expected, both:to(to):select(2, 1):tolist())
+        assert.same(expected, both:select(2, 1):to(to):tolist())
+        assert.same(expected, both:t():to(to)[1]:tolist())
+        local column = lt.zeros{x:numel(), 2, dtype = to}:select(2, 2)
+        assert.same(expected, column:copy_(x):tolist())
+        assert.equal(expected[5], x[5]:to(to):item())
+      end
+    end)
+
     it("is shifted by any number of bits", function()
       for _, count in ipairs {-300, -1, 0, 1, 7, 8, 9, 15, 16, 40, 300} do
         for _, name in ipairs {"bitwise_left_shift", "bitwise_right_shift"} do
