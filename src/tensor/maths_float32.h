@@ -140,9 +140,14 @@ LT_MATHS float lt_exp2f(float x, bool near) {
   return x < -151.0f ? 0.0f : y;
 }
 
-/* Computes 2^n (1 + t) - 1 as (2^n - 1) + 2^n t; the rounding error of the first sum is added to
- * the second term. */
-LT_MATHS float lt_expm1f(float x, bool near) {
+/* A number in two parts. */
+typedef struct lt_Pair {
+  float high, low;
+} lt_Pair;
+
+/* Returns e^x - 1, |x| <= 87: computes 2^n (1 + t) - 1 as (2^n - 1) + 2^n t; the rounding error of
+ * the first sum is added to the second term. */
+LT_MATHS lt_Pair lt_expm1_split(float x) {
   float shifted = MADD(x, 1.44269504f, LT_SHIFTER), n = shifted - LT_SHIFTER;
   float r = MADD(n, -0x1.62e4p-1f, x);
   r = MADD(n, -1.42860677e-6f, r);
@@ -153,7 +158,13 @@ LT_MATHS float lt_expm1f(float x, bool near) {
   q = MADD(q, r, 0.5f);
   float power = lt_float(lt_bits(shifted) << 23);
   float lack = 1 - power, part = r * power, sum = part - lack, over = (sum + lack) - part;
-  float y = sum - MADD(-(part * q), r, over); /* keeps -0 */
+  lt_Pair y = {sum, -MADD(-(part * q), r, over)}; /* the sum keeps -0 */
+  return y;
+}
+
+LT_MATHS float lt_expm1f(float x, bool near) {
+  lt_Pair e = lt_expm1_split(x);
+  float y = e.high + e.low;
   if (near) return y;
   y = x < -18.0f ? -1.0f : y;
   return x <= 87.0f ? y : lt_expf(x, false);
@@ -558,11 +569,6 @@ LT_MATHS float lt_erff(float x) {
 }
 
 /* ---- complementary error function ------------------------------------------------------------ */
-
-/* A number in two parts. */
-typedef struct lt_Pair {
-  float high, low;
-} lt_Pair;
 
 /* e^z y = high + low, and e^z. */
 typedef struct lt_Tail {

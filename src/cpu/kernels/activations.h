@@ -207,9 +207,12 @@ LT_MATHS float lt_softplusf(float x, float beta, float threshold) {
   return v > (double)threshold ? x : (float)(y * (1 / (double)beta));
 }
 
+/* `near`: x is not negative. */
 LT_MATHS float lt_eluf(float x, float alpha, bool near) {
-  float negative = alpha * lt_expm1f(x, near);
-  return x > 0 ? x : negative;
+  if (near) return x;
+  lt_Pair e = lt_expm1_split(x < -87.0f ? -87.0f : x);
+  float below = alpha * (e.high + e.low);
+  return x < 0 ? below : x;
 }
 
 /* ---- complementary error function ------------------------------------------------------------ */
@@ -310,8 +313,7 @@ LT_MATHS lt_Range lt_near_range(const char *op) {
   (__builtin_strcmp(op, a) == 0 || __builtin_strcmp(op, b) == 0 || __builtin_strcmp(op, c) == 0 || \
    __builtin_strcmp(op, d) == 0)
   const uint32_t magnitude = ~LT_SIGN_BIT;
-  if (ANY_OF("exp", "expm1", "elu", ""))
-    return (lt_Range){magnitude, 0, 0x42ae0000u}; /* |x| <= 87 */
+  if (ANY_OF("exp", "expm1", "", "")) return (lt_Range){magnitude, 0, 0x42ae0000u}; /* |x| <= 87 */
   if (ANY_OF("sigmoid", "silu", "_silu_backward", "logsigmoid") || ANY_OF("_glu", "", "", ""))
     return (lt_Range){magnitude, 0, 0x42a00000u};                               /* 80 */
   if (ANY_OF("erfc", "", "", "")) return (lt_Range){magnitude, 0, 0x40900000u}; /* 4.5 */
@@ -326,7 +328,8 @@ LT_MATHS lt_Range lt_near_range(const char *op) {
     return (lt_Range){magnitude, 0, 0x41000000u};                                    /* 8 */
   if (ANY_OF("acosh", "", "", "")) return (lt_Range){~0u, 0x3f800000u, 0x0a000000u}; /* to 2^20 */
   if (ANY_OF("asinh", "", "", "")) return (lt_Range){magnitude, 0, 0x49800000u};     /* 2^20 */
-  if (ANY_OF("lgamma", "", "", "")) return (lt_Range){~0u, 0, 0x7f800000u}; /* not negative */
+  if (ANY_OF("lgamma", "elu", "selu", "celu"))
+    return (lt_Range){~0u, 0, 0x7f800000u}; /* not negative */
   if (ANY_OF("special_bessel_j0", "special_bessel_j1", "special_spherical_bessel_j0", ""))
     return (lt_Range){magnitude, 0, 0x49800000u}; /* 2^20 */
   if (ANY_OF("special_bessel_y0", "special_bessel_y1", "", ""))

@@ -73,13 +73,17 @@ LT_MATHS float lt_mishf(float x) {
   return (float)(v * (n * lt_reciprocal(n + 2)));
 }
 
-LT_MATHS float lt_seluf(float x) {
-  double v = (double)x;
-  double below = 1.6732632423543772848 * lt_expm1_wide(lt_not_over(lt_not_under(v, -700), 0));
-  return (float)(1.0507009873554804934 * (v < 0 ? below : v));
+/* In float32: the factor of the negative part is in two parts. `near`: x is not negative. */
+LT_MATHS float lt_seluf(float x, bool near) {
+  float above = 1.05070102f * x;
+  if (near) return above;
+  lt_Pair e = lt_expm1_split(x < -87.0f ? -87.0f : x);
+  float below = FUSED(1.75809932f, e.high, MADD(e.high, 2.32967174e-8f, 1.75809932f * e.low));
+  return x < 0 ? below : above;
 }
 
-LT_MATHS float lt_celuf(float x, float alpha) {
+LT_MATHS float lt_celuf(float x, float alpha, bool near) {
+  if (near) return x;
   double v = (double)x * (1 / (double)alpha);
   float below = (float)((double)alpha * lt_expm1_wide(lt_not_over(lt_not_under(v, -700), 700)));
   return x < 0 ? below : x;
