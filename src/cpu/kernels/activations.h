@@ -23,6 +23,11 @@ LT_MATHS double lt_double(uint64_t bits) {
   return x;
 }
 
+/* Returns x where the mask's bits are 1, and y where they are 0. */
+LT_MATHS double lt_masked(uint64_t mask, double x, double y) {
+  return lt_double((lt_bits64(x) & mask) | (lt_bits64(y) & ~mask));
+}
+
 /* Return the first bound that is NaN, else x. The bits are chosen, since gcc would merge a choice
  * of numbers with the comparisons before it and find no maxima and minima among them. */
 LT_MATHS float lt_m_nan_orf(float lo, float hi, float x) {

@@ -55,6 +55,9 @@
 #ifdef LT_IS_FLOAT
 #include "clamp.h"
 #endif
+#ifdef LT_IS_DOUBLE
+#include "float64_ranges.h"
+#endif
 
 #ifdef LT_IS_BOOL
 #undef NOT

@@ -19,6 +19,22 @@
 
 #include "vector_maths.h"
 
+/* The float32 functions of libmvec that are accurate enough. */
+#ifdef LT_LIBMVEC_FLOAT32
+LT_SIMD float erfcf(float);
+LT_SIMD float tanhf(float);
+#endif
+
+#include "activations.h"
+
+/* A mask of a condition on an argument, outside of which libmvec computes elements one by one. The
+ * baseline has no vector code for such masks. */
+#if defined(LT_LIBMVEC_FLOAT32) && defined(__AVX2__)
+#define LT_INSIDE(range) ((range) ? ~(uint64_t)0 : 0)
+#else
+#define LT_INSIDE(range) (~(uint64_t)0)
+#endif
+
 /* lt_m_<g>: the C library's functions, and their vector variants where the attribute names them. */
 #define LT_VECTOR1(g)                                                                              \
   LT_SIMD double g(double);                                                                        \
@@ -58,19 +74,27 @@ LT_WIDE1(acosh)
 static inline double lt_m_atan2(double y, double x) { return atan2(y, x); }
 LT_SCALAR2(hypot)
 
-/* x^y by the power of |x|: the libraries compute vectors with a negative x element by element. A
- * number from WHOLE on has no fraction; if y has one, the power of a finite x < 0 is NaN. */
-#define LT_POW(T, g, size_of, WHOLE)                                                               \
-  LT_SIMD T g(T, T);                                                                               \
+/* x^y by the power of |x|: the libraries compute vectors with a negative x element by element, and
+ * in float64 those with 0. The sign is copied, as gcc vectorizes no signbit of float64. A number
+ * from WHOLE on has no fraction; if y has one, the power of a finite x < 0 is NaN. */
+#define LT_POW(T, g, size_of, sign_of, WHOLE)                                                      \
   static inline T lt_m_##g(T x, T y) {                                                             \
-    T size = g(size_of(x), y), a = size_of(y), half = a / 2, bound = (T)WHOLE;                     \
+    T size = lt_size_##g(size_of(x), y), a = size_of(y), half = a / 2, bound = (T)WHOLE;           \
     int whole = (a >= bound) | ((a + bound) - bound == a);                                         \
     int even = (half >= bound) | ((half + bound) - bound == half);                                 \
-    size = whole & !even & (signbit(x) != 0) ? -size : size;                                       \
+    size = whole & !even ? sign_of(size, x) : size;                                                \
     return (x < 0) & (x > -(T)INFINITY) & !whole ? (T)NAN : size;                                  \
   }
-LT_POW(float, powf, fabsf, 0x1p23)
-LT_POW(double, pow, fabs, 0x1p52)
+LT_SIMD float powf(float, float);
+LT_SIMD double pow(double, double);
+static inline float lt_size_powf(float x, float y) { return powf(x, y); }
+static inline double lt_size_pow(double x, double y) {
+  const uint64_t inside = LT_INSIDE(x != 0);
+  const double beyond = y > 0 ? 0 : y < 0 ? (double)INFINITY : 1 + y;
+  return lt_masked(inside, pow(lt_masked(inside, x, 1), y), beyond);
+}
+LT_POW(float, powf, fabsf, copysignf, 0x1p23)
+LT_POW(double, pow, fabs, copysign, 0x1p52)
 
 /* CPU instructions, whose loops run best without groups (see loops.h): the names have no lt_. */
 #define lt_m_sqrt      sqrt
@@ -88,13 +112,6 @@ LT_POW(double, pow, fabs, 0x1p52)
 #define lt_m_copysign  copysign
 #define lt_m_copysignf copysignf
 
-/* The float32 functions of libmvec that are accurate enough. */
-#ifdef LT_LIBMVEC_FLOAT32
-LT_SIMD float erfcf(float);
-LT_SIMD float tanhf(float);
-#endif
-
-#include "activations.h"
 #include "special_float32.h"
 #include "division.h"
 

@@ -301,13 +301,21 @@ LT_MATHS bool lt_is_left(const char *op, double x) {
 
 /* Returns the range of an op, as lt_near_range, but of the upper 32 bits of x. */
 LT_MATHS lt_Range lt_near_range64(const char *op) {
-  if (__builtin_strcmp(op, "erfinv") == 0)
-    return (lt_Range){~LT_SIGN_BIT, 0, 0x3fefefffu}; /* |x| < 1 - 2^-9 */
-  if (__builtin_strcmp(op, "special_ndtri") == 0)
+#define IS(name) (__builtin_strcmp(op, name) == 0)
+  const uint32_t magnitude = ~LT_SIGN_BIT;
+  if (IS("erfinv")) return (lt_Range){magnitude, 0, 0x3fefefffu}; /* |x| < 1 - 2^-9 */
+  if (IS("special_ndtri"))
     return (lt_Range){~0u, 0x3f500000u, 0x009ff7ffu}; /* 2^-10 to 1 - 2^-10 */
   if (__builtin_strstr(op, "special_bessel_j"))
-    return (lt_Range){~LT_SIGN_BIT, 0, 0x400fffffu}; /* |x| < 4 */
+    return (lt_Range){magnitude, 0, 0x400fffffu}; /* |x| < 4 */
+  if (IS("exp") || IS("sinh") || IS("cosh") || IS("sigmoid") || IS("silu"))
+    return (lt_Range){magnitude, 0, 0x408617ffu};               /* |x| < 707 */
+  if (IS("exp2")) return (lt_Range){magnitude, 0, 0x408fdfffu}; /* |x| < 1020 */
+  if (IS("log1p")) return (lt_Range){~0u, 0, 0xbfefffffu};      /* more than -1 */
+  if (IS("log") || IS("log2") || IS("log10"))
+    return (lt_Range){~0u, 0x00100000u, 0x7fdfffffu}; /* normal and finite */
   return (lt_Range){0, 0, 0};
+#undef IS
 }
 
 #endif

@@ -8,7 +8,8 @@ local function has_values(f, near, relative, pairs_of)
   for _, pair in ipairs(pairs_of) do
     local x, value = pair[1], pair[2]
     local got = f(lt.tensor({x}, {dtype = "float64"})):item()
-    assert(got == value or math.abs(got - value) <= near + relative * math.abs(value),
+    local is_nan = got ~= got and value ~= value
+    assert(got == value or is_nan or math.abs(got - value) <= near + relative * math.abs(value),
       ("f(%.17g): expected %.17g, got %.17g"):format(x, value, got))
   end
 end
@@ -369,4 +370,111 @@ describe("a special function of float32", function()
       assert.is_true(f(x):allclose(lt.cat(parts), 0, 0, true))
     end)
   end
+end)
+
+-- Vector code leaves these arguments to scalar code, or they get their results by conditions.
+describe("functions of float64 at the ends of their ranges", function()
+  local inf, nan = math.huge, 0 / 0
+  local exponentials = {
+    {-inf, 0}, {-1e300, 0}, {-750, 0}, {-745.5, 0}, {-745, 2.8223507304719370764e-324},
+    {-720.25, 1.5827029403098689784e-313}, {-708.5, 2.0061323053313058204e-308},
+    {-1.5, 0.22313016014842982893}, {0.25, 1.2840254166877414841},
+    {700, 1.0142320547350045095e304}, {709.5, 1.3549863193146328309e308},
+    {709.75, 1.7398368732641605577e308}, {710, inf}, {1e300, inf}, {inf, inf}, {nan, nan},
+  }
+  local powers_of_2 = {
+    {-inf, 0}, {-1e300, 0}, {-1100, 0}, {-1076, 0}, {-1074, 4.9406564584124654418e-324},
+    {-1050.5, 5.8612406775033423872e-317}, {-1022.5, 1.5733648139913586552e-308},
+    {-1.5, 0.3535533905932737622}, {0.25, 1.1892071150027210667},
+    {1020.5, 1.5889512576920578546e307}, {1023.5, 1.2711610061536462837e308}, {1024, inf},
+    {inf, inf}, {nan, nan},
+  }
+  local logarithms = {
+    {-inf, nan}, {-1, nan}, {-5e-324, nan}, {-0.0, -inf}, {0, -inf},
+    {5e-324, -744.44007192138126231}, {1e-310, -713.8013788281541651},
+    {2.2250738585072014e-308, -708.39641853226410622}, {0.25, -1.3862943611198906188},
+    {3, 1.0986122886681096914}, {1.7976931348623157e308, 709.78271289338399673}, {inf, inf},
+    {nan, nan},
+  }
+  local cases = {
+    exp = exponentials,
+    exp2 = powers_of_2,
+    log = logarithms,
+    log2 = {
+      {-inf, nan}, {-1, nan}, {-0.0, -inf}, {0, -inf}, {5e-324, -1074},
+      {1e-310, -1029.7977094150823322}, {0.25, -2}, {3, 1.5849625007211561815}, {inf, inf},
+      {nan, nan},
+    },
+    log10 = {
+      {-inf, nan}, {-1, nan}, {-0.0, -inf}, {0, -inf}, {5e-324, -323.30621534311580366},
+      {1e-310, -310.00000000000000133}, {0.25, -0.60205999132796239043},
+      {3, 0.4771212547196624373}, {inf, inf}, {nan, nan},
+    },
+    log1p = {
+      {-inf, nan}, {-1.5, nan}, {-1, -inf}, {-0.9999999999999999, -36.736800569677101399},
+      {-0.25, -0.28768207245178092744}, {1e-300, 1e-300}, {0.5, 0.40546510810816438198},
+      {1.7976931348623157e308, 709.78271289338399673}, {inf, inf}, {nan, nan},
+    },
+    sinh = {
+      {-inf, -inf}, {-711, -inf}, {-710.25, -1.434253030249512303e308},
+      {-1.5, -2.1292794550948174968}, {1e-300, 1e-300}, {0.25, 0.25261231680816830791},
+      {707.5, 9.168872865309058035e306}, {709.5, 6.7749315965731641544e307},
+      {710.25, 1.434253030249512303e308}, {711, inf}, {1e300, inf}, {inf, inf}, {nan, nan},
+    },
+    cosh = {
+      {-inf, inf}, {-711, inf}, {-710.25, 1.434253030249512303e308},
+      {-1.5, 2.3524096152432473258}, {1e-300, 1}, {0.25, 1.0314130998795731762},
+      {707.5, 9.168872865309058035e306}, {709.5, 6.7749315965731641544e307},
+      {710.25, 1.434253030249512303e308}, {711, inf}, {1e300, inf}, {inf, inf}, {nan, nan},
+    },
+    sigmoid = {
+      {-inf, 0}, {-1e300, 0}, {-750, 0}, {-709.5, 7.3801483140125808486e-309},
+      {-700.5, 5.9801961186397912064e-305}, {-1.5, 0.18242552380635634039},
+      {0.25, 0.56217650088579810403}, {700.5, 1}, {720, 1}, {750, 1}, {inf, 1}, {nan, nan},
+    },
+    silu = {
+      {-inf, nan}, {-1e300, 0}, {-750, 0}, {-709.5, -5.2362152287919261e-306},
+      {-1.5, -0.27363828570953451059}, {0.25, 0.14054412522144952601}, {700.5, 700.5}, {750, 750},
+      {1e300, 1e300}, {inf, inf}, {nan, nan},
+    },
+  }
+  for name, values in pairs(cases) do
+    it(name .. " is accurate and does not depend on the neighbours", function()
+      local f = lt[name] or lt.F[name]
+      has_values(f, 5e-324, 1e-15, values)
+      local arguments = {}
+      for i, pair in ipairs(values) do arguments[i] = pair[1] end
+      is_the_same_alone(f, arguments)
+    end)
+  end
+
+  it("powers follow zeros, signs, infinities and NaN", function()
+    local arguments = {-inf, -1e300, -2.5, -1, -0.0, 0, 1e-320, 0.25, 2.25, 1e300, inf, nan}
+    local powers = {
+      [1.5] = {inf, nan, nan, nan, 0, 0, 0, 0.125, 3.375, inf, inf, nan},
+      [-1.5] = {0, nan, nan, nan, inf, inf, inf, 8, 0.29629629629629629, 0, 0, nan},
+      [5] = {-inf, -inf, -97.65625, -1, 0, 0, 0, 0.0009765625, 57.6650390625, inf, inf, nan},
+      [-5] = {0, 0, -0.01024, -1, -inf, inf, inf, 1024, 0.017341529915832613, 0, 0, nan},
+      [4] = {inf, inf, 39.0625, 1, 0, 0, 0, 0.00390625, 25.62890625, inf, inf, nan},
+      [inf] = {inf, inf, inf, 1, 0, 0, 0, 0, inf, inf, inf, nan},
+      [-inf] = {0, 0, 0, 1, inf, inf, inf, inf, 0, 0, 0, nan},
+    }
+    for exponent, values in pairs(powers) do
+      local expected = {}
+      for i, value in ipairs(values) do expected[i] = {arguments[i], value} end
+      local function power(x) return x:pow(exponent) end
+      has_values(power, 0, 1e-15, expected)
+      is_the_same_alone(power, arguments)
+      local function by_tensor(x) return x:pow(lt.full_like(x, exponent)) end
+      has_values(by_tensor, 0, 1e-15, expected)
+      is_the_same_alone(by_tensor, arguments)
+    end
+    local zeros = lt.tensor({-0.0, 0}, {dtype = "float64"})
+    assert.same({-inf, inf}, (1 / zeros:pow(5)):tolist())
+    for _, exponent in ipairs {0.0, -0.0} do
+      local y = lt.tensor(arguments, {dtype = "float64"}):pow(lt.full({12}, exponent):double())
+      assert.is_true(y:eq(1):all():item())
+    end
+    assert.is_true(zeros:pow(nan):isnan():all():item())
+  end)
 end)
