@@ -473,23 +473,62 @@ static int64_t element_work(lt_OpId op, lt_Dtype compute) {
   return !lt_op_is_wide(op) ? 1 : compute == LT_float64 ? 32 : 16;
 }
 
-/* Runs the most frequent case without a plan: few dense elements of the compute type, or these and
- * one element as y. Returns false in any other case. */
+/* Returns true when operand k is dense in the loop's order. */
+static bool is_linear(const lt_Loop *l, int k) {
+  int64_t next = (int64_t)lt_dtype_size(l->operand[k].dtype);
+  for (int d = l->ndim - 1; d >= 0; next *= l->shape[d--])
+    if (l->operand[k].strides[d] != next) return false;
+  return true;
+}
+
+/* Returns the elements of input k, which is of the type of `vectors`, in dense memory: its own, or
+ * a block that is filled with them. */
+static const void *gather(const lt_Loop *l, int k, const lt_Vectors *vectors, Block *block) {
+  const int64_t start[LT_MAX_DIMS] = {0};
+  const lt_Operand *o = &l->operand[k];
+  if (is_linear(l, k)) return o->data;
+  lt_Elements e = {l->ndim, l->shape, o, vectors, (int64_t)lt_dtype_size(o->dtype), true};
+  lt_block_load(&e, start, l->numel, block->bytes, true);
+  return block->bytes;
+}
+
+/* Runs a loop over few elements of the type of `vectors`, whose result is dense. */
+static void run_gathered(const lt_Loop *l, lt_VectorFn fn, const lt_Vectors *vectors,
+                         const lt_Numbers *numbers) {
+  Block block[3];
+  const void *in[3] = {NULL, NULL, NULL};
+  for (int k = 1; k <= l->inputs; k++) in[k - 1] = gather(l, k, vectors, &block[k - 1]);
+  fn(l->numel, l->operand[0].data, in[0], in[1], in[2], numbers);
+}
+
+/* So many elements of any dtype fit in a block. */
+enum { FEW = LT_BLOCK / LT_MAX_ELEMENT };
+
+/* Runs the most frequent cases without a plan: few elements of the compute type, dense or with one
+ * element as y, or even fewer, of which only the result is dense. Returns false in any other
+ * case. */
 static bool run_few(const lt_Loop *l, lt_Dtype compute, lt_Dtype result) {
   if (l->numel * element_work(l->op, compute) >= LT_GRAIN || l->operand[0].dtype != result)
     return false;
-  bool y_once = has_one_y(l);
-  if (l->layout != LT_LAYOUT_CONTIGUOUS && !y_once) return false;
+  bool y_once = has_one_y(l), dense = l->layout == LT_LAYOUT_CONTIGUOUS || y_once;
+  if (!dense && (l->numel > FEW || lt_dtype_compute(compute) != compute || !is_linear(l, 0)))
+    return false;
   if (l->op == LT_OP_pow && l->operand[2].host) return false; /* see power_of */
+  if (l->op == LT_OP__clamp && l->layout == LT_LAYOUT_SCALAR)
+    return false; /* see clamps_to_numbers */
   for (int k = 1; k <= l->inputs; k++)
     if (l->operand[k].dtype != compute) return false;
-  lt_VectorFn fn = lt_cpu_isa()->vectors[compute]->op[l->op];
+  const lt_Vectors *vectors = lt_cpu_isa()->vectors[compute];
+  lt_VectorFn fn = vectors->op[l->op];
   if (!fn) return false;
   lt_Numbers numbers;
   lt_cpu_numbers(&numbers, compute, l->operand[0].dtype, &l->a, &l->b);
   numbers.y_once = y_once;
-  fn(l->numel, l->operand[0].data, l->operand[1].data, l->inputs > 1 ? l->operand[2].data : NULL,
-     l->inputs > 2 ? l->operand[3].data : NULL, &numbers);
+  if (dense)
+    fn(l->numel, l->operand[0].data, l->operand[1].data, l->inputs > 1 ? l->operand[2].data : NULL,
+       l->inputs > 2 ? l->operand[3].data : NULL, &numbers);
+  else
+    run_gathered(l, fn, vectors, &numbers);
   return true;
 }
 

@@ -557,15 +557,24 @@ static bool quick_dtype(lt_Rule rule, lt_Dtype d) {
   }
 }
 
-/* Returns true when an operand has the dtype, device, shape and layout of t. A number qualifies
- * when its kind does not change the dtype. */
+/* Returns true when u is broadcast to the shape of t. */
+static bool expands_to(const lt_Tensor *u, const lt_Tensor *t) {
+  int lead = t->ndim - u->ndim;
+  if (lead < 0) return false;
+  for (int d = 0; d < u->ndim; d++)
+    if (u->shape[d] != t->shape[lead + d] && u->shape[d] != 1) return false;
+  return true;
+}
+
+/* Returns true when an operand has the dtype, device and layout of t, and broadcasts to its shape.
+ * A number qualifies when its kind does not change the dtype. */
 static bool quick_operand(const lt_Arg *a, const lt_Tensor *t) {
   const lt_Tensor *u = a->tensor;
   if (a->kind == LT_ARG_SCALAR) return lt_dtype_is_float(t->dtype) && a->scalar.kind != LT_COMPLEX;
   if (u == t) return true;
-  return u && !u->freed && u->dtype == t->dtype &&
-         lt_device_equal(lt_tensor_device(u), lt_tensor_device(t)) &&
-         lt_shape_equal(u->ndim, u->shape, t->ndim, t->shape) && lt_tensor_is_contiguous(u);
+  return !u->freed && u->dtype == t->dtype &&
+         lt_device_equal(lt_tensor_device(u), lt_tensor_device(t)) && expands_to(u, t) &&
+         lt_tensor_is_contiguous(u);
 }
 
 /* Returns true when the arguments after the inputs are real numbers, which change no dtype of a
@@ -593,9 +602,15 @@ static bool quick_in_place_fits(const lt_Call *c, const lt_Arg *args, const lt_T
   return true;
 }
 
+/* Returns true when u rather than t may have the shape to which both are broadcast. */
+static bool is_larger(const lt_Tensor *u, const lt_Tensor *t) {
+  return u->numel > t->numel || (u->numel == t->numel && u->ndim > t->ndim);
+}
+
 /* Returns the deciding tensor of a call that can take the fast path, otherwise NULL: an elementwise
- * op on contiguous tensors of one dtype, shape and device, and numbers. Most calls in inner loops
- * are of this form, in which nothing is left to infer, broadcast or refuse. */
+ * op on contiguous tensors of one dtype and device, which broadcast to the shape of one of them,
+ * and numbers. Most calls in inner loops are of this form, in which nothing is left to infer or
+ * refuse. */
 static const lt_Tensor *quick_fits(const lt_Call *c, const lt_Arg *args, int nargs) {
   const lt_Tensor *t = NULL;
   int inputs = c->info->inputs;
@@ -604,7 +619,9 @@ static const lt_Tensor *quick_fits(const lt_Call *c, const lt_Arg *args, int nar
     return NULL;
   for (int i = 0; i < inputs; i++) {
     if (args[i].kind != LT_ARG_TENSOR && args[i].kind != LT_ARG_SCALAR) return NULL;
-    if (!t && args[i].kind == LT_ARG_TENSOR) t = args[i].tensor;
+    if (args[i].kind != LT_ARG_TENSOR) continue;
+    if (!args[i].tensor) return NULL;
+    if (!t || is_larger(args[i].tensor, t)) t = args[i].tensor;
   }
   if (!t || t->freed || lt_dtype_is_complex(t->dtype) || !quick_dtype(c->info->rule, t->dtype) ||
       !lt_tensor_is_contiguous(t))
@@ -644,11 +661,11 @@ static bool quick_run(lt_Call *c, lt_Tensor *out) {
 }
 
 /* Runs an in-place call that quick_fits accepted. */
-static bool call_quick_in_place(lt_Call *c, bool numbers) {
+static bool call_quick_in_place(lt_Call *c, bool uneven) {
   lt_Tensor *self = c->arg[0].tensor;
   if (!lt_autograd_check_in_place(c)) return false;
   c->out[0] = self;
-  bool ok = numbers ? run_elementwise(c, self) : quick_run(c, self);
+  bool ok = uneven ? run_elementwise(c, self) : quick_run(c, self);
   c->out[0] = ok ? lt_retain(self) : NULL;
   c->nout = ok;
   if (ok) lt_tensor_touch(self);
@@ -657,15 +674,16 @@ static bool call_quick_in_place(lt_Call *c, bool numbers) {
 
 /* Runs and records a call that quick_fits accepted. */
 static bool call_quick(lt_Call *c, const lt_Arg *args, int nargs, const lt_Tensor *t) {
-  bool tracked = false, numbers = false;
+  bool tracked = false, uneven = false; /* some operands have fewer elements, or are numbers */
   c->nargs = c->signature->count;
   for (int i = 0; i < c->info->inputs; i++) {
     if (args[i].kind == LT_ARG_SCALAR) {
       c->arg[i] = args[i];
-      numbers = true;
+      uneven = true;
     } else {
       c->arg[i].kind = LT_ARG_TENSOR; /* by member, see read_extra */
       c->arg[i].tensor = args[i].tensor;
+      uneven |= args[i].tensor->numel != t->numel;
       tracked |= lt_tensor_requires_grad(args[i].tensor);
     }
   }
@@ -673,12 +691,12 @@ static bool call_quick(lt_Call *c, const lt_Arg *args, int nargs, const lt_Tenso
     c->arg[i] = i < nargs ? args[i] : c->signature->param[i].value;
   c->device = lt_tensor_device(t);
   c->compute = lt_dtype_compute(t->dtype);
-  if (c->in_place) return call_quick_in_place(c, numbers);
+  if (c->in_place) return call_quick_in_place(c, uneven);
   c->out[0] =
       lt_empty(c->info->rule == LT_RULE_TEST ? LT_bool : t->dtype, c->device, t->ndim, t->shape);
   if (!c->out[0]) return false;
   c->nout = 1;
-  bool ok = numbers ? run_elementwise(c, c->out[0]) : quick_run(c, c->out[0]);
+  bool ok = uneven ? run_elementwise(c, c->out[0]) : quick_run(c, c->out[0]);
   if (ok && c->device.type != LT_DEVICE_cpu) ok = note_call(c);
   if (ok && (!tracked || !lt_autograd_required(c) || lt_autograd_record(c))) return true;
   drop_outputs(c);

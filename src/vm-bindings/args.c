@@ -867,12 +867,12 @@ static bool is_only_list(lua_State *L, int i) {
   return lua_rawlen(L, i) > 0 && lt_lua_is_plain(L, i) && !has_names(L, i);
 }
 
-/* Stores the value at i as parameter p and returns how many values it takes, or 0 when it is not
- * of the parameter's type, or the type is not a frequent one. */
-static int take_value(lua_State *L, lt_LuaArgs *a, int p, int i, int top) {
+/* Stores the value at i, of the type `is_a`, as parameter p and returns how many values it takes,
+ * or 0 when it is not of the parameter's type, or the type is not a frequent one. */
+static int take_value(lua_State *L, lt_LuaArgs *a, int p, int i, int top, int is_a) {
   const lt_Param *param = &a->signature->param[p];
   if (param->has_least) return 0;
-  if (lua_type(L, i) == LUA_TTABLE) return take_list(L, a, p, i) && (i < top || is_only_list(L, i));
+  if (is_a == LUA_TTABLE) return take_list(L, a, p, i) && (i < top || is_only_list(L, i));
   if (param->spreads) return 0;
   if (param->type != LT_PARAM_UNION) return take_as(L, a, p, param->type, i, top);
   if (is(param, LISTS)) return 0;
@@ -898,11 +898,14 @@ static bool read_plain(lua_State *L, lt_LuaArgs *a, bool method) {
   while (top > first && lua_type(L, top) == LUA_TNIL) top--;
   a->given = 0;
   for (; i <= top && p < g->count; p++) {
-    int n = take_value(L, a, p, i, top);
-    if (n == 0) {
-      if (lua_type(L, i++) != LUA_TNIL || !take_none(a, p)) return false;
+    int is_a = lua_type(L, i);
+    if (is_a == LUA_TNIL) {
+      if (!take_none(a, p)) return false;
+      i++;
       continue;
     }
+    int n = take_value(L, a, p, i, top, is_a);
+    if (n == 0) return false;
     a->slot[p] = i;
     a->span[p] = n;
     a->given = p + 1;

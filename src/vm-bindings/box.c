@@ -553,11 +553,11 @@ void lt_lua_open_box(lua_State *L, int methods, int functions) {
       {"__len", box_len}, {"__tostring", lt_lua_tostring}, {NULL, NULL}};
   static const lt_Function own[] = {{"free", box_free, "(any self) -> nil", true, false},
                                     {NULL, NULL, NULL, false, false}};
-  static const luaL_Reg module[] = {{"is_tensor", is_tensor},
-                                    {"is_parameter", is_parameter},
-                                    {"_is_freed", is_freed},
-                                    {"_parameter", make_parameter},
-                                    {NULL, NULL}};
+  static const luaL_Reg fast[] = {{"is_tensor", is_tensor},
+                                  {"is_parameter", is_parameter},
+                                  {"_is_freed", is_freed},
+                                  {NULL, NULL}};
+  static const luaL_Reg module[] = {{"_parameter", make_parameter}, {NULL, NULL}};
   open_shape(L, lt_lua_state(L));
   open_fields(L, lt_lua_state(L));
   int fields = lua_gettop(L);
@@ -575,6 +575,7 @@ void lt_lua_open_box(lua_State *L, int methods, int functions) {
   lua_setfield(L, functions, "_fields");
   lua_pop(L, 1);
   lua_pushvalue(L, functions);
+  lt_lua_set_fast(L, fast);
   lt_lua_setfuncs(L, module);
   lua_pop(L, 1);
 }

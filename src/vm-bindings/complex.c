@@ -216,7 +216,8 @@ void lt_lua_open_complex(lua_State *L, int functions, int methods) {
                                     {"__newindex", number_newindex},
                                     {"__tostring", number_tostring},
                                     {NULL, NULL}};
-  static const luaL_Reg module[] = {{"complex", make}, {"is_complex", is_complex}, {NULL, NULL}};
+  static const luaL_Reg module[] = {{"complex", make}, {NULL, NULL}};
+  static const luaL_Reg fast[] = {{"is_complex", is_complex}, {NULL, NULL}};
   luaL_newmetatable(L, NAME); /* also sets __name */
   lt_lua_setfuncs(L, events);
   lua_newtable(L);
@@ -226,5 +227,6 @@ void lt_lua_open_complex(lua_State *L, int functions, int methods) {
   lua_setfield(L, -2, "__metatable");
   lua_pushvalue(L, functions);
   lt_lua_setfuncs(L, module);
+  lt_lua_set_fast(L, fast);
   lua_pop(L, 2);
 }

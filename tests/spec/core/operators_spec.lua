@@ -48,6 +48,37 @@ describe("arithmetic", function()
     assert.matches("{2}", fails(function() return lt.ones(2) + lt.ones(3) end), 1, true)
   end)
 
+  it("broadcasts whichever operand is smaller", function()
+    local m, row, column, one = lt.tensor{{1, 2, 3}, {4, 5, 6}}, lt.tensor{10, 20, 30},
+      lt.tensor{{100}, {200}}, lt.tensor{7}
+    assert.same({{-9, -18, -27}, {-6, -15, -24}}, (m - row):totable())
+    assert.same({{9, 18, 27}, {6, 15, 24}}, (row - m):totable())
+    assert.same({{99, 98, 97}, {196, 195, 194}}, (column - m):totable())
+    assert.same({{90, 80, 70}, {190, 180, 170}}, (column - row):totable())
+    assert.same({3, 13, 23}, (row - one[1]):totable())
+    assert.same({{-5, -4, -3}, {-2, -1, 0}}, (m - lt.tensor{6}):totable())
+    assert.same({{{3}}}, (lt.tensor(10):reshape(1, 1, 1) - one):totable())
+    assert.same({{2001, 4002, 6003}, {4004, 8005, 12006}},
+      lt.addcmul(m, row, column, {value = 2}):totable())
+    assert.same({{false, true, true}, {true, true, true}}, m:gt(lt.tensor{1, 1, 1}):totable())
+    for _, pair in ipairs{{lt.ones(0, 3), lt.ones(3)}, {lt.ones(3), lt.ones(0, 3)}} do
+      assert.same({0, 3}, {table.unpack((pair[1] + pair[2]).shape)})
+    end
+    assert.same({0}, {table.unpack((lt.ones(1) * lt.ones(0)).shape)})
+  end)
+
+  it("broadcasts in place to the shape of self only", function()
+    local m, row = lt.tensor{{1, 2, 3}, {4, 5, 6}}, lt.tensor{10, 20, 30}
+    assert.same({{11, 22, 33}, {14, 25, 36}}, m:add_(row):totable())
+    assert.same({{22, 44, 66}, {28, 50, 72}}, m:mul_(lt.tensor(2)):totable())
+    assert.matches("add_: cannot store the result in self: the result has the shape {2, 3}, self "
+      .. "has {3}", fails(function() row:add_(m) end), 1, true)
+    assert.matches("has the shape {1, 3}, self has {3}",
+      fails(function() row:add_(lt.ones(1, 3)) end), 1, true)
+    assert.same({10, 20, 30}, row:totable())
+    assert.same({{0, 0, 0}, {6, 6, 6}}, m:sub_(m[1]):totable())
+  end)
+
   it("wraps around and survives division by zero where integers do", function()
     assert.equal(math.mininteger, (lt.tensor(math.maxinteger) + 1):item())
     assert.equal(math.mininteger, (lt.tensor(math.mininteger) // -1):item())

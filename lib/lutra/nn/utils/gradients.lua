@@ -49,9 +49,9 @@ end
 
 -- Returns the list of the gradients of `parameters`; those without one are left out.
 local function gradients_of(title, parameters)
-  local list = {}
-  for _, p in ipairs(to_list(title, parameters)) do list[#list + 1] = p.grad end
-  return list
+  local list, found = to_list(title, parameters), {}
+  for i = 1, #list do found[#found + 1] = list[i].grad end
+  return found
 end
 
 local function norm_of(x, norm_type)
@@ -61,9 +61,9 @@ end
 -- Returns the norms of tensors, on the device of the first one: a model may be on several.
 local function norms_of(list, norm_type)
   local norms, device = {}, list[1].device
-  for i, x in ipairs(list) do
-    local n = norm_of(x, norm_type)
-    norms[i] = x.device == device and n or n:to(device)
+  for i = 1, #list do
+    local n = norm_of(list[i], norm_type)
+    norms[i] = n.device == device and n or n:to(device)
   end
   return norms
 end
@@ -92,7 +92,8 @@ local function scale_by(list, max_norm, total)
   lt.no_grad(function()
     -- Always multiply, by 1 at most: a branch would synchronize with the device.
     local scale, device = (max_norm / (total + 1e-6)):clamp{max = 1}, total.device
-    for _, g in ipairs(list) do
+    for i = 1, #list do
+      local g = list[i]
       if g.device ~= device then
         device = g.device
         scale = scale:to(device)
@@ -138,9 +139,10 @@ local parse_value = args.signature("clip_grad_value_",
 -- Parameters without a gradient are skipped.
 function gradients.clip_grad_value_(...)
   local parameters, limit = parse_value(...)
-  for _, g in ipairs(gradients_of("clip_grad_value_", parameters)) do
-    lt.no_grad(function() g:clamp_(-limit, limit) end)
-  end
+  local list = gradients_of("clip_grad_value_", parameters)
+  lt.no_grad(function()
+    for i = 1, #list do list[i]:clamp_(-limit, limit) end
+  end)
 end
 
 -- Returns the tensors of a list; raises an error unless all are on one device.
