@@ -546,4 +546,77 @@ describe("blocks selected by index tensors", function()
     assert.is_false(ok)
     assert.matches("index_put_: cannot change a leaf that requires grad", tostring(message))
   end)
+
+  it("are put in place, and only they", function()
+    local x = lt.arange(6.):view(2, 3)
+    assert.equal(x, x:put_(lt.tensor{{6, 1}, {6, -5}}, lt.tensor{{7., 8.}, {9., -1.}}))
+    assert.same({{8, -1, 3}, {4, 5, 9}}, x:totable())
+    x:put_(lt.tensor{1, 1}, lt.tensor{0.5, 0.25}, true)
+    x:t():put_(lt.tensor{2}, lt.tensor{-3.}) -- not contiguous
+    assert.same({{8.75, -1, 3}, {-3, 5, 9}}, x:totable())
+    if x.is_cpu then -- others report an index later
+      local ok, message = pcall(x.put_, x, lt.tensor{1, 7}, lt.tensor{5., 6.})
+      assert.is_false(ok)
+      assert.matches("expected an index from 1 to 6", tostring(message))
+    end
+    assert.is_false(pcall(x.put_, x, lt.tensor{1}, lt.tensor{1}))
+    assert.same({{8.75, -1, 3}, {-3, 5, 9}}, x:totable())
+    local w = lt.ones{2, 2, requires_grad = true}
+    local y = w * 2
+    y:put_(lt.tensor{4}, lt.tensor{5.})
+    y:sum():backward()
+    assert.same({{2, 2}, {2, 0}}, w.grad:totable())
+  end)
+end)
+
+describe("reductions by index", function()
+  local at, values = lt.tensor{{1, 2}, {2, 1}, {2, 1}}, lt.tensor{{3., 9.}, {-5., 4.}, {1., 7.}}
+
+  it("change self in place", function()
+    for name, want in pairs{
+      sum = {{4, 12}, {-3, 10}}, amax = {{3, 7}, {1, 9}}, amin = {{1, 1}, {-5, 1}},
+      prod = {{3, 28}, {-5, 9}}, mean = {{2, 4}, {-1, 5}},
+    } do
+      local x = lt.ones(2, 2)
+      assert.equal(x, x:scatter_reduce_(1, at, values, name))
+      assert.same(want, x:totable())
+      local other = lt.full({2, 2}, 100.):scatter_reduce_(1, at, values, name, false)
+      assert.same(lt.full({2, 2}, 100.):scatter_reduce(1, at, values, name, false):totable(),
+        other:totable())
+    end
+    local x = lt.ones(2, 2)
+    assert.equal(x, x:index_reduce_(-2, lt.tensor{2, 2, 2}, values, "amax"))
+    assert.same({{1, 1}, {3, 9}}, x:totable())
+    assert.equal(-4, lt.tensor(-4.):index_reduce_(1, lt.tensor{1}, lt.tensor(2.), "amin"):item())
+  end)
+
+  it("change nothing when they fail", function()
+    local x = lt.ones(2, 2)
+    for name in pairs{sum = true, amax = true, prod = true, mean = true} do
+      assert.is_false(pcall(x.scatter_reduce_, x, 1, at, values:long(), name, false))
+      if x.is_cpu then -- others report an index later
+        assert.is_false(pcall(x.scatter_reduce_, x, 1, lt.tensor{{1, 1}, {3, 1}}, values, name))
+        assert.is_false(pcall(x.index_reduce_, x, 1, lt.tensor{1, 3, 1}, values, "prod"))
+      end
+    end
+    local ok, message = pcall(x.index_reduce_, x, 1, lt.tensor{1}, values, "prod")
+    assert.is_false(ok)
+    assert.matches("index_reduce_: expected one index", tostring(message))
+    assert.same({{1, 1}, {1, 1}}, x:totable())
+  end)
+
+  it("in place have the gradients of those out of place", function()
+    for _, name in ipairs{"sum", "amax", "amin", "prod", "mean"} do
+      local grads = {}
+      for _, method in ipairs{"scatter_reduce", "scatter_reduce_"} do
+        local w = lt.tensor({{1., 2.}, {3., 4.}}, {requires_grad = true})
+        local v = values:clone():requires_grad_()
+        local y = w * 2
+        local z = y[method](y, 1, at, v, name)
+        ;(z * lt.tensor{{1., 2.}, {3., 5.}}):sum():backward()
+        grads[#grads + 1] = {w.grad:totable(), v.grad:totable()}
+      end
+      assert.same(grads[1], grads[2])
+    end
+  end)
 end)
