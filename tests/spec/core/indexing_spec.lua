@@ -620,3 +620,30 @@ describe("reductions by index", function()
     end
   end)
 end)
+
+describe("rows", function()
+  -- By a product with a matrix of ones at the places, which is exact for these numbers.
+  it("are added to others on one thread or several", function()
+    local threads, count = lt.get_num_threads(), lt.ones(1).is_cpu and 3000 or 100
+    for _, width in ipairs{1, 3, 4, 16, 40} do
+      for _, most in ipairs{300, 3} do -- spread among the rows, or few of them
+        local at = lt.randint(1, most, {count})
+        local ones = lt.eye(300):index_select(1, at)
+        for _, dtype in ipairs{"float32", wide.dtype, "int64", "int32", "float16"} do
+          local source = lt.randint(-1, 2, {count, width}):to(dtype)
+          local sums = ones:t():matmul(source:float()) * 2
+          local x = lt.randint(-9, 9, {300, width}):to(dtype)
+          local want = (x:float() + sums):to(dtype)
+          for n = 1, 2 do
+            lt.set_num_threads(n)
+            assert.is_true(x:index_add(1, at, source, 2):equal(want))
+            local y = x:clone()
+            y:index_add_(1, at, source, 2)
+            assert.is_true(y:equal(want))
+          end
+        end
+      end
+    end
+    lt.set_num_threads(threads)
+  end)
+end)
