@@ -647,3 +647,26 @@ describe("rows", function()
     lt.set_num_threads(threads)
   end)
 end)
+
+describe("bags of equal sizes", function()
+  it("are reduced row by row", function()
+    local w = lt.tensor{{1., -2.}, {4., 8.}, {0.5, 3.}}
+    local i, bag = lt.tensor{{1, 2}, {3, 3}, {2, 1}}, lt.nn.functional.embedding_bag
+    assert.same({{5, 6}, {1, 6}, {5, 6}}, bag(i, w, {mode = "sum"}):totable())
+    assert.same({{2.5, 3}, {0.5, 3}, {2.5, 3}}, bag(i, w):totable())
+    assert.same({{4, 8}, {0.5, 3}, {4, 8}}, bag(i, w, {mode = "max"}):totable())
+    local factors = lt.tensor{{1., 0.5}, {2., 2.}, {0., -1.}}
+    for _, dtype in ipairs{"float32", "float16", "bfloat16"} do
+      local sums = bag(i, w:to(dtype), {mode = "sum", per_sample_weights = factors:to(dtype)})
+      assert.equal(dtype, sums.dtype)
+      assert.same({{3, 2}, {2, 12}, {-1, 2}}, sums:totable())
+    end
+    assert.same({{4, 8}, {1, 6}, {4, 8}}, bag(i, w, {mode = "sum", padding_idx = 1}):totable())
+    for _, mode in ipairs{"sum", "mean", "max"} do
+      local none = bag(lt.zeros({2, 0}, {dtype = "int64"}), w, {mode = mode})
+      assert.same({{0, 0}, {0, 0}}, none:totable())
+      assert.same({0, 2}, {table.unpack(bag(lt.zeros({0, 2}, {dtype = "int64"}), w,
+        {mode = mode}).shape)})
+    end
+  end)
+end)
