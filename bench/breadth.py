@@ -250,6 +250,23 @@ rows("images", "local x = lt.randint(0, 255, {64, 32, 32, 3}, {dtype = 'uint8'})
      "x = torch.randint(0, 255, (64, 32, 32, 3), dtype=torch.uint8)", [
          ("x:permute(1, 4, 2, 3):float()", "x.permute(0, 3, 1, 2).float()"),
          ("x:permute(1, 4, 2, 3) / 255", "x.permute(0, 3, 1, 2) / 255")])
+rows("{4, 3, 288, 288}", "local x = lt.randn(4, 3, 288, 288)\\n"
+     "local u = (lt.rand(4, 3, 288, 288) * 255):byte()",
+     "x = torch.randn(4, 3, 288, 288)\nu = (torch.rand(4, 3, 288, 288) * 255).byte()", [
+         ("F.interpolate(%s, {scale_factor = %s, mode = '%s', antialias = %s})"
+          % (of, scale, mode, str(smooth).lower()),
+          "F.interpolate(%s, scale_factor=%s, mode='%s', antialias=%s)" % (of, scale, mode, smooth))
+         for of in "xu" for scale in ("0.5", "1.3")
+         for mode, smooth in (("nearest", False), ("bilinear", False), ("bicubic", True))])
+rows("62500 rows of 16",
+     "local x, y, i = lt.zeros(62500, 16), lt.randn(62500, 16), lt.randint(1, 62500, {62500})\\n"
+     "local bags = i:view(6250, 10)",
+     "x, y, i = torch.zeros(62500, 16), torch.randn(62500, 16), torch.randint(0, 62500, (62500,))\n"
+     "bags = i.view(6250, 10)", [
+         ("x:index_add_(1, i, y)", "x.index_add_(0, i, y)"),
+         ("x:put_(i, y[':, 1'])", "x.put_(i, y[:, 0])"), "F.embedding_bag(bags, x)",
+         ("x:view(-1):scatter_reduce_(1, i, y[':, 1'], 'amax')",
+          "x.view(-1).scatter_reduce_(0, i, y[:, 0], 'amax')")])
 
 if __name__ == "__main__":
     main(rounds=2)

@@ -229,6 +229,55 @@ bool lt_cpu__scatter_reduce(lt_Call *c) {
   return scatter(c, !strcmp(how, "prod") ? MULTIPLY : !strcmp(how, "amax") ? LARGEST : SMALLEST);
 }
 
+/* ---- blocks of elements ---------------------------------------------------------------------- */
+
+/* Blocks of `from`, one after the other, that replace blocks of `to`, or are added to them. */
+typedef struct Write {
+  char *to;
+  const char *from;
+  size_t size;
+  lt_Dtype sum;      /* NONE: values replace elements; else they are added in this dtype */
+  bool one;          /* `from` is a single element */
+  lt_Numbers factor; /* a: what values that are added are multiplied by */
+} Write;
+
+/* Writes the block of n elements from `place` on, or adds to it, from element `at` on. */
+static inline void write_block(const Write *w, int64_t place, int64_t at, int64_t n) {
+  char *to = w->to + (size_t)place * w->size;
+  int64_t step = w->one ? 0 : (int64_t)w->size;
+  const char *from = w->from + at * step;
+  if (w->sum == LT_DTYPE_NONE && !w->one)
+    lt_copy_bytes(to, from, (size_t)n * w->size);
+  else if (w->sum == LT_DTYPE_NONE)
+    lt_move(to, (int64_t)w->size, from, step, n, w->size);
+  else if (w->one)
+    for (int64_t i = 0; i < n; i++) add_run(w->sum, to + (size_t)i * w->size, from, 1, &w->factor);
+  else
+    add_run(w->sum, to, from, n, &w->factor);
+}
+
+/* Writes the blocks of n elements whose numbers at[i] are in first .. last - 1, in order: block k
+ * begins at element k * unit. The places of later blocks are loaded into the cache meanwhile. */
+static void write_own_blocks(const Write *w, const int64_t *at, int64_t unit, int64_t count,
+                             int64_t n, int64_t first, int64_t last) {
+  enum { AHEAD = 16, TOGETHER = 1024 };
+  const size_t bytes = (size_t)n * w->size;
+  for (int64_t i = 0, end; i < count && !lt_stopped(); i = end) {
+    int64_t own[TOGETHER + AHEAD], found = 0; /* without a branch that depends on the numbers */
+    for (end = count - i < TOGETHER ? count : i + TOGETHER; i < end; i++) {
+      own[found] = i;
+      found += at[i] >= first && at[i] < last;
+    }
+    for (int64_t k = found; k < found + AHEAD; k++) own[k] = found ? own[found - 1] : 0;
+    for (int64_t k = 0; k < found; k++) {
+      const char *later = w->to + (size_t)(at[own[k + AHEAD]] * unit) * w->size;
+      __builtin_prefetch(later, 1);
+      __builtin_prefetch(later + bytes - 1, 1);
+      write_block(w, at[own[k]] * unit, own[k] * n, n);
+    }
+  }
+}
+
 /* ---- index_add, index_copy, index_fill: indices along one dimension -------------------------- */
 
 /* Adds to rows selected by index; sizes count elements of the working dtype. */
@@ -286,24 +335,16 @@ static void add_rows(const RowSums *s, int64_t first_block, int64_t last_block, 
     for (int64_t j = 0; j < s->count && !lt_stopped_at(j); j++) add_row(s, i, j, first, last);
 }
 
-/* Adds to the rows first .. last - 1 of each block. */
-static void add_to_rows(const RowSums *s, int64_t first, int64_t last) {
-  for (int64_t i = 0; i < s->to.outer; i++)
-    for (int64_t j = 0; j < s->count && !lt_stopped_at(j); j++) {
-      int64_t row = s->at[j] - LT_INDEX_BASE;
-      if (row >= first && row < last) add_row(s, i, j, 0, s->to.inner);
-    }
-}
-
-/* Returns whether about as many rows are added to each of `team` equal parts of the rows. */
+/* Returns whether about as many rows are added to each of `team` equal parts of the rows, by a few
+ * thousand of the indices. */
 static bool is_even(const RowSums *s, int team) {
-  enum { MOST = 64 };
-  int64_t counts[MOST] = {0}, largest = 0;
+  enum { MOST = 64, SEEN = 4096 };
+  int64_t counts[MOST] = {0}, largest = 0, seen = 0, step = s->count / SEEN + 1;
   if (team > MOST) return false;
-  for (int64_t j = 0; j < s->count && !lt_stopped_at(j); j++)
+  for (int64_t j = 0; j < s->count; j += step, seen++)
     counts[((s->at[j] - LT_INDEX_BASE + 1) * team - 1) / s->to.n]++;
   for (int k = 0; k < team; k++) largest = counts[k] > largest ? counts[k] : largest;
-  return 4 * largest * team <= 5 * s->count;
+  return 4 * largest * team <= 5 * seen;
 }
 
 /* Adds the pieces first .. last - 1 of s, of `size` indices each, to tables of their own. */
@@ -338,17 +379,22 @@ static bool add_in_pieces(const RowSums *s) {
  * element. Rows are better than columns: parts of rows share cache lines. */
 static void add_all_rows(const RowSums *s, int64_t numel) {
   if (add_in_pieces(s)) return;
+  const int64_t inner = s->to.inner, size = (int64_t)lt_dtype_size(s->work);
   int team = lt_team(numel, s->to.outer);
-  if (team > 1 || s->to.inner < 32) {
-    LT_IN_TEAM(team, s->to.outer, add_rows(s, first, last, 0, s->to.inner));
+  if (s->to.outer > 1 || inner == 1) {
+    LT_IN_TEAM(team, s->to.outer, add_rows(s, first, last, 0, inner));
     return;
   }
   team = lt_team(numel, s->to.n);
-  if (team > 1 && is_even(s, team))
-    LT_IN_TEAM(team, s->to.n, add_to_rows(s, first, last));
-  else
-    LT_IN_TEAM(lt_team(numel, s->to.inner / 16), s->to.inner,
-               add_rows(s, 0, s->to.outer, first, last));
+  if (team > 1 && is_even(s, team)) {
+    Write w = {
+        s->out - LT_INDEX_BASE * inner * size, s->from, (size_t)size, s->work, false, s->scale};
+    LT_IN_TEAM(team, s->to.n,
+               write_own_blocks(&w, s->at, inner, s->count, inner, first + LT_INDEX_BASE,
+                                last + LT_INDEX_BASE));
+  } else {
+    LT_IN_TEAM(lt_team(numel, inner / 16), inner, add_rows(s, 0, 1, first, last));
+  }
 }
 
 bool lt_cpu_index_add(lt_Call *c) {
@@ -470,30 +516,6 @@ bool lt_cpu_index_fill(lt_Call *c) {
 
 /* ---- _index_put: several index tensors ------------------------------------------------------- */
 
-typedef struct Write {
-  char *to;
-  const char *from;
-  size_t size;
-  lt_Dtype sum;      /* NONE: values replace elements; else they are added in this dtype */
-  bool one;          /* `from` is a single element */
-  lt_Numbers factor; /* a: 1 */
-} Write;
-
-/* Writes the block of n elements from `place` on, or adds to it, from element `at` on. */
-static inline void write_block(const Write *w, int64_t place, int64_t at, int64_t n) {
-  char *to = w->to + (size_t)place * w->size;
-  int64_t step = w->one ? 0 : (int64_t)w->size;
-  const char *from = w->from + at * step;
-  if (w->sum == LT_DTYPE_NONE && !w->one)
-    lt_copy_bytes(to, from, (size_t)n * w->size);
-  else if (w->sum == LT_DTYPE_NONE)
-    lt_move(to, (int64_t)w->size, from, step, n, w->size);
-  else if (w->one)
-    for (int64_t i = 0; i < n; i++) add_run(w->sum, to + (size_t)i * w->size, from, 1, &w->factor);
-  else
-    add_run(w->sum, to, from, n, &w->factor);
-}
-
 #define WRITE_OFFSETS(T, change)                                                                   \
   for (int64_t i = first; i < last; i++) {                                                         \
     T *t = (T *)(void *)w->to + offset[i], f = ((const T *)(const void *)w->from)[i * step];       \
@@ -513,28 +535,6 @@ static void write_at_offsets(const Write *w, const int64_t *offset, int64_t firs
     WRITE_OFFSETS(int64_t, (int64_t)((uint64_t)*t + (uint64_t)f))
   else
     LT_BY_SIZE(w->size, PUT_OFFSETS)
-}
-
-/* Writes the blocks of n elements whose offsets are in first .. last - 1, in order. The places of
- * later blocks are loaded into the cache meanwhile. */
-static void write_own_blocks(const Write *w, const int64_t *offset, int64_t count, int64_t n,
-                             int64_t first, int64_t last) {
-  enum { AHEAD = 16, TOGETHER = 1024 };
-  const size_t bytes = (size_t)n * w->size;
-  for (int64_t i = 0, end; i < count && !lt_stopped(); i = end) {
-    int64_t own[TOGETHER + AHEAD], found = 0; /* without a branch that depends on the offsets */
-    for (end = count - i < TOGETHER ? count : i + TOGETHER; i < end; i++) {
-      own[found] = i;
-      found += offset[i] >= first && offset[i] < last;
-    }
-    for (int64_t k = found; k < found + AHEAD; k++) own[k] = found ? own[found - 1] : 0;
-    for (int64_t k = 0; k < found; k++) {
-      const char *later = w->to + (size_t)offset[own[k + AHEAD]] * w->size;
-      __builtin_prefetch(later, 1);
-      __builtin_prefetch(later + bytes - 1, 1);
-      write_block(w, offset[own[k]], own[k] * n, n);
-    }
-  }
 }
 
 /* The blocks that a write selects. */
@@ -586,7 +586,7 @@ static void write_blocks(const lt_IndexBlocks *p, const Write *w, int64_t numel)
     write_mids(p, w);
   else if (team > 1)
     LT_IN_TEAM(team, numel,
-               write_own_blocks(w, lt_tensor_data(p->offsets), count, p->block, first, last));
+               write_own_blocks(w, lt_tensor_data(p->offsets), 1, count, p->block, first, last));
   else
     lt_share(all, p->lead, write_leads, &(WriteBlocks){p, w});
 }

@@ -12,6 +12,7 @@ typedef struct Work {
   void *out, *index;
   const lt_PoolTable *windows;
   const lt_ResampleTable *table;
+  int64_t lines, together; /* of a resampling: threads share units of so many lines */
 } Work;
 
 static int64_t product(const int64_t *sizes) { return sizes[0] * sizes[1] * sizes[2]; }
@@ -153,10 +154,17 @@ bool lt_cpu_each__col2im(const lt_EachRun *run, void *const *out) {
 
 /* ---- interpolation --------------------------------------------------------------------------- */
 
-RANGES(resample, resample_f32(w->args, w->table, w->in, w->out, from, to),
-       resample_f64(w->args, w->table, w->in, w->out, from, to))
-RANGES(resample_backward, resample_backward_f32(w->args, w->table, w->in, w->out, from, to),
-       resample_backward_f64(w->args, w->table, w->in, w->out, from, to))
+/* Returns the first line of a unit. */
+static int64_t line(const Work *w, int64_t unit) {
+  int64_t first = unit * w->together;
+  return first < w->lines ? first : w->lines;
+}
+
+RANGES(resample, resample_f32(w->args, w->table, w->in, w->out, line(w, from), line(w, to)),
+       resample_f64(w->args, w->table, w->in, w->out, line(w, from), line(w, to)))
+RANGES(resample_backward,
+       resample_backward_f32(w->args, w->table, w->in, w->out, line(w, from), line(w, to)),
+       resample_backward_f64(w->args, w->table, w->in, w->out, line(w, from), line(w, to)))
 
 /* The functions of weights, in float and in double, and fill_<T>, which fills a table. */
 #define LT_EACH_OF_T    LT_EACH_FUNCTION
@@ -209,6 +217,16 @@ static bool doubles_pairs(const lt_Resample *p, const lt_ResampleTable *t, size_
   return ok;
 }
 
+/* Replaces n doubles by floats. */
+static void to_floats(char *numbers, size_t n) {
+  for (size_t k = 0; k < n; k++) {
+    double wide;
+    memcpy(&wide, numbers + k * sizeof wide, sizeof wide);
+    float narrow = (float)wide;
+    memcpy(numbers + k * sizeof narrow, &narrow, sizeof narrow);
+  }
+}
+
 /* Runs a resampling, or its gradient, of `lines` lines. */
 static bool resample(const lt_EachRun *run, void *to, int64_t lines, lt_RangeFn f32,
                      lt_RangeFn f64) {
@@ -224,13 +242,21 @@ static bool resample(const lt_EachRun *run, void *to, int64_t lines, lt_RangeFn 
   int64_t *count = malloc(sizeof *count * (size_t)p->out), *place = malloc(sizeof *place * n);
   void *weight = malloc(sizeof(double) * n);
   bool ok = count && place && weight;
-  if (ok && narrow) fill_float(p, width, count, place, weight);
-  if (ok && !narrow) fill_double(p, width, count, place, weight);
+  if (ok && narrow && p->fixed == 0) fill_float(p, width, count, place, weight);
+  if (ok && (!narrow || p->fixed != 0)) fill_double(p, width, count, place, weight);
+  if (ok && narrow && p->fixed != 0) to_floats(weight, n);
   lt_ResampleTable table = {.width = width, .count = count, .place = place, .weight = weight};
   table.doubles = ok && doubles(p, &table);
   table.doubles_pairs = ok && doubles_pairs(p, &table, narrow ? sizeof(float) : sizeof(double));
-  Work w = {.args = p, .in = lt_tensor_data(run->in[0]), .out = to, .table = &table};
-  ok = ok && share(run, lines, &w, f32, f64);
+  int64_t work = run->n * run->cost, units = lines / LT_RESAMPLE_LINES;
+  bool many = p->inner == 1 && units > 0 && lt_team(work, units) == lt_team(work, lines);
+  Work w = {.args = p,
+            .in = lt_tensor_data(run->in[0]),
+            .out = to,
+            .table = &table,
+            .lines = lines,
+            .together = many ? LT_RESAMPLE_LINES : 1};
+  ok = ok && share(run, (lines + w.together - 1) / w.together, &w, f32, f64);
   free(count);
   free(place);
   free(weight);

@@ -68,6 +68,9 @@ typedef struct lt_ResampleTable {
 /* Places whose elements and weights are computed before the values of the channels are. */
 #define LT_GRID_BLOCK 128
 
+/* Lines of `inner` = 1 that a resampling computes together, as neighbours in vectors. */
+#define LT_RESAMPLE_LINES 16
+
 typedef struct lt_PlaneKernels {
   LT_PLANES(float, f32)
   LT_PLANES(double, f64)

@@ -119,8 +119,8 @@ local function publish(row, namespace, name)
       return fn(self.requires_grad and self:clone() or self, ...)
     end
     core._methods[name .. "_"] = function(self, ...)
-      if row.change then return row.change(own(self, ...)) end
-      return write(name .. "_", self, result(own(self, ...)))
+      local changed = row.change and row.change(own(self, ...))
+      return changed or write(name .. "_", self, result(own(self, ...)))
     end
   end
   return call
@@ -136,7 +136,7 @@ end
 -- * `doc`: its documentation. `example`: an expression that calls it, for help.
 -- * `fn`: its implementation.
 -- * `method`: x:name() exists, too. `in_place`: x:name_() exists, too; it copies the result into x,
---   or calls `change`, where there is one, which changes x alike and returns it.
+--   unless there is `change`, which changes x alike and returns it, or nil where it cannot.
 -- * `aliases`: a list of other names, with the same variants.
 -- * `also`: a list of further namespaces that contain the function.
 --

@@ -27,20 +27,28 @@ lt._define{
   end,
 }
 
+-- Calls _index_put or _index_put_ for the flattened x.
+local function put_at(op, title, x, index, source, accumulate)
+  args.check(index:numel() == source:numel(),
+    "%s: expected as many elements for argument 'source' as for 'index' (%d), got %d", title,
+    index:numel(), source:numel())
+  args.check(source.dtype == x.dtype,
+    "%s: expected dtype %q, that of self, for argument 'source', got %q", title, x.dtype,
+    source.dtype)
+  return op(x:reshape(-1), {index:reshape(-1)}, {0}, source:reshape(-1), accumulate)
+end
+
 lt._define{
   signature = "lt.put(Tensor self, Index index, Tensor source, bool accumulate = false)",
   doc = "Writes source to the elements of the flattened tensor at the indices, or adds it.",
   method = true,
   in_place = true,
   example = "lt.zeros(2, 2):put(lt.tensor{1, 4}, lt.tensor{5., 6.})",
-  fn = function(x, index, source, accumulate)
-    args.check(index:numel() == source:numel(),
-      "put: expected as many elements for argument 'source' as for 'index' (%d), got %d",
-      index:numel(), source:numel())
-    args.check(source.dtype == x.dtype,
-      "put: expected dtype %q, that of self, for argument 'source', got %q", x.dtype, source.dtype)
-    return ops._index_put(x:reshape(-1), {index:reshape(-1)}, {0}, source:reshape(-1), accumulate)
-      :reshape(x.shape)
+  fn = function(x, ...) return put_at(ops._index_put, "put", x, ...):reshape(x.shape) end,
+  change = function(x, ...)
+    if not x:is_contiguous() then return nil end
+    put_at(ops._index_put_, "put_", x, ...)
+    return x
   end,
 }
 
@@ -230,6 +238,13 @@ local function scatter_reduce(x, dim, index, src, reduce, include_self)
   return ops._scatter_reduce(start, dim, index, src, reduce)
 end
 
+-- Does so in place where no other error can follow the first write.
+local function scatter_reduce_(x, dim, index, src, reduce, include_self)
+  if not include_self or reduce == "mean" then return nil end
+  if reduce == "sum" then return x:scatter_add_(dim, index, src) end
+  return ops._scatter_reduce_(x, dim, index, src, reduce)
+end
+
 local REDUCE = "'sum'|'prod'|'mean'|'amax'|'amin' reduce"
 
 lt._define{
@@ -241,7 +256,29 @@ lt._define{
   in_place = true,
   example = 'lt.zeros(2):scatter_reduce(1, lt.tensor{1, 2, 1}, lt.tensor{1., 2., 3.}, "amax")',
   fn = scatter_reduce,
+  change = scatter_reduce_,
 }
+
+-- Calls scatter_reduce or scatter_reduce_ for slices.
+local function reduce_slices(op, title, x, dim, index, source, reduce, include_self)
+  args.check(index.ndim <= 1, "%s: expected at most 1 dim for argument 'index', got %d", title,
+    index.ndim)
+  if x.ndim == 0 then x, source, dim = x:reshape(1), source:reshape(-1), 1 end
+  if dim < 0 then dim = dim + x.ndim + 1 end
+  args.check(source.ndim == x.ndim, "%s: expected %d dims for argument 'source', got %d", title,
+    x.ndim, source.ndim)
+  args.check(source:size(dim) == index:numel(),
+    "%s: expected one index for each of the %d slices of source along dim %d, got %d", title,
+    source:size(dim), dim, index:numel())
+  local shape = {}
+  for d = 1, x.ndim do
+    shape[d] = d == dim and index:numel() or 1
+    args.check(d == dim or source:size(d) == x:size(d),
+      "%s: expected the sizes of self %s except in dim %d for argument 'source', got %s", title,
+      x.shape, dim, source.shape)
+  end
+  return op(x, dim, index:reshape(shape):expand(source.shape), source, reduce, include_self)
+end
 
 lt._define{
   signature = "lt.index_reduce(Tensor self, dim dim, Index index, Tensor source, "
@@ -251,25 +288,10 @@ lt._define{
   method = true,
   in_place = true,
   example = 'lt.ones(2):index_reduce(1, lt.tensor{1, 2, 1}, lt.tensor{1., 2., 3.}, "prod")',
-  fn = function(x, dim, index, source, reduce, include_self)
-    args.check(index.ndim <= 1, "index_reduce: expected at most 1 dim for argument 'index', got %d",
-      index.ndim)
-    local whole = x
-    if x.ndim == 0 then x, source, dim = x:reshape(1), source:reshape(-1), 1 end
-    if dim < 0 then dim = dim + x.ndim + 1 end
-    args.check(source.ndim == x.ndim,
-      "index_reduce: expected %d dims for argument 'source', got %d", x.ndim, source.ndim)
-    args.check(source:size(dim) == index:numel(),
-      "index_reduce: expected one index for each of the %d slices of source along dim %d, got %d",
-      source:size(dim), dim, index:numel())
-    local shape = {}
-    for d = 1, x.ndim do
-      shape[d] = d == dim and index:numel() or 1
-      args.check(d == dim or source:size(d) == x:size(d),
-        "index_reduce: expected the sizes of self %s except in dim %d for argument 'source', "
-          .. "got %s", x.shape, dim, source.shape)
-    end
-    local places = index:reshape(shape):expand(source.shape)
-    return scatter_reduce(x, dim, places, source, reduce, include_self):reshape(whole.shape)
+  fn = function(x, ...)
+    return reduce_slices(scatter_reduce, "index_reduce", x, ...):reshape(x.shape)
+  end,
+  change = function(x, ...)
+    return reduce_slices(scatter_reduce_, "index_reduce_", x, ...) and x
   end,
 }

@@ -45,23 +45,27 @@ local function sizes_of(title, shape, size, factor, recompute)
 end
 
 -- Resizes uint8 as PyTorch does: by weights that are multiples of a power of two, and with results
--- that are rounded, halves up, after each dim.
+-- that are rounded, halves up, after each dim. The CPU's sums are exact in float32, too, unless
+-- antialias averages many elements, by small weights.
 local function resampled_bytes(x, sizes, scales, mode, corners)
-  local out = x:to(x.device:find "^mps" and "float32" or "float64")
+  local out = x
   for d = x.ndim, 3, -1 do
     if sizes[d - 2] ~= x:size(d) then
+      local many = mode >= LINEAR + SMOOTH and sizes[d - 2] < x:size(d)
+      local narrow = x.is_cpu and not many or x.device:find "^mps"
+      out = out:to(narrow and "float32" or "float64")
       out = ops._resample(out, d, sizes[d - 2], mode + FIXED, corners, scales[d - 2])
-      out = (out + 0.5):floor():clamp(0, 255)
     end
   end
-  return out:to(x.dtype)
+  return rawequal(out, x) and x:clone() or out:to(x.dtype)
 end
 
 local function resampled(x, shape, sizes, scales, mode, corners)
-  if x.dtype == "uint8" and mode >= LINEAR then
+  local bytes = x.dtype == "uint8"
+  if bytes and mode >= LINEAR then
     return resampled_bytes(x, sizes, scales, mode, corners)
   end
-  local wide = mode >= LINEAR and x.dtype:find "16" -- rounded once, at the end
+  local wide = bytes or mode >= LINEAR and x.dtype:find "16" -- rounded once, at the end
   if wide and mode == LINEAR and x.ndim ~= 4 then mode = mode + ROUNDED[x.dtype] end
   local out = wide and x:to "float32" or x
   local ndim = #shape

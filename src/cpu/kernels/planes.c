@@ -14,6 +14,7 @@
 #define FN(f)    f##_f32
 #define FLOOR(v) floorf(v)
 #include "each/grid_places.h"
+#include "each/resample_weights.h"
 #include "planes_body.h"
 #undef T
 #undef FN
@@ -22,6 +23,7 @@
 #define FN(f)    f##_f64
 #define FLOOR(v) floor(v)
 #include "each/grid_places.h"
+#include "each/resample_weights.h"
 #include "planes_body.h"
 
 #define BOTH(name) .name##_f32 = name##_f32, .name##_f64 = name##_f64

@@ -616,6 +616,35 @@ static inline void FN(weigh_pairs)(const T *x, const T *weight, int64_t n, T *re
   }
 }
 
+/* Rounds n sums of uint8. */
+static inline void FN(round_bytes)(const lt_Resample *p, T *sum, int64_t n) {
+  if (p->fixed == 0) return;
+  for (int64_t i = 0; i < n; i++) sum[i] = FN(resample_byte)(sum[i]);
+}
+
+/* Computes lines from..to, LT_RESAMPLE_LINES together. Returns the first of those that are left,
+ * fewer than that. */
+static int64_t FN(weigh_lines)(const lt_Resample *p, const lt_ResampleTable *t, const T *x, T *y,
+                               int64_t from, int64_t to) {
+  enum { LINES = LT_RESAMPLE_LINES };
+  const int64_t size = sizeof(T), in = p->in, out = p->out;
+  T *source = to - from < LINES ? NULL : malloc((size_t)((in + out) * LINES * size));
+  if (!source) return from;
+  T *target = source + in * LINES;
+  const lt_Mover *mover = lt_mover(size);
+  for (; to - from >= LINES; from += LINES) {
+    mover->tile(in, LINES, (char *)source, LINES * size, (const char *)(x + from * in), in * size);
+    for (int64_t o = 0; o < out; o++) FN(weigh)
+    (source, LINES, t->count[o], t->place + o * t->width, (const T *)t->weight + o * t->width,
+     target + o * LINES);
+    FN(round_bytes)(p, target, out * LINES);
+    mover->tile(LINES, out, (char *)(y + from * out), out * size, (const char *)target,
+                LINES * size);
+  }
+  free(source);
+  return from;
+}
+
 static void FN(resample)(const lt_Resample *p, const lt_ResampleTable *t, const T *x, T *y,
                          int64_t from, int64_t to) {
   int64_t inner = p->inner, width = t->width;
@@ -624,6 +653,7 @@ static void FN(resample)(const lt_Resample *p, const lt_ResampleTable *t, const 
     return;
   }
   bool pairs = inner == 1 && t->doubles_pairs;
+  if (inner == 1 && !pairs) from = FN(weigh_lines)(p, t, x, y, from, to);
   for (int64_t line = from; line < to; line++) {
     const T *source = x + line * p->in * inner;
     T *target = y + line * p->out * inner;
@@ -639,6 +669,7 @@ static void FN(resample)(const lt_Resample *p, const lt_ResampleTable *t, const 
     for (; o < p->out; o++) FN(weigh)
     (source, inner, t->count[o], t->place + o * width, (const T *)t->weight + o * width,
      target + o * inner);
+    FN(round_bytes)(p, target, p->out * inner);
   }
 }
 

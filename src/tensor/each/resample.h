@@ -13,8 +13,8 @@ typedef enum lt_ResampleMode {
   LT_RESAMPLE_CUBIC,
   LT_RESAMPLE_LINEAR_SMOOTH,
   LT_RESAMPLE_CUBIC_SMOOTH,
-  /* added to one of these: the weights are multiples of a power of two, as PyTorch's are for
-   * uint8 */
+  /* added to one of these: the weights are multiples of a power of two, and the results rounded to
+   * uint8, as PyTorch's are for it */
   LT_RESAMPLE_FIXED = 8,
   /* the weights are rounded to float16 or bfloat16, as PyTorch's are for those, except bilinear */
   LT_RESAMPLE_FLOAT16 = 16,
@@ -28,7 +28,7 @@ typedef struct lt_Resample {
   int32_t mode, align_corners;
   float scale, narrow; /* in float's precision, and without align_corners' change, for `nearest` */
   float split;         /* rounds weights to 16-bit floats (resample_round); 0: does not */
-  float fixed;         /* weights are multiples of 1 / fixed; 0: of nothing */
+  float fixed;         /* 0, or for uint8: weights are multiples of 1 / fixed */
 #ifndef LT_NO_DOUBLE
   double wide; /* scale, for T double */
 #endif

@@ -12,7 +12,7 @@ LT_EACH_BODY(_resample) {
           GET(0, (line * p->in + at) * p->inner + inner);
     sum = k == 0 ? v : sum + v;
   }
-  PUT(0, i, sum);
+  PUT(0, i, p->fixed == 0 ? sum : LT_EACH_CALL(resample_byte)(sum));
 }
 
 /* Input: the gradient of the result. Element o of it reaches a few elements near o * scale. */

@@ -114,6 +114,12 @@ LT_EACH_OF_T T LT_EACH_NAME(resample_factor)(LT_EACH_ARGS(lt_Resample) p, int64_
   weight *= (T)p->fixed;
   return (T)(int64_t)(weight < 0 ? weight - (T)0.5 : weight + (T)0.5) / (T)p->fixed;
 }
+/* Returns a sum rounded to uint8, halves up; without branches, which would depend on the image. */
+LT_EACH_OF_T T LT_EACH_NAME(resample_byte)(T sum) {
+  int32_t v = (int32_t)(sum + (T)0.5); /* numbers from -1 to 0 become 0 */
+  int32_t below = 255 - (v & ~(v >> 31));
+  return (T)(255 - (below & ~(below >> 31)));
+}
 /* Returns the first element of the result that element `at` may reach, */
 LT_EACH_OF_T int64_t LT_EACH_NAME(resample_from)(LT_EACH_ARGS(lt_Resample) p, int64_t at) {
   T scale = p->mode <= LT_RESAMPLE_EXACT ? (T)p->narrow : LT_RESAMPLE_SCALE(p), reach = 3;

@@ -546,4 +546,127 @@ describe("blocks selected by index tensors", function()
     assert.is_false(ok)
     assert.matches("index_put_: cannot change a leaf that requires grad", tostring(message))
   end)
+
+  it("are put in place, and only they", function()
+    local x = lt.arange(6.):view(2, 3)
+    assert.equal(x, x:put_(lt.tensor{{6, 1}, {6, -5}}, lt.tensor{{7., 8.}, {9., -1.}}))
+    assert.same({{8, -1, 3}, {4, 5, 9}}, x:totable())
+    x:put_(lt.tensor{1, 1}, lt.tensor{0.5, 0.25}, true)
+    x:t():put_(lt.tensor{2}, lt.tensor{-3.}) -- not contiguous
+    assert.same({{8.75, -1, 3}, {-3, 5, 9}}, x:totable())
+    if x.is_cpu then -- others report an index later
+      local ok, message = pcall(x.put_, x, lt.tensor{1, 7}, lt.tensor{5., 6.})
+      assert.is_false(ok)
+      assert.matches("expected an index from 1 to 6", tostring(message))
+    end
+    assert.is_false(pcall(x.put_, x, lt.tensor{1}, lt.tensor{1}))
+    assert.same({{8.75, -1, 3}, {-3, 5, 9}}, x:totable())
+    local w = lt.ones{2, 2, requires_grad = true}
+    local y = w * 2
+    y:put_(lt.tensor{4}, lt.tensor{5.})
+    y:sum():backward()
+    assert.same({{2, 2}, {2, 0}}, w.grad:totable())
+  end)
+end)
+
+describe("reductions by index", function()
+  local at, values = lt.tensor{{1, 2}, {2, 1}, {2, 1}}, lt.tensor{{3., 9.}, {-5., 4.}, {1., 7.}}
+
+  it("change self in place", function()
+    for name, want in pairs{
+      sum = {{4, 12}, {-3, 10}}, amax = {{3, 7}, {1, 9}}, amin = {{1, 1}, {-5, 1}},
+      prod = {{3, 28}, {-5, 9}}, mean = {{2, 4}, {-1, 5}},
+    } do
+      local x = lt.ones(2, 2)
+      assert.equal(x, x:scatter_reduce_(1, at, values, name))
+      assert.same(want, x:totable())
+      local other = lt.full({2, 2}, 100.):scatter_reduce_(1, at, values, name, false)
+      assert.same(lt.full({2, 2}, 100.):scatter_reduce(1, at, values, name, false):totable(),
+        other:totable())
+    end
+    local x = lt.ones(2, 2)
+    assert.equal(x, x:index_reduce_(-2, lt.tensor{2, 2, 2}, values, "amax"))
+    assert.same({{1, 1}, {3, 9}}, x:totable())
+    assert.equal(-4, lt.tensor(-4.):index_reduce_(1, lt.tensor{1}, lt.tensor(2.), "amin"):item())
+  end)
+
+  it("change nothing when they fail", function()
+    local x = lt.ones(2, 2)
+    for name in pairs{sum = true, amax = true, prod = true, mean = true} do
+      assert.is_false(pcall(x.scatter_reduce_, x, 1, at, values:long(), name, false))
+      if x.is_cpu then -- others report an index later
+        assert.is_false(pcall(x.scatter_reduce_, x, 1, lt.tensor{{1, 1}, {3, 1}}, values, name))
+        assert.is_false(pcall(x.index_reduce_, x, 1, lt.tensor{1, 3, 1}, values, "prod"))
+      end
+    end
+    local ok, message = pcall(x.index_reduce_, x, 1, lt.tensor{1}, values, "prod")
+    assert.is_false(ok)
+    assert.matches("index_reduce_: expected one index", tostring(message))
+    assert.same({{1, 1}, {1, 1}}, x:totable())
+  end)
+
+  it("in place have the gradients of those out of place", function()
+    for _, name in ipairs{"sum", "amax", "amin", "prod", "mean"} do
+      local grads = {}
+      for _, method in ipairs{"scatter_reduce", "scatter_reduce_"} do
+        local w = lt.tensor({{1., 2.}, {3., 4.}}, {requires_grad = true})
+        local v = values:clone():requires_grad_()
+        local y = w * 2
+        local z = y[method](y, 1, at, v, name)
+        ;(z * lt.tensor{{1., 2.}, {3., 5.}}):sum():backward()
+        grads[#grads + 1] = {w.grad:totable(), v.grad:totable()}
+      end
+      assert.same(grads[1], grads[2])
+    end
+  end)
+end)
+
+describe("rows", function()
+  -- By a product with a matrix of ones at the places, which is exact for these numbers.
+  it("are added to others on one thread or several", function()
+    local threads, count = lt.get_num_threads(), lt.ones(1).is_cpu and 3000 or 100
+    for _, width in ipairs{1, 3, 4, 16, 40} do
+      for _, most in ipairs{300, 3} do -- spread among the rows, or few of them
+        local at = lt.randint(1, most, {count})
+        local ones = lt.eye(300):index_select(1, at)
+        for _, dtype in ipairs{"float32", wide.dtype, "int64", "int32", "float16"} do
+          local source = lt.randint(-1, 2, {count, width}):to(dtype)
+          local sums = ones:t():matmul(source:float()) * 2
+          local x = lt.randint(-9, 9, {300, width}):to(dtype)
+          local want = (x:float() + sums):to(dtype)
+          for n = 1, 2 do
+            lt.set_num_threads(n)
+            assert.is_true(x:index_add(1, at, source, 2):equal(want))
+            local y = x:clone()
+            y:index_add_(1, at, source, 2)
+            assert.is_true(y:equal(want))
+          end
+        end
+      end
+    end
+    lt.set_num_threads(threads)
+  end)
+end)
+
+describe("bags of equal sizes", function()
+  it("are reduced row by row", function()
+    local w = lt.tensor{{1., -2.}, {4., 8.}, {0.5, 3.}}
+    local i, bag = lt.tensor{{1, 2}, {3, 3}, {2, 1}}, lt.nn.functional.embedding_bag
+    assert.same({{5, 6}, {1, 6}, {5, 6}}, bag(i, w, {mode = "sum"}):totable())
+    assert.same({{2.5, 3}, {0.5, 3}, {2.5, 3}}, bag(i, w):totable())
+    assert.same({{4, 8}, {0.5, 3}, {4, 8}}, bag(i, w, {mode = "max"}):totable())
+    local factors = lt.tensor{{1., 0.5}, {2., 2.}, {0., -1.}}
+    for _, dtype in ipairs{"float32", "float16", "bfloat16"} do
+      local sums = bag(i, w:to(dtype), {mode = "sum", per_sample_weights = factors:to(dtype)})
+      assert.equal(dtype, sums.dtype)
+      assert.same({{3, 2}, {2, 12}, {-1, 2}}, sums:totable())
+    end
+    assert.same({{4, 8}, {1, 6}, {4, 8}}, bag(i, w, {mode = "sum", padding_idx = 1}):totable())
+    for _, mode in ipairs{"sum", "mean", "max"} do
+      local none = bag(lt.zeros({2, 0}, {dtype = "int64"}), w, {mode = mode})
+      assert.same({{0, 0}, {0, 0}}, none:totable())
+      assert.same({0, 2}, {table.unpack(bag(lt.zeros({0, 2}, {dtype = "int64"}), w,
+        {mode = mode}).shape)})
+    end
+  end)
 end)

@@ -676,6 +676,85 @@ describe("interpolation", function()
     end
   end)
 
+  -- The weights by which n elements become m, as a matrix, by the modes' formulas.
+  local function weights(mode, antialias, n, m)
+    local function cubic(x, a)
+      x = math.abs(x)
+      if x < 1 then return ((a + 2) * x - (a + 3)) * x * x + 1 end
+      return x < 2 and ((x - 5) * x + 8) * x * a - 4 * a or 0
+    end
+    local scale, rows = n / m, {}
+    for o = 1, m do
+      local row, total = {}, 0
+      for i = 1, n do row[i] = 0 end
+      local function add(at, weight)
+        at = math.min(math.max(at, 0), n - 1) + 1
+        row[at], total = row[at] + weight, total + weight
+      end
+      local center = scale * (o - 0.5)
+      if antialias then
+        local wide = math.max(scale, 1)
+        local reach = (mode == "bicubic" and 2 or 1) * wide
+        local last = math.min(math.floor(center + reach + 0.5), n) - 1
+        for i = math.max(math.floor(center - reach + 0.5), 0), last do
+          local x = (i - center + 0.5) / wide
+          add(i, mode == "bicubic" and cubic(x, -0.5) or math.max(1 - math.abs(x), 0))
+        end
+      elseif mode == "nearest" then
+        add(math.floor(scale * (o - 1)), 1)
+      elseif mode == "bicubic" then
+        local low = math.floor(center - 0.5)
+        for k = -1, 2 do add(low + k, cubic(center - 0.5 - low - k, -0.75)) end
+      else
+        local at = math.max(center - 0.5, 0)
+        local low = math.floor(at)
+        add(low, low + 1 - at)
+        add(low + 1, at - low)
+      end
+      for i = 1, n do row[i] = row[i] / total end
+      rows[o] = row
+    end
+    return lt.tensor(rows, {dtype = "float64"}):t()
+  end
+
+  -- Weights of few bits, as PyTorch's for uint8.
+  local function rounded(w)
+    local bits, most = 0, w:max():item()
+    while bits < 22 and math.floor(0.5 + most * 2 ^ (bits + 1)) < 2 ^ 15 do bits = bits + 1 end
+    return w:sign() * (w:abs() * 2 ^ bits + 0.5):floor() / 2 ^ bits
+  end
+
+  it("of many lines is a product with the weights, and exact for uint8", function()
+    local threads = lt.get_num_threads()
+    for _, case in ipairs{{"nearest"}, {"bilinear"}, {"bicubic"}, {"bilinear", true},
+      {"bicubic", true}} do
+      local mode, antialias = case[1], case[2]
+      for _, sizes in ipairs{{64, 96}, {64, 128}, {96, 64}, {150, 20}, {1, 3}} do
+        local w = weights(mode, antialias, sizes[1], sizes[2])
+        for _, lines in ipairs{1, 16, 75} do
+          local options = {mode = mode, antialias = antialias}
+          for _, dtype in ipairs{"float32", "float64", "uint8"} do
+            local bytes, near = dtype == "uint8", dtype == "float64" and 1e-9 or 2e-3
+            local x = (lt.rand(1, 1, lines, sizes[1]) * 400):clamp(0, 255):to(dtype)
+            local want = x:double():matmul(bytes and mode ~= "nearest" and rounded(w) or w)
+            if bytes then want = (want + 0.5):floor():clamp(0, 255) end
+            for n = 1, 2 do
+              lt.set_num_threads(n)
+              local y = F.interpolate(x, {lines, sizes[2]}, options)
+              local down = F.interpolate(x:transpose(3, 4), {sizes[2], lines}, options)
+              local what = ("%s %s %d %d"):format(mode, dtype, sizes[1], lines)
+              assert.are.equal(dtype, y.dtype)
+              assert.is_true(bytes and y:double():equal(want)
+                or not bytes and y:double():allclose(want, 0, near), what)
+              assert.is_true(y:equal(down:transpose(3, 4)), what)
+            end
+          end
+        end
+      end
+    end
+    lt.set_num_threads(threads)
+  end)
+
   it("of two dims is that of one after the other", function()
     local x = lt.randn(2, 3, 20, 31)
     for _, sizes in ipairs{{10, 15}, {40, 62}, {10, 62}, {40, 15}} do
