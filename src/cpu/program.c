@@ -23,9 +23,10 @@
 enum {
   CACHE = 32 << 10, /* bytes for the blocks of a thread */
   FEWEST = 256,     /* smallest block, in elements, if the shape has as many */
-  MOST = 2048,
-  LONG_ROW = 256, /* blocks end at the ends of rows, unless rows are shorter than this */
-  ONCE_ROW = 64   /* least elements of rows with one y that are worth a call of the loop */
+  MOST = 8192,      /* largest block */
+  MOST_ROWS = 4096, /* the same with reductions, unless a row is longer */
+  LONG_ROW = 256,   /* blocks end at the ends of rows, unless rows are shorter than this */
+  ONCE_ROW = 64     /* least elements of rows with one y that are worth a call of the loop */
 };
 
 /* ---- compiling ------------------------------------------------------------------------------- */
@@ -170,7 +171,7 @@ static void add_call(lt_PreparedProgram *p, const lt_Step *s, int dst, const int
   lt_cpu_numbers(&i->numbers, s->compute, s->result, &s->a, &s->b);
   i->numbers.y_once = once;
   if (p->reg[dst].type == s->compute && !expands(p, src, once, i->by_row))
-    i->step = lt_chain_code(p, s, power);
+    i->step = lt_chain_forms(p, s, power);
   i->must = p->reg[dst].type != lt_dtype_compute(s->result);
   if (!fn)
     p->ok =
@@ -217,7 +218,7 @@ static bool stays_wide(const lt_PreparedProgram *p, int index) {
   const lt_Program *g = p->program;
   const lt_Step *s = &g->step[index];
   int value = g->ninputs + index;
-  if (s->result != LT_bool || s->compute == LT_bool || !lt_chain_code(p, s, NULL)) return false;
+  if (s->result != LT_bool || s->compute == LT_bool || !lt_chain_forms(p, s, NULL)) return false;
   for (int k = 0; k < g->nout; k++)
     if (g->out[k].value == value) return false;
   for (int i = index + 1; i < g->nsteps; i++)
@@ -310,32 +311,34 @@ static void find_whole(lt_PreparedProgram *p) {
 /* Assigns a block to each register that needs one: its own if it is fixed, else one that no later
  * instruction uses. */
 static bool assign_slots(lt_PreparedProgram *p) {
-  bool *taken = calloc((size_t)p->nregisters + 1, sizeof *taken);
-  if (!taken) return lt_fail_memory();
-  p->slots = 1; /* slot 0 is scratch for narrowing */
-  for (int i = 0; i < p->nregisters; i++)
-    if (p->reg[i].fixed && p->reg[i].operand < 0) {
-      taken[p->slots] = true;
-      p->reg[i].slot = p->slots++;
-      p->brief += p->reg[i].number && !p->reg[i].whole;
-    }
+  bool *memory = calloc(2 * ((size_t)p->nregisters + 1), sizeof *memory);
+  if (!memory) return lt_fail_memory();
+  bool *const taken[2] = {memory, memory + p->nregisters + 1};
+  p->slots[false] = 1; /* slot 0 is scratch for narrowing */
+  taken[false][0] = true;
+  for (int i = 0; i < p->nregisters; i++) {
+    lt_Register *r = &p->reg[i];
+    if (!r->fixed || r->operand >= 0) continue;
+    r->tile = r->number && !r->whole;
+    r->slot = p->slots[r->tile]++;
+    taken[r->tile][r->slot] = true;
+  }
   for (int i = 0; i < p->ncode; i++) {
     const lt_Instruction *code = &p->code[i];
     lt_Register *dst = code->dst >= 0 ? &p->reg[code->dst] : NULL;
     if (dst && dst->slot < 0 && dst->operand < 0 && !dst->passed) {
-      int slot = p->slots;
-      for (int s = p->slots - 1; s > 0; s--)
-        if (!taken[s]) slot = s;
-      dst->slot = slot;
-      taken[slot] = true;
-      if (slot == p->slots) p->slots++;
+      dst->slot = 0;
+      while (taken[dst->tile][dst->slot]) dst->slot++;
+      taken[dst->tile][dst->slot] = true;
+      if (dst->slot == p->slots[dst->tile]) p->slots[dst->tile]++;
     }
     for (int k = 0; k < 3; k++) {
       const lt_Register *src = code->src[k] >= 0 ? &p->reg[code->src[k]] : NULL;
-      if (src && src->last == i && !src->fixed && src->slot > 0) taken[src->slot] = false;
+      if (src && src->last == i && !src->fixed && src->slot >= 0)
+        taken[src->tile][src->slot] = false;
     }
   }
-  free(taken);
+  free(memory);
   return true;
 }
 
@@ -344,15 +347,17 @@ static void size_blocks(lt_PreparedProgram *p) {
   int64_t widest = 4, row = p->loop->shape[p->last];
   for (int i = 0; i < p->nregisters; i++)
     if (lt_dtype_size(p->reg[i].type) == 8) widest = 8;
-  int64_t n = CACHE / ((p->slots - p->brief) * widest) / 64 * 64;
+  p->slot_size[true] = LT_CHAIN_TILE * widest;
+  int64_t n = CACHE / (p->slots[false] * widest) / LT_CHAIN_TILE * LT_CHAIN_TILE;
   n = n < FEWEST ? FEWEST : n > MOST ? MOST : n;
   if (p->program->row) { /* the number of rows in a block */
-    p->block = 2 * n / row > 1 ? 2 * n / row : 1;
-    p->slot_size = (p->block * row * widest + 63) / 64 * 64;
+    int64_t rows = (2 * n < MOST_ROWS ? 2 * n : MOST_ROWS) / row;
+    p->block = rows > 1 ? rows : 1;
+    p->slot_size[false] = (p->block * row * widest + 63) / 64 * 64;
     return;
   }
   p->block = p->rows ? n : n / row * row;
-  p->slot_size = n * widest;
+  p->slot_size[false] = n * widest;
 }
 
 /* Compiles the program. Returns false with the error set. */
@@ -502,7 +507,7 @@ static void execute(const Work *w, const lt_Instruction *i) {
   const lt_Vectors *v = p->isa->vectors[p->reg[i->dst >= 0 ? i->dst : i->src[0]].type];
   switch (i->code) {
   case CODE_NUMBER:
-    if (!p->reg[i->dst].whole && n > LT_CHAIN_TILE) n = LT_CHAIN_TILE;
+    if (p->reg[i->dst].tile && n > LT_CHAIN_TILE) n = LT_CHAIN_TILE;
     v->load[p->reg[i->dst].type](n, dst, i->element, 0);
     break;
   case CODE_LOAD:
@@ -559,16 +564,31 @@ static void find_operands(const Work *w) {
   }
 }
 
+/* Returns the bytes of all blocks. */
+static int64_t block_bytes(const lt_PreparedProgram *p) {
+  return p->slots[false] * p->slot_size[false] + p->slots[true] * p->slot_size[true];
+}
+
+/* Returns the memory of each register, an array after the blocks. */
+static char **place_registers(const lt_PreparedProgram *p, char *scratch) {
+  char **where = (char **)(void *)(scratch + block_bytes(p));
+  char *const first[2] = {scratch, scratch + p->slots[false] * p->slot_size[false]};
+  for (int i = 0; i < p->nregisters; i++) {
+    const lt_Register *r = &p->reg[i];
+    where[i] = r->slot < 0 ? NULL : first[r->tile] + r->slot * p->slot_size[r->tile];
+  }
+  return where;
+}
+
 /* Processes elements begin <= i < end; with short rows, begin must be the start of a row. */
 static void run(lt_PreparedProgram *p, char *scratch, int64_t begin, int64_t end) {
   const lt_ProgramLoop *l = p->loop;
   Work w = {.plan = p,
             .scratch = scratch,
-            .where = (char **)(void *)(scratch + p->slots * p->slot_size),
+            .where = place_registers(p, scratch),
             .position = begin,
             .n = end - begin < p->block ? end - begin : p->block};
   int64_t row = l->shape[p->last], left = LT_CHUNK;
-  for (int i = 0; i < p->nregisters; i++) w.where[i] = scratch + p->reg[i].slot * p->slot_size;
   for (int i = 0; i < p->nfixed; i++) execute(&w, &p->fixed[i]);
   lt_position_at(l->ndim, l->shape, begin, w.at);
   for (; w.position < end; w.position += w.n) {
@@ -589,11 +609,10 @@ static void run_rows(lt_PreparedProgram *p, char *scratch, int64_t begin, int64_
   int64_t row = p->loop->shape[1], left = LT_CHUNK;
   Work w = {.plan = p,
             .scratch = scratch,
-            .where = (char **)(void *)(scratch + p->slots * p->slot_size),
+            .where = place_registers(p, scratch),
             .position = begin,
             .rows = end - begin < p->block ? end - begin : p->block};
   w.n = w.rows * row;
-  for (int i = 0; i < p->nregisters; i++) w.where[i] = scratch + p->reg[i].slot * p->slot_size;
   for (int i = 0; i < p->nfixed; i++) execute(&w, &p->fixed[i]);
   for (; w.position < end; w.position += w.rows) {
     w.rows = end - w.position < p->block ? end - w.position : p->block;
@@ -629,7 +648,7 @@ static bool run_all(lt_PreparedProgram *p) {
   void (*part)(lt_PreparedProgram *, char *, int64_t, int64_t) = by_rows ? run_rows : run;
   int64_t work = p->loop->numel, n = by_rows ? p->loop->shape[0] : work;
   int64_t unit = by_rows ? 1 : p->rows ? 64 : p->loop->shape[p->last];
-  int64_t bytes = p->slots * p->slot_size + (int64_t)sizeof(char *) * p->nregisters;
+  int64_t bytes = block_bytes(p) + (int64_t)sizeof(char *) * p->nregisters;
   int team = lt_team(work * (1 + p->program->nsteps / 4), by_rows ? n : n / FEWEST + 1);
   bytes = (bytes + 63) / 64 * 64;
   char *first = scratch_of(p, (size_t)(bytes * team));

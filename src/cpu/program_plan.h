@@ -14,10 +14,13 @@ typedef struct lt_Register {
   bool number;   /* all elements of its block are the same number */
   bool whole;    /* a number: more than the first elements of its block are used */
   bool passed;   /* has no memory: a chain passes it from one step to the next */
-  int operand;   /* the operand whose memory it is; -1: a block */
-  int slot;      /* index of the block */
-  int last;      /* last instruction that uses it */
-  int uses;      /* how often instructions use it */
+  /* Its block has LT_CHAIN_TILE elements: a number that is not `whole`, or a value that only the
+   * chain uses that computes it. */
+  bool tile;
+  int operand; /* the operand whose memory it is; -1: a block */
+  int slot;    /* index of the block, among those of its size */
+  int last;    /* last instruction that uses it */
+  int uses;    /* how often instructions use it */
 } lt_Register;
 
 typedef enum lt_Code {
@@ -37,10 +40,11 @@ typedef struct lt_Instruction {
   int operand;
   lt_Dtype dtype; /* of loaded or stored memory, of a narrow integer */
   lt_VectorFn fn;
+  /* Its forms as a step of a chain, see chain.h; NULL: it cannot be one. */
+  const lt_ChainFn *step;
   bool divides;        /* src[1] is an integer divisor */
   bool once;           /* src[1] is one value: for all elements, or for those of each row */
   bool by_row;         /* it computes one value for each row */
-  int step;            /* what a step of a chain does, see lt_ChainStep; 0: it cannot be one */
   bool must;           /* it must be one, because its result is not of the type that fn computes */
   int members;         /* above 0: it and the instructions after it are a chain of so many */
   int first, count;    /* the chain's steps */
@@ -57,7 +61,8 @@ typedef struct lt_Port { /* layout of an operand */
 
 /* A step of a chain, with registers in place of memory. */
 typedef struct lt_PlannedStep {
-  int code, operand[2]; /* -1: none */
+  lt_ChainFn fn;
+  int operand[2]; /* -1: none */
   lt_Number a, b;
 } lt_PlannedStep;
 
@@ -68,23 +73,22 @@ typedef struct lt_PreparedProgram {
   bool rows, ok;
   int last; /* the innermost dimension */
   lt_Port *port;
-  int nregisters, nfixed, ncode, nsteps, slots;
-  int brief; /* slots of numbers of which only the first elements are used */
+  int nregisters, nfixed, ncode, nsteps;
+  int slots[2]; /* number of blocks, and of those for a tile */
   lt_Register *reg;
   lt_Instruction *fixed;        /* those whose results are the same in every block */
   lt_Instruction *code;         /* the others */
   lt_PlannedStep *step;         /* of the chains */
   int (*known)[LT_DTYPE_COUNT]; /* register of a value in a compute type, plus 1; 0: none */
   int (*wide)[LT_DTYPE_COUNT];  /* the same of a value for each row, in all elements of the row */
-  int64_t block, slot_size;
+  int64_t block, slot_size[2];
   char *scratch; /* of all threads of the last run, to be used again */
   size_t scratch_size;
   atomic_bool refused;
 } lt_PreparedProgram;
 
-/* Returns what a step of a chain does that calls the loop of this step, LT_CHAIN_OF(...); 0 when it
- * cannot be one. */
-int lt_chain_code(const lt_PreparedProgram *p, const lt_Step *s, lt_VectorFn power);
+/* Returns the forms of the step of a chain that does the same as this step; NULL: there is none. */
+const lt_ChainFn *lt_chain_forms(const lt_PreparedProgram *p, const lt_Step *s, lt_VectorFn power);
 /* Combines instructions to chains. The uses of the registers are counted. */
 void lt_chains_plan(lt_PreparedProgram *p);
 /* Runs a chain on n elements. where: the memory of each register. */

@@ -67,8 +67,11 @@ enum {
   LT_POWER_COUNT
 };
 
-/* The loops of one compute type. */
+/* A step of a chain: a function of kernels/chain_loop.h. */
 struct lt_ChainStep;
+typedef void (*lt_ChainFn)(void);
+
+/* The loops of one compute type. */
 typedef struct lt_Vectors {
   /* [LT_OP_COUNT]: for elementwise ops; NULL where the op does not support this type */
   const lt_VectorFn *op;
@@ -78,10 +81,11 @@ typedef struct lt_Vectors {
   /* For complex types: to bool, floats (the real part) and complex dtypes only. To complex dtypes:
    * from complex types and bool only. */
   lt_StoreFn store[LT_DTYPE_COUNT];
-  lt_SpreadFn spread;  /* of values of the compute type */
-  const bool *chained; /* [LT_OP_COUNT + LT_POWER_COUNT]: what can be a step; NULL: no chains */
+  lt_SpreadFn spread; /* of values of the compute type */
+  /* [LT_CHAIN_ROWS]: the forms of steps of chains; NULL where an op cannot be one, or for all */
+  const lt_ChainFn *const *chained;
   /* Runs the steps of a chain on n elements; see chain.h. */
-  void (*chain)(int64_t n, const struct lt_ChainStep *steps, int count);
+  void (*chain)(int64_t n, const struct lt_ChainStep *steps);
 } lt_Vectors;
 
 /* The instruction sets, in ascending order. */

@@ -282,10 +282,10 @@ static lt_Tensor *random_chain(lt_Tensor *x, lt_Tensor *y) {
 
 /* Chains have the results of the calls, at every length of blocks, tiles and rests. */
 static void computes_chains(void) {
-  static const int64_t sizes[] = {1, 7, 16, 33, 64, 127, 128, 129, 300, 1000, 2049};
+  static const int64_t sizes[] = {1, 7, 16, 33, 64, 127, 128, 129, 300, 1000, 2049, 8193, 20001};
   for (uint32_t i = 0; i < 300; i++) {
     lt_Dtype dtype = i % 3 ? LT_float32 : LT_float64;
-    int64_t n = sizes[i % 11];
+    int64_t n = sizes[i % 13];
     lt_Tensor *a = noise(dtype, SHAPE(n), i), *b = noise(dtype, SHAPE(n), i + 1);
     if (i % 5 == 0) a = laid_out(noise(dtype, SHAPE(3, n), i), i % 3);
     first_choice = 7919 * i;

@@ -1,10 +1,11 @@
 /* chain_loop.h: the loop of a chain: several cheap elementwise ops, of which most use the result of
  * the one before. It is included by loops.h for float32 and float64.
  *
- * The results of a step for a tile of 8 vectors stay in registers, and are an operand of the next
- * step; other operands are memory, or a number. So a step takes one instruction for each vector if
- * its op does, and the selection of the op is paid once for each tile. After the last tile, vectors
- * are processed one by one, and the remaining elements in a padded vector.
+ * Each step is a function. The results of a step for a tile of 8 vectors stay in registers: they
+ * are arguments of the function of the next step, which is called last, so that the compiler makes
+ * the call a jump. So a step takes one instruction for each vector if its op does, and one jump for
+ * each tile. Other operands are memory, or a number. The elements after the last tile are processed
+ * in a padded tile.
  *
  * The expressions are those of ops.def and powers.def: a loop over the elements of a vector, which
  * the compiler makes one operation on the vector in a register. */
@@ -16,9 +17,17 @@ typedef T Vector __attribute__((vector_size(LT_VECTOR_SIZE)));
 
 enum {
   ACROSS = LT_VECTOR_SIZE / (int)sizeof(T), /* elements of a vector */
-  DEEP = 8                                  /* vectors of a tile */
+  DEEP = 8,                                 /* vectors of a tile */
+  TILE = DEEP * ACROSS
 };
-_Static_assert(LT_VECTOR_SIZE *DEEP / 4 <= LT_CHAIN_TILE, "a number fills a tile");
+_Static_assert(TILE <= (int)LT_CHAIN_TILE, "a number fills a tile");
+
+/* StepFn runs a step, and those after it, on the tile of elements from i on. */
+#define CHAIN_PARAMETERS                                                                           \
+  Vector v0, Vector v1, Vector v2, Vector v3, Vector v4, Vector v5, Vector v6, Vector v7,          \
+      const lt_ChainStep *s, int64_t i
+#define CHAIN_RUN(step) ((StepFn *)(step)->fn)(v0, v1, v2, v3, v4, v5, v6, v7, step, i)
+typedef void StepFn(CHAIN_PARAMETERS);
 
 /* Defines chain_NAME: an op on vectors. */
 #define CHAIN_FUNCTION(name, op, text)                                                             \
@@ -37,49 +46,48 @@ _Static_assert(LT_VECTOR_SIZE *DEEP / 4 <= LT_CHAIN_TILE, "a number fills a tile
     return r_;                                                                                     \
   }
 
-/* DO for each vector of a tile, of which there are `deep`. */
+/* DO for each vector of a tile. */
 #define EACH_VECTOR(DO, ...)                                                                       \
   DO(0, __VA_ARGS__)                                                                               \
-  if (deep > 1) {                                                                                  \
-    DO(1, __VA_ARGS__)                                                                             \
-    DO(2, __VA_ARGS__)                                                                             \
-    DO(3, __VA_ARGS__)                                                                             \
-    DO(4, __VA_ARGS__)                                                                             \
-    DO(5, __VA_ARGS__)                                                                             \
-    DO(6, __VA_ARGS__)                                                                             \
-    DO(7, __VA_ARGS__)                                                                             \
-  }
+  DO(1, __VA_ARGS__)                                                                               \
+  DO(2, __VA_ARGS__)                                                                               \
+  DO(3, __VA_ARGS__)                                                                               \
+  DO(4, __VA_ARGS__)                                                                               \
+  DO(5, __VA_ARGS__)                                                                               \
+  DO(6, __VA_ARGS__)                                                                               \
+  DO(7, __VA_ARGS__)
 #define CHAIN_V(k) v##k
-#define CHAIN_N(k) number
-#define CHAIN_Y(k) vector_at(y + (k)*ACROSS)
-#define CHAIN_Z(k) vector_at((const T *)s->memory[1] + (i & s->mask[1]) + (k)*ACROSS)
+#define CHAIN_N(k) vector_of(*chain_memory(s, 0, i))
+#define CHAIN_Y(k) vector_at(chain_memory(s, 0, i) + (k)*ACROSS)
+#define CHAIN_Z(k) vector_at(chain_memory(s, 1, i) + (k)*ACROSS)
 #define CHAIN_DO(k, name, first, second, third)                                                    \
   v##k = chain_##name(first(k), second(k), third(k), s);
-#define CHAIN_LOAD(k, unused) v##k = CHAIN_Y(k);
-#define CHAIN_STORE(k, unused)                                                                     \
-  memcpy((T *)s->memory[0] + (i & s->mask[0]) + (k)*ACROSS, &v##k, sizeof v##k);
+#define CHAIN_LOAD(k, x)  v##k = vector_at((x) + (k)*ACROSS);
+#define CHAIN_STORE(k, x) memcpy((x) + (k)*ACROSS, &v##k, sizeof v##k);
 
-#define CHAIN_CASE(code, ...)                                                                      \
-  case code:                                                                                       \
-    EACH_VECTOR(CHAIN_DO, __VA_ARGS__)                                                             \
-    break;
-#define CHAIN_CASES_1(code, name) CHAIN_CASE((code) + LT_CHAIN_X, name, CHAIN_V, CHAIN_V, CHAIN_V)
-#define CHAIN_CASES_2(code, name)                                                                  \
-  CHAIN_CASE((code) + LT_CHAIN_X, name, CHAIN_V, CHAIN_Y, CHAIN_Y)                                 \
-  CHAIN_CASE((code) + LT_CHAIN_Y, name, CHAIN_Y, CHAIN_V, CHAIN_V)                                 \
-  CHAIN_CASE((code) + LT_CHAIN_BOTH, name, CHAIN_V, CHAIN_V, CHAIN_V)                              \
-  CHAIN_NUMBER_CASE((code) + LT_CHAIN_X_NUMBER, name, CHAIN_V, CHAIN_N, CHAIN_N)                   \
-  CHAIN_NUMBER_CASE((code) + LT_CHAIN_Y_NUMBER, name, CHAIN_N, CHAIN_V, CHAIN_V)
-#define CHAIN_NUMBER_CASE(code, ...)                                                               \
-  case code: {                                                                                     \
-    const Vector number = vector_of(*y);                                                           \
-    EACH_VECTOR(CHAIN_DO, __VA_ARGS__)                                                             \
-    break;                                                                                         \
+/* DO for each form of an op's steps, with the operands. */
+#define CHAIN_FORMS_1(DO, name) DO(name, X, CHAIN_V, CHAIN_V, CHAIN_V)
+#define CHAIN_FORMS_2(DO, name)                                                                    \
+  DO(name, X, CHAIN_V, CHAIN_Y, CHAIN_Y)                                                           \
+  DO(name, Y, CHAIN_Y, CHAIN_V, CHAIN_V)                                                           \
+  DO(name, BOTH, CHAIN_V, CHAIN_V, CHAIN_V)                                                        \
+  DO(name, X_NUMBER, CHAIN_V, CHAIN_N, CHAIN_N)                                                    \
+  DO(name, Y_NUMBER, CHAIN_N, CHAIN_V, CHAIN_V)
+#define CHAIN_FORMS_3(DO, name)                                                                    \
+  DO(name, X, CHAIN_V, CHAIN_Y, CHAIN_Z)                                                           \
+  DO(name, Y, CHAIN_Y, CHAIN_V, CHAIN_Z)                                                           \
+  DO(name, Z, CHAIN_Y, CHAIN_Z, CHAIN_V)
+#define CHAIN_STEP(name, form, ...)                                                                \
+  static void chain_##name##_##form(CHAIN_PARAMETERS) {                                            \
+    EACH_VECTOR(CHAIN_DO, name, __VA_ARGS__)                                                       \
+    CHAIN_RUN(s + 1);                                                                              \
   }
-#define CHAIN_CASES_3(code, name)                                                                  \
-  CHAIN_CASE((code) + LT_CHAIN_X, name, CHAIN_V, CHAIN_Y, CHAIN_Z)                                 \
-  CHAIN_CASE((code) + LT_CHAIN_Y, name, CHAIN_Y, CHAIN_V, CHAIN_Z)                                 \
-  CHAIN_CASE((code) + LT_CHAIN_Z, name, CHAIN_Y, CHAIN_Z, CHAIN_V)
+#define CHAIN_STEPS(name, inputs, op, text)                                                        \
+  CHAIN_FUNCTION(name, op, text)                                                                   \
+  CHAIN_FORMS_##inputs(CHAIN_STEP, name)
+#define CHAIN_ENTRY(name, form, ...) [LT_CHAIN_##form] = (lt_ChainFn)chain_##name##_##form,
+#define CHAIN_ROW(name, inputs, row)                                                               \
+  [row] = (const lt_ChainFn[LT_CHAIN_FORMS]){CHAIN_FORMS_##inputs(CHAIN_ENTRY, name)},
 
 #define IF_CHAINED(name, ...) JOIN(IF_CHAINED_, LT_IS_CHAINED(name), , )(__VA_ARGS__)
 #define IF_CHAINED_1(DO, ...) DO(__VA_ARGS__)
@@ -91,6 +99,12 @@ _Static_assert(LT_VECTOR_SIZE *DEEP / 4 <= LT_CHAIN_TILE, "a number fills a tile
 #define IF_FLOAT_I(...)
 #define IF_FLOAT_W(...)
 #define IF_FLOAT_WF(...)
+
+/* Returns operand k of a step, from element i on. */
+static inline __attribute__((always_inline)) T *chain_memory(const lt_ChainStep *s, int k,
+                                                             int64_t i) {
+  return (T *)s->memory[k] + (i & s->mask[k]);
+}
 
 static inline __attribute__((always_inline)) Vector vector_at(const T *x) {
   Vector v;
@@ -106,84 +120,75 @@ static inline __attribute__((always_inline)) Vector vector_of(T x) {
 }
 
 #define LT_ELEMENTWISE(name, inputs, rule, types, ftext, ...)                                      \
-  IF_FLOAT_##types(name, CHAIN_FUNCTION, name, LT_OP_##name, ftext)
+  IF_FLOAT_##types(name, CHAIN_STEPS, name, inputs, LT_OP_##name, ftext)
 #include "ops.def"
 #define LT_POWER(name, exponent, text)                                                             \
-  IF_CHAINED(power_##name, CHAIN_FUNCTION, power_##name, LT_OP_COUNT, text)
+  IF_CHAINED(power_##name, CHAIN_STEPS, power_##name, 1, LT_OP_COUNT, text)
 #include "powers.def"
 #undef LT_POWER
 
-/* Runs the chain on whole tiles from element i on, and returns the first element after them. */
-static inline __attribute__((always_inline)) int64_t
-chain_tiles(const int deep, int64_t i, int64_t n, const lt_ChainStep *steps, int count) {
-  Vector v0 = {0}, v1 = v0, v2 = v0, v3 = v0, v4 = v0, v5 = v0, v6 = v0, v7 = v0;
-  for (; i + deep * ACROSS <= n; i += deep * ACROSS) {
-    for (const lt_ChainStep *s = steps; s < steps + count; s++) {
-      const T *y = (const T *)s->memory[0] + (i & s->mask[0]);
-      switch (s->code) {
-      case LT_CHAIN_LOAD:
-        EACH_VECTOR(CHAIN_LOAD, )
-        break;
-      case LT_CHAIN_STORE:
-        EACH_VECTOR(CHAIN_STORE, )
-        break;
+static void chain_load(CHAIN_PARAMETERS) {
+  const T *x = chain_memory(s, 0, i);
+  EACH_VECTOR(CHAIN_LOAD, x)
+  CHAIN_RUN(s + 1);
+}
+
+static void chain_store(CHAIN_PARAMETERS) {
+  T *x = chain_memory(s, 0, i);
+  EACH_VECTOR(CHAIN_STORE, x)
+  CHAIN_RUN(s + 1);
+}
+
+static void chain_end(CHAIN_PARAMETERS) {
+  T *x = chain_memory(s, 0, i);
+  EACH_VECTOR(CHAIN_STORE, x)
+}
+
+static const lt_ChainFn *const chained[LT_CHAIN_ROWS] = {
+    [LT_CHAIN_MEMORY] = (const lt_ChainFn[]){[LT_CHAIN_LOAD] = (lt_ChainFn)chain_load,
+                                             [LT_CHAIN_STORE] = (lt_ChainFn)chain_store,
+                                             [LT_CHAIN_END] = (lt_ChainFn)chain_end},
 #define LT_ELEMENTWISE(name, inputs, rule, types, ...)                                             \
-  IF_FLOAT_##types(name, CHAIN_CASES_##inputs, LT_CHAIN_OF(LT_OP_##name), name)
+  IF_FLOAT_##types(name, CHAIN_ROW, name, inputs, LT_OP_##name)
 #include "ops.def"
 #define LT_POWER(name, ...)                                                                        \
-  IF_CHAINED(power_##name, CHAIN_CASES_1, LT_CHAIN_OF(LT_OP_COUNT + LT_POWER_##name), power_##name)
-#include "powers.def"
-#undef LT_POWER
-      default:
-        break;
-      }
-    }
-  }
-  return i;
-}
-
-static __attribute__((noinline)) int64_t chain_vectors(int64_t i, int64_t n,
-                                                       const lt_ChainStep *steps, int count) {
-  return chain_tiles(1, i, n, steps, count);
-}
-
-/* Runs the chain on the elements from i on, fewer than a vector's: step by step, between copies of
- * the operands. */
-static void chain_rest(int64_t i, int64_t n, const lt_ChainStep *steps, int count) {
-  T x[ACROSS] = {0}, y[ACROSS] = {0}, z[ACROSS] = {0};
-  const size_t size = (size_t)(n - i) * sizeof(T);
-  lt_ChainStep part[] = {
-      {.code = LT_CHAIN_LOAD, .memory = {x}}, {.code = 0}, {.code = LT_CHAIN_STORE, .memory = {x}}};
-  for (const lt_ChainStep *s = steps; s < steps + count; s++) {
-    char *memory[2];
-    for (int k = 0; k < 2; k++)
-      memory[k] = s->memory[k] ? (char *)((T *)s->memory[k] + (i & s->mask[k])) : NULL;
-    if (s->code == LT_CHAIN_STORE) {
-      memcpy(memory[0], x, size);
-      continue;
-    }
-    if (memory[0]) memcpy(s->code == LT_CHAIN_LOAD ? x : y, memory[0], size);
-    if (memory[1]) memcpy(z, memory[1], size);
-    if (s->code == LT_CHAIN_LOAD) continue;
-    part[1] = *s;
-    part[1].memory[0] = y;
-    part[1].memory[1] = z;
-    chain_vectors(0, ACROSS, part, 3);
-  }
-}
-
-static void chain(int64_t n, const lt_ChainStep *steps, int count) {
-  int64_t i = chain_tiles(DEEP, 0, n, steps, count);
-  if (i < n) i = chain_vectors(i, n, steps, count);
-  if (i < n) chain_rest(i, n, steps, count);
-}
-
-/* Whether an op, or a power, can be a step. */
-static const bool chained[LT_OP_COUNT + LT_POWER_COUNT] = {
-#define LT_ELEMENTWISE(name, inputs, rule, types, ...)                                             \
-  IF_FLOAT_##types(name, ENTRY, LT_OP_##name, true)
-#include "ops.def"
-#define LT_POWER(name, ...) IF_CHAINED(power_##name, ENTRY, LT_OP_COUNT + LT_POWER_##name, true)
+  IF_CHAINED(power_##name, CHAIN_ROW, power_##name, 1, LT_OP_COUNT + LT_POWER_##name)
 #include "powers.def"
 #undef LT_POWER
 };
+
+static void chain_tile(const lt_ChainStep *steps, int64_t i) {
+  const Vector v0 = {0}, v1 = v0, v2 = v0, v3 = v0, v4 = v0, v5 = v0, v6 = v0, v7 = v0;
+  CHAIN_RUN(steps);
+}
+
+/* Runs the chain on the elements from i on, fewer than a tile's: step by step, between copies of
+ * the operands. */
+static __attribute__((noinline)) void chain_rest(int64_t i, int64_t n, const lt_ChainStep *steps) {
+  T value[TILE] = {0}, operand[2][TILE] = {{0}, {0}};
+  const size_t size = (size_t)(n - i) * sizeof(T);
+  lt_ChainStep part[] = {{.fn = (lt_ChainFn)chain_load, .memory = {value}},
+                         {.fn = NULL},
+                         {.fn = (lt_ChainFn)chain_end, .memory = {value}}};
+  for (const lt_ChainStep *s = steps;; s++) {
+    if (s->fn == (lt_ChainFn)chain_load) {
+      memcpy(value, chain_memory(s, 0, i), size);
+    } else if (s->fn == (lt_ChainFn)chain_store || s->fn == (lt_ChainFn)chain_end) {
+      memcpy(chain_memory(s, 0, i), value, size);
+      if (s->fn == (lt_ChainFn)chain_end) return;
+    } else {
+      part[1] = (lt_ChainStep){.fn = s->fn, .a = s->a, .b = s->b};
+      for (int k = 0; k < 2 && s->memory[k]; k++) {
+        part[1].memory[k] = operand[k];
+        memcpy(operand[k], chain_memory(s, k, i), size);
+      }
+      chain_tile(part, 0);
+    }
+  }
+}
+
+static void chain(int64_t n, const lt_ChainStep *steps) {
+  int64_t i = 0;
+  for (; i + TILE <= n; i += TILE) chain_tile(steps, i);
+  if (i < n) chain_rest(i, n, steps);
+}

@@ -71,7 +71,7 @@ describe("lt.compile", function()
       return lt.where(g:le(0), g * 3, b) + g / (g + 2), lt.where(u:lt(0), b, g)
     end
     for _, dtype in ipairs {lt.float32, lt.float64} do
-      for _, n in ipairs {1, 2, 15, 16, 17, 63, 64, 127, 128, 129, 1000, 5001} do
+      for _, n in ipairs {1, 2, 15, 16, 17, 63, 64, 127, 128, 129, 1000, 5001, 20001} do
         local x, y = lt.randn(n):to(dtype), lt.randn(n):to(dtype)
         x[1], y[n] = n % 2 == 0 and math.huge or 0 / 0, -0.0
         for _, f in ipairs {huber, chosen} do
