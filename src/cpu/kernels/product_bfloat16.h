@@ -40,12 +40,12 @@ static void pack_pairs(int64_t k, int64_t n, const void *from, int64_t row, int6
 
 /* Stores m x n sums as lt_BfloatLoops says. */
 static void store_block(const lt_Panel *p, int64_t m, int64_t n, const float *sum, uint16_t *c) {
-  const __m512 alpha = _mm512_set1_ps((float)p->alpha), beta = _mm512_set1_ps((float)p->beta);
+  const __m512 alpha = _mm512_set1_ps((float)p->alpha.f), beta = _mm512_set1_ps((float)p->beta.f);
   for (int64_t i = 0; i < m; i++, sum += EDGE, c += p->c_row)
     for (int64_t j = 0; j < n; j += 16) {
       const __mmask16 part = (__mmask16)_bzhi_u32(0xffff, (unsigned)(n - j));
       __m512 v = _mm512_mul_ps(alpha, _mm512_load_ps(sum + j));
-      if (p->beta != 0) {
+      if (p->beta.f != 0) {
         const __m512i old = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(part, c + j));
         v = _mm512_add_ps(v, _mm512_mul_ps(beta, _mm512_castsi512_ps(_mm512_slli_epi32(old, 16))));
       }
