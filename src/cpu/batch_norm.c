@@ -4,6 +4,7 @@
  * and bfloat16 are computed in float32. */
 #include "kernel_support.h"
 #include "rows.h"
+#include "vector.h"
 
 #include <math.h>
 
@@ -13,9 +14,22 @@ typedef struct Work {
   void *y, *mean, *var, *dw, *db; /* backward: y is the input's gradient */
   double eps;
   int64_t images, channels, n;
-  lt_Dtype dtype;
+  lt_Dtype dtype, stored; /* stored: the dtype of x and y in memory */
   bool training;
 } Work;
+
+/* Computes n elements y = (x - mean) * a + b of float16 or bfloat16, from element `at` on, in
+ * pieces that stay in the cache. */
+static void affine_halves(const Work *k, int64_t at, float mean, float a, float b, int64_t n) {
+  enum { PIECE = 1024 };
+  float room[PIECE];
+  for (int64_t end = at + n; at < end; at += PIECE) {
+    int64_t m = end - at < PIECE ? end - at : PIECE;
+    lt_vector_load(LT_float32, m, room, k->stored, (const char *)k->x + 2 * at, 2);
+    lt_rows()->affine_f32(room, mean, a, b, m, room);
+    lt_vector_store(LT_float32, m, k->stored, (char *)k->y + 2 * at, 2, room);
+  }
+}
 
 /* Mean and variance are those of the images' rows, combined in double by the formula of Chan, Golub
  * and LeVeque. Gradients, with the normalized x^ and h = g w: dx = (h - mean(h) - x^ mean(h x^)) /
@@ -44,8 +58,10 @@ typedef struct Work {
       if (k->w) a *= ((const T *)k->w)[c];                                                         \
       for (int64_t i = 0; i < k->images; i++) {                                                    \
         int64_t at = (i * k->channels + c) * k->n;                                                 \
-        const T *x = (const T *)k->x + at;                                                         \
-        lt_rows()->affine_##F(x, mean, a, b, k->n, (T *)k->y + at);                                \
+        if (k->stored == k->dtype)                                                                 \
+          lt_rows()->affine_##F((const T *)k->x + at, mean, a, b, k->n, (T *)k->y + at);           \
+        else                                                                                       \
+          affine_halves(k, at, (float)mean, (float)a, (float)b, k->n);                             \
       }                                                                                            \
     }                                                                                              \
   }                                                                                                \
@@ -181,20 +197,19 @@ bool lt_cpu__batch_norm(lt_Call *c) {
   if (!training &&
       !(lt_copy_into(c->out[1], lt_in(c, 3), false) && lt_copy_into(c->out[2], lt_in(c, 4), false)))
     return false;
-  lt_Tensor *x = lt_as_contiguous(self, work), *w = lt_optional(c, 1, work, &ok),
-            *b = lt_optional(c, 2, work, &ok), *y = lt_output_open(c->out[0], work);
+  Work k = {.eps = c->arg[6].f, .dtype = work, .stored = work, .training = training};
+  set_sizes(&k, self);
+  if (!training && k.n >= NARROW) k.stored = self->dtype;
+  lt_Tensor *x = lt_as_contiguous(self, k.stored), *w = lt_optional(c, 1, work, &ok),
+            *b = lt_optional(c, 2, work, &ok), *y = lt_output_open(c->out[0], k.stored);
   ok = ok && x && y;
   if (ok) {
-    Work k = {.x = lt_data_of(x),
-              .w = lt_data_of(w),
-              .b = lt_data_of(b),
-              .y = lt_data_of(y),
-              .mean = lt_data_of(c->out[1]),
-              .var = lt_data_of(c->out[2]),
-              .eps = c->arg[6].f,
-              .dtype = work,
-              .training = training};
-    set_sizes(&k, self);
+    k.x = lt_data_of(x);
+    k.w = lt_data_of(w);
+    k.b = lt_data_of(b);
+    k.y = lt_data_of(y);
+    k.mean = lt_data_of(c->out[1]);
+    k.var = lt_data_of(c->out[2]);
     bool wide = work == LT_float64;
     run(&k, 2 * self->numel, wide ? forward_columns_f64 : forward_columns_f32,
         wide ? forward_f64 : forward_f32);

@@ -465,7 +465,9 @@ static void copy_matrix(lt_Dtype dtype, int64_t m, int64_t n, lt_Matrix z, lt_Ma
 void lt_gemm_add(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, lt_Matrix a,
                  lt_Matrix b, double beta, lt_Matrix z, lt_Matrix c) {
   if (m == 0 || n == 0) return;
-  if (k > 0 && lt_product(dtype, m, n, k, alpha, a, b, beta, z, c)) return;
+  if (k > 0 &&
+      lt_product(dtype, m, n, k, (lt_Factor){.f = alpha}, a, b, (lt_Factor){.f = beta}, z, c))
+    return;
   if (z.data != c.data && beta != 0) copy_matrix(dtype, m, n, z, c);
   if (m < LEAST_ROWS || n < 64 || (double)m * (double)n * (double)k <= LARGE) {
     multiply(dtype, m, n, k, alpha, a, b, beta, c);

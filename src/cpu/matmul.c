@@ -2,12 +2,14 @@
  *
  * Float matrices are passed to lt_gemm with their strides, as long as one dimension is dense;
  * float16 and bfloat16 are converted to float32 and back unless there are loops for them; integers
- * are multiplied in int64, which wraps as their own type does. */
+ * are multiplied in int64, or in int32 if they are narrower, which wrap as their own type does. */
 #include "blas.h"
 #include "cpu.h"
 #include "kernel_support.h"
 #include "product.h"
 #include "small_matrices.h"
+
+#include <stdatomic.h>
 
 /* Returns the last two dimensions as a matrix, of batch entry `at` (0 if there are two
  * dimensions). */
@@ -29,11 +31,16 @@ static lt_Tensor *transposed(lt_Tensor *t) {
   return lt_tensor_on(t->storage, t->dtype, t->offset, d, shape, strides);
 }
 
-/* Returns a factor in the working dtype and a layout that lt_gemm accepts; the caller releases it.
+/* Returns whether lt_gemm, or the loops for integers, accept this r x c matrix as it is. */
+static bool takes(lt_Dtype work, lt_Matrix m, int64_t r, int64_t c) {
+  return lt_dtype_is_float(work) ? lt_gemm_takes(m, r, c) : m.row == 1 || m.column == 1;
+}
+
+/* Returns a factor in the working dtype and a layout that is accepted; the caller releases it.
  * One with dense columns keeps them: to convert it to dense rows takes ten times as long. */
 static lt_Tensor *factor(lt_Tensor *t, lt_Dtype work) {
   int d = t->ndim;
-  if (t->dtype == work && lt_gemm_takes(matrix(t, 0), t->shape[d - 2], t->shape[d - 1]))
+  if (t->dtype == work && takes(work, matrix(t, 0), t->shape[d - 2], t->shape[d - 1]))
     return lt_retain(t);
   if (t->strides[d - 2] != 1 || t->strides[d - 1] == 1) return lt_as_contiguous(t, work);
   lt_Tensor *columns = transposed(t), *dense = lt_as_contiguous(columns, work),
@@ -43,39 +50,6 @@ static lt_Tensor *factor(lt_Tensor *t, lt_Dtype work) {
   return result;
 }
 
-/* ---- integers -------------------------------------------------------------------------------- */
-
-/* Computes a row of c (dense, n wide): c = alpha * a @ b + beta * c. */
-static void integer_row(int64_t n, int64_t k, uint64_t alpha, lt_Matrix am, lt_Matrix bm,
-                        uint64_t beta, uint64_t *c) {
-  const uint64_t *a = am.data, *b = bm.data;
-  for (int64_t j = 0; j < n; j++) c[j] = beta == 0 ? 0 : beta * c[j];
-  for (int64_t p = 0; p < k; p++) {
-    uint64_t f = alpha * a[p * am.column];
-    const uint64_t *in = b + p * bm.row;
-    for (int64_t j = 0; j < n; j++) c[j] += f * in[j * bm.column];
-  }
-}
-
-typedef struct Integers {
-  int64_t n, k;
-  uint64_t alpha, beta;
-  lt_Matrix a, b, c;
-} Integers;
-
-static void integer_part(const Integers *p, int64_t first, int64_t last) {
-  for (int64_t i = first; i < last && !lt_stopped(); i++) {
-    lt_Matrix row = {(int64_t *)p->a.data + i * p->a.row, p->a.row, p->a.column};
-    integer_row(p->n, p->k, p->alpha, row, p->b, p->beta, (uint64_t *)p->c.data + i * p->c.row);
-  }
-}
-
-static void integer_gemm(int64_t m, int64_t n, int64_t k, int64_t alpha, lt_Matrix a, lt_Matrix b,
-                         int64_t beta, lt_Matrix c) {
-  Integers p = {n, k, (uint64_t)alpha, (uint64_t)beta, a, b, c};
-  LT_IN_TEAM(lt_team(m * (n * k / 8 + 1), m), m, integer_part(&p, first, last));
-}
-
 /* ---- one product, or many -------------------------------------------------------------------- */
 
 typedef struct Product {
@@ -83,20 +57,37 @@ typedef struct Product {
   int64_t m, n, k;
   lt_Scalar alpha, beta;
   lt_Tensor *added; /* beta times it is added; NULL: the result itself */
+  atomic_bool failed;
 } Product;
 
-/* Computes the product of one batch entry. */
-static void multiply(const Product *p, const lt_Tensor *a, const lt_Tensor *b, lt_Tensor *c,
-                     int64_t at) {
+/* Returns the dtype in which products of elements of d are added. */
+static lt_Dtype sum_dtype(lt_Dtype d) {
+  return lt_dtype_is_float(d) ? lt_work_dtype(d) : d == LT_int64 ? LT_int64 : LT_int32;
+}
+
+/* Computes c = beta * c, with dense rows: a product without terms. */
+static void scale_integers(const Product *p, lt_Matrix c) {
+  const int64_t beta = lt_scalar_to_int(p->beta);
+  for (int64_t i = 0; i < p->m * p->n; i++)
+    if (p->work == LT_int64)
+      ((uint64_t *)c.data)[i] = beta ? ((uint64_t *)c.data)[i] * (uint64_t)beta : 0;
+    else
+      ((uint32_t *)c.data)[i] = beta ? ((uint32_t *)c.data)[i] * (uint32_t)beta : 0;
+}
+
+/* Computes the product of one batch entry; p->failed becomes true when memory is out. */
+static void multiply(Product *p, const lt_Tensor *a, const lt_Tensor *b, lt_Tensor *c, int64_t at) {
   lt_Matrix am = matrix(a, at), bm = matrix(b, at), cm = matrix(c, at);
   cm.row = p->n; /* contiguous: the stride along a single element may be any */
   cm.column = 1;
   if (lt_dtype_is_float(p->work))
     lt_gemm_add(p->work, p->m, p->n, p->k, lt_scalar_to_double(p->alpha), am, bm,
                 lt_scalar_to_double(p->beta), p->added ? matrix(p->added, 0) : cm, cm);
-  else
-    integer_gemm(p->m, p->n, p->k, lt_scalar_to_int(p->alpha), am, bm, lt_scalar_to_int(p->beta),
-                 cm);
+  else if (p->k == 0)
+    scale_integers(p, cm);
+  else if (!lt_product(p->work, p->m, p->n, p->k, (lt_Factor){.i = lt_scalar_to_int(p->alpha)}, am,
+                       bm, (lt_Factor){.i = lt_scalar_to_int(p->beta)}, cm, cm))
+    atomic_store(&p->failed, true);
 }
 
 /* Returns the number of threads that share a batch: more than 1 when its products are too small to
@@ -155,10 +146,10 @@ static bool run_small(const Product *p, const lt_Tensor *a, const lt_Tensor *b, 
                       int64_t batch) {
   double work = (double)p->m * (double)p->n * (double)p->k;
   int64_t size = (int64_t)lt_dtype_size(p->work);
-  if (batch < 2 || p->k == 0 || !lt_dtype_is_float(p->work) || work > 8 * LT_GRAIN) return false;
+  if (batch < 2 || p->k == 0 || work > 8 * LT_GRAIN) return false;
   if (lt_scalar_to_double(p->beta) != 0 || lt_scalar_to_double(p->alpha) != 1) return false;
   int64_t terms = (int64_t)work / 4, each = terms > elements(p) ? terms : elements(p);
-  if (suits_lanes(p, a, b)) {
+  if (lt_dtype_is_float(p->work) && suits_lanes(p, a, b)) {
     int unit = LT_BLOCK_BYTES / (int)size;
     int64_t blocks = (batch + unit - 1) / unit;
     Small s = {lt_small_loops(p->work), (int)p->m, (int)p->n, (int)p->k, unit, a, b, c};
@@ -192,7 +183,7 @@ static bool run(Product *p, lt_Tensor *a, lt_Tensor *b, lt_Tensor *c) {
     for (int64_t i = 0; i < batch && !lt_stopped(); i++) multiply(p, a, b, c, i);
   }
   if (library) lt_gemm_close(team);
-  return true;
+  return !atomic_load(&p->failed) || lt_fail_memory();
 }
 
 /* Returns a factor of float16 or bfloat16 with dense rows, or dense columns where the loops take
@@ -274,7 +265,7 @@ static bool product_at_once(const lt_Tensor *a, const lt_Tensor *b, const lt_Ten
   int64_t m = a->shape[0], k = a->shape[1], n = b->shape[1];
   lt_Matrix x = matrix(a, 0), y = matrix(b, 0), c = {lt_tensor_data(out), n, 1};
   return k > 0 && lt_gemm_takes(x, m, k) && lt_gemm_takes(y, k, n) &&
-         lt_product(d, m, n, k, 1, x, y, 0, c, c);
+         lt_product(d, m, n, k, (lt_Factor){.f = 1}, x, y, (lt_Factor){.f = 0}, c, c);
 }
 
 /* Computes out = alpha * a @ b + beta * added (NULL: out); with beta 0, neither is read. */
@@ -285,10 +276,11 @@ static bool product(lt_Tensor *a, lt_Tensor *b, lt_Tensor *added, lt_Tensor *out
     return false;
   if (done) return true;
   Product p; /* run sets the sizes */
-  p.work = lt_work_dtype(out->dtype);
+  p.work = sum_dtype(out->dtype);
   p.alpha = alpha;
   p.beta = beta;
   p.added = added;
+  atomic_init(&p.failed, false);
   lt_Tensor *x = factor(a, p.work), *y = factor(b, p.work);
   lt_Tensor *z = reads ? lt_update_open(out, p.work) : lt_output_open(out, p.work);
   bool ok = x && y && z && run(&p, x, y, z);

@@ -33,10 +33,11 @@ enum {
 
 typedef struct Product {
   const lt_ProductLoops *loops;
+  lt_Dtype dtype;
   int64_t size; /* of an element, in bytes */
   int64_t m, n, k;
   int64_t depth, height; /* most terms of a sum, and most rows of a, at once */
-  double alpha, beta;
+  lt_Factor alpha, beta;
   lt_Matrix a, b, z, c;
   bool copy_a, copy_b;
   int64_t packed; /* columns of b for which there is scratch memory */
@@ -49,6 +50,15 @@ typedef struct Product {
 static char *at(const Product *g, lt_Matrix x, int64_t row, int64_t column) {
   return (char *)x.data + (row * x.row + column * x.column) * g->size;
 }
+
+static bool of_integers(const Product *g) { return !lt_dtype_is_float(g->dtype); }
+
+/* Returns the factor n of the product's dtype. */
+static lt_Factor factor(const Product *g, int n) {
+  return of_integers(g) ? (lt_Factor){.i = n} : (lt_Factor){.f = n};
+}
+
+static bool is_zero(const Product *g, lt_Factor x) { return of_integers(g) ? x.i == 0 : x.f == 0; }
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
@@ -83,7 +93,7 @@ static void run_panels(const Product *g, int64_t i, int64_t m, int64_t j, int64_
                     .c_row = g->c.row,
                     .c_column = g->c.column,
                     .alpha = g->alpha,
-                    .beta = p ? 1 : g->beta};
+                    .beta = p ? factor(g, 1) : g->beta};
   const char *a = at(g, g->a, i, p);
   if (g->copy_a) {
     copy_a(g, i, m, p, k, rows);
@@ -201,8 +211,8 @@ static void run_line(const Line *l, int64_t first, int64_t last) {
 static void run_parts(const Line *l, int64_t first, int64_t last) {
   const Product *g = l->g;
   lt_Panel part = l->panel;
-  part.alpha = 1;
-  part.beta = 0;
+  part.alpha.f = 1;
+  part.beta.f = 0;
   part.z_row = 0;
   part.c_row = 1;
   for (int64_t t = first; t < last && !lt_stopped(); t++) {
@@ -236,13 +246,13 @@ static bool run_long_sums(Line *l) {
   if (!l->parts) return false;
   LT_IN_TEAM(lt_team(g->m * g->k, omp_in_parallel() ? 1 : count), count, run_parts(l, first, last));
   for (int64_t i = 0; i < g->m; i++) {
-    double v = g->alpha * add_parts(l, i, count);
+    double v = g->alpha.f * add_parts(l, i, count);
     const void *z = at(g, g->z, i, 0);
     void *c = at(g, g->c, i, 0);
     if (g->size == sizeof(float))
-      *(float *)c = (float)(g->beta == 0 ? v : v + g->beta * (double)*(const float *)z);
+      *(float *)c = (float)(g->beta.f == 0 ? v : v + g->beta.f * (double)*(const float *)z);
     else
-      *(double *)c = g->beta == 0 ? v : v + g->beta * *(const double *)z;
+      *(double *)c = g->beta.f == 0 ? v : v + g->beta.f * *(const double *)z;
   }
   free(l->parts);
   return true;
@@ -250,8 +260,10 @@ static bool run_long_sums(Line *l) {
 
 /* Computes c = alpha * a @ b + beta * c for one column b and dense rows or columns of a. */
 static bool run_column(Product *g) {
+  if (g->k == 1 && g->a.row != 1) g->a.column = 1; /* any stride along a single element */
   bool dots = g->a.column == 1;
-  if (!dots && (g->a.row != 1 || g->c.row != 1 || (g->beta != 0 && g->z.row != 1))) return false;
+  if (!dots && (g->a.row != 1 || g->c.row != 1 || (!is_zero(g, g->beta) && g->z.row != 1)))
+    return false;
   Line l = {g, panel_of(g), g->b.data, dots, NULL};
   char *x = NULL;
   bool ok = true;
@@ -262,7 +274,7 @@ static bool run_column(Product *g) {
     l.x = x;
   }
   int64_t unit = dots ? 4 : 64, units = (g->m + unit - 1) / unit;
-  if (units == 1 && g->k >= 2 * PART)
+  if (units == 1 && g->k >= 2 * PART && !of_integers(g))
     ok = run_long_sums(&l);
   else
     LT_IN_TEAM(lt_team(g->m * g->k, omp_in_parallel() ? 1 : units), units,
@@ -279,7 +291,7 @@ typedef struct Few {
 
 static void run_few_pieces(const Few *f, int64_t first, int64_t last) {
   const Product *g = f->g;
-  const float alpha = (float)g->alpha, beta = (float)g->beta;
+  const float alpha = (float)g->alpha.f, beta = (float)g->beta.f;
   for (int64_t t = first; t < last && !lt_stopped(); t++) {
     float sum[FEW * FEW_COLUMNS];
     int64_t j = t * FEW_COLUMNS, n = least(FEW_COLUMNS, g->n - j);
@@ -297,7 +309,7 @@ static void run_few_pieces(const Few *f, int64_t first, int64_t last) {
  * faster. */
 static bool run_few(Product *g) {
   lt_FewLoop *dots = lt_few_loops(LT_float32)->dots;
-  if (!dots || g->size != sizeof(float) || g->a.column != 1 || g->b.row != 1 ||
+  if (!dots || g->dtype != LT_float32 || g->a.column != 1 || g->b.row != 1 ||
       least(g->m, g->n) > (g->k < LONG ? FEW_SHORT : FEW) || g->k < SHORT)
     return false;
   if (g->n < g->m) transpose(g);
@@ -400,17 +412,18 @@ static bool run_batch_of_columns(Product *g, int64_t count, int team) {
 bool lt_product_batch(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, int64_t count, lt_Matrix a,
                       lt_Matrix b, lt_Matrix c, const int64_t step[3], int team) {
   Product g = {.loops = lt_product_loops(dtype),
+               .dtype = dtype,
                .size = (int64_t)lt_dtype_size(dtype),
                .m = m,
                .n = n,
                .k = k,
-               .alpha = 1,
                .a = a,
                .b = b,
                .z = c,
                .c = c,
                .step = {step[0], step[1], step[2]}};
   if (!g.loops) return false;
+  g.alpha = factor(&g, 1);
   if (m == 1 || n == 1) return run_batch_of_columns(&g, count, team);
   if (!prepare(&g) || g.copy_a) return false;
   if (g.copy_b && rounded(g.n, g.loops->columns) * g.depth * g.size > SMALL_ROOM) return false;
@@ -418,9 +431,10 @@ bool lt_product_batch(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, int64_t c
   return true;
 }
 
-bool lt_product(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, lt_Matrix a,
-                lt_Matrix b, double beta, lt_Matrix z, lt_Matrix c) {
+bool lt_product(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, lt_Factor alpha, lt_Matrix a,
+                lt_Matrix b, lt_Factor beta, lt_Matrix z, lt_Matrix c) {
   Product g = {.loops = lt_product_loops(dtype),
+               .dtype = dtype,
                .size = (int64_t)lt_dtype_size(dtype),
                .m = m,
                .n = n,

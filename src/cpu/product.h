@@ -5,6 +5,12 @@
 
 #include "blas.h"
 
+/* A factor of whole matrices: f for floats, i for integers. */
+typedef union lt_Factor {
+  double f;
+  int64_t i;
+} lt_Factor;
+
 /* What the tiles of a panel of c have in common. Steps are in elements. */
 typedef struct lt_Panel {
   int64_t k;               /* length of the sums */
@@ -14,10 +20,10 @@ typedef struct lt_Panel {
   int64_t x_row;           /* from one row of x to the next; 0: all rows of A have the same x */
   int64_t z_row, z_column;
   int64_t c_row, c_column;
-  double alpha, beta; /* with beta 0, z is not read */
+  lt_Factor alpha, beta; /* with beta 0, z is not read */
 } lt_Panel;
 
-/* Loops for float or double. */
+/* Loops for one dtype. Integers wrap. */
 typedef struct lt_ProductLoops {
   int rows, columns; /* of a tile */
   /* Computes m rows and n <= `columns` columns of c = alpha * a @ b + beta * z. z may be c. */
@@ -83,14 +89,15 @@ bool lt_product_takes_bfloat16(int64_t m, int64_t n, int64_t k);
 bool lt_product_bfloat16(int64_t m, int64_t n, int64_t k, int64_t count, double alpha, lt_Matrix a,
                          lt_Matrix b, double beta, lt_Matrix c, const int64_t step[3]);
 
-/* Returns the loops for float32 or float64 on this CPU; NULL where the library is faster. */
+/* Returns the loops for float32, float64, int32 or int64 on this CPU; NULL where the library is
+ * faster. */
 const lt_ProductLoops *lt_product_loops(lt_Dtype dtype);
 
 /* Computes c = alpha * a @ b + beta * z as lt_gemm_add does, with k > 0, on as many threads as the
  * work is worth. Returns false, without an error, and changes nothing, when these loops are not for
  * this CPU, the layout or the size, or memory is out. */
-bool lt_product(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, double alpha, lt_Matrix a,
-                lt_Matrix b, double beta, lt_Matrix z, lt_Matrix c);
+bool lt_product(lt_Dtype dtype, int64_t m, int64_t n, int64_t k, lt_Factor alpha, lt_Matrix a,
+                lt_Matrix b, lt_Factor beta, lt_Matrix z, lt_Matrix c);
 
 /* Computes c = a @ b for `count` small products on `team` threads, one thread each. `step`: bytes
  * from one a, b and c to the next. Returns false as lt_product, also for factors whose copy has

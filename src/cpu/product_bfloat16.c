@@ -65,7 +65,7 @@ bool lt_product_bfloat16(int64_t m, int64_t n, int64_t k, int64_t count, double 
   if (k == 1) a.column = b.row = 1; /* any stride along a single element */
   if (n == 1) b.column = 1;
   Pieces g = {.rows = rows_loop(),
-              .panel = {.k = k, .a_row = a.row, .c_row = c.row, .alpha = alpha, .beta = beta},
+              .panel = {.k = k, .a_row = a.row, .c_row = c.row, .alpha.f = alpha, .beta.f = beta},
               .m = m,
               .n = n,
               .a = a,

@@ -23,6 +23,7 @@
   extern const lt_OrderKernels lt_order_kernels_##isa;                                             \
   extern const lt_PlaneKernels lt_plane_kernels_##isa;                                             \
   extern const lt_ProductLoops lt_product_loops_##isa[2];                                          \
+  extern const lt_ProductLoops lt_integer_products_##isa[2];                                       \
   extern const lt_BfloatLoops lt_bfloat_loops_##isa;                                               \
   extern const lt_FewLoops lt_few_loops_##isa[3];                                                  \
   extern const lt_TriangleLoops lt_triangle_loops_##isa[2];                                        \
@@ -121,6 +122,7 @@ const lt_Extremes *lt_extremes(lt_Dtype work, bool largest) {
 const lt_PlaneKernels *lt_planes(void) { return BY_ISA(&lt_plane_kernels); }
 
 const lt_ProductLoops *lt_product_loops(lt_Dtype dtype) {
+  if (!lt_dtype_is_float(dtype)) return &BY_ISA(lt_integer_products)[dtype == LT_int64];
   if (is(LT_LEVEL_base)) return NULL;
   return &BY_ISA(lt_product_loops)[dtype == LT_float64];
 }

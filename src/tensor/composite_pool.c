@@ -132,6 +132,21 @@ static lt_Tensor *average(lt_Tensor *x, const Pool *p, bool count_padding, int64
                LT_ARG(divisor));
 }
 
+/* Computes the averages of windows that are all of the input in the last n dims. */
+static bool mean_of_all(lt_Call *c, int n) {
+  static const int64_t last[3] = {-1, -2, -3};
+  return lt_result_set(c, lt_do(mean, c->arg[0], LT_INTS(last, n), LT_ARG((bool)true)));
+}
+
+/* Returns whether there is one window, which is all of a float input. */
+static bool is_whole(const lt_Tensor *x, const Pool *p) {
+  bool whole = lt_dtype_is_float(x->dtype);
+  for (int d = 0; d < p->n; d++)
+    whole = whole && p->size[d] == 1 && p->padding[d] == 0 &&
+            p->kernel[d] == x->shape[x->ndim - p->n + d];
+  return whole;
+}
+
 /* (input, kernel_size, stride?, padding, ceil_mode, count_include_pad, divisor_override?), without
  * the last argument for n = 1 */
 static bool avg_pool(lt_Call *c, int n) {
@@ -140,8 +155,9 @@ static bool avg_pool(lt_Call *c, int n) {
   if (!check_real(c)) return false;
   if (n > 1 && lt_given(c, 6) && divisor == 0)
     return lt_fail("expected a number other than 0 for argument '%s', got 0", lt_arg_name(c, 6));
-  return read_windows(c, n, 1, 3, 0, c->arg[4].b, &p) &&
-         lt_result_set(c, average(lt_in(c, 0), &p, c->arg[5].b, divisor));
+  if (!read_windows(c, n, 1, 3, 0, c->arg[4].b, &p)) return false;
+  if (divisor == 0 && is_whole(lt_in(c, 0), &p)) return mean_of_all(c, n);
+  return lt_result_set(c, average(lt_in(c, 0), &p, c->arg[5].b, divisor));
 }
 bool lt_composite_avg_pool1d(lt_Call *c) { return avg_pool(c, 1); }
 bool lt_composite_avg_pool2d(lt_Call *c) { return avg_pool(c, 2); }
@@ -226,7 +242,6 @@ bool lt_composite_adaptive_max_pool3d_with_indices(lt_Call *c) {
 /* (input, output_size): windows of equal sizes are those of a usual pool, and one window is a
  * mean. */
 static bool adaptive_avg_pool(lt_Call *c, int n) {
-  static const int64_t last[3] = {-1, -2, -3};
   Pool p;
   if (!read_sizes(c, n, &p)) return false;
   const lt_Tensor *x = lt_in(c, 0);
@@ -236,7 +251,7 @@ static bool adaptive_avg_pool(lt_Call *c, int n) {
     whole = whole && p.size[d] == 1;
     equal = equal && p.size[d] > 0 && size > 0 && size % p.size[d] == 0;
   }
-  if (whole) return lt_result_set(c, lt_do(mean, c->arg[0], LT_INTS(last, n), LT_ARG((bool)true)));
+  if (whole) return mean_of_all(c, n);
   for (int d = 0; d < n && equal; d++)
     p.kernel[d] = p.stride[d] = x->shape[x->ndim - n + d] / p.size[d];
   return lt_result_set(c, average(lt_in(c, 0), &p, false, 0));

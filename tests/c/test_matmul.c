@@ -197,17 +197,77 @@ static void nan_rules(void) {
   lt_release(zero);
 }
 
-static void integers_wrap(void) {
-  lt_Tensor *a = lt_empty(LT_int64, lt_cpu(), 2, (int64_t[]){1, 2}),
-            *b = lt_empty(LT_int64, lt_cpu(), 2, (int64_t[]){2, 1});
-  for (int i = 0; i < 2; i++)
-    ((int64_t *)lt_tensor_data(a))[i] = INT64_MAX, ((int64_t *)lt_tensor_data(b))[i] = 3;
-  lt_Tensor *c = op1_on_device(LT_OP_mm, (lt_Arg[]){LT_ARG(a), LT_ARG(b)}, 2);
+/* Fills a tensor of integers with numbers of all sizes. */
+static void fill_with_noise(lt_Tensor *t) {
+  unsigned char *to = t->storage->data;
+  for (size_t i = 0; i < t->storage->nbytes; i++)
+    small_integer(), to[i] = (unsigned char)(noise >> 40);
+}
+
+static uint64_t integer_at(const lt_Tensor *t, int64_t i, int64_t j) {
+  int64_t offset = i * t->strides[0] + j * t->strides[1];
+  return (uint64_t)lt_scalar_load(t->dtype, (char *)lt_tensor_data(t) +
+                                                offset * (int64_t)lt_dtype_size(t->dtype))
+      .i;
+}
+
+/* Returns v modulo the range of an integer dtype. */
+static uint64_t wrapped(lt_Dtype d, uint64_t v) {
+  return d == LT_uint8   ? (uint8_t)v
+         : d == LT_int8  ? (uint64_t)(int8_t)v
+         : d == LT_int16 ? (uint64_t)(int16_t)v
+         : d == LT_int32 ? (uint64_t)(int32_t)v
+                         : v;
+}
+
+/* Compares beta * self + alpha * a @ b of integers of all sizes with sums modulo 2^64. */
+static void try_wrapping(lt_Dtype d, Layout x, Layout y, int64_t m, int64_t k, int64_t n,
+                         int64_t beta, int64_t alpha) {
+  lt_Tensor *a = make(d, x, -1, m, k), *b = make(d, y, -1, k, n), *self = make(d, y, -1, m, n);
+  REQUIRE(a && b && self);
+  fill_with_noise(a);
+  fill_with_noise(b);
+  fill_with_noise(self);
+  lt_Tensor *c =
+      op1_on_device(LT_OP_addmm,
+                    (lt_Arg[]){LT_ARG(self), LT_ARG(a), LT_ARG(b), LT_ARG(lt_scalar_int(beta)),
+                               LT_ARG(lt_scalar_int(alpha))},
+                    5);
   REQUIRE(c);
-  CHECK_INT(*(int64_t *)lt_tensor_data(c), (int64_t)((uint64_t)INT64_MAX * 6u));
+  int64_t wrong = 0;
+  for (int64_t i = 0; i < m; i++)
+    for (int64_t j = 0; j < n; j++) {
+      uint64_t sum = 0;
+      for (int64_t p = 0; p < k; p++) sum += integer_at(a, i, p) * integer_at(b, p, j);
+      sum = (uint64_t)alpha * sum + (uint64_t)beta * integer_at(self, i, j);
+      wrong += wrapped(d, sum) != integer_at(c, i, j);
+    }
+  CHECK_INT(wrong, 0);
   lt_release(a);
   lt_release(b);
   lt_release(c);
+  lt_release(self);
+}
+
+/* Products of integers of all sizes, around the edges of tiles, with factors that no double holds,
+ * of one row or column, and of copied rows and columns. */
+static void integers_wrap(void) {
+  static const int64_t around[][3] = {{1, 2, 1},   {9, 7, 33},  {4, 5, 8},     {70, 600, 31},
+                                      {1, 50, 40}, {37, 19, 1}, {1, 40000, 2}, {3, 300, 600},
+                                      {13, 1, 16}, {1, 1, 1},   {5, 0, 3},     {90, 40, 17}};
+  const int64_t factors[][2] = {{0, 1}, {1, 1}, {3, -2}, {INT64_MIN, ((int64_t)1 << 60) + 1}};
+  int threads = lt_num_threads();
+  for (int d = next_dtype(LT_uint8); d <= LT_int64; d = next_dtype(d + 1)) {
+    if (lt_dtype_is_float((lt_Dtype)d) || d == LT_bool) continue;
+    for (int s = 0; s < 12; s++)
+      for (Layout x = DENSE; x < LAYOUTS; x++)
+        for (int f = 0; f < 4; f++) {
+          lt_set_num_threads(1 + (x + f) % 3);
+          try_wrapping((lt_Dtype)d, x, (Layout)((x + s + f) % LAYOUTS), around[s][0], around[s][1],
+                       around[s][2], factors[f][0], factors[f][1]);
+        }
+  }
+  lt_set_num_threads(threads);
 }
 
 /* Lutra's own loops, for matrices that BLAS does not support: without a dense dimension. */
@@ -387,12 +447,12 @@ static void rows_do_not_matter(void) {
         lt_scalar_store(lt_scalar_float((double)(i % 1009) / 97 - 4), (lt_Dtype)d,
                         (char *)lt_tensor_data(a) + i * size);
       lt_Matrix am = {lt_tensor_data(a), k, 1}, xm = {lt_tensor_data(x), 1, 1};
-      CHECK(lt_product((lt_Dtype)d, ROWS, 1, k, 0.7, am, xm, 0,
+      CHECK(lt_product((lt_Dtype)d, ROWS, 1, k, (lt_Factor){.f = 0.7}, am, xm, (lt_Factor){.f = 0},
                        (lt_Matrix){lt_tensor_data(all), 1, 1},
                        (lt_Matrix){lt_tensor_data(all), 1, 1}));
       for (int64_t i = 0; i < ROWS; i++) {
         am.data = (char *)lt_tensor_data(a) + i * k * size;
-        CHECK(lt_product((lt_Dtype)d, 1, 1, k, 0.7, am, xm, 0,
+        CHECK(lt_product((lt_Dtype)d, 1, 1, k, (lt_Factor){.f = 0.7}, am, xm, (lt_Factor){.f = 0},
                          (lt_Matrix){lt_tensor_data(one), 1, 1},
                          (lt_Matrix){lt_tensor_data(one), 1, 1}));
         CHECK(memcmp((char *)lt_tensor_data(all) + i * size, lt_tensor_data(one), (size_t)size) ==

@@ -15,16 +15,6 @@
 #define LT_PRODUCT_ROWS 6
 #endif
 
-#define UNROLL _Pragma("GCC unroll 14")
-
-/* Makes the compiler use the variables as they are here, and no loads before this place: it would
- * keep the addresses of unrolled loops in more registers than there are. */
-#define KEEP(x, y) __asm__ volatile("" : "+r"(x), "+r"(y) : : "memory")
-
-#ifdef LT_HAS_TILES
-#include "cpu/kernels/product_bfloat16.h"
-#endif
-
 /* Adds the product x * y to `sum`. The instruction is written out where there is one: the compiler
  * would choose forms of it that move sums to other registers, and then to memory. */
 #if defined __FMA__
@@ -36,6 +26,8 @@
 #endif
 
 #define TRANSPOSE_8(x, step, to, to_step) (lt_transpose_8(x, 4 * (step), to, 4 * (to_step)), true)
+
+#define FACTOR(x) (x).f
 
 #define T        float
 #define F        f32
@@ -67,6 +59,10 @@
 
 #ifdef __F16C__
 #include "cpu/kernels/product_few.h"
+#endif
+
+#ifdef LT_HAS_TILES
+#include "cpu/kernels/product_bfloat16.h"
 #endif
 
 #define T        double

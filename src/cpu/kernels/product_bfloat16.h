@@ -16,11 +16,14 @@ static void pack_dense_columns(int64_t k, int64_t n, const uint16_t *b, int64_t 
   }
 }
 
-/* The same in squares; n is EDGE, and k a multiple of 16. */
-static void pack_squares(int64_t k, const uint16_t *b, int64_t column, uint32_t *to) {
-  for (int64_t i = 0; i < k; i += 16)
-    for (int64_t j = 0; j < EDGE; j += 8)
+/* The same in squares of 8 columns and 16 rows, and what is left one by one. */
+static void pack_columns(int64_t k, int64_t n, const uint16_t *b, int64_t column, uint32_t *to) {
+  const int64_t rows = k / 16 * 16, columns = n / 8 * 8;
+  for (int64_t i = 0; i < rows; i += 16)
+    for (int64_t j = 0; j < columns; j += 8)
       lt_transpose_8(b + j * column + i, 2 * column, to + i / 2 * EDGE + j, PANEL_ROW);
+  pack_dense_columns(k - rows, columns, b + rows, column, to + rows / 2 * EDGE);
+  pack_dense_columns(k, n - columns, b + columns * column, column, to + columns);
 }
 
 static void pack_pairs(int64_t k, int64_t n, const void *from, int64_t row, int64_t column,
@@ -31,21 +34,19 @@ static void pack_pairs(int64_t k, int64_t n, const void *from, int64_t row, int6
   if (column == 1) {
     for (int64_t i = 0; i < k; i += 2)
       pair_rows(b + i * row, i + 1 < k ? b + (i + 1) * row : NULL, n, to + i / 2 * EDGE);
-  } else if (n == EDGE && k % 16 == 0) {
-    pack_squares(k, b, column, to);
   } else {
-    pack_dense_columns(k, n, b, column, to);
+    pack_columns(k, n, b, column, to);
   }
 }
 
 /* Stores m x n sums as lt_BfloatLoops says. */
 static void store_block(const lt_Panel *p, int64_t m, int64_t n, const float *sum, uint16_t *c) {
-  const __m512 alpha = _mm512_set1_ps((float)p->alpha), beta = _mm512_set1_ps((float)p->beta);
+  const __m512 alpha = _mm512_set1_ps((float)p->alpha.f), beta = _mm512_set1_ps((float)p->beta.f);
   for (int64_t i = 0; i < m; i++, sum += EDGE, c += p->c_row)
     for (int64_t j = 0; j < n; j += 16) {
       const __mmask16 part = (__mmask16)_bzhi_u32(0xffff, (unsigned)(n - j));
       __m512 v = _mm512_mul_ps(alpha, _mm512_load_ps(sum + j));
-      if (p->beta != 0) {
+      if (p->beta.f != 0) {
         const __m512i old = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(part, c + j));
         v = _mm512_add_ps(v, _mm512_mul_ps(beta, _mm512_castsi512_ps(_mm512_slli_epi32(old, 16))));
       }

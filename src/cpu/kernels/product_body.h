@@ -1,4 +1,12 @@
 /* product_body.h: loops of matrix products for one type; see product.c. */
+#ifndef UNROLL
+#define UNROLL _Pragma("GCC unroll 14")
+
+/* Makes the compiler use the variables as they are here, and no loads before this place: it would
+ * keep the addresses of unrolled loops in more registers than there are. */
+#define KEEP(x, y) __asm__ volatile("" : "+r"(x), "+r"(y) : : "memory")
+#endif
+
 #define FN_(a, b) a##_##b
 #define FN(a, b)  FN_(a, b)
 #define NAME(x)   FN(x, F)
@@ -63,7 +71,7 @@ LT_LANES void NAME(tile)(const int rows, const int vectors, const bool part, con
   }
 #undef ADD
 #undef NEXT
-  const T alpha = (T)p->alpha, beta = (T)p->beta;
+  const T alpha = (T)FACTOR(p->alpha), beta = (T)FACTOR(p->beta);
   bool dense = p->c_column == 1 && (beta == 0 || p->z_column == 1);
   if (dense && (part || n == vectors * V_N)) {
     UNROLL for (int i = 0; i < rows; i++) UNROLL for (int j = 0; j < vectors; j++) {
@@ -106,8 +114,10 @@ TILE(1)
 TILE(2)
 TILE(3)
 TILE(4)
+#if LT_PRODUCT_ROWS > 4
 TILE(5)
 TILE(6)
+#endif
 #if LT_PRODUCT_ROWS > 6
 TILE(7)
 TILE(8)
@@ -130,8 +140,10 @@ static void NAME(tiles)(const lt_Panel *p, int64_t m, int64_t n, const T *a, con
     NAME(tile_2),
     NAME(tile_3),
     NAME(tile_4),
+#if LT_PRODUCT_ROWS > 4
     NAME(tile_5),
     NAME(tile_6),
+#endif
 #if LT_PRODUCT_ROWS > 6
     NAME(tile_7),
     NAME(tile_8),
@@ -303,7 +315,7 @@ LT_LANES V NAME(dot_vector)(const bool each, const lt_Panel *p, const T *a, cons
 /* Computes y = alpha * A x + beta * z: V_N rows at once, whose sums become one vector. */
 LT_LANES void NAME(dots_of)(const bool each, const lt_Panel *p, int64_t m, const T *a, const T *x,
                             const T *z, T *y) {
-  const T alpha = (T)p->alpha, beta = (T)p->beta;
+  const T alpha = (T)FACTOR(p->alpha), beta = (T)FACTOR(p->beta);
   const int64_t ar = p->a_row, xr = each ? p->x_row : 0, yr = p->c_row, zr = p->z_row;
   int64_t i = 0;
   for (; i + V_N <= m; i += V_N) {
@@ -343,6 +355,7 @@ static void NAME(dots)(const lt_Panel *p, int64_t m, const void *a, const void *
 LT_LANES void NAME(sum_rows)(const int vectors, const bool part, int64_t n, const lt_Panel *p,
                              const T *x, const T *b, const T *z, T *y) {
   V sum[8];
+  const T alpha = (T)FACTOR(p->alpha), beta = (T)FACTOR(p->beta);
   UNROLL for (int j = 0; j < vectors; j++) sum[j] = (V){0};
   for (int64_t k = 0; k < p->k; k++, b += p->b_row) {
     V f = V_ALL(x[k]);
@@ -350,8 +363,8 @@ LT_LANES void NAME(sum_rows)(const int vectors, const bool part, int64_t n, cons
         V_MADD(f, part ? V_PART(b, n) : V_LOAD(b + j * V_N), sum[j]);
   }
   UNROLL for (int j = 0; j < vectors; j++) {
-    V v = (T)p->alpha * sum[j];
-    if (p->beta != 0) v += (T)p->beta * (part ? V_PART(z, n) : V_LOAD(z + j * V_N));
+    V v = alpha * sum[j];
+    if (beta != 0) v += beta * (part ? V_PART(z, n) : V_LOAD(z + j * V_N));
     if (part)
       V_STORE(y, v, n);
     else

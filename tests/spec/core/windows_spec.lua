@@ -286,6 +286,25 @@ describe("pools", function()
     end
   end)
 
+  it("average all of the input by one window", function()
+    local planes = lt.randn{2, 3, 5, 4, dtype = "float64"}
+    local sums = planes:reshape(2, 3, 20):sum(-1):reshape(2, 3, 1, 1)
+    for _, options in ipairs{{}, {stride = 1}, {ceil_mode = true}, {count_include_pad = false}} do
+      assert.is_true(lt.allclose(F.avg_pool2d(planes, {5, 4}, options), sums / 20, 1e-14, 1e-15))
+    end
+    assert.is_true(lt.allclose(F.avg_pool2d(planes, {5, 4}, {divisor_override = 7}), sums / 7,
+      1e-14, 1e-15))
+    assert.same({{{5.5}}}, F.avg_pool2d(lt.arange(2, 9):reshape(1, 2, 4):float(), {2, 4}):totable())
+    assert.same({{{5}}}, F.avg_pool2d(lt.arange(2, 9):reshape(1, 2, 4), {2, 4}):totable())
+    assert.same({{2.5}, {6.5}}, F.avg_pool1d(lt.arange(1, 8):reshape(2, 4):float(), 4):totable())
+    assert.same({{{{4.5}}}}, F.avg_pool3d(lt.arange(1, 8):reshape(1, 2, 2, 2):float(), 2):totable())
+    assert.same({{{1 / 0}}}, F.avg_pool2d(lt.full({1, 2, 2}, math.huge), 2):totable())
+    assert.same({0, 1, 2, 2}, F.avg_pool2d(lt.zeros(0, 1, 2, 2), {1, 1}).shape)
+    local one = lt.ones(2, 3, 5, 4):requires_grad_()
+    F.avg_pool2d(one, {5, 4}):sum():backward()
+    assert.is_true(lt.allclose(one.grad, lt.full({2, 3, 5, 4}, 0.05)))
+  end)
+
   it("of squares keep NaN, and the mean of -0 is 0", function()
     for at = 1, 4 do
       for _, width in ipairs{2, 34} do

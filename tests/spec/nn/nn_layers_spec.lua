@@ -356,6 +356,24 @@ describe("F", function()
       end
     end)
 
+  it("normalizes float16 and bfloat16 by given statistics as float32, rounded", function()
+    for _, size in ipairs{{3, 2, 1, 1}, {2, 3, 5, 6}, {2, 3, 4, 8}, {3, 2, 90, 70}} do
+      for _, dtype in ipairs{"float16", "bfloat16"} do
+        local x = (lt.randn(size) * 3 + 1):to(dtype)
+        x[{1, 1, 1, 1}] = 0 / 0
+        local mean, var = lt.randn(size[2]):to(dtype), lt.rand(size[2]):to(dtype)
+        local w, b = lt.rand(size[2]):to(dtype), lt.randn(size[2]):to(dtype)
+        local function norm(input, t)
+          return F.batch_norm(input, mean:to(t), var:to(t), w:to(t), b:to(t))
+        end
+        local expected = norm(x:float(), "float32"):to(dtype)
+        assert.is_true(lt.allclose(norm(x, dtype), expected, 0, 0, true))
+        local steps = x:transpose(3, 4)
+        assert.is_true(lt.allclose(norm(steps, dtype), expected:transpose(3, 4), 0, 0, true))
+      end
+    end
+  end)
+
   it("normalizes and compares directions", function()
     local x = lt.tensor {{3.0, 4.0}, {0.0, 0.0}}
     close(lt.tensor({{0.6, 0.8}, {0.0, 0.0}}, {dtype = wide.dtype}), F.normalize(x), 1e-6)
