@@ -106,12 +106,12 @@
     return a;                                                                                      \
   }                                                                                                \
   /* Folds rows of n < LANES_N elements, LANES_N of them side by side, to the same result. */      \
-  static void NAMED(narrow, NAME)(const OF *x, int64_t rows, int64_t n, T *out) {                  \
+  static void NAMED(narrow, NAME)(const OF *x, int64_t rows, int64_t n, int64_t apart, T *out) {   \
     const int64_t size = sizeof *x;                                                                \
     OF tile[TOGETHER * LANES_N];                                                                   \
-    for (int64_t r = 0, m; r + LANES_N <= rows; r += m, x += m * n) {                              \
+    for (int64_t r = 0, m; r + LANES_N <= rows; r += m, x += m * apart) {                          \
       m = rows - r < TOGETHER ? (rows - r) / LANES_N * LANES_N : TOGETHER;                         \
-      lt_mover(size)->tile(n, m, (char *)tile, m *size, (const char *)x, n *size);                 \
+      lt_mover(size)->tile(n, m, (char *)tile, m *size, (const char *)x, apart *size);             \
       for (int64_t k = 0; k < m; k += LANES_N) {                                                   \
         LANES s = LANES_ALL((T)(identity));                                                        \
         for (int64_t i = 0; i < n; i++) {                                                          \
@@ -122,21 +122,22 @@
       }                                                                                            \
     }                                                                                              \
   }                                                                                                \
-  static void NAMED(rows, NAME)(const void *x, int64_t rows, int64_t n, void *out) {               \
+  static void NAMED(rows, NAME)(const void *x, int64_t rows, int64_t n, int64_t apart,             \
+                                void *out) {                                                       \
     const OF *v = x;                                                                               \
     T *to = out;                                                                                   \
     if (n > 1 && n < LANES_N) {                                                                    \
       int64_t whole = rows / LANES_N * LANES_N;                                                    \
-      NAMED(narrow, NAME)(v, whole, n, to);                                                        \
-      v += whole * n;                                                                              \
+      NAMED(narrow, NAME)(v, whole, n, apart, to);                                                 \
+      v += whole * apart;                                                                          \
       to += whole;                                                                                 \
       rows -= whole;                                                                               \
     }                                                                                              \
     if (n >= LANES_N && n < 4 * LANES_N) {                                                         \
-      for (int64_t r = 0; r < rows; r++, v += n) to[r] = NAMED(short, NAME)(v, n);                 \
+      for (int64_t r = 0; r < rows; r++, v += apart) to[r] = NAMED(short, NAME)(v, n);             \
       return;                                                                                      \
     }                                                                                              \
-    for (int64_t r = 0; r < rows; r++, v += n)                                                     \
+    for (int64_t r = 0; r < rows; r++, v += apart)                                                 \
       to[r] = (has_quick) || n <= BLOCK ? NAMED(block, NAME)(v, n) : NAMED(pairs, NAME)(v, n);     \
   }
 
@@ -145,10 +146,11 @@
 #define WIDE ((int)(128 / sizeof(T))) /* states side by side */
 
 #define PLAIN_ROWS(NAME, OF, one, join_one, identity)                                              \
-  static void NAMED(rows, NAME)(const void *x, int64_t rows, int64_t n, void *out) {               \
+  static void NAMED(rows, NAME)(const void *x, int64_t rows, int64_t n, int64_t apart,             \
+                                void *out) {                                                       \
     const OF *v = x;                                                                               \
     T *to = out;                                                                                   \
-    for (int64_t r = 0; r < rows; r++, v += n) {                                                   \
+    for (int64_t r = 0; r < rows; r++, v += apart) {                                               \
       T a = (T)(identity), s[WIDE];                                                                \
       int64_t i = 0;                                                                               \
       for (int k = 0; k < WIDE; k++) s[k] = a;                                                     \
