@@ -7,6 +7,7 @@
  * inside it, else by blocks of columns. A long fold with few results is split into pieces of a
  * fixed size, whose states are folded again. */
 #include "kernel_support.h"
+#include "memory_order.h"
 #include "moves.h"
 #include "opids.h"
 #include "rows.h"
@@ -258,26 +259,6 @@ typedef struct Groups {
   int64_t repeats; /* more than 1: the size of the first group, whose elements are one in memory */
 } Groups;
 
-/* Returns whether dim d is outside of dim e in memory: its stride is larger, or the same with more
- * elements, so that overlapping windows are read one after another. A dim of stride 0 is outside of
- * all others. */
-static bool is_outside(const lt_Tensor *t, int d, int e) {
-  uint64_t a = (uint64_t)t->strides[d] - 1, b = (uint64_t)t->strides[e] - 1;
-  return a != b ? a > b : t->strides[d] > 0 && t->shape[d] > t->shape[e];
-}
-
-/* Writes the dims of t, without those of size 1, in the order of memory. Returns their number. */
-static int order_of_memory(const lt_Tensor *t, int *order) {
-  int n = 0;
-  for (int d = 0; d < t->ndim; d++) {
-    if (t->shape[d] == 1) continue;
-    int at = n++;
-    for (; at > 0 && is_outside(t, d, order[at - 1]); at--) order[at] = order[at - 1];
-    order[at] = d;
-  }
-  return n;
-}
-
 /* Returns whether n dims fill their memory without holes. */
 static bool is_dense(const lt_Tensor *t, const int *order, int n) {
   int64_t dense = 1;
@@ -475,7 +456,7 @@ static lt_Tensor *fold(const lt_Fold *f, lt_Tensor *all, unsigned mask, double a
   lt_Tensor *self = without_repeats(all, mask, out->numel, &g.repeats);
   if (!self) return NULL;
   bool direct = self->dtype == f->from || loads(f->from, self->dtype), ok = true;
-  int order[LT_MAX_DIMS], n = order_of_memory(self, order);
+  int order[LT_MAX_DIMS], n = lt_order_of_memory(self, order);
   bool dense = is_dense(self, order, n);
   lt_Tensor *flat = direct && !dense ? fold_strided((Folded){f, false, self->dtype}, self, mask,
                                                     order, n, &g, out, &ok)
@@ -487,7 +468,7 @@ static lt_Tensor *fold(const lt_Fold *f, lt_Tensor *all, unsigned mask, double a
                      ? lt_retain(self)
                      : lt_as_contiguous(self, direct ? self->dtype : f->from);
   if (x && !flat) {
-    if (x != self) n = order_of_memory(x, order);
+    if (x != self) n = lt_order_of_memory(x, order);
     groups_of(x, order, n, mask, &g);
     if (!has_folded(&g)) { /* folds of one element, which may still change its value */
       g.size[g.count] = 1;
