@@ -336,7 +336,8 @@ bool lt_cpu__index(lt_Call *c) {
 
 int64_t lt_mask_count(const uint8_t *mask, int64_t n) {
   int64_t count = 0;
-  if (n > 0) lt_fold(LT_REDUCTION_count_nonzero, LT_int64, true)->elements.rows(mask, 1, n, &count);
+  const lt_Fold *f = lt_fold(LT_REDUCTION_count_nonzero, LT_int64, true);
+  if (n > 0) f->elements.rows(mask, 1, n, n, &count);
   return count;
 }
 

@@ -417,14 +417,14 @@ static void reduce_rows(const Work *w, const lt_Instruction *i, char *dst, const
   lt_Dtype state = i->fold ? i->fold->to : i->centered->to;
   int64_t row = p->loop->shape[1], size = row * (int64_t)lt_dtype_size(from);
   if (i->fold && state == to) {
-    i->fold->elements.rows(src, w->rows, row, dst);
+    i->fold->elements.rows(src, w->rows, row, row, dst);
     if (i->fold->finish) i->fold->finish(dst, w->rows, (double)row, i->amount);
     return;
   }
   for (int64_t k = 0; k < w->rows; k++) {
     double states[3], result[1]; /* memory for values of any type */
     if (i->fold) {
-      i->fold->elements.rows(src + k * size, 1, row, result);
+      i->fold->elements.rows(src + k * size, 1, row, row, result);
       if (i->fold->finish) i->fold->finish(result, 1, (double)row, i->amount);
     } else {
       i->centered->row(src + k * size, row, states);

@@ -7,6 +7,7 @@
  * inside it, else by blocks of columns. A long fold with few results is split into pieces of a
  * fixed size, whose states are folded again. */
 #include "kernel_support.h"
+#include "memory_order.h"
 #include "moves.h"
 #include "opids.h"
 #include "rows.h"
@@ -20,9 +21,7 @@
 #define RESULTS   4096     /* largest number of results of a fold that is split into pieces */
 #define NARROWEST 64       /* columns of a block that a thread gets */
 #define CONVERTED 128      /* most columns of a block whose elements are converted */
-#define SHORTEST  32       /* least elements of a row of a strided tensor that is not copied, */
-#define SPARSEST  256      /* also if they are apart and the next row does not continue it */
-#define FEWEST    16       /* least dense elements that are kept in each step of such a row */
+#define FEWEST    16       /* least columns that are apart in memory and are not copied */
 #define SOME      2048     /* numbers in float64 converted together; at least LT_FOLD_WIDTH */
 
 /* ---- loops over elements of any dtype -------------------------------------------------------- */
@@ -59,40 +58,50 @@ static void add_states(Folded f, int64_t count, const void *more, void *both, ch
   f.f->states.columns(both, 2, count, count, out);
 }
 
-/* Copies n elements, `stride` elements apart, to dense memory, converted if the fold has no loops
- * for them. */
-static void gather(Folded f, const char *x, int64_t stride, int64_t n, void *to) {
-  int64_t size = (int64_t)size_of(f);
-  if (converts(f))
-    lt_vector_load(f.f->from, n, to, f.dtype, x, stride * size);
-  else
-    lt_mover(size)->move(n, to, size, x, stride * size);
+/* Copies rows of n elements, `stride` elements apart, to dense memory, converted if the fold has no
+ * loops for them. The first elements of the rows are `apart` elements apart. */
+static void gather(Folded f, const char *x, int64_t rows, int64_t n, int64_t stride, int64_t apart,
+                   char *to) {
+  int64_t size = (int64_t)size_of(f), bytes = (int64_t)lt_dtype_size(f.f->from);
+  if (apart == n * stride) {
+    n *= rows;
+    rows = 1;
+  }
+  if (!converts(f))
+    lt_mover(size)->plane(rows, n, to, (int64_t[]){size, n * size}, x,
+                          (int64_t[]){stride * size, apart * size});
+  for (int64_t r = 0; converts(f) && r < rows; r++)
+    lt_vector_load(f.f->from, n, to + r * n * bytes, f.dtype, x + r * apart * size, stride * size);
 }
 
-/* Sets out[i] to the fold of row i of n elements, for i < rows. All elements are `stride` elements
- * apart. */
-static void run_rows(Folded f, const char *x, int64_t rows, int64_t n, int64_t stride, char *out) {
-  const bool dense = stride == 1 || rows * n == 1;
-  if (dense && !converts(f)) {
-    loops_of(f)->rows(x, rows, n, out);
-    return;
-  }
-  _Alignas(64) double some[SOME];
+/* Does what run_rows does, with elements that are gathered before. */
+static void run_gathered_rows(Folded f, const char *x, int64_t rows, int64_t n, int64_t stride,
+                              int64_t apart, char *out) {
+  _Alignas(64) char some[SOME * sizeof(double)];
   double both[4], state[2]; /* room for any type */
   const lt_FoldLoops *loops = converts(f) ? &f.f->elements : loops_of(f);
-  size_t to = lt_dtype_size(f.f->to);
-  int64_t room = (int64_t)(sizeof some / (converts(f) ? lt_dtype_size(f.f->from) : size_of(f)));
+  int64_t from = (int64_t)size_of(f), to = (int64_t)lt_dtype_size(f.f->to);
+  int64_t room = (int64_t)(sizeof some / (converts(f) ? lt_dtype_size(f.f->from) : (size_t)from));
   int64_t together = n < room ? room / n : 1;
-  for (int64_t r = 0, m; r < rows && !lt_stopped(); r += m, out += (size_t)m * to) {
+  for (int64_t r = 0, m; r < rows && !lt_stopped(); r += m) {
     m = rows - r < together ? rows - r : together;
-    for (int64_t i = 0; i < m * n; i += room) {
-      int64_t w = m * n - i < room ? m * n - i : room;
-      gather(f, x, stride, w, some);
-      x += (size_t)(w * stride) * size_of(f);
-      loops->rows(some, m, m > 1 ? n : w, i ? (char *)state : out);
-      if (i) add_states(f, 1, state, both, out);
+    for (int64_t i = 0, w; i < n; i += w) {
+      w = n - i < room ? n - i : room;
+      gather(f, x + (r * apart + i * stride) * from, m, w, stride, apart, some);
+      loops->rows(some, m, w, w, i ? (char *)state : out + r * to);
+      if (i) add_states(f, 1, state, both, out + r * to);
     }
   }
+}
+
+/* Sets out[i] to the fold of row i of n elements, for i < rows. The elements of a row are `stride`
+ * elements apart, and the first ones of the rows `apart`. */
+static void run_rows(Folded f, const char *x, int64_t rows, int64_t n, int64_t stride,
+                     int64_t apart, char *out) {
+  if (converts(f) || (stride != 1 && n > 1))
+    run_gathered_rows(f, x, rows, n, stride, apart, out);
+  else
+    loops_of(f)->rows(x, rows, n, apart, out);
 }
 
 /* Sets out[j] to the fold of column j of n elements, `stride` elements apart, for j < width <=
@@ -109,9 +118,7 @@ static void run_columns(Folded f, const char *x, int64_t n, int64_t stride, int6
   int64_t together = (int64_t)(sizeof some / from) / width;
   for (int64_t i = 0, m; i < n; i += m) {
     m = n - i < together ? n - i : together;
-    for (int64_t k = 0; k < m; k++)
-      gather(f, x + (size_t)((i + k) * stride) * size_of(f), 1, width,
-             (char *)some + (size_t)(k * width) * from);
+    gather(f, x + (size_t)(i * stride) * size_of(f), m, width, 1, stride, (char *)some);
     f.f->elements.columns(some, m, width, width, i ? (char *)more : out);
     if (i) add_states(f, width, more, both, out);
   }
@@ -119,51 +126,76 @@ static void run_columns(Folded f, const char *x, int64_t n, int64_t stride, int6
 
 /* ---- one stage: outer x n x inner elements to outer x inner ---------------------------------- */
 
-/* Elements along n are `stride` elements apart: `inner` if x is dense. */
+/* n elements, `stride` elements apart, of each of `inner` neighbours: `outer` times, where a tensor
+ * of this shape and strides has its elements. */
+typedef struct Lines {
+  int dims; /* at least 1 */
+  int64_t shape[LT_MAX_DIMS], strides[LT_MAX_DIMS];
+  int64_t outer, n, stride, inner;
+} Lines;
+
+/* Returns the lines of dense memory. */
+static Lines dense_lines(int64_t outer, int64_t n, int64_t inner) {
+  return (Lines){1, {outer}, {n * inner}, outer, n, inner, inner};
+}
+
+/* Returns the first element of line i. */
+static int64_t start_of(const Lines *l, int64_t i) {
+  int64_t at = 0;
+  for (int d = l->dims - 1; d > 0; d--) {
+    at += i % l->shape[d] * l->strides[d];
+    i /= l->shape[d];
+  }
+  return at + i * l->strides[0];
+}
+
 typedef struct Stage {
   Folded f;
   const char *x;
   char *out;
-  int64_t n, stride, inner, width; /* width: columns of a block */
-  size_t from, to;                 /* bytes of an element of x, of out */
+  const Lines *l;
+  int64_t width;   /* columns of a block */
+  size_t from, to; /* bytes of an element of x, of out */
 } Stage;
 
 static void fold_rows(void *context, int64_t from, int64_t to) {
   const Stage *s = context;
-  run_rows(s->f, s->x + (size_t)(from * s->n * s->stride) * s->from, to - from, s->n, s->stride,
-           s->out + (size_t)from * s->to);
+  const Lines *l = s->l;
+  const int64_t rows = l->shape[l->dims - 1];
+  for (int64_t r = from, m; r < to && !lt_stopped(); r += m) {
+    m = rows - r % rows < to - r ? rows - r % rows : to - r;
+    run_rows(s->f, s->x + (size_t)start_of(l, r) * s->from, m, l->n, l->stride,
+             l->strides[l->dims - 1], s->out + (size_t)r * s->to);
+  }
 }
 
 /* Folds blocks of columns from..to of a stage. */
 static void fold_columns(void *context, int64_t from, int64_t to) {
   const Stage *s = context;
-  int64_t blocks = (s->inner + s->width - 1) / s->width;
+  const Lines *l = s->l;
+  int64_t blocks = (l->inner + s->width - 1) / s->width;
   for (int64_t t = from; t < to && !lt_stopped(); t++) {
     int64_t i = t / blocks, j = t % blocks * s->width;
-    run_columns(s->f, s->x + (size_t)(i * s->n * s->stride + j) * s->from, s->n, s->stride,
-                s->inner - j < s->width ? s->inner - j : s->width,
-                s->out + (size_t)(i * s->inner + j) * s->to);
+    run_columns(s->f, s->x + (size_t)(start_of(l, i) + j) * s->from, l->n, l->stride,
+                l->inner - j < s->width ? l->inner - j : s->width,
+                s->out + (size_t)(i * l->inner + j) * s->to);
   }
 }
 
-/* Pieces of `per` elements along n, for each outer line: `count` of them, the last of which may be
- * shorter. */
-typedef struct Pieces {
-  int64_t n, stride, inner, per, count;
-} Pieces;
-
-/* Folds pieces first..last of all lines to the states in `part`. */
-static void fold_pieces(Folded folded, const char *x, Pieces p, char *part, int64_t first,
-                        int64_t last) {
+/* Folds pieces first..last of all lines to the states in `part`: `count` pieces of `per` elements
+ * of each line, the last of which may be shorter. */
+static void fold_pieces(Folded folded, const char *x, const Lines *l, int64_t per, int64_t count,
+                        char *part, int64_t first, int64_t last) {
   size_t from = size_of(folded), to = lt_dtype_size(folded.f->to);
   for (int64_t t = first; t < last && !lt_stopped(); t++) {
-    int64_t start = t % p.count * p.per, m = p.n - start < p.per ? p.n - start : p.per;
-    const char *at = x + (size_t)((t / p.count * p.n + start) * p.stride) * from;
-    char *out = part + (size_t)(t * p.inner) * to;
-    if (p.inner == 1) run_rows(folded, at, 1, m, p.stride, out);
-    for (int64_t j = 0; p.inner > 1 && j < p.inner; j += LT_FOLD_WIDTH)
-      run_columns(folded, at + (size_t)j * from, m, p.stride,
-                  p.inner - j < LT_FOLD_WIDTH ? p.inner - j : LT_FOLD_WIDTH, out + (size_t)j * to);
+    int64_t start = t % count * per, m = l->n - start < per ? l->n - start : per;
+    const char *at = x + (size_t)(start_of(l, t / count) + start * l->stride) * from;
+    char *out = part + (size_t)(t * l->inner) * to;
+    if (l->inner == 1) run_rows(folded, at, 1, m, l->stride, m * l->stride, out);
+    for (int64_t j = 0; l->inner > 1 && j < l->inner; j += LT_FOLD_WIDTH)
+      run_columns(folded, at + (size_t)j * from, m, l->stride,
+                  l->inner - j < LT_FOLD_WIDTH ? l->inner - j : LT_FOLD_WIDTH,
+                  out + (size_t)j * to);
   }
 }
 
@@ -176,19 +208,20 @@ static int64_t equal_width(int64_t inner, int64_t team) {
   return width < NARROWEST ? NARROWEST : width < LT_FOLD_WIDTH ? width : LT_FOLD_WIDTH;
 }
 
-/* Folds n of outer x n x inner elements to outer x inner states in `out`. Elements along n are
- * `stride` elements apart. Returns false with the error set. */
-static bool fold_stage(Folded f, const char *x, int64_t outer, int64_t n, int64_t stride,
-                       int64_t inner, char *out) {
+/* Folds n of outer x n x inner elements to outer x inner states in `out`. Returns false with the
+ * error set. */
+static bool fold_stage(Folded f, const char *x, const Lines *l, char *out) {
   size_t to = lt_dtype_size(f.f->to);
+  const int64_t outer = l->outer, n = l->n, inner = l->inner;
   int64_t per = inner == 1 ? ROW_PIECE : PIECE / inner > 0 ? PIECE / inner : 1; /* along n */
   if (outer * inner <= RESULTS && n >= (inner == 1 ? LONG_ROW : 2 * per)) {
-    Pieces p = {n, stride, inner, per, (n + per - 1) / per};
-    char *part = malloc((size_t)(outer * p.count * inner) * to);
+    int64_t count = (n + per - 1) / per;
+    char *part = malloc((size_t)(outer * count * inner) * to);
     if (!part) return lt_fail_memory();
-    LT_IN_TEAM(lt_team(outer * n * inner, outer * p.count), outer * p.count,
-               fold_pieces(f, x, p, part, first, last));
-    bool ok = fold_stage((Folded){f.f, true, f.f->to}, part, outer, p.count, inner, inner, out);
+    LT_IN_TEAM(lt_team(outer * n * inner, outer * count), outer * count,
+               fold_pieces(f, x, l, per, count, part, first, last));
+    Lines parts = dense_lines(outer, count, inner);
+    bool ok = fold_stage((Folded){f.f, true, f.f->to}, part, &parts, out);
     free(part);
     return ok;
   }
@@ -197,7 +230,7 @@ static bool fold_stage(Folded f, const char *x, int64_t outer, int64_t n, int64_
     width = width < CONVERTED ? width : CONVERTED;
   else if (outer == 1 && inner > NARROWEST)
     width = equal_width(inner, lt_team(n * inner, inner));
-  Stage s = {f, x, out, n, stride, inner, width, size_of(f), to};
+  Stage s = {f, x, out, l, width, size_of(f), to};
   if (inner == 1)
     lt_share(outer * n, outer, fold_rows, &s);
   else
@@ -208,7 +241,8 @@ static bool fold_stage(Folded f, const char *x, int64_t outer, int64_t n, int64_
 /* Folds n equal rows of `inner` elements, of which x has one. */
 static bool fold_repeats(Folded f, const char *x, int64_t n, int64_t inner, char *out) {
   int64_t width = converts(f) ? CONVERTED : equal_width(inner, lt_team(n * inner, inner));
-  Stage s = {f, x, out, n, 0, inner, width, size_of(f), lt_dtype_size(f.f->to)};
+  Lines l = {1, {1}, {0}, 1, n, 0, inner};
+  Stage s = {f, x, out, &l, width, size_of(f), lt_dtype_size(f.f->to)};
   lt_share(n * inner, (inner + width - 1) / width, fold_columns, &s);
   return lt_check_interrupt();
 }
@@ -224,26 +258,6 @@ typedef struct Groups {
   bool in_order;        /* whether that is the order of the result */
   int64_t repeats; /* more than 1: the size of the first group, whose elements are one in memory */
 } Groups;
-
-/* Returns whether dim d is outside of dim e in memory: its stride is larger, or the same with more
- * elements, so that overlapping windows are read one after another. A dim of stride 0 is outside of
- * all others. */
-static bool is_outside(const lt_Tensor *t, int d, int e) {
-  uint64_t a = (uint64_t)t->strides[d] - 1, b = (uint64_t)t->strides[e] - 1;
-  return a != b ? a > b : t->strides[d] > 0 && t->shape[d] > t->shape[e];
-}
-
-/* Writes the dims of t, without those of size 1, in the order of memory. Returns their number. */
-static int order_of_memory(const lt_Tensor *t, int *order) {
-  int n = 0;
-  for (int d = 0; d < t->ndim; d++) {
-    if (t->shape[d] == 1) continue;
-    int at = n++;
-    for (; at > 0 && is_outside(t, d, order[at - 1]); at--) order[at] = order[at - 1];
-    order[at] = d;
-  }
-  return n;
-}
 
 /* Returns whether n dims fill their memory without holes. */
 static bool is_dense(const lt_Tensor *t, const int *order, int n) {
@@ -300,8 +314,9 @@ static lt_Tensor *fold_group(Folded f, const void *x, Groups *g, lt_Tensor *out)
   lt_Tensor *to =
       last ? lt_retain(out) : lt_empty(f.f->to, lt_cpu(), 1, (int64_t[]){outer * inner});
   bool repeats = at == 0 && g->repeats > 1;
+  Lines l = dense_lines(outer, g->size[at], inner);
   if (to && !(repeats ? fold_repeats(f, x, g->size[at], inner, lt_tensor_data(to))
-                      : fold_stage(f, x, outer, g->size[at], inner, inner, lt_tensor_data(to)))) {
+                      : fold_stage(f, x, &l, lt_tensor_data(to)))) {
     lt_release(to);
     return NULL;
   }
@@ -314,76 +329,45 @@ static lt_Tensor *fold_group(Folded f, const void *x, Groups *g, lt_Tensor *out)
   return to;
 }
 
-/* Rows of n elements, `stride` elements apart. The odometer counts bytes. */
-typedef struct StridedRows {
-  Folded f;
-  const char *x;
-  char *out;
-  int64_t n, stride;
-  bool adjacent; /* whether each row continues the row before */
-  lt_Odometer rows;
-} StridedRows;
-
-static void fold_strided_rows(void *context, int64_t from, int64_t to) {
-  const StridedRows *s = context;
-  lt_Odometer o = s->rows;
-  lt_odometer_seek(&o, from);
-  if (s->adjacent)
-    run_rows(s->f, s->x + o.offset[0], to - from, s->n, s->stride,
-             s->out + (size_t)from * lt_dtype_size(s->f.f->to));
-  for (int64_t r = from; r < to && !s->adjacent && !lt_stopped(); r++) {
-    run_rows(s->f, s->x + o.offset[0], 1, s->n, s->stride,
-             s->out + (size_t)r * lt_dtype_size(s->f.f->to));
-    lt_odometer_step(&o);
-  }
-}
-
-/* Folds the inner dims of a tensor with holes or overlaps in its memory: rows of a useful length of
- * elements that are equally far apart, or such rows of blocks of dense elements that are kept. Sets
- * g to the groups of the dims that are left. Returns a new tensor of states like fold_group, NULL
- * with *ok true when there are no such rows. */
+/* Folds the innermost folded dims of a tensor with holes or overlaps in its memory, unless the
+ * innermost dim is kept and its elements are apart or few. Sets g to the groups of the dims left.
+ * Returns a new tensor of states like fold_group, NULL with *ok true when it folds none. */
 static lt_Tensor *fold_strided(Folded f, lt_Tensor *self, unsigned mask, const int *order, int dims,
                                Groups *g, lt_Tensor *out, bool *ok) {
-  StridedRows s = {.f = f, .x = lt_tensor_data(self), .n = 1};
-  int left[LT_MAX_DIMS], outer_dims = dims;
-  int64_t outer = 1, inner = 1;
-  for (; outer_dims > 0 && !(mask >> order[outer_dims - 1] & 1); outer_dims--) {
-    if (self->strides[order[outer_dims - 1]] != inner) break;
-    inner *= self->shape[order[outer_dims - 1]];
+  Lines l = {.outer = 1, .n = 1, .inner = 1};
+  int left[LT_MAX_DIMS], to = dims, at;
+  for (; to > 0 && !(mask >> order[to - 1] & 1); to--) {
+    if (self->strides[order[to - 1]] != l.inner) break;
+    l.inner *= self->shape[order[to - 1]];
   }
-  const int kept = dims - outer_dims;
-  s.stride = outer_dims > 0 ? self->strides[order[outer_dims - 1]] : 1;
-  while (outer_dims > 0 && mask >> order[outer_dims - 1] & 1 &&
-         self->strides[order[outer_dims - 1]] == s.n * s.stride)
-    s.n *= self->shape[order[--outer_dims]];
-  for (int i = 0; i < outer_dims; i++, s.rows.ndim++) {
-    left[i] = order[i];
-    s.rows.shape[i] = self->shape[order[i]];
-    s.rows.strides[0][i] = self->strides[order[i]] * (int64_t)size_of(f);
-    outer *= self->shape[order[i]];
-  }
+  for (at = to; at > 0 && !(mask >> order[at - 1] & 1);) at--;
   *ok = true;
-  s.adjacent = outer_dims == 1 && self->strides[order[0]] == s.n * s.stride;
-  int64_t least = s.stride == 1 || s.adjacent ? SHORTEST : SPARSEST;
-  if (inner == 1 ? s.n < least
-                 : s.n == 1 || inner < FEWEST || (outer > 1 && s.n * inner < LONG_ROW))
-    return NULL;
-  memcpy(left + outer_dims, order + dims - kept, (size_t)kept * sizeof *left);
-  groups_of(self, left, outer_dims + kept, mask, g);
+  if (at == 0 || (l.inner == 1 && at < to)) return NULL;
+  l.stride = self->strides[order[at - 1]];
+  if (l.inner > 1 && l.inner < FEWEST && l.inner != l.stride) return NULL;
+  int first = at;
+  while (first > 0 && mask >> order[first - 1] & 1 &&
+         self->strides[order[first - 1]] == l.n * l.stride)
+    l.n *= self->shape[order[--first]];
+  int count = 0;
+  for (int i = 0; i < dims; i++) {
+    if (i >= first && i < at) continue;
+    left[count++] = order[i];
+    if (i >= to) continue;
+    int64_t size = self->shape[order[i]], stride = self->strides[order[i]];
+    if (l.dims > 0 && l.strides[l.dims - 1] == size * stride) size *= l.shape[--l.dims];
+    l.shape[l.dims] = size;
+    l.strides[l.dims++] = stride;
+    l.outer *= self->shape[order[i]];
+  }
+  if (l.dims == 0) l.shape[l.dims++] = 1;
+  groups_of(self, left, count, mask, g);
   bool last = g->in_order && f.f->to == out->dtype && !has_folded(g);
-  lt_Tensor *to =
-      last ? lt_retain(out) : lt_empty(f.f->to, lt_cpu(), 1, (int64_t[]){outer * inner});
-  *ok = to != NULL;
-  if (!to) return NULL;
-  s.out = lt_tensor_data(to);
-  const bool together = inner == 1 && s.n < LONG_ROW;
-  if (together) lt_share(outer * s.n, outer, fold_strided_rows, &s);
-  for (int64_t r = 0; !together && r < outer && *ok; r++, lt_odometer_step(&s.rows))
-    *ok = fold_stage(f, s.x + s.rows.offset[0], 1, s.n, s.stride, inner,
-                     s.out + (size_t)(r * inner) * lt_dtype_size(f.f->to));
-  *ok = *ok && lt_check_interrupt();
-  if (*ok) return to;
-  lt_release(to);
+  lt_Tensor *states =
+      last ? lt_retain(out) : lt_empty(f.f->to, lt_cpu(), 1, (int64_t[]){l.outer * l.inner});
+  *ok = states && fold_stage(f, lt_tensor_data(self), &l, lt_tensor_data(states));
+  if (*ok) return states;
+  lt_release(states);
   return NULL;
 }
 
@@ -472,7 +456,7 @@ static lt_Tensor *fold(const lt_Fold *f, lt_Tensor *all, unsigned mask, double a
   lt_Tensor *self = without_repeats(all, mask, out->numel, &g.repeats);
   if (!self) return NULL;
   bool direct = self->dtype == f->from || loads(f->from, self->dtype), ok = true;
-  int order[LT_MAX_DIMS], n = order_of_memory(self, order);
+  int order[LT_MAX_DIMS], n = lt_order_of_memory(self, order);
   bool dense = is_dense(self, order, n);
   lt_Tensor *flat = direct && !dense ? fold_strided((Folded){f, false, self->dtype}, self, mask,
                                                     order, n, &g, out, &ok)
@@ -484,7 +468,7 @@ static lt_Tensor *fold(const lt_Fold *f, lt_Tensor *all, unsigned mask, double a
                      ? lt_retain(self)
                      : lt_as_contiguous(self, direct ? self->dtype : f->from);
   if (x && !flat) {
-    if (x != self) n = order_of_memory(x, order);
+    if (x != self) n = lt_order_of_memory(x, order);
     groups_of(x, order, n, mask, &g);
     if (!has_folded(&g)) { /* folds of one element, which may still change its value */
       g.size[g.count] = 1;
@@ -541,7 +525,8 @@ static bool fold_short(const lt_Fold *f, const lt_Tensor *self, double a, lt_Ten
       !(same || (lt_dtype_is_float(f->to) && lt_dtype_is_float(out->dtype))))
     return false;
   void *to = same ? lt_tensor_data(out) : state;
-  run_rows((Folded){f, false, self->dtype}, lt_tensor_data(self), 1, self->numel, 1, to);
+  run_rows((Folded){f, false, self->dtype}, lt_tensor_data(self), 1, self->numel, 1, self->numel,
+           to);
   if (f->finish) f->finish(to, 1, (double)self->numel, a);
   return same || lt_scalar_store(lt_scalar_load(f->to, to), out->dtype, lt_tensor_data(out));
 }
@@ -599,7 +584,7 @@ bool lt_cpu_reduce(lt_Call *c) {
 
 /* ---- _aminmax ------------------------------------------------------------------------------- */
 
-typedef void (*RowsFn)(const void *x, int64_t rows, int64_t n, void *out);
+typedef void (*RowsFn)(const void *x, int64_t rows, int64_t n, int64_t apart, void *out);
 
 /* Both extremes of pieces of a vector, each of which is read twice while caches hold it. */
 typedef struct Extremes {
@@ -612,8 +597,8 @@ typedef struct Extremes {
 static void fold_extremes(const Extremes *e, int64_t first, int64_t last) {
   for (int64_t p = first; p < last && !lt_stopped(); p++) {
     int64_t at = p * e->piece, n = e->n - at < e->piece ? e->n - at : e->piece;
-    e->least(e->x + at * e->size, 1, n, e->low + p * e->state);
-    e->largest(e->x + at * e->size, 1, n, e->high + p * e->state);
+    e->least(e->x + at * e->size, 1, n, n, e->low + p * e->state);
+    e->largest(e->x + at * e->size, 1, n, n, e->high + p * e->state);
   }
 }
 
@@ -648,8 +633,8 @@ bool lt_cpu__aminmax(lt_Call *c) {
                   .low = states,
                   .high = states + pieces * state};
     LT_IN_TEAM(lt_team(self->numel, pieces), pieces, fold_extremes(&e, first, last));
-    least->states.rows(e.low, 1, pieces, lt_tensor_data(low));
-    largest->states.rows(e.high, 1, pieces, lt_tensor_data(high));
+    least->states.rows(e.low, 1, pieces, pieces, lt_tensor_data(low));
+    largest->states.rows(e.high, 1, pieces, pieces, lt_tensor_data(high));
   } else if (high) {
     lt_fail_memory();
   }

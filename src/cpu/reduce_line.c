@@ -2,9 +2,10 @@
  * the extreme value and its index, variance, logsumexp.
  *
  * Their elements are arranged as lines: a contiguous tensor outer x n x inner of the working dtype,
- * where n are the reduced dims in the user's order. That is self if the reduced dims are adjacent,
- * else a copy with the reduced dims last. */
+ * where n are the reduced dims in the user's order. That is self if the reduced dims are adjacent
+ * in this order, or in that of memory, else a copy with the reduced dims last. */
 #include "kernel_support.h"
+#include "memory_order.h"
 #include "moves.h"
 #include "opids.h"
 #include "rows.h"
@@ -15,10 +16,32 @@
 #define NARROW   32    /* fewer columns are copied to rows if a term calls a function */
 #define SHORT    64    /* shorter rows are transposed to find the extreme value, */
 #define TOGETHER 64    /* so many at a time */
+#define WIDE     256   /* least columns that are not copied to rows where dims are permuted */
 
-/* Returns self with the dims of mask as one line; the caller releases it. NULL with the error set
- * when out of memory. */
-static lt_Tensor *as_lines(lt_Tensor *self, unsigned mask, lt_Dtype work, lt_Lines *l) {
+/* Returns a view of self with its dims in the order of memory, and sets *mask to its reduced dims.
+ * Returns self (retained) if reduced or kept dims would change their order, or columns were few.
+ * NULL with the error set. */
+static lt_Tensor *in_order_of_memory(lt_Tensor *self, unsigned *mask) {
+  int order[LT_MAX_DIMS], n = lt_order_of_memory(self, order), last[2] = {-1, -1};
+  int64_t shape[LT_MAX_DIMS], strides[LT_MAX_DIMS];
+  unsigned moved = 0;
+  bool same = true;
+  for (int i = 0; i < n; i++) {
+    bool reduced = *mask >> order[i] & 1;
+    if (order[i] < last[reduced]) return lt_retain(self);
+    same &= order[i] > last[!reduced];
+    last[reduced] = order[i];
+    shape[i] = self->shape[order[i]];
+    strides[i] = self->strides[order[i]];
+    moved |= (unsigned)reduced << i;
+  }
+  if (same || (!(moved >> (n - 1) & 1) && shape[n - 1] < WIDE)) return lt_retain(self);
+  *mask = moved;
+  return lt_geometry(self, 0, n, shape, strides);
+}
+
+/* Returns `self` with the dims of mask as one line. NULL with the error set when out of memory. */
+static lt_Tensor *lines_in_order(lt_Tensor *self, unsigned mask, lt_Dtype work, lt_Lines *l) {
   int first = -1, last = -1;
   bool neighbours = true;
   for (int d = 0; d < self->ndim; d++) {
@@ -52,6 +75,14 @@ static lt_Tensor *as_lines(lt_Tensor *self, unsigned mask, lt_Dtype work, lt_Lin
   lt_Tensor *dense = moved ? lt_as_contiguous(moved, work) : NULL;
   lt_release(moved);
   return dense;
+}
+
+/* Does the same for dims in any order in memory. */
+static lt_Tensor *as_lines(lt_Tensor *self, unsigned mask, lt_Dtype work, lt_Lines *l) {
+  lt_Tensor *ordered = in_order_of_memory(self, &mask),
+            *lines = ordered ? lines_in_order(ordered, mask, work, l) : NULL;
+  lt_release(ordered);
+  return lines;
 }
 
 /* ---- the extreme value and its index --------------------------------------------------------- */

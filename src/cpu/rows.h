@@ -45,8 +45,8 @@ typedef enum lt_State {
 /* Loops of a reduction with a state of one number (FOLD in ops.def). Sums of floats are pairwise
  * over blocks, so their error grows with the logarithm of n. */
 typedef struct lt_FoldLoops {
-  /* Sets out[i] to the reduction of row i of n elements, n >= 1, for i < rows. */
-  void (*rows)(const void *x, int64_t rows, int64_t n, void *out);
+  /* Sets out[i] to the reduction of row i, n >= 1 elements from x[i * apart] on, for i < rows. */
+  void (*rows)(const void *x, int64_t rows, int64_t n, int64_t apart, void *out);
   /* Sets out[j] to the reduction of x[j], x[stride + j] ... (n >= 1 elements), for j < width <=
    * LT_FOLD_WIDTH. */
   void (*columns)(const void *x, int64_t n, int64_t stride, int64_t width, void *out);

@@ -174,15 +174,17 @@ static void reductions_of_expanded_tensors(void) {
 }
 
 /* Tensors with holes between their elements, whose dims are reduced without a copy: rows of
- * elements that are 2 or 3 apart, blocks of columns of wider rows, and rows of both lengths that
- * may be joined across dims. */
+ * elements that are 2 or 3 apart, short rows of wider ones, blocks of columns of wider rows, also
+ * with other dims between, and rows of both lengths that may be joined across dims. */
 static void reductions_of_strided_tensors(void) {
   static const lt_OpId ops[] = {LT_OP_sum, LT_OP_mean, LT_OP_prod, LT_OP_amax, LT_OP__norm};
   static const int64_t layouts[][2][3] = {
       {{3, 5, 40}, {400, 80, 2}},    {{3, 5, 40}, {601, 120, 3}}, {{1, 30, 70}, {1, 75, 1}},
       {{1, 8, 130}, {1, 131, 1}},    {{2, 9, 40}, {640, 71, 1}},  {{3, 50, 3}, {500, 10, 1}},
       {{35, 4, 33}, {1, 4000, 100}}, {{40, 33, 2}, {160, 2, 68}}, {{2, 3, 70}, {1, 0, 2}},
-      {{1, 9, 40}, {1, 80, 2}},      {{1, 3, 300}, {1, 700, 2}}};
+      {{1, 9, 40}, {1, 80, 2}},      {{1, 3, 300}, {1, 700, 2}},  {{2, 70, 5}, {800, 11, 1}},
+      {{2, 40, 20}, {900, 22, 1}},   {{9, 4, 30}, {250, 61, 2}},  {{3, 20, 4}, {100, 4, 1}},
+      {{9, 3, 4}, {400, 100, 1}},    {{5, 7, 17}, {17, 90, 1}}};
   for (lt_Dtype d = LT_bool; d <= LT_float64; d = (lt_Dtype)(d + 1))
     for (size_t k = 0; k < sizeof layouts / sizeof *layouts; k++) {
       if (!has_dtype(d)) continue;
@@ -475,6 +477,34 @@ static void sums_do_not_depend_on_threads(void) {
   lt_set_num_threads(was);
 }
 
+/* Rows of a view have the bits of the same rows in dense memory; these and columns do not depend on
+ * the number of threads. */
+static void sums_of_views_do_not_depend_on_threads(void) {
+  static const lt_Dtype dtypes[] = {LT_float32, LT_bfloat16, LT_float16, LT_int16, LT_uint8};
+  int was = lt_num_threads();
+  lt_Tensor *y[LT_MAX_OUT], *one[LT_MAX_OUT], *dense[LT_MAX_OUT];
+  for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
+    for (int64_t n = 1; n < 700; n = n < 20 ? n + 1 : n * 2 + 1) {
+      const int64_t shape[] = {7, 1 + 12000 / n, n},
+                    strides[] = {(n + 3) * (1 + 13000 / n), n + 3, 1};
+      lt_Tensor *x = laid_out_at_the_end(dtypes[i], 3, shape, strides, (unsigned)n);
+      lt_Arg dtype = lt_arg_dtype(lt_dtype_is_float(dtypes[i]) ? LT_float32 : LT_int64);
+      lt_Tensor *copy = lt_scope_own(lt_as_contiguous(x, dtypes[i]));
+      for (int64_t dim = 0; dim < 3; dim++) {
+        lt_set_num_threads(1);
+        REQUIRE(RUN_OP(one, sum, false, LT_ARG(x), L(dim), LT_ARG((bool)false), dtype));
+        lt_set_num_threads(3);
+        REQUIRE(RUN_OP(y, sum, false, LT_ARG(x), L(dim), LT_ARG((bool)false), dtype));
+        size_t bytes = (size_t)y[0]->numel * lt_dtype_size(y[0]->dtype);
+        CHECK(memcmp(lt_tensor_data(y[0]), lt_tensor_data(one[0]), bytes) == 0);
+        if (dim < 2) continue;
+        REQUIRE(RUN_OP(dense, sum, false, LT_ARG(copy), L(dim), LT_ARG((bool)false), dtype));
+        CHECK(memcmp(lt_tensor_data(y[0]), lt_tensor_data(dense[0]), bytes) == 0);
+      }
+    }
+  lt_set_num_threads(was);
+}
+
 /* Elements of 16-bit floats and small integers are converted in parts. */
 static void small_dtypes_are_reduced_in_parts(void) {
   static const int64_t shapes[][3] = {{1, 1, 9000}, {1, 9000, 1}, {3, 4097, 1}, {2, 700, 37},
@@ -542,8 +572,8 @@ static void sums_do_not_depend_on_instructions(void) {
     const void *from = lt_tensor_data(best->from == LT_float32 ? x : wide);
     double a[LT_FOLD_WIDTH] = {0}, b[LT_FOLD_WIDTH] = {0};
     for (int64_t n = 1; n < 40 * 517; n = n * 2 + 1) {
-      best->elements.rows(from, 1, n, a);
-      base->elements.rows(from, 1, n, b);
+      best->elements.rows(from, 1, n, n, a);
+      base->elements.rows(from, 1, n, n, b);
       CHECK(memcmp(a, b, 8) == 0);
     }
     for (int64_t width = 1; width <= LT_FOLD_WIDTH; width = width * 3 + 1) {
@@ -569,8 +599,8 @@ static void halves_are_reduced_as_float32(void) {
       if (!loops->rows) continue;
       float a[LT_FOLD_WIDTH] = {0}, b[LT_FOLD_WIDTH] = {0};
       for (int64_t n = 1; n <= most; n = n < 140 ? n + 1 : n * 2 + 1) {
-        loops->rows(lt_tensor_data(x), 3, n, a);
-        f->elements.rows(lt_tensor_data(same), 3, n, b);
+        loops->rows(lt_tensor_data(x), 3, n, n, a);
+        f->elements.rows(lt_tensor_data(same), 3, n, n, b);
         CHECK(memcmp(a, b, sizeof a) == 0);
       }
       for (int64_t width = 1; width <= LT_FOLD_WIDTH; width += width < 70 ? 1 : 221)
@@ -663,6 +693,7 @@ int main(void) {
   RUN_SCOPED(small_dtypes_are_reduced_in_parts);
   RUN_SCOPED(extremes_find_nan_anywhere);
   RUN_SCOPED(sums_do_not_depend_on_threads);
+  RUN_SCOPED(sums_of_views_do_not_depend_on_threads);
   RUN_SCOPED(sums_do_not_depend_on_instructions);
   RUN_SCOPED(halves_are_reduced_as_float32);
   RUN_SCOPED(logsumexp_of_infinities);

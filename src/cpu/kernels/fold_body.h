@@ -48,26 +48,43 @@
     __builtin_prefetch((x) + AHEAD + k_);
 
 /* load loads lanes; lift and one convert a vector and an element to states; join and join_one
- * combine states. If has_quick, quick combines states that are not NaN; a row with a NaN is
- * combined again. Such rows are not divided into blocks: their result is exact in any order. */
+ * combine states. If has_quick, quick combines states that are not NaN to the smallest or the
+ * largest; a row with a NaN is combined again. Such rows are not divided into blocks: their result
+ * is exact in any order. */
 #define ROWS_BY_LANES(NAME, OF, load, lift, one, join, join_one, identity, quick, has_quick)       \
+  /* Sets *s to lanes of the extreme of n >= LANES_N elements. Returns false if one is NaN. */     \
+  LT_LANES bool NAMED(extreme, NAME)(const OF *x, int64_t n, LANES *s) {                           \
+    LANES s0 = LANES_ALL((T)(identity)), s1 = s0, s2 = s0, s3 = s0;                                \
+    MASK nan = {0};                                                                                \
+    int64_t i = 0, last = n - LANES_N;                                                             \
+    for (; i + 4 * LANES_N <= n; i += 4 * LANES_N) {                                               \
+      LANES x0 = load(x + i), x1 = load(x + i + LANES_N), x2 = load(x + i + 2 * LANES_N),          \
+            x3 = load(x + i + 3 * LANES_N);                                                        \
+      LT_JOIN_QUICK(s0, x0, s1, x1, quick, lift)                                                   \
+      LT_JOIN_QUICK(s2, x2, s3, x3, quick, lift)                                                   \
+    }                                                                                              \
+    for (; i < n; i += 2 * LANES_N) { /* elements that are read twice change nothing */            \
+      LANES x0 = load(x + (i < last ? i : last)),                                                  \
+            x1 = load(x + (i + LANES_N < last ? i + LANES_N : last));                              \
+      LT_JOIN_QUICK(s0, x0, s1, x1, quick, lift)                                                   \
+    }                                                                                              \
+    LT_JOIN_LANES(s0, s1, quick)                                                                   \
+    LT_JOIN_LANES(s2, s3, quick)                                                                   \
+    LT_JOIN_LANES(s0, s2, quick)                                                                   \
+    *s = s0;                                                                                       \
+    return !MASK_ANY(nan);                                                                         \
+  }                                                                                                \
   static T NAMED(block, NAME)(const OF *x, int64_t n) {                                            \
     T a = (T)(identity);                                                                           \
     int64_t i = 0;                                                                                 \
     if (n >= LANES_N) {                                                                            \
       const LANES none = LANES_ALL((T)(identity));                                                 \
       LANES s0 = none, s1 = none, s2 = none, s3 = none;                                            \
-      MASK nan = {0};                                                                              \
-      for (; (has_quick) && i + 4 * LANES_N <= n; i += 4 * LANES_N) {                              \
-        LANES x0 = load(x + i), x1 = load(x + i + LANES_N), x2 = load(x + i + 2 * LANES_N),        \
-              x3 = load(x + i + 3 * LANES_N);                                                      \
-        LT_JOIN_QUICK(s0, x0, s1, x1, quick, lift)                                                 \
-        LT_JOIN_QUICK(s2, x2, s3, x3, quick, lift)                                                 \
+      if ((has_quick) && NAMED(extreme, NAME)(x, n, &s0)) {                                        \
+        LANES_JOIN(a, quick, s0);                                                                  \
+        return a;                                                                                  \
       }                                                                                            \
-      if ((has_quick) && MASK_ANY(nan)) {                                                          \
-        s0 = s1 = s2 = s3 = none;                                                                  \
-        i = 0;                                                                                     \
-      }                                                                                            \
+      if (has_quick) s0 = none;                                                                    \
       for (; i + 4 * LANES_N <= n; i += 4 * LANES_N) {                                             \
         LANES x0 = load(x + i), x1 = load(x + i + LANES_N), x2 = load(x + i + 2 * LANES_N),        \
               x3 = load(x + i + 3 * LANES_N);                                                      \
@@ -106,12 +123,12 @@
     return a;                                                                                      \
   }                                                                                                \
   /* Folds rows of n < LANES_N elements, LANES_N of them side by side, to the same result. */      \
-  static void NAMED(narrow, NAME)(const OF *x, int64_t rows, int64_t n, T *out) {                  \
+  static void NAMED(narrow, NAME)(const OF *x, int64_t rows, int64_t n, int64_t apart, T *out) {   \
     const int64_t size = sizeof *x;                                                                \
     OF tile[TOGETHER * LANES_N];                                                                   \
-    for (int64_t r = 0, m; r + LANES_N <= rows; r += m, x += m * n) {                              \
+    for (int64_t r = 0, m; r + LANES_N <= rows; r += m, x += m * apart) {                          \
       m = rows - r < TOGETHER ? (rows - r) / LANES_N * LANES_N : TOGETHER;                         \
-      lt_mover(size)->tile(n, m, (char *)tile, m *size, (const char *)x, n *size);                 \
+      lt_mover(size)->tile(n, m, (char *)tile, m *size, (const char *)x, apart *size);             \
       for (int64_t k = 0; k < m; k += LANES_N) {                                                   \
         LANES s = LANES_ALL((T)(identity));                                                        \
         for (int64_t i = 0; i < n; i++) {                                                          \
@@ -122,21 +139,22 @@
       }                                                                                            \
     }                                                                                              \
   }                                                                                                \
-  static void NAMED(rows, NAME)(const void *x, int64_t rows, int64_t n, void *out) {               \
+  static void NAMED(rows, NAME)(const void *x, int64_t rows, int64_t n, int64_t apart,             \
+                                void *out) {                                                       \
     const OF *v = x;                                                                               \
     T *to = out;                                                                                   \
     if (n > 1 && n < LANES_N) {                                                                    \
       int64_t whole = rows / LANES_N * LANES_N;                                                    \
-      NAMED(narrow, NAME)(v, whole, n, to);                                                        \
-      v += whole * n;                                                                              \
+      NAMED(narrow, NAME)(v, whole, n, apart, to);                                                 \
+      v += whole * apart;                                                                          \
       to += whole;                                                                                 \
       rows -= whole;                                                                               \
     }                                                                                              \
-    if (n >= LANES_N && n < 4 * LANES_N) {                                                         \
-      for (int64_t r = 0; r < rows; r++, v += n) to[r] = NAMED(short, NAME)(v, n);                 \
+    if (!(has_quick) && n >= LANES_N && n < 4 * LANES_N) {                                         \
+      for (int64_t r = 0; r < rows; r++, v += apart) to[r] = NAMED(short, NAME)(v, n);             \
       return;                                                                                      \
     }                                                                                              \
-    for (int64_t r = 0; r < rows; r++, v += n)                                                     \
+    for (int64_t r = 0; r < rows; r++, v += apart)                                                 \
       to[r] = (has_quick) || n <= BLOCK ? NAMED(block, NAME)(v, n) : NAMED(pairs, NAME)(v, n);     \
   }
 
@@ -145,10 +163,11 @@
 #define WIDE ((int)(128 / sizeof(T))) /* states side by side */
 
 #define PLAIN_ROWS(NAME, OF, one, join_one, identity)                                              \
-  static void NAMED(rows, NAME)(const void *x, int64_t rows, int64_t n, void *out) {               \
+  static void NAMED(rows, NAME)(const void *x, int64_t rows, int64_t n, int64_t apart,             \
+                                void *out) {                                                       \
     const OF *v = x;                                                                               \
     T *to = out;                                                                                   \
-    for (int64_t r = 0; r < rows; r++, v += n) {                                                   \
+    for (int64_t r = 0; r < rows; r++, v += apart) {                                               \
       T a = (T)(identity), s[WIDE];                                                                \
       int64_t i = 0;                                                                               \
       for (int k = 0; k < WIDE; k++) s[k] = a;                                                     \

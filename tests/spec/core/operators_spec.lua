@@ -161,3 +161,20 @@ describe("length", function()
     assert.equal(0, #lt.tensor{})
   end)
 end)
+
+describe("rows of views", function()
+  it("of any length are combined element by element", function()
+    for n = 60, 131 do
+      local x = lt.arange(1, 20 * (n + 1)):view(20, n + 1):float()
+      local y, expected = (x[{{}, {2, -1}}] * x[{{}, {1, -2}}]):totable(), {}
+      for r = 1, 20 do
+        expected[r] = {}
+        for k = 1, n do
+          local number = (r - 1) * (n + 1) + k
+          expected[r][k] = number * (number + 1.0)
+        end
+      end
+      assert.same(expected, y)
+    end
+  end)
+end)
