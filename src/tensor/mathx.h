@@ -262,7 +262,7 @@ LT_MATHX_FLOAT T lt_softplus(T x, T beta, T threshold) {
 
 LT_MATHX_FLOAT T lt_elu(T x, T alpha) {
   T negative = alpha * M(expm1)(x);
-  return x > 0 ? x : negative;
+  return x < 0 ? negative : x;
 }
 #endif
 #endif

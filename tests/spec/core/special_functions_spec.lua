@@ -316,6 +316,16 @@ describe("activations of float64", function()
     end
   end)
 
+  it("keep 0 and -0, with any alpha", function()
+    for _, dtype in ipairs {"float32", "float64"} do
+      local zeros = lt.tensor({0, -0.0, -1}, {dtype = dtype})
+      for _, alpha in ipairs {-1, math.huge, -math.huge, 0 / 0} do
+        local y = F.elu(zeros, alpha):tolist()
+        assert.same({math.huge, -math.huge}, {1 / y[1], 1 / y[2]})
+      end
+    end
+  end)
+
   it("do not depend on the other elements", function()
     for _, f in ipairs{F.mish, F.selu, F.celu} do
       is_the_same_alone(f, {0.1, -0.9, 40, -750, 1e-310, -1e-310, 1e300, 0, -1, 31})
