@@ -131,8 +131,9 @@ local function reduce_dim(rows, factors, mode)
   if mode == "max" then return (rows:max(2)) end
   if mode == "mean" then return rows:mean(2) end
   if not factors then return rows:sum(2) end
-  local wide = tensors.is_half(rows.dtype) and rows:to "float32" or rows
-  return (wide * factors:unsqueeze(3)):sum(2):to(rows.dtype)
+  local half = tensors.is_half(rows.dtype)
+  local total = ((half and rows:to "float32" or rows) * factors:unsqueeze(3)):sum(2)
+  return half and total:to(rows.dtype) or total
 end
 
 lt._define{
@@ -172,8 +173,8 @@ lt._define{
     padding = row_number(title, padding, weight:size(1))
     local kept = padding and flat:ne(padding) or nil
     local rows = rows_of(title, weight, flat, padding, max_norm, norm_type, by_frequency)
-    if input.ndim == 2 and not kept and count > 0 then
-      return reduce_dim(rows:reshape(bags, -1, rows:size(2)), factors, mode)
+    if input.ndim == 2 and not kept and count > 0 and rows:is_floating_point() then
+      return reduce_dim(rows:reshape(bags, input:size(2), rows:size(2)), factors, mode)
     end
     if mode == "max" then return largest(rows, bag, starts, bags, kept) end
     return sums(rows, bag, bags, kept, factors and factors:reshape(count), mode)

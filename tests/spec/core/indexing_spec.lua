@@ -662,11 +662,15 @@ describe("bags of equal sizes", function()
       assert.same({{3, 2}, {2, 12}, {-1, 2}}, sums:totable())
     end
     assert.same({{4, 8}, {1, 6}, {4, 8}}, bag(i, w, {mode = "sum", padding_idx = 1}):totable())
+    local numbers = lt.tensor{{1, -2}, {4, 8}, {0, 3}}
+    assert.equal("int32", bag(i, numbers:int(), {mode = "sum"}).dtype)
+    assert.same({{2.5, 3}, {0, 3}, {2.5, 3}}, bag(i, numbers):totable())
     for _, mode in ipairs{"sum", "mean", "max"} do
       local none = bag(lt.zeros({2, 0}, {dtype = "int64"}), w, {mode = mode})
       assert.same({{0, 0}, {0, 0}}, none:totable())
       assert.same({0, 2}, {table.unpack(bag(lt.zeros({0, 2}, {dtype = "int64"}), w,
         {mode = mode}).shape)})
+      assert.same({3, 0}, {table.unpack(bag(i, w:narrow(2, 1, 0), {mode = mode}).shape)})
     end
   end)
 end)
