@@ -108,7 +108,7 @@ static int float_reference(lt_OpId op, Real x, Real y, Real z, Real a, Real b, R
     IS(_gelu_tanh, FAIR, gelu_tanh(x))
     IS(softplus, FAIR, x * a > b ? x : log1pl(expl(x * a)) / a)
     IS(leaky_relu, FUNCTION, x > 0 ? x : x * a)
-    IS(elu, FAIR, x > 0 ? x : a * expm1l(x))
+    IS(elu, FAIR, x < 0 ? a * expm1l(x) : x)
     IS(_nan_to_num, EXACT, isnan(x) ? a : isinf(x) ? (x > 0 ? y : z) : x)
     IS(_round_decimals, EXACT,
        narrow ? (Real)(rintf((float)x * (float)a / (float)b) * (float)b / (float)a)
