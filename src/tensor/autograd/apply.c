@@ -53,6 +53,7 @@ static lt_Tensor *unpack(lt_Node *n, const lt_Saved *s) {
   const lt_Edge *edge = s->what >= 0 ? &n->input[s->what].edge : &own;
   if (s->what < -1 && lt_gradients[n->op].kind == LT_ROW_FIRST) return t;
   if (!lt_edge_leads(edge) || !lt_dtype_has_gradient(t->dtype)) return t;
+  if (s->what == -1 && n->extra) return lt_slices_result(n->extra, t);
   return lt_scope_own(lt_alias_on(t, edge));
 }
 

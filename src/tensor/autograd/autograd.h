@@ -104,7 +104,7 @@ struct lt_Node {
   lt_Saved *saved;
   lt_Arg *arg;                /* the call's arguments, without tensors */
   int *slot;                  /* by argument: index of its (first) input, -1 for other types */
-  void *extra;                /* lt_Slices or lt_Custom */
+  void *extra;                /* lt_Slices or lt_Custom; of an inner node: its slices node */
   lt_Hooks *hooks;            /* of the tensors that this node has computed */
   lt_AutogradMeta *retainers; /* of its results that retain their grad, a list; not owned */
   char *name;                 /* "MulBackward"; NULL until it is needed */
@@ -196,6 +196,9 @@ void lt_history_set(lt_Tensor *t, lt_Node *n, int output);
 /* Creates the node of an in-place op on a view of `base` from the op's own node `inner`, whose
  * reference it takes over, also on failure. */
 lt_Node *lt_slices_new(lt_Tensor *view, lt_Tensor *base, lt_Node *inner);
+/* Returns t, a result that the inner node of n has saved, as a part of the result of n: the graph
+ * leads to n only. It belongs to the scope. */
+lt_Tensor *lt_slices_result(lt_Node *n, const lt_Tensor *t);
 /* Runs the gradient of a slices node, as lt_node_apply. */
 bool lt_slices_apply(lt_Node *n, lt_Tensor *const *grads, const bool *want, lt_Tensor **in);
 

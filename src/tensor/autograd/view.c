@@ -195,6 +195,7 @@ lt_Node *lt_slices_new(lt_Tensor *view, lt_Tensor *base, lt_Node *inner) {
   n->extra = s;
   n->stream = inner->stream;
   s->inner = inner;
+  inner->extra = n;
   s->base_ndim = base->ndim;
   s->view_ndim = view->ndim;
   s->first = view->offset - base->offset;
@@ -241,6 +242,19 @@ static lt_Tensor *lay_out(const lt_Slices *s, lt_Tensor *grad, lt_Tensor **slice
   *slice = lt_do(as_strided, LT_ARG(memory), LT_INTS(s->view_shape, s->view_ndim),
                  LT_INTS(s->view_strides, s->view_ndim), LT_ARG(s->first - low));
   return *slice ? whole : NULL;
+}
+
+lt_Tensor *lt_slices_result(lt_Node *n, const lt_Tensor *t) {
+  const lt_Slices *s = n->extra;
+  lt_Tensor *memory = lt_scope_own(lt_tensor_on(t->storage, t->dtype, 0, s->base_ndim,
+                                                s->base_shape, s->base_strides)),
+            *view = lt_scope_own(lt_tensor_on(t->storage, t->dtype, s->first, s->view_ndim,
+                                              s->view_shape, s->view_strides));
+  lt_Tensor *base = memory ? lt_scope_own(lt_alias_on(memory, &(lt_Edge){n, NULL, 0})) : NULL;
+  lt_Node *part = base && view ? as_strided_node(view, base) : NULL;
+  lt_Tensor *result = part ? lt_scope_own(lt_alias_on(t, &(lt_Edge){part, NULL, 0})) : NULL;
+  lt_node_release(part);
+  return result;
 }
 
 /* Runs the inner node's gradient on the view's part of the base's gradient, and replaces that part

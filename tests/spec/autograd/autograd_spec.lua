@@ -209,6 +209,45 @@ describe("a view that is a leaf", function()
 end)
 
 describe("views of what requires grad", function()
+  -- x: e^w in two of its elements, w in the others.
+  local function partly_exp(w)
+    local x = w * 1
+    x:view(2, 2):t()[1]:exp_()
+    return x
+  end
+
+  it("have higher gradients after changes in place that save their results", function()
+    local w = leaf{0.5, -1, 0.25, 2}
+    local x = partly_exp(w)
+    local first = lt.autograd.grad((x ^ 3):sum(), {w}, {create_graph = true})[1]
+    local second = lt.autograd.grad(first:sum(), {w}, {create_graph = true})[1]
+    local third = lt.autograd.grad(second:sum(), {w})[1]
+    for order, g in ipairs{first, second, third} do
+      for i, v in ipairs(w:totable()) do -- of e^3w, and of w^3
+        local power = ({3 * v ^ 2, 6 * v, 6})[order]
+        local want = i % 2 == 1 and 3 ^ order * math.exp(3 * v) or power
+        assert.near(want, g[i]:item(), EXACT * math.max(1, math.abs(want)))
+      end
+    end
+    fails("cannot go through the graph a second time",
+      function() lt.autograd.grad(second:sum(), {w}) end)
+  end)
+
+  it("are freed with the graph of higher gradients", function()
+    local live = require("lutra.core").memory_live
+    local function pass()
+      local w = leaf{0.5, -1, 0.25, 2}
+      local g = lt.autograd.grad(partly_exp(w):square():sum(), {w}, {create_graph = true})[1]
+      lt.autograd.grad(g:sum(), {w}, {create_graph = true})
+    end
+    pass()
+    collectgarbage()
+    local before = live()
+    for _ = 1, 5 do pass() end
+    collectgarbage()
+    assert.are.equal(before, live())
+  end)
+
   it("are not changed in place because they were made before it did, or under no_grad", function()
     local flat = lt.ones(10)
     local early = flat[{{1, 5}}]
