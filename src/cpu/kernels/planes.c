@@ -16,6 +16,8 @@
 #include "each/grid_places.h"
 #include "each/resample_weights.h"
 #include "planes_body.h"
+#include "resample_body.h"
+#include "grid_body.h"
 #undef T
 #undef FN
 #undef FLOOR
@@ -25,6 +27,8 @@
 #include "each/grid_places.h"
 #include "each/resample_weights.h"
 #include "planes_body.h"
+#include "resample_body.h"
+#include "grid_body.h"
 
 #define BOTH(name) .name##_f32 = name##_f32, .name##_f64 = name##_f64
 extern const lt_PlaneKernels LT_FOR_ISA(lt_plane_kernels);
