@@ -41,18 +41,8 @@
 #define V_MADD   FV_MADD
 #define V_ADD    FV_ADD
 #include "product_body.h"
-#undef T
-#undef F
-#undef V
-#undef M
-#undef V_N
-#undef V_LOAD
-#undef V_PART
-#undef V_STORE
-#undef V_ALL
 #undef V_MADD
 #undef V_ADD
-#undef TRANSPOSE_8
 
 /* No squares of doubles are transposed by vectors. */
 #define TRANSPOSE_8(x, step, to, to_step) false

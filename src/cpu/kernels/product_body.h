@@ -1,4 +1,5 @@
-/* product_body.h: loops of matrix products for one type; see product.c. */
+/* product_body.h: loops of matrix products for one type; see product.c. It undefines the type's
+ * macros. */
 #ifndef UNROLL
 #define UNROLL _Pragma("GCC unroll 14")
 
@@ -386,3 +387,13 @@ static void NAME(sums)(const lt_Panel *p, int64_t n, const void *x, const void *
 #undef NAME
 #undef FN
 #undef FN_
+#undef T
+#undef F
+#undef V
+#undef M
+#undef V_N
+#undef V_LOAD
+#undef V_PART
+#undef V_STORE
+#undef V_ALL
+#undef TRANSPOSE_8

@@ -11,18 +11,6 @@
 typedef uint32_t IV __attribute__((vector_size(LT_VECTOR_SIZE)));
 typedef uint64_t LV __attribute__((vector_size(LT_VECTOR_SIZE)));
 
-LT_LANES IV IV_LOAD(const uint32_t *x) {
-  IV v;
-  memcpy(&v, x, sizeof v);
-  return v;
-}
-
-LT_LANES LV LV_LOAD(const uint64_t *x) {
-  LV v;
-  memcpy(&v, x, sizeof v);
-  return v;
-}
-
 #define FACTOR(x)        (x).i
 #define V_MADD(x, y, z)  ((x) * (y) + (z))
 #define V_ADD(sum, x, y) ((sum) += (x) * (y))
@@ -33,21 +21,11 @@ LT_LANES LV LV_LOAD(const uint64_t *x) {
 #define V                                 IV
 #define M                                 FM
 #define V_N                               FV_N
-#define V_LOAD                            IV_LOAD
+#define V_LOAD(x)                         ((IV)FV_LOAD((const float *)(const void *)(x)))
 #define V_PART(x, n)                      ((IV)FV_PART((const float *)(const void *)(x), n))
 #define V_STORE(to, v, n)                 FV_STORE((float *)(void *)(to), (FV)(v), n)
 #define V_ALL(e)                          ((uint32_t)(e) - (IV){0})
 #include "product_body.h"
-#undef T
-#undef F
-#undef V
-#undef M
-#undef V_N
-#undef V_LOAD
-#undef V_PART
-#undef V_STORE
-#undef V_ALL
-#undef TRANSPOSE_8
 
 #define TRANSPOSE_8(x, step, to, to_step) false
 #define T                                 uint64_t
@@ -55,7 +33,7 @@ LT_LANES LV LV_LOAD(const uint64_t *x) {
 #define V                                 LV
 #define M                                 DM
 #define V_N                               DV_N
-#define V_LOAD                            LV_LOAD
+#define V_LOAD(x)                         ((LV)DV_LOAD((const double *)(const void *)(x)))
 #define V_PART(x, n)                      ((LV)DV_PART((const double *)(const void *)(x), n))
 #define V_STORE(to, v, n)                 DV_STORE((double *)(void *)(to), (DV)(v), n)
 #define V_ALL(e)                          ((uint64_t)(e) - (LV){0})
