@@ -7,7 +7,7 @@
  * inside it, else by blocks of columns. A long fold with few results is split into pieces of a
  * fixed size, whose states are folded again. */
 #include "kernel_support.h"
-#include "memory_order.h"
+#include "dim_order.h"
 #include "moves.h"
 #include "opids.h"
 #include "rows.h"

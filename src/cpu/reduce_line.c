@@ -5,7 +5,7 @@
  * where n are the reduced dims in the user's order. That is self if the reduced dims are adjacent
  * in this order, or in that of memory, else a copy with the reduced dims last. */
 #include "kernel_support.h"
-#include "memory_order.h"
+#include "dim_order.h"
 #include "moves.h"
 #include "opids.h"
 #include "rows.h"

@@ -1,6 +1,6 @@
-/* memory_order.h: the order of a tensor's dims in memory, in which reductions read it. */
-#ifndef LT_CPU_MEMORY_ORDER_H
-#define LT_CPU_MEMORY_ORDER_H
+/* dim_order.h: the order of a tensor's dims in memory, in which reductions read it. */
+#ifndef LT_CPU_DIM_ORDER_H
+#define LT_CPU_DIM_ORDER_H
 
 #include "kernel.h"
 
