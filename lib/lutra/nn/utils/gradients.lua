@@ -17,6 +17,8 @@ local function to_list(title, parameters)
     args.fail("%s: expected tensors for argument 'parameters', got %s\nhint: net:parameters()",
       title, args.show(parameters))
   end
+  args.check(parameters ~= Module.parameters, "%s: expected tensors for argument 'parameters', "
+    .. "got the method itself\nhint: net:parameters()", title)
   local list = {}
   local function add(p)
     if not is_tensor(p) then
