@@ -163,7 +163,7 @@ describe("lt.compile", function()
   end)
 
   it("computes reductions of rows in the same pass", function()
-    for _, n in ipairs {2, 7, 64, 65, 1000, 5000} do
+    for _, n in ipairs {2, 7, 64, 65, 128, 1000, 1024, 5000} do
       local x = lt.randn(6, n)
       local c = check(function(a)
         local e = (a - a:amax(-1, true)):exp()
@@ -186,9 +186,17 @@ describe("lt.compile", function()
   end)
 
   it("combines elements with a value of their row, on either side", function()
-    for _, n in ipairs {2, 63, 64, 65, 300} do
+    for _, n in ipairs {2, 63, 64, 65, 128, 300, 384} do
       for _, dtype in ipairs {"float32", "float64"} do
         local x = rand(21, n):to(dtype)
+        local w, k = rand(n):to(dtype), rand(21, 1):to(dtype)
+        local function chain(a)
+          local m, s = a:mean(-1, true), a:sum(-1, true)
+          local d = a - m
+          return d * s * w + k, (d * d - s) * (d + k) - k, a:gt(m):eq(d:gt(0)), d
+        end
+        local expected, got = table.pack(chain(x)), table.pack(lt.compile(chain)(x))
+        for i = 1, 4 do assert.is_true(lt.equal(expected[i], got[i]), n) end
         for _, name in ipairs {"add", "div", "pow", "atan2", "remainder", "maximum", "ge"} do
           local c = check(function(a)
             local m = a:mean(-1, true)
