@@ -170,8 +170,8 @@ static void add_call(lt_PreparedProgram *p, const lt_Step *s, int dst, const int
   i->once = once;
   lt_cpu_numbers(&i->numbers, s->compute, s->result, &s->a, &s->b);
   i->numbers.y_once = once;
-  if (p->reg[dst].type == s->compute && !expands(p, src, once, i->by_row))
-    i->step = lt_chain_forms(p, s, power);
+  bool chains = !expands(p, src, once, i->by_row) || p->program->row % LT_CHAIN_TILE == 0;
+  if (p->reg[dst].type == s->compute && chains) i->step = lt_chain_forms(p, s, power);
   i->must = p->reg[dst].type != lt_dtype_compute(s->result);
   if (!fn)
     p->ok =
@@ -332,10 +332,9 @@ static bool assign_slots(lt_PreparedProgram *p) {
       taken[dst->tile][dst->slot] = true;
       if (dst->slot == p->slots[dst->tile]) p->slots[dst->tile]++;
     }
-    for (int k = 0; k < 3; k++) {
-      const lt_Register *src = code->src[k] >= 0 ? &p->reg[code->src[k]] : NULL;
-      if (src && src->last == i && !src->fixed && src->slot >= 0)
-        taken[src->tile][src->slot] = false;
+    for (int k = 0; k < p->nregisters; k++) {
+      const lt_Register *r = &p->reg[k];
+      if (r->last == i && !r->fixed && r->slot >= 0) taken[r->tile][r->slot] = false;
     }
   }
   free(memory);

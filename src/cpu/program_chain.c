@@ -4,7 +4,10 @@
  * A result that only the next instruction reads is passed in CPU registers; it has no block. Other
  * results are stored: to the memory of one tile if only the chain reads them, else to their blocks.
  * All operands of an element are read and written at its own index, so it does not matter that a
- * chain finishes a tile before it begins the next one. */
+ * chain finishes a tile before it begins the next one.
+ *
+ * A chain that reads values of rows, where rows are whole tiles, runs row by row: there such a
+ * value is a number. */
 #include "program_plan.h"
 #include "chain.h"
 
@@ -26,6 +29,12 @@ static lt_PlannedStep *add_step(lt_PreparedProgram *p, lt_ChainFn fn, int first,
   return s;
 }
 
+/* Returns whether a register has one value for each row, and the instruction computes all elements
+ * of the rows. */
+static bool is_of_row(const lt_PreparedProgram *p, const lt_Instruction *i, int reg) {
+  return p->reg[reg].by_row && !i->by_row;
+}
+
 /* Adds the steps of an instruction. `value`: the register that the step before has computed; -1:
  * none. memory: the forms of LT_CHAIN_MEMORY. Returns how often the value is used as such. */
 static int add_member(lt_PreparedProgram *p, const lt_Instruction *i, int value,
@@ -43,7 +52,7 @@ static int add_member(lt_PreparedProgram *p, const lt_Instruction *i, int value,
     used = x == value ? 2 : 0;
   } else {
     const int other = from_y ? x : y;
-    const bool number = two && p->reg[other].number;
+    const bool number = two && (p->reg[other].number || is_of_row(p, i, other));
     if (from_y)
       s = add_step(p, i->step[number ? LT_CHAIN_Y_NUMBER : LT_CHAIN_Y], x, z);
     else if (from_z)
@@ -57,6 +66,15 @@ static int add_member(lt_PreparedProgram *p, const lt_Instruction *i, int value,
   return used;
 }
 
+/* Keeps the values of rows that an instruction of a chain reads until the chain's last one: the
+ * next row reads them after this row is finished. */
+static void keep_values_of_rows(lt_PreparedProgram *p, const lt_Instruction *i, int last) {
+  for (int k = 0; k < 3; k++) {
+    lt_Register *r = i->src[k] >= 0 ? &p->reg[i->src[k]] : NULL;
+    if (r && is_of_row(p, i, i->src[k]) && r->last < last) r->last = last;
+  }
+}
+
 /* Plans the chain of the instructions `first` to `end` - 1. */
 static void plan_chain(lt_PreparedProgram *p, int first, int end) {
   lt_Instruction *head = &p->code[first];
@@ -65,6 +83,7 @@ static void plan_chain(lt_PreparedProgram *p, int first, int end) {
   head->members = end - first;
   for (int i = first, value = -1; i < end; i++) {
     int before = p->nsteps, used = add_member(p, &p->code[i], value, memory);
+    keep_values_of_rows(p, &p->code[i], end - 1);
     lt_Register *r = value >= 0 ? &p->reg[value] : NULL;
     if (r) r->tile = r->operand < 0 && r->last < end;
     if (r && r->operand < 0 && r->uses == used) {
@@ -96,15 +115,27 @@ void lt_chains_plan(lt_PreparedProgram *p) {
 
 void lt_chain_run(const lt_PreparedProgram *p, const lt_Instruction *head, int64_t n,
                   char *const *where) {
+  const lt_Vectors *v = p->isa->vectors[p->reg[head->src[0]].type];
+  const int64_t size = (int64_t)lt_dtype_size(p->reg[head->src[0]].type);
   lt_ChainStep step[LONGEST];
+  int64_t next[LONGEST][2], row = n; /* next: bytes to the operand of the next row */
   for (int k = 0; k < head->count; k++) {
     const lt_PlannedStep *s = &p->step[head->first + k];
     step[k] = (lt_ChainStep){.fn = s->fn, .a = s->a, .b = s->b};
     for (int j = 0; j < 2 && s->operand[j] >= 0; j++) {
       const lt_Register *r = &p->reg[s->operand[j]];
+      const bool of_row = is_of_row(p, head, s->operand[j]);
+      if (of_row) row = p->program->row;
       step[k].memory[j] = where[s->operand[j]];
-      step[k].mask[j] = -!(r->number || r->tile);
+      step[k].mask[j] = -!(r->number || r->tile || of_row);
+      next[k][j] = of_row ? size : step[k].mask[j] & p->program->row * size;
     }
   }
-  p->isa->vectors[p->reg[head->src[0]].type]->chain(n, step);
+  for (int64_t i = 0; i < n; i += row) {
+    v->chain(row, step);
+    if (row == n) return;
+    for (int k = 0; k < head->count; k++)
+      for (int j = 0; j < 2 && step[k].memory[j]; j++)
+        step[k].memory[j] = (char *)step[k].memory[j] + next[k][j];
+  }
 }

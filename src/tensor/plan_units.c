@@ -4,7 +4,10 @@
  * A unit that is fusible has a shape, that of its elementwise results. A call joins the last unit
  * of its shape that computes one of its operands, or reads the same, if all of its operands are
  * ready there. A reduction of the last dimension joins as well: its result, and the results of
- * calls on it, have one element for each row, with or without a last dimension of size 1. */
+ * calls on it, have one element for each row, with or without a last dimension of size 1.
+ *
+ * An earlier unit that computes another operand of the call is then merged with the call's unit, if
+ * the order allows it: so the three calls of a * x + b * y are one unit. */
 #include "plan.h"
 #include "reductions.h"
 
@@ -142,6 +145,15 @@ static bool is_result(const lt_PlanBuilder *b, const lt_PlanUnit *u, int call, c
          lt_shape_equal(u->ndim, own, u->ndim, strides);
 }
 
+/* Returns true when the operands that the unit has noted are matrices in its shape. */
+static bool reads_matrices(const lt_PlanBuilder *b, const lt_PlanUnit *u) {
+  int64_t strides[LT_MAX_DIMS];
+  for (int i = 0; i < u->nin; i++)
+    if (!strides_in(u, tensor_of(b, u->in[i]), FORM_FULL, strides) || !is_matrix(u, strides))
+      return false;
+  return true;
+}
+
 /* Returns true when the call may become a part of unit `at`. *related: they share an operand. */
 static bool may_join(lt_PlanBuilder *b, int at, const Candidate *c, bool *related) {
   lt_PlanUnit *u = &b->unit[at];
@@ -167,12 +179,7 @@ static bool may_join(lt_PlanBuilder *b, int at, const Candidate *c, bool *relate
     for (int i = 0; ok && i < u->nin; i++)
       *related |= form == FORM_FULL && lt_buffer_of(b, u->in[i]) == buffer;
   }
-  if (form != FORM_FULL && !*related) ok = false;
-  if (ok && u->rows && !rows) /* the first reduction: everything must be a matrix */
-    for (int i = 0; ok && i < u->nin; i++) {
-      int64_t strides[LT_MAX_DIMS];
-      ok = strides_in(u, tensor_of(b, u->in[i]), FORM_FULL, strides) && is_matrix(u, strides);
-    }
+  if (ok && u->rows && !rows) ok = reads_matrices(b, u); /* at the first reduction */
   u->rows = rows;
   return ok;
 }
@@ -237,6 +244,87 @@ int lt_plan_fused_sources(const lt_PlanBuilder *b, int call, int source[3]) {
   return c.nsource;
 }
 
+/* ---- merging --------------------------------------------------------------------------------- */
+
+/* Returns true when unit `at` reads a result of unit `from`. */
+static bool reads_unit(const lt_PlanBuilder *b, int at, int from) {
+  const lt_PlanUnit *u = &b->unit[at];
+  for (int i = 0; i < u->ncalls; i++)
+    for (int k = 0; k < b->r->call[u->call[i]].nargs; k++) {
+      const int64_t *value;
+      int n = lt_plan_values_of(&b->r->call[u->call[i]].arg[k], &value);
+      for (int j = 0; j < n; j++)
+        if (value[j] >= 0 && lt_buffer_of(b, value[j])->producer == from) return true;
+    }
+  return false;
+}
+
+/* Moves a unit to a later place. */
+static void move_unit(lt_PlanBuilder *b, int from, int to) {
+  lt_PlanUnit u = b->unit[from];
+  memmove(&b->unit[from], &b->unit[from + 1], sizeof u * (size_t)(to - from));
+  b->unit[to] = u;
+  for (int i = 0; i < b->nbuffers; i++) {
+    int *producer = &b->buffer[i].producer;
+    if (*producer == from)
+      *producer = to;
+    else if (*producer > from && *producer <= to)
+      --*producer;
+  }
+}
+
+/* Removes a unit whose calls have joined another one. */
+static void remove_unit(lt_PlanBuilder *b, int at) {
+  move_unit(b, at, b->nunits - 1);
+  b->nunits--;
+  free(b->unit[b->nunits].call);
+  free(b->unit[b->nunits].in);
+}
+
+/* Makes the calls of a unit a part of the earlier unit `to`, if all of them may join it. */
+static bool merge(lt_PlanBuilder *b, int at, int to) {
+  lt_PlanUnit *u = &b->unit[at], *t = &b->unit[to], before = *t;
+  bool fits = u->fusible && u->nin + t->nin <= MOST_OPERANDS, related;
+  for (int i = 0; fits && i < u->ncalls; i++) {
+    Candidate c;
+    fits = is_candidate(b, u->call[i], &c) && may_join(b, to, &c, &related);
+    if (!fits) break;
+    t->rows += c.reduces;
+    if (!note_operands(b, to, &c) || !append(b, to, c.call)) return false;
+  }
+  if (fits) {
+    remove_unit(b, at);
+    return true;
+  }
+  for (; t->ncalls > before.ncalls; t->ncalls--)
+    lt_buffer_of(b, b->r->call[t->call[t->ncalls - 1]].out[0])->producer = at;
+  t->nin = before.nin;
+  t->rows = before.rows;
+  return true;
+}
+
+/* Merges the unit of a call with earlier units, from `floor` on, that compute its operands: where
+ * those are, or, if no unit between the two reads them, here. */
+static bool merge_operands(lt_PlanBuilder *b, const Candidate *c, int floor) {
+  const lt_RecordedCall *call = &b->r->call[c->call];
+  for (int k = 0; k < c->nsource; k++) {
+    const lt_Arg *a = &call->arg[c->source[k]];
+    if (a->kind != LT_ARG_TENSOR || b->value[a->i].number) continue;
+    int at = lt_buffer_of(b, call->out[0])->producer, from = lt_buffer_of(b, a->i)->producer;
+    if (from < floor || from >= at || !b->unit[from].fusible) continue;
+    bool unread = true;
+    for (int i = from + 1; i < at; i++) unread &= !reads_unit(b, i, from);
+    if (unread) {
+      move_unit(b, from, at - 1);
+      from = at - 1;
+    }
+    if (!merge(b, at, from)) return false;
+  }
+  return true;
+}
+
+/* ---- placing --------------------------------------------------------------------------------- */
+
 /* Adds a call to a unit, or as a new one; `floor`: the first unit that it may join. */
 static bool place(lt_PlanBuilder *b, int call, int *floor) {
   Candidate c;
@@ -247,7 +335,7 @@ static bool place(lt_PlanBuilder *b, int call, int *floor) {
     if (b->unit[at].part != part || !may_join(b, at, &c, &related)) continue;
     if (!related && !(is_repeated && at == b->nunits - 1)) continue;
     b->unit[at].rows += c.reduces;
-    return note_operands(b, at, &c) && append(b, at, call);
+    return note_operands(b, at, &c) && append(b, at, call) && merge_operands(b, &c, *floor);
   }
   lt_PlanUnit *u = new_unit(b, call);
   if (!u) return false;
@@ -264,7 +352,7 @@ static bool place(lt_PlanBuilder *b, int call, int *floor) {
     if (c.reduces) u->fusible = strides_in(u, shape, FORM_FULL, strides) && is_matrix(u, strides);
     if (!note_operands(b, b->nunits - 1, &c)) return false;
   }
-  return append(b, b->nunits - 1, call);
+  return append(b, b->nunits - 1, call) && (!fusible || merge_operands(b, &c, *floor));
 }
 
 /* ---- programs -------------------------------------------------------------------------------- */

@@ -31,6 +31,26 @@ end
 
 local function rand(...) return lt.rand(...) + 0.25 end
 
+-- Returns a function of two matrices of 24 x 24 elements that applies random elementwise ops,
+-- reductions of rows, views and products to them and to earlier results, and returns three results.
+local function random_program()
+  local steps = {}
+  for i = 1, 14 do steps[i] = {math.random(10), math.random(i + 1), math.random(i + 1)} end
+  return function(a, b)
+    local apply = {
+      function(x, y) return x * y end, function(x, y) return x - y end,
+      function(x, y) return x * 0.5 + y end, function(x) return x:sin() end,
+      function(x) return x:sigmoid() end, function(x) return x:abs() end,
+      function(x) return x:mean(-1, true) end, function(x) return (x * x):sum(-1, true):sqrt() end,
+      function(x) return x:expand(24, 24):t() * 2 end,
+      function(x) return a:matmul(x):tanh() end,
+    }
+    local v = {a, b}
+    for _, s in ipairs(steps) do v[#v + 1] = apply[s[1]](v[s[2]], v[s[3]]) end
+    return v[9], v[#v - 1], v[#v]
+  end
+end
+
 describe("lt.compile", function()
   before_each(function() lt.manual_seed(7) end)
 
@@ -42,6 +62,52 @@ describe("lt.compile", function()
     local plan = c:plans()[1]
     assert.equal(1, plan.steps)
     assert.equal(10, plan.fused)
+  end)
+
+  it("computes the operands of a call in its step", function()
+    local x, y, w = rand(9, 9), rand(9, 9), rand(9, 9)
+    -- Checks the number of steps of f.
+    local function steps(n, f) assert.equal(n, check(f, x, y):plans()[1].steps) end
+    steps(1, function(a, b) return a * 2 + b:exp() end)
+    steps(1, function(a, b)
+      local m = a * 0.9 + b * 0.1
+      local v = a * 0.99 + b * b * 0.01
+      return a - m / (v:sqrt() + 1e-8), m, v
+    end)
+    steps(2, function(a, b) return a:exp() * 3 + a:matmul(b) * 2 end)
+    steps(3, function(a, b)
+      local gate = a:matmul(b)
+      return gate * gate:sigmoid() * a:matmul(w)
+    end)
+    steps(2, function(a, b)
+      return (a * 2):sum(-1, true) * (b:exp() - b:amax(-1, true)), a:matmul(b)
+    end)
+    -- What a product reads comes before it; an operand in another layout is no value of a chain.
+    steps(3, function(a, b)
+      local m = a * 2
+      return m:matmul(b) * 3 + m
+    end)
+    steps(2, function(a, b) return (a * 2):t() + b * 3 end)
+    -- A tensor that changes between two steps.
+    local state = {lt.zeros(9, 9), lt.zeros(9, 9)}
+    local function f(s)
+      return function(a, b)
+        local m, k = a * 2, s * 3
+        s:add_(b)
+        return m + s, k * m
+      end
+    end
+    local plain, compiled = f(state[1]), lt.compile(f(state[2]))
+    for _ = 1, 3 do
+      local expected, got = table.pack(plain(x, y)), table.pack(compiled(x, y))
+      for i = 1, 2 do same(expected[i], got[i]) end
+    end
+    assert.is_nil(compiled:reason())
+  end)
+
+  it("computes random programs", function()
+    math.randomseed(7)
+    for _ = 1, 60 do check(random_program(), rand(24, 24), rand(24, 24)) end
   end)
 
   it("computes every elementwise op of one argument in a chain", function()
@@ -97,7 +163,7 @@ describe("lt.compile", function()
   end)
 
   it("computes reductions of rows in the same pass", function()
-    for _, n in ipairs {2, 7, 64, 65, 1000, 5000} do
+    for _, n in ipairs {2, 7, 64, 65, 128, 1000, 1024, 5000} do
       local x = lt.randn(6, n)
       local c = check(function(a)
         local e = (a - a:amax(-1, true)):exp()
@@ -120,9 +186,17 @@ describe("lt.compile", function()
   end)
 
   it("combines elements with a value of their row, on either side", function()
-    for _, n in ipairs {2, 63, 64, 65, 300} do
+    for _, n in ipairs {2, 63, 64, 65, 128, 300, 384} do
       for _, dtype in ipairs {"float32", "float64"} do
         local x = rand(21, n):to(dtype)
+        local w, k = rand(n):to(dtype), rand(21, 1):to(dtype)
+        local function chain(a)
+          local m, s = a:mean(-1, true), a:sum(-1, true)
+          local d = a - m
+          return d * s * w + k, (d * d - s) * (d + k) - k, a:gt(m):eq(d:gt(0)), d
+        end
+        local expected, got = table.pack(chain(x)), table.pack(lt.compile(chain)(x))
+        for i = 1, 4 do assert.is_true(lt.equal(expected[i], got[i]), n) end
         for _, name in ipairs {"add", "div", "pow", "atan2", "remainder", "maximum", "ge"} do
           local c = check(function(a)
             local m = a:mean(-1, true)
@@ -559,6 +633,26 @@ describe("lt.compile with gradients", function()
       b:add_(a):mul_(2)
       return b * b * (b + 1) * a
     end, rand(4, 70))
+  end)
+
+  it("computes reductions of rows and what depends on them in one step", function()
+    local x, w = rand(20, 70), rand(70)
+    local c = gradients(function(a, b) return a * ((a * a):mean(-1, true) + 1e-6):rsqrt() * b end,
+      x, w)
+    assert.equal(3, c:plans()[1].steps) -- the forward pass, a's gradient, the sums of b's
+    c = gradients(function(a)
+      local d = a - a:mean(-1, true)
+      return d / ((d * d):mean(-1, true) + 1e-5):sqrt() * 2
+    end, x)
+    assert.equal(2, c:plans()[1].steps)
+    math.randomseed(8)
+    for _ = 1, 40 do
+      local f = random_program()
+      gradients(function(a, b)
+        local p, q, r = f(a, b)
+        return p:sum() + q:sum() + r:sum() + (a * b):sum()
+      end, rand(24, 24), rand(24, 24))
+    end
   end)
 
   it("does not read an argument in the backward pass that it need not keep", function()
