@@ -711,11 +711,12 @@ static bool run_narrow(const lt_Loop *loop, lt_Dtype d, bool test) {
   return run_loop(&l, d, test);
 }
 
-/* Returns whether the loads of a compute type convert this dtype as its own compute type does,
- * which saves a pass: those of integers narrower than int32 are exact, or wrap. */
+/* Returns whether the loads of `to` convert this dtype as its own compute type does, which saves a
+ * pass: those of integers narrower than int32 are exact, or wrap. */
 static bool loads_directly(lt_Dtype to, lt_Dtype from) {
   bool narrow = lt_dtype_category(from) == LT_INTEGER && lt_dtype_compute(from) != from;
-  return narrow && lt_dtype_compute(to) == to && !lt_dtype_is_complex(to);
+  bool loads = lt_dtype_category(to) == LT_INTEGER || lt_dtype_compute(to) == to;
+  return narrow && loads && !lt_dtype_is_complex(to);
 }
 
 /* Returns whether conversion keeps the bytes: that of integers of one size, which wrap. */

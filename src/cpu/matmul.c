@@ -2,7 +2,8 @@
  *
  * Float matrices are passed to lt_gemm with their strides, as long as one dimension is dense;
  * float16 and bfloat16 are converted to float32 and back unless there are loops for them; integers
- * are multiplied in int64, or in int32 if they are narrower, which wrap as their own type does. */
+ * are multiplied in int64, or in int32 if they are narrower, which wrap as their own type does.
+ * Complex matrices are multiplied as real ones of their parts. */
 #include "blas.h"
 #include "cpu.h"
 #include "kernel_support.h"
@@ -291,12 +292,128 @@ static bool product(lt_Tensor *a, lt_Tensor *b, lt_Tensor *added, lt_Tensor *out
   return false;
 }
 
+/* ---- complex matrices ------------------------------------------------------------------------ */
+
+/* Returns a view of a complex tensor with dense rows: its parts as columns. */
+static lt_Tensor *as_parts(const lt_Tensor *t) {
+  int d = t->ndim;
+  int64_t shape[3], strides[3];
+  for (int i = 0; i < d; i++) shape[i] = t->shape[i], strides[i] = 2 * t->strides[i];
+  shape[d - 1] *= 2, strides[d - 1] = 1;
+  return lt_tensor_on(t->storage, lt_dtype_real(t->dtype), 2 * t->offset, d, shape, strides);
+}
+
+/* Returns t if its rows are dense, else a copy; the caller releases it. */
+static lt_Tensor *with_dense_rows(lt_Tensor *t) {
+  int d = t->ndim;
+  bool dense = t->strides[d - 1] == 1 || t->shape[d - 1] == 1;
+  return dense ? lt_retain(t) : lt_as_contiguous(t, t->dtype);
+}
+
+/* Writes k rows of n complex numbers, each followed by i times it. */
+#define PAIRS_OF_ROWS(T)                                                                           \
+  static void pairs_of_##T(int64_t k, int64_t n, const T *from, int64_t row, T *to) {              \
+    for (int64_t p = 0; p < k; p++, from += row, to += 4 * n) {                                    \
+      const T *restrict x = from;                                                                  \
+      T *restrict y = to, *restrict turned = to + 2 * n;                                           \
+      for (int64_t j = 0; j < n; j++) {                                                            \
+        const T re = x[2 * j], im = x[2 * j + 1];                                                  \
+        y[2 * j] = re, y[2 * j + 1] = im;                                                          \
+        turned[2 * j] = -im, turned[2 * j + 1] = re;                                               \
+      }                                                                                            \
+    }                                                                                              \
+  }
+PAIRS_OF_ROWS(float)
+PAIRS_OF_ROWS(double)
+
+/* Writes the pairs of rows first <= r < last, counted through all matrices. */
+static void write_pairs(const lt_Tensor *t, void *to, int64_t first, int64_t last) {
+  int64_t k = t->shape[t->ndim - 2], n = t->shape[t->ndim - 1], count;
+  for (int64_t r = first; r < last && !lt_stopped(); r += count) {
+    lt_Matrix m = matrix(t, r / k);
+    int64_t left = k - r % k, at = 2 * (r % k) * m.row, done = 4 * (r - first) * n;
+    count = left < last - r ? left : last - r;
+    if (t->dtype == LT_complex64)
+      pairs_of_float(count, n, (const float *)m.data + at, 2 * m.row, (float *)to + done);
+    else
+      pairs_of_double(count, n, (const double *)m.data + at, 2 * m.row, (double *)to + done);
+  }
+}
+
+/* Returns the matrices b {.., k, n} with i b(p) after each row b(p), as real ones {.., 2k, 2n}. */
+static lt_Tensor *in_pairs(const lt_Tensor *b) {
+  int64_t shape[3], k = b->shape[b->ndim - 2], n = b->shape[b->ndim - 1];
+  for (int i = 0; i < b->ndim; i++) shape[i] = i < b->ndim - 2 ? b->shape[i] : 2 * b->shape[i];
+  lt_Tensor *to = lt_empty(lt_dtype_real(b->dtype), lt_cpu(), b->ndim, shape);
+  int64_t rows = n ? b->numel / n : 0, step = 2 * n * (int64_t)lt_dtype_size(b->dtype);
+  if (to && k > 0)
+    LT_IN_TEAM(lt_team(b->numel, rows), rows,
+               write_pairs(b, (char *)lt_tensor_data(to) + first * step, first, last));
+  return to;
+}
+
+/* A batch of small complex products. */
+typedef struct Pairs {
+  const lt_Tensor *a, *b, *out; /* a and out as views of their parts */
+  atomic_bool failed;
+} Pairs;
+
+enum { PAIRS = 16384 }; /* bytes of matrices in pairs, which the first cache holds */
+
+/* Computes products first <= t < last. */
+static void multiply_pairs(Pairs *p, int64_t first, int64_t last) {
+  _Alignas(64) char room[PAIRS];
+  const int64_t m = p->a->shape[1], k = p->a->shape[2], n = p->out->shape[2];
+  const int64_t size = (int64_t)lt_dtype_size(p->out->dtype);
+  const int64_t step[3] = {p->a->strides[0] * size, k * n * size, m * n * size};
+  for (int64_t t = first, count; t < last && !lt_stopped(); t += count) {
+    count = PAIRS / step[1] < last - t ? PAIRS / step[1] : last - t;
+    write_pairs(p->b, room, t * k / 2, (t + count) * k / 2);
+    lt_Matrix b = {room, n, 1}, c = {(char *)lt_tensor_data(p->out) + t * step[2], n, 1};
+    if (!lt_product_batch(p->out->dtype, m, n, k, count, matrix(p->a, t), b, c, step, 1))
+      atomic_store(&p->failed, true);
+  }
+}
+
+/* Computes a batch of small products; returns false where that is not possible. */
+static bool run_pairs(const lt_Tensor *a, const lt_Tensor *b, const lt_Tensor *out) {
+  if (out->ndim != 3 || out->numel == 0 || a->shape[2] == 0) return false;
+  int64_t m = a->shape[1], k = a->shape[2], n = out->shape[2], batch = out->shape[0];
+  if (m * n * k > 8 * LT_GRAIN || k * n * (int64_t)lt_dtype_size(out->dtype) > PAIRS) return false;
+  Pairs p = {.a = a, .b = b, .out = out};
+  atomic_init(&p.failed, false);
+  LT_IN_TEAM(lt_team(batch * (m * n * k / 4 + k * n), batch), batch,
+             multiply_pairs(&p, first, last));
+  return !atomic_load(&p.failed);
+}
+
+/* Computes out = a @ b of complex matrices as one product of real ones: those of the parts of a,
+ * (re, im), and the rows b and i b. */
+static bool complex_product(lt_Tensor *a, lt_Tensor *b, lt_Tensor *out) {
+  lt_Tensor *x = with_dense_rows(a), *y = with_dense_rows(b), *parts = as_parts(out),
+            *left = x ? as_parts(x) : NULL, *right = NULL;
+  bool ok = left && y && parts;
+  if (ok && !run_pairs(left, y, parts))
+    ok = (right = in_pairs(y)) &&
+         product(left, right, NULL, parts, lt_scalar_int(1), lt_scalar_int(0));
+  lt_release(x);
+  lt_release(y);
+  lt_release(parts);
+  lt_release(left);
+  lt_release(right);
+  return ok;
+}
+
 bool lt_cpu_mm(lt_Call *c) {
   if (product_at_once(lt_in(c, 0), lt_in(c, 1), c->out[0])) return true;
+  if (lt_dtype_is_complex(c->out[0]->dtype))
+    return complex_product(lt_in(c, 0), lt_in(c, 1), c->out[0]);
   return product(lt_in(c, 0), lt_in(c, 1), NULL, c->out[0], lt_scalar_int(1), lt_scalar_int(0));
 }
 
 bool lt_cpu_bmm(lt_Call *c) {
+  if (lt_dtype_is_complex(c->out[0]->dtype))
+    return complex_product(lt_in(c, 0), lt_in(c, 1), c->out[0]);
   return product(lt_in(c, 0), lt_in(c, 1), NULL, c->out[0], lt_scalar_int(1), lt_scalar_int(0));
 }
 

@@ -39,8 +39,8 @@ static bool product_with_vector(lt_Call *c, lt_Tensor *a, lt_Tensor *b, int ndim
   return lt_result_set(c, out);
 }
 
-/* dot (self, other). Complex vectors are multiplied and added up: a product of matrices would
- * separate their parts first, which takes a hundred times as long. */
+/* dot (self, other). Complex vectors are multiplied and added up: a product of matrices would copy
+ * their parts first, which takes longer. */
 bool lt_composite_dot(lt_Call *c) {
   if (!lt_check_ndim(c, 0, 1, 1) || !lt_check_ndim(c, 1, 1, 1)) return false;
   if (!lt_check_same_shape(c, 0, 1) || !lt_check_factors(c, 0, 1)) return false;

@@ -84,10 +84,25 @@ static bool set_truth(lt_Call *c, lt_Tensor *t) {
   return lt_tensor_item(t, &truth) && lt_result_set_flag(c, lt_scalar_to_int(truth) != 0);
 }
 
-/* equal (self, other) */
+/* Returns a view of at least `count` of more than twice as many elements: the first along the
+ * longest dimension. */
+static lt_Tensor *first_of(lt_Tensor *t, int64_t count) {
+  int d = 0;
+  for (int i = 1; i < t->ndim; i++) d = t->shape[i] > t->shape[d] ? i : d;
+  int64_t length = 1 + t->shape[d] / (t->numel / count);
+  return lt_do_slice(t, d, 0, length);
+}
+
+/* equal (self, other): on the CPU, large tensors are often found to differ in the first part. */
 bool lt_composite_equal(lt_Call *c) {
-  const lt_Tensor *a = lt_in(c, 0), *b = lt_in(c, 1);
+  enum { PART = 4096 };
+  lt_Tensor *a = lt_in(c, 0), *b = lt_in(c, 1);
   if (!lt_shape_equal(a->ndim, a->shape, b->ndim, b->shape)) return lt_result_set_flag(c, false);
+  if (lt_is_unobserved(c) && a->numel > 2 * PART) {
+    lt_Tensor *same = lt_do(eq, LT_ARG(first_of(a, PART)), LT_ARG(first_of(b, PART)));
+    if (!set_truth(c, lt_do(all, LT_ARG(same)))) return false;
+    if (!c->results->flag) return true;
+  }
   return set_truth(c, lt_do(all, LT_ARG(lt_do(eq, c->arg[0], c->arg[1]))));
 }
 

@@ -8,7 +8,7 @@
  *   FIELD                                       the type's member of lt_Number
  *   TABLE                                       name of the exported table, before _<LT_ISA>
  *   LT_SMALL, for integers of 8 and 16 bits     their dtype: the table has the loops of small_ops.h
- *                                               only, and loads and stores of this dtype
+ *                                               only, loads of such dtypes and stores of this one
  *
  * and includes this file; it is compiled once for each instruction set, whose name is LT_ISA.
  *
@@ -866,7 +866,7 @@ static inline int32_t clip_int(int32_t x, int64_t low, int64_t high) {
 #define STORES_FLOATING(DO, ...) DO(__VA_ARGS__)
 
 #ifdef LT_SMALL
-LOAD(load_own, own, T, INTEGER)
+LT_SMALL_INTEGERS(SMALL_LOAD)
 STORE(store_own, own, T, INTEGER)
 #else
 #define LT_DTYPE(name, storage, compute, accumulate, category, ...)                                \
@@ -910,7 +910,7 @@ const lt_Vectors JOIN(TABLE, _, LT_ISA, ) = {
     .chain = chain,
 #endif
 #ifdef LT_SMALL
-    .load = {[LT_SMALL] = load_own},
+    .load = {LT_SMALL_INTEGERS(SMALL_ENTRY)},
     .store = {[LT_SMALL] = store_own},
 #else
     .load =

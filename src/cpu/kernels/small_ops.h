@@ -1,6 +1,6 @@
 /* small_ops.h: the ops that have loops for integers of 8 and 16 bits. Their results, of operands
  * of the dtype, are those of the same expression for int32, wrapped to the dtype: these may be
- * computed in fewer bits. */
+ * computed in fewer bits. Loads convert such integers to one another. */
 #ifndef LT_CPU_SMALL_OPS_H
 #define LT_CPU_SMALL_OPS_H
 
@@ -54,5 +54,9 @@
 #define LT_SMALL_bitwise_xor         , 1
 #define LT_SMALL_bitwise_left_shift  , 1
 #define LT_SMALL_bitwise_right_shift , 1
+
+#define LT_SMALL_INTEGERS(DO)      DO(uint8, uint8_t) DO(int8, int8_t) DO(int16, int16_t)
+#define SMALL_LOAD(name, storage)  LOAD(load_##name, name, storage, INTEGER)
+#define SMALL_ENTRY(name, storage) [LT_##name] = load_##name,
 
 #endif

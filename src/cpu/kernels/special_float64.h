@@ -75,10 +75,12 @@ LT_MATHS double lt_celu(double x, double alpha) {
   return x < 0 ? below : x;
 }
 
-/* The constants are the scale, and the scale times alpha, so that there is one rounding. */
+/* The scale, and minus the scale times alpha, so that there is one rounding. */
+#define LT_SELU_SCALE 1.0507009873554804934193349852946
+#define LT_SELU_LEAST -1.7580993408473768599402175208123
 LT_MATHS double lt_selu(double x) {
-  double below = 1.7580993408473768599402175208123 * lt_m_expm1(x);
-  return x > 0 ? 1.0507009873554804934193349852946 * x : below;
+  double below = -LT_SELU_LEAST * lt_m_expm1(x);
+  return x > 0 ? LT_SELU_SCALE * x : below;
 }
 
 /* ---- logit ----------------------------------------------------------------------------------- */
@@ -308,10 +310,15 @@ LT_MATHS lt_Range lt_near_range64(const char *op) {
     return (lt_Range){~0u, 0x3f500000u, 0x009ff7ffu}; /* 2^-10 to 1 - 2^-10 */
   if (__builtin_strstr(op, "special_bessel_j"))
     return (lt_Range){magnitude, 0, 0x400fffffu}; /* |x| < 4 */
-  if (IS("exp") || IS("sinh") || IS("cosh") || IS("sigmoid") || IS("silu"))
+  if (IS("exp") || IS("sinh") || IS("cosh") || IS("sigmoid") || IS("silu") || IS("logsigmoid") ||
+      IS("expm1"))
     return (lt_Range){magnitude, 0, 0x408617ffu};               /* |x| < 707 */
   if (IS("exp2")) return (lt_Range){magnitude, 0, 0x408fdfffu}; /* |x| < 1020 */
-  if (IS("log1p")) return (lt_Range){~0u, 0, 0xbfefffffu};      /* more than -1 */
+  if (IS("elu") || IS("selu") || IS("celu")) return (lt_Range){~0u, 0, 0x7fffffffu}; /* no sign */
+  if (IS("sin") || IS("cos")) return (lt_Range){magnitude, 0, 0x414fffffu};          /* 2^22 */
+  if (IS("acosh")) return (lt_Range){~0u, 0x3ff00000u, 0x3fefffffu}; /* 1 to finite */
+  if (IS("atanh")) return (lt_Range){magnitude, 0, 0x3fefffffu};     /* |x| < 1 */
+  if (IS("log1p")) return (lt_Range){~0u, 0, 0xbfefffffu};           /* more than -1 */
   if (IS("log") || IS("log2") || IS("log10"))
     return (lt_Range){~0u, 0x00100000u, 0x7fdfffffu}; /* normal and finite */
   return (lt_Range){0, 0, 0};

@@ -277,6 +277,67 @@ describe("bmm with one row or column", function()
   end)
 end)
 
+describe("a product of complex matrices", function()
+  -- Integers, whose products are exact in every order.
+  local function parts(...) return lt.randint(-4, 4, {...}), lt.randint(-4, 4, {...}) end
+  local function forms(dtype, count, rows, columns)
+    local function whole(...)
+      local re, im = parts(...)
+      return lt.complex(re:double(), im:double()):to(dtype)
+    end
+    return {whole(count, rows, columns), whole(count, columns, rows):transpose(2, 3),
+      whole(rows, columns, count):permute(3, 1, 2), whole(count, rows, 2 * columns)[":, :, ::2"],
+      whole(count, rows + 1, columns + 2)[{{}, {2, -1}, {2, -2}}],
+      whole(1, rows, columns):expand(count, rows, columns)}
+  end
+  -- The product of matrices {.., n, k} and {.., k, m} by sums of products of parts.
+  local function by_parts(a, b)
+    local re, im = a.real:double():unsqueeze(-1), a.imag:double():unsqueeze(-1)
+    local re_b, im_b = b.real:double():unsqueeze(-3), b.imag:double():unsqueeze(-3)
+    return lt.complex((re * re_b - im * im_b):sum(-2), (re * im_b + im * re_b):sum(-2))
+  end
+
+  it("is exact for all sizes and layouts, one and in batches", function()
+    lt.manual_seed(2)
+    for _, dtype in ipairs{"complex64", "complex128"} do
+      for _, s in ipairs{{1, 1, 1}, {2, 2, 2}, {1, 9, 4}, {5, 7, 1}, {8, 8, 8}, {3, 17, 33},
+        {20, 40, 21}, {1, 0, 3}, {0, 2, 3}, {2, 3, 0}} do
+        for _, a in ipairs(forms(dtype, 11, s[1], s[2])) do
+          for _, b in ipairs(forms(dtype, 11, s[2], s[3])) do
+            local expected = by_parts(a, b):to(dtype)
+            assert.is_true(a:bmm(b):equal(expected))
+            assert.is_true(a[3]:mm(b[3]):equal(expected[3]))
+          end
+        end
+      end
+    end
+  end)
+
+  it("is exact where threads share it, and on one thread", function()
+    lt.manual_seed(3)
+    local threads = lt.get_num_threads()
+    for _, s in ipairs{{1, 70, 300, 90}, {300, 9, 12, 10}, {3, 120, 70, 130}, {40, 1, 200, 300}} do
+      local a, b = forms("complex64", s[1], s[2], s[3])[2], forms("complex64", s[1], s[3], s[4])[1]
+      local expected = by_parts(a, b):to("complex64")
+      assert.is_true(a:bmm(b):equal(expected))
+      lt.set_num_threads(1)
+      local one = a:bmm(b)
+      lt.set_num_threads(threads)
+      assert.is_true(one:equal(expected))
+    end
+  end)
+
+  it("passes on NaN and infinity, by the products of parts, to a row and a column", function()
+    local a, b = lt.ones{20, 30, dtype = "complex128"}, lt.ones{30, 9, dtype = "complex128"}
+    a[{3, 4}], b[{5, 6}] = lt.complex(0 / 0, 1), lt.complex(1, math.huge)
+    local nan = a:mm(b).real:isnan()
+    assert.is_true(nan[3]:all():item())
+    assert.is_true(nan[":, 6"]:all():item()) -- 0 * inf
+    assert.equal(9 + 20 - 1, nan:sum():item())
+    assert.equal(math.huge, a:mm(b)[{1, 6}]:item().im)
+  end)
+end)
+
 describe("einsum", function()
   it("sums products of scattered elements", function()
     local a, b = lt.randint(-4, 4, {5, 6, 7}), lt.randint(-4, 4, {6, 5, 7})

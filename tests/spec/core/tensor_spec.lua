@@ -292,6 +292,25 @@ describe("results", function()
     assert.same({9, 2}, lt.where(lt.tensor{true, false}, 9, lt.tensor{1, 2}):totable())
   end)
 
+  it("of equal depend on every element of large tensors", function()
+    for _, shape in ipairs{{20011}, {1, 20011}, {20011, 1}, {7, 9, 400}, {130, 140}} do
+      local x = lt.arange(1, math.tointeger(lt.ones(shape):numel())):view(table.unpack(shape))
+      for _, a in ipairs{x, x:double(), x:transpose(1, -1)} do
+        assert.is_true(a:equal(a:clone()))
+        assert.is_true(a:equal(a:contiguous():float()))
+        for _, i in ipairs{1, 4096, 4097, 10000, a:numel()} do
+          local b = a:clone():contiguous()
+          b:view(-1)[i] = -1
+          assert.is_false(a:equal(b))
+        end
+      end
+    end
+    local nan = lt.zeros(10000)
+    nan[9000] = 0 / 0
+    assert.is_false(nan:equal(nan))
+    assert.is_true(lt.ones(1):expand(300, 300):equal(lt.ones(300, 300)))
+  end)
+
   it("of nonzero are one tensor, or a list by dim", function()
     local x = lt.tensor{{0, 3}, {4, 0}}
     assert.same({{1, 2}, {2, 1}}, x:nonzero():totable())
