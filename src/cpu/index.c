@@ -415,6 +415,11 @@ static void write_positions(const lt_Tensor *m, int64_t first, int64_t end, int6
         found[count] = i + LT_INDEX_BASE;
         count += mask_bytes[row + i];
       }
+      if (last == 1) {
+        for (int64_t k = 0; k < count; k++) to[2 * k] = at[0], to[2 * k + 1] = found[k];
+        to += 2 * count;
+        continue;
+      }
       for (int64_t k = 0; k < count; k++) {
         for (int d = 0; d < last; d++) *to++ = at[d];
         *to++ = found[k];
