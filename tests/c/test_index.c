@@ -309,6 +309,37 @@ static void embedding_reads_rows_and_sums_their_gradients(void) {
   }
 }
 
+/* Rows of any length, in runs of one bag and in any order, with empty bags. */
+static void sums_of_rows_by_bag(void) {
+  static const int64_t lengths[] = {0, 1, 5, 33, 64, 130};
+  for (int d = next_dtype(LT_int32); d < REAL_DTYPES; d = next_dtype(d + 1))
+    for (int kind = 0; kind < 24; kind++) {
+      const int64_t n = lengths[kind / 4], count = kind % 2 ? 3000 : 40, bags = 12;
+      const bool in_runs = kind & 2, weighted = kind % 3;
+      lt_Tensor *w = noise((lt_Dtype)d, SHAPE(10, n), 1), *index = random_indices(10, 1, &count, 2),
+                *bag = random_indices(bags - 1, 1, &count, 3), *y[LT_MAX_OUT];
+      lt_Tensor *factors = noise((lt_Dtype)d, 1, &count, 4);
+      for (int64_t i = 0; in_runs && i < count; i++)
+        ((int64_t *)lt_tensor_data(bag))[i] = 1 + i * (bags - 1) / count;
+      if (!RUN_OP(y, _embedding_sum, false, LT_ARG(laid_out(w, kind % 3)), LT_ARG(index),
+                  LT_ARG(bag), LT_ARG(bags), weighted ? LT_ARG(factors) : LT_NIL))
+        return;
+      CHECK_INT(y[0]->shape[0], bags);
+      CHECK_INT(y[0]->shape[1], n);
+      double *expected = calloc((size_t)(bags * n + 1), sizeof *expected), size = 1;
+      for (int64_t i = 0; i < count * n; i++) {
+        int64_t k = i / n;
+        double e = number(w, ((int64_t)number(index, k) - 1) * n + i % n) *
+                   (weighted ? number(factors, k) : 1);
+        expected[((int64_t)number(bag, k) - 1) * n + i % n] += e;
+        size = fmax(size, fabs(e));
+      }
+      for (int64_t i = 0; i < bags * n; i++)
+        CHECK_NEAR(number(y[0], i), expected[i], (double)count * size * tolerance_of((lt_Dtype)d));
+      free(expected);
+    }
+}
+
 /* ---- errors: the wrong index, its position, the valid range; nothing is written -------------- */
 
 static void bad_indices_are_reported_and_change_nothing(void) {
@@ -689,6 +720,7 @@ int main(void) {
   RUN_SCOPED(index_put_writes_elements);
   RUN_SCOPED(masks_select_and_scatter);
   RUN_SCOPED(embedding_reads_rows_and_sums_their_gradients);
+  RUN_SCOPED(sums_of_rows_by_bag);
   RUN_SCOPED(bad_indices_are_reported_and_change_nothing);
   RUN_SCOPED(empty_indices);
   RUN_SCOPED(cat_joins_any_layouts_and_dtypes);
