@@ -2,6 +2,7 @@
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
+local retitle = require "lutra.internal.retitle"
 local tensors = require "lutra.internal.tensors"
 
 -- The same values; the gradient is multiplied by `factor`.
@@ -119,7 +120,8 @@ local function sums(weight, input, bag, bags, factors, mode)
     if factors then weight = weight * factors:unsqueeze(2) end
     input, factors = lt.arange(1, input:numel(), {device = input.device}), nil
   end
-  local total = lt._ops._embedding_sum(weight, input, bag, bags, factors)
+  local total = retitle("embedding_sum", "embedding_bag", lt._ops._embedding_sum, weight, input,
+    bag, bags, factors)
   if mode == "mean" then
     local one = lt.ones(1, {dtype = total.dtype, device = bag.device}):expand(bag:numel())
     local counts = lt.zeros(bags, {dtype = total.dtype, device = bag.device}):index_add(1, bag, one)
