@@ -415,6 +415,11 @@ static void write_positions(const lt_Tensor *m, int64_t first, int64_t end, int6
         found[count] = i + LT_INDEX_BASE;
         count += mask_bytes[row + i];
       }
+      if (last == 1) {
+        for (int64_t k = 0; k < count; k++) to[2 * k] = at[0], to[2 * k + 1] = found[k];
+        to += 2 * count;
+        continue;
+      }
       for (int64_t k = 0; k < count; k++) {
         for (int d = 0; d < last; d++) *to++ = at[d];
         *to++ = found[k];
@@ -516,47 +521,4 @@ bool lt_cpu_embedding(lt_Call *c) {
   lt_release(index);
   lt_release(w);
   return ok;
-}
-
-/* Each thread owns rows of the result and reads the whole index: no two threads write one row, and
- * every row is summed in the order of the index. */
-#define SUM_ROWS(T, F)                                                                             \
-  static void sum_some_rows_##F(const T *grad, const int64_t *at, int64_t count, int64_t padding,  \
-                                int64_t n, T *out, int64_t low, int64_t high) {                    \
-    memset(out + low * n, 0, (size_t)((high - low) * n) * sizeof *out);                            \
-    for (int64_t i = 0; i < count && !lt_stopped_at(i); i++) {                                     \
-      int64_t r = at[i] - LT_INDEX_BASE;                                                           \
-      if (r < low || r >= high || at[i] == padding) continue;                                      \
-      const T *restrict g = grad + i * n;                                                          \
-      T *restrict o = out + r * n;                                                                 \
-      _Pragma("omp simd")                                                                          \
-      for (int64_t j = 0; j < n; j++) o[j] += g[j];                                                \
-    }                                                                                              \
-  }                                                                                                \
-  static void sum_rows_##F(const T *grad, const int64_t *at, int64_t count, int64_t padding,       \
-                           int64_t rows, int64_t n, T *out) {                                      \
-    LT_IN_TEAM(lt_team((count + rows) * n, rows), rows,                                            \
-               sum_some_rows_##F(grad, at, count, padding, n, out, first, last));                  \
-  }
-SUM_ROWS(float, f32)
-SUM_ROWS(double, f64)
-
-bool lt_cpu__embedding_backward(lt_Call *c) {
-  lt_Tensor *grad = lt_in(c, 0), *out = c->out[0];
-  int64_t rows = c->arg[2].i, padding = c->arg[3].i, n = out->shape[1];
-  lt_Dtype work = lt_work_dtype(out->dtype);
-  if (out->numel == 0) return true;
-  lt_Tensor *index = lt_index_open(lt_in(c, 1), rows, false, "input");
-  lt_Tensor *g = index ? lt_as_contiguous(grad, work) : NULL,
-            *to = g ? lt_output_open(out, work) : NULL;
-  if (to) {
-    const int64_t *at = lt_tensor_data(index);
-    if (work == LT_float64)
-      sum_rows_f64(lt_tensor_data(g), at, index->numel, padding, rows, n, lt_tensor_data(to));
-    else
-      sum_rows_f32(lt_tensor_data(g), at, index->numel, padding, rows, n, lt_tensor_data(to));
-  }
-  lt_release(index);
-  lt_release(g);
-  return lt_output_close(out, to);
 }

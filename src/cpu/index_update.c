@@ -15,10 +15,13 @@
 #define LONG_RUN  32   /* elements that are worth a call of a vector loop */
 #define SHORT_ROW 2048 /* bytes of a row that is filled once and then copied */
 
-/* Computes to[i] += scale->a * from[i] for n dense elements of a working dtype. */
-static inline void add_run(lt_Dtype work, void *to, const void *from, int64_t n,
+/* Computes to[i] += scale->a * from[i] for n dense elements of a working dtype, or to[i] = the
+ * result of `change` (if not NULL) for to[i] and from[i]. */
+static inline void add_run(lt_Dtype work, lt_VectorFn change, void *to, const void *from, int64_t n,
                            const lt_Numbers *scale) {
-  if (n >= LONG_RUN) {
+  if (change) {
+    change(n, to, to, from, NULL, scale);
+  } else if (n >= LONG_RUN) {
     lt_cpu_isa()->vectors[work]->op[LT_OP_add](n, to, to, from, NULL, scale);
   } else if (work == LT_float32) {
     float *t = to;
@@ -86,9 +89,9 @@ typedef struct Scatter {
     else if (s->how == MULTIPLY)                                                                   \
       EACH(T, *t = product);                                                                       \
     else if (s->how == LARGEST)                                                                    \
-      EACH(T, *t = f > *t || f != f ? f : *t);                                                     \
+      EACH(T, *t = (f > *t) | (f != f) ? f : *t);                                                  \
     else                                                                                           \
-      EACH(T, *t = f < *t || f != f ? f : *t);                                                     \
+      EACH(T, *t = (f < *t) | (f != f) ? f : *t);                                                  \
   } while (0)
 
 #define PUT_ROW(T) EACH(T, *t = f)
@@ -221,14 +224,6 @@ static bool scatter(lt_Call *c, Change how) {
   return ok && lt_output_close(out, to);
 }
 
-bool lt_cpu__scatter(lt_Call *c) { return scatter(c, PUT); }
-bool lt_cpu_scatter_add(lt_Call *c) { return scatter(c, ADD); }
-
-bool lt_cpu__scatter_reduce(lt_Call *c) {
-  const char *how = c->arg[4].string;
-  return scatter(c, !strcmp(how, "prod") ? MULTIPLY : !strcmp(how, "amax") ? LARGEST : SMALLEST);
-}
-
 /* ---- blocks of elements ---------------------------------------------------------------------- */
 
 /* Blocks of `from`, one after the other, that replace blocks of `to`, or are added to them. */
@@ -236,9 +231,10 @@ typedef struct Write {
   char *to;
   const char *from;
   size_t size;
-  lt_Dtype sum;      /* NONE: values replace elements; else they are added in this dtype */
-  bool one;          /* `from` is a single element */
-  lt_Numbers factor; /* a: what values that are added are multiplied by */
+  lt_Dtype sum;       /* NONE: values replace elements; else they are added in this dtype */
+  bool one;           /* `from` is a single element */
+  lt_Numbers factor;  /* a: what values that are added are multiplied by */
+  lt_VectorFn change; /* see add_run */
 } Write;
 
 /* Writes the block of n elements from `place` on, or adds to it, from element `at` on. */
@@ -251,9 +247,10 @@ static inline void write_block(const Write *w, int64_t place, int64_t at, int64_
   else if (w->sum == LT_DTYPE_NONE)
     lt_move(to, (int64_t)w->size, from, step, n, w->size);
   else if (w->one)
-    for (int64_t i = 0; i < n; i++) add_run(w->sum, to + (size_t)i * w->size, from, 1, &w->factor);
+    for (int64_t i = 0; i < n; i++)
+      add_run(w->sum, w->change, to + (size_t)i * w->size, from, 1, &w->factor);
   else
-    add_run(w->sum, to, from, n, &w->factor);
+    add_run(w->sum, w->change, to, from, n, &w->factor);
 }
 
 /* Writes the blocks of n elements whose numbers at[i] are in first .. last - 1, in order: block k
@@ -288,8 +285,9 @@ typedef struct RowSums {
   const int64_t *at;
   char *out;
   const char *from;
-  int64_t step;     /* between rows of `from`, in rows: 1, or 0 where all are the same */
-  lt_Numbers scale; /* a: what values are multiplied by */
+  int64_t step;       /* between rows of `from`, in rows: 1, or 0 where all are the same */
+  lt_Numbers scale;   /* a: what values are multiplied by */
+  lt_VectorFn change; /* see add_run; not for rows of one element */
 } RowSums;
 
 #define ADD_EACH(T, sum)                                                                           \
@@ -323,7 +321,7 @@ static void add_elements(const RowSums *s, int64_t i) {
 static void add_row(const RowSums *s, int64_t i, int64_t j, int64_t first, int64_t last) {
   int64_t size = (int64_t)lt_dtype_size(s->work), inner = s->to.inner,
           row = i * s->to.n + s->at[j] - LT_INDEX_BASE;
-  add_run(s->work, s->out + (row * inner + first) * size,
+  add_run(s->work, s->change, s->out + (row * inner + first) * size,
           s->from + ((i * s->count + j) * inner + first) * size, last - first, &s->scale);
 }
 
@@ -387,8 +385,13 @@ static void add_all_rows(const RowSums *s, int64_t numel) {
   }
   team = lt_team(numel, s->to.n);
   if (team > 1 && is_even(s, team)) {
-    Write w = {
-        s->out - LT_INDEX_BASE * inner * size, s->from, (size_t)size, s->work, false, s->scale};
+    Write w = {s->out - LT_INDEX_BASE * inner * size,
+               s->from,
+               (size_t)size,
+               s->work,
+               false,
+               s->scale,
+               s->change};
     LT_IN_TEAM(team, s->to.n,
                write_own_blocks(&w, s->at, inner, s->count, inner, first + LT_INDEX_BASE,
                                 last + LT_INDEX_BASE));
@@ -397,31 +400,79 @@ static void add_all_rows(const RowSums *s, int64_t numel) {
   }
 }
 
-bool lt_cpu_index_add(lt_Call *c) {
-  lt_Tensor *out = c->out[0];
-  int dim = lt_arg_dim(c, 1, out);
-  if (dim < 0) return false;
-  lt_Lines l = lt_lines(out->ndim, out->shape, dim);
+/* Adds scale * argument 3 to the slices along dim that the checked index, which it releases,
+ * selects; or changes them by `change`. */
+static bool add_slices(lt_Call *c, int dim, lt_Tensor *index, lt_Scalar scale, lt_VectorFn change) {
+  lt_Tensor *out = c->out[0], *source = lt_in(c, 3), *from = NULL;
   lt_Dtype work = lt_work_dtype(out->dtype);
-  lt_Tensor *index = lt_index_open(lt_in(c, 2), l.n, false, "index");
-  lt_Tensor *source = lt_in(c, 3), *from = NULL;
   bool same = source->ndim == 1 && source->strides[0] == 0 && source->dtype == work;
   if (index) from = same ? lt_retain(source) : lt_as_contiguous(source, work);
   lt_Tensor *to = from ? lt_update_open(out, work) : NULL;
   if (to && from->numel > 0) {
     RowSums s = {.work = work,
-                 .to = l,
+                 .to = lt_lines(out->ndim, out->shape, dim),
                  .count = index->numel,
                  .at = lt_tensor_data(index),
                  .out = lt_tensor_data(to),
                  .from = lt_tensor_data(from),
-                 .step = same ? 0 : 1};
-    lt_cpu_numbers(&s.scale, work, work, &c->arg[4].scalar, &c->arg[4].scalar);
+                 .step = same ? 0 : 1,
+                 .change = change};
+    lt_cpu_numbers(&s.scale, work, work, &scale, &scale);
     add_all_rows(&s, from->numel);
   }
   lt_release(index);
   lt_release(from);
   return lt_output_close(out, to);
+}
+
+bool lt_cpu_index_add(lt_Call *c) {
+  lt_Tensor *out = c->out[0];
+  int dim = lt_arg_dim(c, 1, out);
+  if (dim < 0) return false;
+  int64_t n = lt_lines(out->ndim, out->shape, dim).n;
+  return add_slices(c, dim, lt_index_open(lt_in(c, 2), n, false, "index"), c->arg[4].scalar, NULL);
+}
+
+/* ---- scatters of slices ---------------------------------------------------------------------- */
+
+/* Returns whether all elements of a slice along dim of a scatter have one index, which was
+ * expanded, and slices have more than one element. */
+static bool is_of_slices(const lt_Tensor *out, int dim, const lt_Tensor *index,
+                         const lt_Tensor *src) {
+  if (index->numel == 0 || !src ||
+      !lt_shape_equal(src->ndim, src->shape, index->ndim, index->shape))
+    return false;
+  for (int d = 0; d < out->ndim; d++)
+    if (d != dim && (index->shape[d] != out->shape[d] || (out->shape[d] > 1 && index->strides[d])))
+      return false;
+  return lt_lines(out->ndim, out->shape, dim).inner > 1;
+}
+
+/* Runs scatter_add or _scatter_reduce, by slices where these have one index. */
+static bool scatter_slices(lt_Call *c, Change how) {
+  lt_Tensor *out = c->out[0], *wide = lt_in(c, 2);
+  int dim = lt_arg_dim(c, 1, out);
+  if (dim < 0 || !is_of_slices(out, dim, wide, lt_in(c, 3))) return scatter(c, how);
+  lt_Tensor *line = lt_geometry(wide, 0, 1, &wide->shape[dim], &wide->strides[dim]);
+  lt_Tensor *index = line ? lt_index_open(line, out->shape[dim], false, "index") : NULL;
+  lt_release(line);
+  if (!index) return scatter(c, how); /* reports the index */
+  const lt_VectorFn *op = lt_cpu_isa()->vectors[lt_work_dtype(out->dtype)]->op;
+  return add_slices(c, dim, index, lt_scalar_int(1),
+                    how == ADD        ? NULL
+                    : how == MULTIPLY ? op[LT_OP_mul]
+                    : how == LARGEST  ? op[LT_OP_maximum]
+                                      : op[LT_OP_minimum]);
+}
+
+bool lt_cpu__scatter(lt_Call *c) { return scatter(c, PUT); }
+bool lt_cpu_scatter_add(lt_Call *c) { return scatter_slices(c, ADD); }
+
+bool lt_cpu__scatter_reduce(lt_Call *c) {
+  const char *how = c->arg[4].string;
+  return scatter_slices(c, !strcmp(how, "prod")   ? MULTIPLY
+                           : !strcmp(how, "amax") ? LARGEST
+                                                  : SMALLEST);
 }
 
 /* Writes to rows selected by index: the rows of `from`, or one element that fills all of them, or
@@ -621,7 +672,8 @@ bool lt_cpu__index_put(lt_Call *c) {
                lt_dtype_size(work),
                add ? work : LT_DTYPE_NONE,
                one,
-               {.a = {0}}};
+               {.a = {0}},
+               NULL};
     const lt_Scalar factor = lt_scalar_int(1);
     if (add) lt_cpu_numbers(&w.factor, work, work, &factor, &factor);
     write_blocks(&p, &w, to->numel);

@@ -7,6 +7,7 @@
 #include "order.h"
 #include "planes.h"
 #include "product.h"
+#include "row_sums.h"
 #include "rows.h"
 #include "small_matrices.h"
 #include "symmetric.h"
@@ -33,6 +34,7 @@
   extern const lt_DistanceLoops lt_distance_loops_##isa[2];                                        \
   extern const lt_AttentionKernels lt_attention_kernels_##isa;                                     \
   extern const lt_Moves lt_moves_##isa;                                                            \
+  extern const lt_RowSumsFn lt_row_sums_##isa[3];                                                  \
   extern const lt_FftLoops lt_fft_loops_##isa;
 
 TABLES(base)
@@ -156,5 +158,9 @@ const lt_BfloatLoops *lt_bfloat_loops(void) { return BY_ISA(&lt_bfloat_loops); }
 const lt_AttentionKernels *lt_attention_kernels(void) { return BY_ISA(&lt_attention_kernels); }
 
 const lt_Moves *lt_moves(void) { return BY_ISA(&lt_moves); }
+
+lt_RowSumsFn lt_row_sums(lt_Dtype work) {
+  return BY_ISA(lt_row_sums)[work == LT_float32 ? 0 : work == LT_float64 ? 1 : 2];
+}
 
 const lt_FftLoops *lt_fft_loops(void) { return BY_ISA(&lt_fft_loops); }

@@ -18,8 +18,7 @@
 /* Returns the number of bits of x, at least 1. */
 static int bits_of(uint64_t x) { return 64 - __builtin_clzll(x | 1); }
 
-/* Returns the key of rank *k (from 0) among n keys, and sets *k to its rank among the keys that are
- * equal to it. `some` is scratch memory for n keys. After an interrupt the result is undefined. */
+/* lt_select of sort.h, and the keys that equal another. */
 #define SELECT(T, F)                                                                               \
   static T sorted_##F(const T *keys, int64_t n, int64_t *k) {                                      \
     T a[FEW];                                                                                      \
@@ -35,7 +34,7 @@ static int bits_of(uint64_t x) { return 64 - __builtin_clzll(x | 1); }
     *k -= first;                                                                                   \
     return key;                                                                                    \
   }                                                                                                \
-  static T select_##F(const T *keys, int64_t n, int64_t *k, T *some) {                             \
+  T lt_select_##F(const T *keys, int64_t n, int64_t *k, T *some) {                                 \
     const lt_OrderKernels *loops = lt_order();                                                     \
     while (n > FEW) {                                                                              \
       T low = (T) ~(T)0, high = 0;                                                                 \
@@ -141,13 +140,13 @@ static void select_lines(const Selection *s, void *keys, int64_t first, int64_t 
       uint32_t *k = keys;
       if (count) nans = count_u32(k, n, UINT32_MAX);
       int64_t rank = rank_in(s, nans);
-      uint32_t key = select_u32(k, n, &rank, k + n);
+      uint32_t key = lt_select_u32(k, n, &rank, k + n);
       at = place_u32(k, n, key, rank);
     } else {
       uint64_t *k = keys;
       if (count) nans = count_u64(k, n, UINT64_MAX);
       int64_t rank = rank_in(s, nans);
-      uint64_t key = select_u64(k, n, &rank, k + n);
+      uint64_t key = lt_select_u64(k, n, &rank, k + n);
       at = place_u64(k, n, key, rank);
     }
     if (at == n) return; /* interrupted */

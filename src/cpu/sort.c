@@ -5,13 +5,16 @@
  * are copied by index, so all their bits are kept. */
 #include "cpu.h"
 #include "kernel_support.h"
+#include "moves.h"
 #include "order.h"
 #include "radix.h"
 #include "sort.h"
 
-#define FEW  48
-#define PART 4096 /* least elements of a line that a thread sorts together with others */
-#define MANY 8    /* short lines that are sorted side by side */
+#define FEW        48
+#define LARGE      (1 << 14)
+#define LARGE_BITS 11   /* of a digit of at least LARGE items */
+#define PART       4096 /* least elements of a line that a thread sorts together with others */
+#define MANY       8    /* short lines that are sorted side by side */
 
 /* ---- sorting --------------------------------------------------------------------------------- */
 
@@ -29,25 +32,30 @@ void lt_keyed_sort(lt_Keyed *items, lt_Keyed *scratch, int64_t n) {
     insertion(items, n);
     return;
   }
-  uint64_t low = ~(uint64_t)0, high = 0;
+  uint64_t low = ~(uint64_t)0, high = 0, some = 0;
   for (int64_t i = 0, end; (end = lt_next_chunk(i, n)) > i;)
     for (; i < end; i++) {
       low = items[i].key < low ? items[i].key : low;
       high = items[i].key > high ? items[i].key : high;
     }
+  for (int64_t i = 0, end; (end = lt_next_chunk(i, n)) > i;)
+    for (; i < end; i++) some |= items[i].key - low;
   lt_Keyed *from = items, *to = scratch;
-  for (int shift = 0; shift < 64 && (high - low) >> shift; shift += 8) {
-    int64_t start[256] = {0}, sum = 0;
+  const int width = n < LARGE ? 8 : LARGE_BITS, first = some ? __builtin_ctzll(some) : 64;
+  const uint64_t mask = ((uint64_t)1 << width) - 1;
+  for (int shift = first; shift < 64 && (high - low) >> shift; shift += width) {
+    int64_t start[1 << LARGE_BITS], sum = 0;
+    memset(start, 0, sizeof *start << width);
     for (int64_t i = 0, end; (end = lt_next_chunk(i, n)) > i;)
-      for (; i < end; i++) start[(from[i].key - low) >> shift & 255]++;
+      for (; i < end; i++) start[(from[i].key - low) >> shift & mask]++;
     if (lt_stopped()) return; /* the counts are incomplete */
-    for (int k = 0; k < 256; k++) {
+    for (uint64_t k = 0; k <= mask; k++) {
       int64_t count = start[k];
       start[k] = sum;
       sum += count;
     }
     for (int64_t i = 0, end; (end = lt_next_chunk(i, n)) > i;)
-      for (; i < end; i++) to[start[(from[i].key - low) >> shift & 255]++] = from[i];
+      for (; i < end; i++) to[start[(from[i].key - low) >> shift & mask]++] = from[i];
     lt_Keyed *swap = from;
     from = to;
     to = swap;
@@ -141,8 +149,10 @@ void lt_order_keys(lt_Dtype work, const void *x, int64_t n, int64_t stride, bool
 
 /* ---- the first few --------------------------------------------------------------------------- */
 
-/* Finds the k smallest of n keys, k <= n / 8. The k-th smallest of the least keys of many lanes is
- * an upper limit for them, which few other keys are below; then a heap's largest key is. */
+/* Finds the k smallest of n keys, k <= n / 8; `some` is scratch memory for n keys. The k-th
+ * smallest of the least keys of many lanes is an upper limit for them, which few other keys are
+ * below; then a heap's largest key is. Where many keys would enter the heap, the k-th smallest is
+ * selected. */
 #define FIRST(T, F)                                                                                \
   static T limit_##F(const T *keys, int64_t n, int64_t k) {                                        \
     T least[LT_ORDER_LANES];                                                                       \
@@ -157,9 +167,25 @@ void lt_order_keys(lt_Dtype work, const void *x, int64_t n, int64_t stride, bool
     }                                                                                              \
     return (T)(least[k - 1] + 1); /* 0: no limit */                                                \
   }                                                                                                \
-  static void first_##F(const T *keys, int64_t n, int64_t k, lt_Keyed *heap) {                     \
+  static void first_selected_##F(const T *keys, int64_t n, int64_t k, lt_Keyed *items, T *some) {  \
+    int64_t equal = k - 1, count = 0;                                                              \
+    const T last = lt_select_##F(keys, n, &equal, some);                                           \
+    for (int64_t i = 0, end; count < k && (end = lt_next_chunk(i, n)) > i;)                        \
+      for (; i < end && count < k; i++) {                                                          \
+        bool same = keys[i] == last;                                                               \
+        items[count] = (lt_Keyed){keys[i], i};                                                     \
+        count += (keys[i] < last) | (same & (equal >= 0));                                         \
+        equal -= same;                                                                             \
+      }                                                                                            \
+    lt_keyed_sort(items, items + k, k);                                                            \
+  }                                                                                                \
+  static void first_##F(const T *keys, int64_t n, int64_t k, lt_Keyed *heap, T *some) {            \
     T limit = limit_##F(keys, n, k);                                                               \
-    int64_t count = 0, i = 0;                                                                      \
+    int64_t count = 0, i = 0, entries = n / 32 + 32;                                               \
+    if (limit == 0 && k > entries) {                                                               \
+      first_selected_##F(keys, n, k, heap, some);                                                  \
+      return;                                                                                      \
+    }                                                                                              \
     for (; limit == 0 && count < k; count++, i++) heap[count] = (lt_Keyed){keys[i], i};            \
     if (count == k) limit = (T)heapify(heap, k);                                                   \
     while (i < n && !lt_stopped()) {                                                               \
@@ -175,6 +201,10 @@ void lt_order_keys(lt_Dtype work, const void *x, int64_t n, int64_t stride, bool
         heap[0] = item;                                                                            \
         sift(heap, 0, k);                                                                          \
         limit = (T)heap[0].key;                                                                    \
+        if (--entries == 0) {                                                                      \
+          first_selected_##F(keys, n, k, heap, some);                                              \
+          return;                                                                                  \
+        }                                                                                          \
       }                                                                                            \
     }                                                                                              \
     sort_heap(heap, k);                                                                            \
@@ -260,7 +290,8 @@ static void order_line(const Order *o, int64_t t, int team, lt_Keyed *items) {
   lt_order_keys(o->work, o->keys + (size_t)start_of(o, t) * lt_dtype_size(o->work), n, o->step,
                 o->descending, keys);
   if (few) {
-    narrow ? first_u32(keys, n, k, items) : first_u64(keys, n, k, items);
+    narrow ? first_u32(keys, n, k, items, (uint32_t *)keys + n)
+           : first_u64(keys, n, k, items, (uint64_t *)keys + n);
   } else {
     for (int64_t m = 0; m < n; m++)
       items[m] = (lt_Keyed){narrow ? ((uint32_t *)keys)[m] : ((uint64_t *)keys)[m], m};
@@ -331,12 +362,30 @@ static bool order_all(const Order *o) {
   return true;
 }
 
+/* Writes the first k elements along an expanded dim, which are equal, and their indices. */
+static bool order_expanded(lt_Call *c, int dim, int64_t k) {
+  lt_Tensor *self = lt_in(c, 0), *count = lt_empty(LT_int64, lt_cpu(), 1, &k);
+  int64_t strides[LT_MAX_DIMS] = {0};
+  strides[dim] = 1;
+  if (count) lt_moves()->count(k, lt_tensor_data(count), LT_INDEX_BASE, 1, 0);
+  const int64_t *shape = c->out[0]->shape;
+  lt_Tensor *first = lt_geometry(self, 0, self->ndim, shape, self->strides),
+            *positions = count ? lt_geometry(count, 0, self->ndim, shape, strides) : NULL;
+  bool ok = first && positions && lt_copy_into(c->out[0], first, false) &&
+            lt_copy_into(c->out[1], positions, false);
+  lt_release(count);
+  lt_release(first);
+  lt_release(positions);
+  return ok;
+}
+
 /* Writes the first k elements along dim in order, and their indices. */
 static bool order(lt_Call *c, int dim, int64_t k, bool descending) {
   lt_Tensor *self = lt_in(c, 0);
   if (dim < 0) return false;
   if (c->out[0]->numel == 0) return true;
   if (self->ndim == 0) k = 1; /* a 0-d tensor has one element, for any k */
+  if (self->ndim > 0 && self->strides[dim] == 0) return order_expanded(c, dim, k);
   lt_Lines l = lt_lines(self->ndim, self->shape, dim);
   bool packs = k > l.n / 8 && l.n <= LT_PACKED_MOST && !lt_dtype_is_float(self->dtype);
   bool moves = k <= l.n / 8 && l.inner > 1; /* a copy pays, for vectors find the first */

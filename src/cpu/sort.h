@@ -21,6 +21,11 @@ void lt_keyed_first(lt_Keyed *items, lt_Keyed *scratch, int64_t n, int64_t k);
 void lt_order_keys(lt_Dtype work, const void *x, int64_t n, int64_t stride, bool descending,
                    void *keys);
 
+/* Returns the key of rank *k (from 0) among n keys, and sets *k to its rank among the keys that are
+ * equal to it. `some` is scratch memory for n keys. After an interrupt the result is undefined. */
+uint32_t lt_select_u32(const uint32_t *keys, int64_t n, int64_t *k, uint32_t *some);
+uint64_t lt_select_u64(const uint64_t *keys, int64_t n, int64_t *k, uint64_t *some);
+
 #define LT_SHORT_LINE   128 /* most elements of lines that are sorted side by side, */
 #define LT_SIDE_BY_SIDE 32  /* so many at a time */
 

@@ -264,6 +264,17 @@ bool lt_infer_embedding(lt_Call *c) {
   return true;
 }
 
+/* _embedding_sum (weight, input, bag, bags, factors?) */
+bool lt_infer_embedding_sum(lt_Call *c) {
+  if (!lt_check_ndim(c, 0, 2, 2) || !lt_check_ndim(c, 1, 1, 1) || !lt_check_index(c, 1) ||
+      !lt_check_index(c, 2) || !lt_check_same_shape(c, 2, 1) || !lt_check_count(c, 3))
+    return false;
+  if (lt_in(c, 4) && (!lt_check_same_dtype(c, 4, 0) || !lt_check_same_shape(c, 4, 1))) return false;
+  int64_t shape[2] = {c->arg[3].i, lt_in(c, 0)->shape[1]};
+  lt_spec(c, 0, lt_in(c, 0)->dtype, 2, shape);
+  return true;
+}
+
 /* _embedding_backward (grad, input, num_embeddings, padding_idx) */
 bool lt_infer_embedding_backward(lt_Call *c) {
   const lt_Tensor *grad = lt_in(c, 0), *input = lt_in(c, 1);

@@ -102,6 +102,56 @@ static void scatter_has_an_index_for_each_element(void) {
   CHECK_TENSOR(y[0], 0, L(3), 3, 3, 1);
 }
 
+/* The index of slices is expanded; slices are shorter and longer than vectors. */
+static void scatters_of_slices_have_one_index_each(void) {
+  static const char *const names[] = {"sum", "prod", "amax", "amin"};
+  const int64_t count = 6;
+  lt_Tensor *line = V(int64, 3, 1, 3, 3, 2, 1), *y[LT_MAX_OUT];
+  for (int d = next_dtype(LT_int32); d < REAL_DTYPES; d = next_dtype(d + 1))
+    for (int kind = 0; kind < 16; kind++) {
+      const int dim = kind / 4 % 2, how = kind % 4, inner = kind < 8 ? 3 : 41;
+      const int64_t sizes[3] = {dim ? 2 : 3, dim ? 3 : 2, inner},
+                    wide[3] = {dim ? 2 : count, dim ? count : 2, inner};
+      lt_Tensor *x = laid_out(noise((lt_Dtype)d, 3, sizes, 5), kind % 3),
+                *src = laid_out(noise((lt_Dtype)d, 3, wide, 7), 2 - kind % 3),
+                *index = lt_scope_own(lt_geometry(line, 0, 3, wide, (int64_t[]){!dim, dim, 0}));
+      if (!(how == 0
+                ? RUN_OP(y, scatter_add, false, LT_ARG(x), LT_ARG(dim), LT_ARG(index), LT_ARG(src))
+                : RUN_OP(y, _scatter_reduce, false, LT_ARG(x), LT_ARG(dim), LT_ARG(index),
+                         LT_ARG(src), lt_arg_string(names[how]))))
+        return;
+      double expected[246];
+      for (int64_t i = 0; i < x->numel; i++) expected[i] = number(x, i);
+      for (int64_t i = 0; i < src->numel; i++) {
+        int64_t p[LT_MAX_DIMS];
+        unflat(src, i, p);
+        p[dim] = (int64_t)number(line, p[dim]) - 1;
+        double v = number(src, i), *to = &expected[flat(x, p)];
+        *to = how == 0 ? *to + v : how == 1 ? *to * v : how == 2 ? fmax(*to, v) : fmin(*to, v);
+      }
+      for (int64_t i = 0; i < x->numel; i++)
+        CHECK_NEAR(number(y[0], i), expected[i], tolerance_of((lt_Dtype)d) * 8);
+    }
+  /* NaN is both the largest and the smallest; a wrong index is reported where it is */
+  for (int how = 2; how < 4; how++) {
+    lt_Tensor *zeros = lt_scope_own(lt_empty(LT_float32, lt_cpu(), SHAPE(3, 40))),
+              *src = noise(LT_float32, SHAPE(6, 40), 1),
+              *index =
+                  lt_scope_own(lt_geometry(line, 0, 2, ((int64_t[]){6, 40}), ((int64_t[]){1, 0})));
+    for (int i = 0; i < 120; i++) ((float *)lt_tensor_data(zeros))[i] = i == 7 ? NAN : 0;
+    ((float *)lt_tensor_data(src))[3 * 40 + 1] = NAN;
+    if (!RUN_OP(y, _scatter_reduce, false, LT_ARG(zeros), LT_ARG(0), LT_ARG(index), LT_ARG(src),
+                lt_arg_string(names[how])))
+      return;
+    for (int i = 0; i < 120; i++) CHECK(isnan(number(y[0], i)) == (i == 7 || i == 81));
+  }
+  lt_Tensor *bad =
+      lt_scope_own(lt_geometry(V(int64, 1, 4), 0, 2, ((int64_t[]){2, 2}), ((int64_t[]){1, 0})));
+  CHECK_FAILS("expected an index from 1 to 3 for argument 'index', got 4 at index {2, 1}",
+              scatter_add, false, LT_ARG(noise(LT_float32, SHAPE(3, 2), 1)), LT_ARG(0), LT_ARG(bad),
+              LT_ARG(noise(LT_float32, SHAPE(2, 2), 1)));
+}
+
 /* ---- index_add, index_copy, index_fill ------------------------------------------------------- */
 
 /* Along the first dim, rows are long enough for loops over vectors. */
@@ -257,6 +307,37 @@ static void embedding_reads_rows_and_sums_their_gradients(void) {
     for (int i = 0; i < 330; i++)
       CHECK_NEAR(number(y[0], i), expected[i], 4 * tolerance_of((lt_Dtype)d));
   }
+}
+
+/* Rows of any length, in runs of one bag and in any order, with empty bags. */
+static void sums_of_rows_by_bag(void) {
+  static const int64_t lengths[] = {0, 1, 5, 33, 64, 130};
+  for (int d = next_dtype(LT_int32); d < REAL_DTYPES; d = next_dtype(d + 1))
+    for (int kind = 0; kind < 24; kind++) {
+      const int64_t n = lengths[kind / 4], count = kind % 2 ? 3000 : 40, bags = 12;
+      const bool in_runs = kind & 2, weighted = kind % 3;
+      lt_Tensor *w = noise((lt_Dtype)d, SHAPE(10, n), 1), *index = random_indices(10, 1, &count, 2),
+                *bag = random_indices(bags - 1, 1, &count, 3), *y[LT_MAX_OUT];
+      lt_Tensor *factors = noise((lt_Dtype)d, 1, &count, 4);
+      for (int64_t i = 0; in_runs && i < count; i++)
+        ((int64_t *)lt_tensor_data(bag))[i] = 1 + i * (bags - 1) / count;
+      if (!RUN_OP(y, _embedding_sum, false, LT_ARG(laid_out(w, kind % 3)), LT_ARG(index),
+                  LT_ARG(bag), LT_ARG(bags), weighted ? LT_ARG(factors) : LT_NIL))
+        return;
+      CHECK_INT(y[0]->shape[0], bags);
+      CHECK_INT(y[0]->shape[1], n);
+      double *expected = calloc((size_t)(bags * n + 1), sizeof *expected), size = 1;
+      for (int64_t i = 0; i < count * n; i++) {
+        int64_t k = i / n;
+        double e = number(w, ((int64_t)number(index, k) - 1) * n + i % n) *
+                   (weighted ? number(factors, k) : 1);
+        expected[((int64_t)number(bag, k) - 1) * n + i % n] += e;
+        size = fmax(size, fabs(e));
+      }
+      for (int64_t i = 0; i < bags * n; i++)
+        CHECK_NEAR(number(y[0], i), expected[i], (double)count * size * tolerance_of((lt_Dtype)d));
+      free(expected);
+    }
 }
 
 /* ---- errors: the wrong index, its position, the valid range; nothing is written -------------- */
@@ -633,11 +714,13 @@ int main(void) {
   RUN_SCOPED(index_select_reads_by_index);
   RUN_SCOPED(gather_has_an_index_for_each_element);
   RUN_SCOPED(scatter_has_an_index_for_each_element);
+  RUN_SCOPED(scatters_of_slices_have_one_index_each);
   RUN_SCOPED(rows_are_added_copied_and_filled);
   RUN_SCOPED(several_indices_follow_numpy);
   RUN_SCOPED(index_put_writes_elements);
   RUN_SCOPED(masks_select_and_scatter);
   RUN_SCOPED(embedding_reads_rows_and_sums_their_gradients);
+  RUN_SCOPED(sums_of_rows_by_bag);
   RUN_SCOPED(bad_indices_are_reported_and_change_nothing);
   RUN_SCOPED(empty_indices);
   RUN_SCOPED(cat_joins_any_layouts_and_dtypes);

@@ -158,10 +158,10 @@ static void topk_returns_the_first_of_the_order(void) {
 
 /* Ties, NaN and zeros of both signs in lines that are long enough for limits by lanes. */
 static void topk_of_long_lines(void) {
-  static const int64_t sizes[] = {255, 256, 257, 700}, ks[] = {1, 2, 5, 31, 32, 33, 64};
+  static const int64_t sizes[] = {255, 256, 257, 700}, ks[] = {1, 2, 5, 31, 32, 33, 64, 87};
   for (int d = LT_int8; d <= (int)widest_float(); d++)
     for (int s = 0; s < 4; s++)
-      for (int i = 0; i < 7; i++) {
+      for (int i = 0; i < 8; i++) {
         int dim = i % 2;
         bool largest_ = (i + s) % 3 != 0;
         int64_t k = ks[i] <= sizes[s] ? ks[i] : sizes[s];
@@ -188,6 +188,58 @@ static void topk_of_long_lines(void) {
   lt_set_num_threads(threads);
 }
 
+/* The elements of an expanded dim are one element. */
+static void sort_of_expanded_dims(void) {
+  lt_Tensor *x = noise(LT_float32, SHAPE(1, 5), 1), *y[LT_MAX_OUT];
+  for (int dim = 0; dim < 2; dim++) {
+    lt_Tensor *wide = lt_scope_own(
+        lt_geometry(x, 0, 2, (int64_t[]){dim ? 5 : 70, dim ? 70 : 5}, (int64_t[]){dim, !dim}));
+    if (!RUN_OP(y, sort, false, LT_ARG(wide), LT_ARG(dim), LT_ARG(true))) return;
+    check_sorted(wide, dim, true, 70, y[0], y[1]);
+    if (!RUN_OP(y, sort, false, LT_ARG(wide), LT_ARG(!dim))) return;
+    check_sorted(wide, !dim, false, 5, y[0], y[1]);
+    if (!RUN_OP(y, topk, false, LT_ARG(wide), LT_ARG(3), LT_ARG(dim))) return;
+    check_sorted(wide, dim, true, 3, y[0], y[1]);
+  }
+}
+
+/* Lines in order, in which many elements are among the first so far. */
+static void topk_of_ordered_lines(void) {
+  enum { N = 5000, K = 40 };
+  for (int d = LT_int16; d <= (int)widest_float(); d++)
+    for (int kind = 0; kind < 6; kind++) {
+      lt_Tensor *x = noise((lt_Dtype)d, SHAPE(N), 1), *y[LT_MAX_OUT];
+      for (int64_t j = 0; x && j < N; j++)
+        lt_scalar_store(lt_scalar_int(kind < 2   ? j
+                                      : kind < 4 ? N - j
+                                                 : j / 1500),
+                        (lt_Dtype)d,
+                        (char *)lt_tensor_data(x) + (size_t)j * lt_dtype_size((lt_Dtype)d));
+      if (!RUN_OP(y, topk, false, LT_ARG(x), LT_ARG(K), LT_ARG(0), LT_ARG((bool)(kind % 2))))
+        return;
+      check_sorted(x, 0, kind % 2, K, y[0], y[1]);
+    }
+}
+
+/* Keys of 64 bits that differ in the lowest, the highest, or all of their digits. */
+static void sort_of_long_lines_of_doubles(void) {
+  enum { N = 20011 };
+  for (int kind = 0; kind < 4; kind++)
+    for (int descending = 0; descending < 2; descending++) {
+      lt_Tensor *x = noise(LT_float64, SHAPE(N), 5), *y[LT_MAX_OUT];
+      double *at = x ? lt_tensor_data(x) : NULL;
+      for (int64_t j = 0; at && j < N; j++) {
+        uint64_t bits = (uint64_t)j * 0x9e3779b97f4a7c15U;
+        at[j] = kind == 0   ? (double)(bits >> 50) - 9000
+                : kind == 1 ? 1 + (double)(bits >> 57) * 0x1p-52
+                : kind == 2 ? ldexp(bits & 1 ? -1 : 1, (int)(bits >> 55) - 256)
+                            : at[j];
+      }
+      if (RUN_OP(y, sort, false, LT_ARG(x), LT_ARG(0), LT_ARG((bool)(descending != 0))))
+        check_sorted_vector(x, descending, y);
+    }
+}
+
 int main(void) {
   RUN_SCOPED(sort_orders_stably);
   RUN_SCOPED(sort_of_many_short_lines);
@@ -195,5 +247,8 @@ int main(void) {
   RUN_SCOPED(sort_orders_nan_zeros_and_infinities);
   RUN_SCOPED(topk_returns_the_first_of_the_order);
   RUN_SCOPED(topk_of_long_lines);
+  RUN_SCOPED(topk_of_ordered_lines);
+  RUN_SCOPED(sort_of_expanded_dims);
+  RUN_SCOPED(sort_of_long_lines_of_doubles);
   return check_end();
 }

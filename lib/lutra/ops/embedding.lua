@@ -2,6 +2,7 @@
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
+local retitle = require "lutra.internal.retitle"
 local tensors = require "lutra.internal.tensors"
 
 -- The same values; the gradient is multiplied by `factor`.
@@ -23,9 +24,12 @@ local function row_number(title, index, count)
   return index < 0 and count + 1 + index or index
 end
 
--- Scales the rows of `weight` at the indices in `rows` to a norm of at most max_norm, in place.
-local function limit_norms(weight, rows, max_norm, norm_type)
-  if rows:numel() == 0 then return end
+-- Checks the table `weight`; scales its rows at the indices in `rows` to a norm of at most max_norm
+-- (nil: any), in place.
+local function prepare(title, weight, rows, max_norm, norm_type)
+  args.check(weight.ndim == 2, "%s: expected 2 dimensions for argument 'weight', got %d: %s", title,
+    weight.ndim, weight.shape)
+  if not max_norm or rows:numel() == 0 then return end
   lt.no_grad(function()
     local table_ = weight:detach()
     local found = table_:index_select(1, rows)
@@ -36,10 +40,7 @@ local function limit_norms(weight, rows, max_norm, norm_type)
 end
 
 -- The rows of weight at a vector of indices, {n, d}.
-local function rows_of(title, weight, rows, padding, max_norm, norm_type, by_frequency)
-  args.check(weight.ndim == 2, "%s: expected 2 dimensions for argument 'weight', got %d: %s", title,
-    weight.ndim, weight.shape)
-  if max_norm then limit_norms(weight, rows, max_norm, norm_type) end
+local function rows_of(weight, rows, padding, by_frequency)
   local found = lt.embedding(weight, rows, padding or 0)
   if not by_frequency or not weight.requires_grad then return found end
   local one = lt.ones(1, {dtype = found.dtype, device = found.device})
@@ -63,8 +64,8 @@ lt._define{
     local rows = input:reshape(input:numel())
     local sizes = {table.unpack(input.shape)}
     sizes[#sizes + 1] = weight:size(2)
-    return rows_of("embedding", weight, rows, padding, max_norm, norm_type, by_frequency)
-      :reshape(sizes)
+    prepare("embedding", weight, rows, max_norm, norm_type)
+    return rows_of(weight, rows, padding, by_frequency):reshape(sizes)
   end,
 }
 
@@ -109,31 +110,24 @@ local function largest(rows, bag, starts, bags, kept)
   return ((all:max(2))):masked_fill(empty, 0)
 end
 
--- Sums rows by bag, for the mean divided by the number of rows.
-local function sums(rows, bag, bags, kept, factors, mode)
-  local half = tensors.is_half(rows.dtype)
-  local wide = half and rows:to "float32" or rows
-  if factors then wide = wide * factors:unsqueeze(2) end
-  if kept then wide = wide * kept:to(wide.dtype):unsqueeze(2) end
-  local total = lt.zeros(bags, rows:size(2), {dtype = wide.dtype, device = rows.device})
-    :index_add(1, bag, wide)
-  if mode ~= "sum" then
-    local one = kept and kept:to(wide.dtype)
-      or lt.ones(1, {dtype = wide.dtype, device = rows.device}):expand(rows:size(1))
-    local counts = lt.zeros(bags, {dtype = wide.dtype, device = rows.device}):index_add(1, bag, one)
+-- Sums the rows of `weight` at `input` by bag, for the mean divided by the number of rows. 16-bit
+-- rows are summed in float32; these, and factors of another dtype, need copies of the rows.
+local function sums(weight, input, bag, bags, factors, mode)
+  local dtype, wide = weight.dtype, tensors.is_half(weight.dtype) and "float32" or nil
+  if wide or factors and factors.dtype ~= dtype then
+    weight = weight:index_select(1, input)
+    if wide then weight = weight:to(wide) end
+    if factors then weight = weight * factors:unsqueeze(2) end
+    input, factors = lt.arange(1, input:numel(), {device = input.device}), nil
+  end
+  local total = retitle("embedding_sum", "embedding_bag", lt._ops._embedding_sum, weight, input,
+    bag, bags, factors)
+  if mode == "mean" then
+    local one = lt.ones(1, {dtype = total.dtype, device = bag.device}):expand(bag:numel())
+    local counts = lt.zeros(bags, {dtype = total.dtype, device = bag.device}):index_add(1, bag, one)
     total = total / counts:clamp(1):unsqueeze(2)
   end
-  return half and total:to(rows.dtype) or total
-end
-
--- Reduces bags of equal sizes: the second dim of rows {B, L, d}; factors: {B, L}.
-local function reduce_dim(rows, factors, mode)
-  if mode == "max" then return (rows:max(2)) end
-  if mode == "mean" then return rows:mean(2) end
-  if not factors then return rows:sum(2) end
-  local half = tensors.is_half(rows.dtype)
-  local total = ((half and rows:to "float32" or rows) * factors:unsqueeze(3)):sum(2)
-  return half and total:to(rows.dtype) or total
+  return wide and total:to(dtype) or total
 end
 
 lt._define{
@@ -172,11 +166,20 @@ lt._define{
     end
     padding = row_number(title, padding, weight:size(1))
     local kept = padding and flat:ne(padding) or nil
-    local rows = rows_of(title, weight, flat, padding, max_norm, norm_type, by_frequency)
-    if input.ndim == 2 and not kept and count > 0 and rows:is_floating_point() then
-      return reduce_dim(rows:reshape(bags, input:size(2), rows:size(2)), factors, mode)
+    prepare(title, weight, flat, max_norm, norm_type)
+    if mode == "max" then
+      local rows = rows_of(weight, flat, padding, by_frequency)
+      if input.ndim == 1 or kept or count == 0 or not rows:is_floating_point() then
+        return largest(rows, bag, starts, bags, kept)
+      end
+      return (rows:reshape(bags, input:size(2), rows:size(2)):max(2))
     end
-    if mode == "max" then return largest(rows, bag, starts, bags, kept) end
-    return sums(rows, bag, bags, kept, factors and factors:reshape(count), mode)
+    if by_frequency then
+      weight, flat = rows_of(weight, flat, padding, true), lt.arange(1, count, {device = device})
+    end
+    factors = factors and factors:reshape(count)
+    if not kept then return sums(weight, flat, bag, bags, factors, mode) end
+    bag = lt.where(kept, bag, bags + 1) -- the padding is one more bag
+    return sums(weight, flat, bag, bags + 1, factors, mode):narrow(1, 1, bags)
   end,
 }

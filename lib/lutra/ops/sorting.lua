@@ -247,15 +247,18 @@ local function row_keys(x)
   return columns:select(1, 1)
 end
 
+-- Returns whether each element of a vector differs from the one before.
+local function changes(x)
+  local n = x:size(1)
+  local first = lt.ones{n, dtype = "bool", device = x.device}
+  if n < 2 then return first end
+  return lt.cat({first:narrow(1, 1, 1), dims.range(x, 1, 2, n):ne(dims.range(x, 1, 1, n - 1))}, 1)
+end
+
 -- Groups the neighbours of a vector that are equal. Returns the first index of each group, and the
 -- number of the group (from 1) of each element.
 local function groups(keys)
-  local n = keys:size(1)
-  local first = lt.ones{n, dtype = "bool", device = keys.device}
-  if n > 1 then
-    first = lt.cat({first:narrow(1, 1, 1),
-      dims.range(keys, 1, 2, n):ne(dims.range(keys, 1, 1, n - 1))}, 1)
-  end
+  local first = changes(keys)
   return first:nonzero():select(2, 1), first:cumsum(1)
 end
 
@@ -288,15 +291,6 @@ local function keys_of(x, dim)
   return row_keys(x:movedim(dim, 1):reshape(n, size))
 end
 
--- Returns the elements of a vector that differ from the one before.
-local function changes(x)
-  local n = x:size(1)
-  if n < 2 then return x:clone() end
-  local rest = dims.range(x, 1, 2, n)
-  local new = rest:masked_select(rest:ne(dims.range(x, 1, 1, n - 1)))
-  return lt.cat{x:narrow(1, 1, 1), new}
-end
-
 -- Computes unique, or unique_consecutive unless `sorted`.
 local function unique(title, sorted, x, inverse, counts, dim)
   x = x:detach()
@@ -304,7 +298,8 @@ local function unique(title, sorted, x, inverse, counts, dim)
   if dim == nil or x.ndim == 0 then
     if not inverse and not counts then
       local line = x.ndim == 1 and x or x:reshape(-1)
-      return changes(sorted and line:sort() or line)
+      if sorted then line = line:sort() end
+      return line:masked_select(changes(line))
     end
     shape, x, dim = x.shape, x:reshape(-1), 1
     keys = x

@@ -59,6 +59,16 @@ void lt_grad_embedding_backward(lt_Grad *g) {
   set_grad(g, 0, rows);
 }
 
+void lt_grad_embedding_sum(lt_Grad *g) {
+  const lt_Arg rows = LT_ARG(input(g, 0)->shape[0]);
+  if (needs_grad(g, 0))
+    set_grad(g, 0, lt_do(_embedding_sum, LT_ARG(DY), g->arg[2], g->arg[1], rows, g->arg[4]));
+  if (!needs_grad(g, 4)) return;
+  lt_Tensor *x = lt_do(embedding, g->arg[0], g->arg[1]);
+  lt_Tensor *dy = lt_do(embedding, LT_ARG(DY), g->arg[2]);
+  set_grad(g, 4, lt_do(sum, LT_ARG(MUL(x, dy)), LT_ARG(1)));
+}
+
 /* Returns `got`, of the index's shape, as gradient of argument i: elements beyond the index were
  * not used and get 0. */
 static lt_Tensor *padded(lt_Grad *g, int i, lt_Tensor *got) {

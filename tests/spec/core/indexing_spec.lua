@@ -662,6 +662,8 @@ describe("bags of equal sizes", function()
       assert.same({{3, 2}, {2, 12}, {-1, 2}}, sums:totable())
     end
     assert.same({{4, 8}, {1, 6}, {4, 8}}, bag(i, w, {mode = "sum", padding_idx = 1}):totable())
+    local unused = lt.tensor{{math.huge, 0 / 0}, {2, 4}, {8, 16}}
+    assert.same({{2, 4}, {8, 16}, {2, 4}}, bag(i, unused, {padding_idx = 1}):totable())
     local numbers = lt.tensor{{1, -2}, {4, 8}, {0, 3}}
     assert.equal("int32", bag(i, numbers:int(), {mode = "sum"}).dtype)
     assert.same({{2.5, 3}, {0, 3}, {2.5, 3}}, bag(i, numbers):totable())

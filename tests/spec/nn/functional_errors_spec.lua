@@ -51,6 +51,8 @@ local CASES = {
     .. "got 0", F.embedding, lt.tensor{1}, x, 0},
   {"embedding_bag: expected a vector of the first index of each bag for argument 'offsets' with an "
     .. "input of one dimension, got nil", F.embedding_bag, lt.tensor{1}, x},
+  {"embedding_bag: expected an index from 1 to 2 for argument 'input', got 3 at index {1}",
+    F.embedding_bag, lt.tensor{3}, x, lt.tensor{1}},
   {"embedding_bag: expected mode \"sum\" with per_sample_weights, got \"mean\"", F.embedding_bag,
     {lt.tensor{{1}}, x, per_sample_weights = lt.ones(1, 1)}},
   {"ctc_loss: expected a label from 1 to 3 for argument 'blank', got 4", F.ctc_loss,

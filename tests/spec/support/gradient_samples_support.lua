@@ -378,6 +378,8 @@ local samples = {
     function() return R(4, 2), I{1, 4, 4}, 3 end},
   _embedding_backward = {function() return R(3, 2), I{1, 4, 4}, 5, 0 end,
     function() return R(3, 2), I{1, 4, 4}, 5, 4 end},
+  _embedding_sum = {function() return R(4, 2), I{1, 4, 4}, I{2, 1, 2}, 3 end,
+    function() return R(4, 2), I{1, 4, 4}, I{1, 3, 3}, 3, R(3) end},
   scatter = {
     function() return R(3, 2), 1, I{{1, 3}, {2, 1}}, R(2, 2) end,
     function() return R(3, 2), 1, I{{1, 3}}, 0.5 end,
