@@ -401,6 +401,11 @@ static inline T FN(add_few)(const T *x, int64_t n, T total) {
   for (int64_t c = 0; c < n; c++) total += x[c];
   return total;
 }
+/* Adds the elements of spans of a row of the input to sums. */
+static inline void FN(add_spans)(const T *x, const lt_PoolSpan *spans, int64_t n, T *sum) {
+  for (int64_t i = 0; i < n; i++)
+    sum[i] = FN(add_few)(x + spans[i].first, spans[i].end - spans[i].first, sum[i]);
+}
 /* Sets sums to those of n windows of a row, one after the other. */
 static inline void FN(sum_spans)(const lt_Windows *w, const T *x, lt_PoolSpan z, lt_PoolSpan r,
                                  const lt_PoolSpan *spans, int64_t n, T *sum) {
@@ -430,6 +435,8 @@ static void FN(avg_pool)(const lt_Windows *w, const lt_PoolTable *t, const T *x,
                          int64_t to) {
   bool pairs = FN(are_pairs)(w);
   bool by_span = w->window[2] == 0 || w->stride[2] > 2 || w->out[2] < 16; /* slow in vectors */
+  /* long sums are faster beside each other */
+  bool narrow = w->window[2] == 0 ? w->in[2] <= 8 * w->out[2] : w->window[2] <= 8;
   FN(Row) at = FN(row_at)(w, from);
   for (int64_t row = from; row < to; row++, FN(next_row)(w, &at)) {
     lt_PoolSpan z = t->dim[0][at.z], r = t->dim[1][at.y];
@@ -439,7 +446,7 @@ static void FN(avg_pool)(const lt_Windows *w, const lt_PoolTable *t, const T *x,
       if (pairs && z.end - z.first == 1 && r.end - r.first == 2) {
         const T *input = x + at.source + (z.first * w->in[1] + r.first) * w->in[2] + 2 * x0;
         FN(sum_squares)(input, input + w->in[2], n, sum);
-      } else if (by_span && !pairs) {
+      } else if (by_span && narrow && !pairs) {
         FN(sum_spans)(w, x + at.source, z, r, t->dim[2] + x0, n, sum);
       } else {
         for (int64_t i = 0; i < n; i++) sum[i] = 0;
@@ -448,6 +455,8 @@ static void FN(avg_pool)(const lt_Windows *w, const lt_PoolTable *t, const T *x,
             const T *input = x + at.source + (k * w->in[1] + j) * w->in[2];
             if (pairs)
               FN(add_pairs)(input + 2 * x0, n, sum);
+            else if (by_span)
+              FN(add_spans)(input, t->dim[2] + x0, n, sum);
             else
               FN(add_input)(w, input, x0, n, sum);
           }
