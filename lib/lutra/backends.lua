@@ -122,7 +122,7 @@ function onednn.is_available() return onednn.info() ~= nil end
 local onednn_names = {enabled = "onednn.enabled"}
 
 --- lt.backends.onednn.enabled: whether oneDNN, where it is found, computes convolutions of float32
--- tensors on the CPU. true by default.
+-- and bfloat16 tensors on the CPU. true by default.
 backends.onednn = settings("cpu", "backends.onednn", onednn_names, onednn)
 
 --- lt.backends.mkldnn: PyTorch's name for lt.backends.onednn.

@@ -13,7 +13,8 @@ typedef enum lt_ConvolutionForm {
   LT_CONVOLUTION_WEIGHT /* _convolution_weight: weight from in and out */
 } lt_ConvolutionForm;
 
-/* One call. All memory is contiguous and of dtype `work`: float32, float64 or int64. */
+/* One call. All memory is contiguous and of dtype `work`: float32, float64 or int64, and bfloat16
+ * for oneDNN alone. */
 typedef struct lt_ConvolutionCall {
   lt_ConvolutionForm form;
   lt_Dtype work;

@@ -20,9 +20,9 @@
 /* Rows of at least this length have their own blocks; shorter ones share a block. A result that is
  * not dense is written row by row in any case. */
 enum { ROW_LIMIT = 256, ROW_LIMIT_STRIDED = 64 };
-/* Lengths of rows for which run_rows is used; LINE_LEAST: where no operand is one element;
- * COSTLY_LEAST: where the ends of rows cost more than a copy. */
-enum { ROW_LEAST = 16, LINE_LEAST = 64, COSTLY_LEAST = 128, ROW_MOST = 2048 };
+/* Lengths of rows for which run_rows is used; LINE_BYTES: those of the first input where no operand
+ * is one element; COSTLY_LEAST: where the ends of rows cost more than a copy. */
+enum { ROW_LEAST = 16, LINE_BYTES = 128, COSTLY_LEAST = 128, ROW_MOST = 2048 };
 /* Length of rows from which the loops of half floats run over each row. */
 enum { HALF_ROW_LEAST = 64 };
 
@@ -439,7 +439,7 @@ static bool plan_rows(Plan *p) {
   int64_t row = l->shape[p->last];
   if (!p->fn || p->inputs > 2 || p->last == 0 || row < ROW_LEAST || row > ROW_MOST) return false;
   bool dense[3] = {false}, once[3] = {false},
-       all = row >= (lt_op_is_function(l->op) ? COSTLY_LEAST : LINE_LEAST);
+       all = lt_op_is_function(l->op) ? row >= COSTLY_LEAST : row * p->port[1].size >= LINE_BYTES;
   for (int k = 0; k <= p->inputs; k++) {
     if (!p->port[k].direct) return false;
     all &= dense[k] = p->port[k].run > 1;

@@ -25,7 +25,7 @@ enum {
 /* What a primitive is compiled for. Compared as bytes. */
 typedef struct Key {
   lt_Convolution g;
-  int64_t form, bias, threads;
+  int64_t form, bias, threads, type;
 } Key;
 
 /* A tensor in its plain layout and in the layout of the primitive. */
@@ -93,12 +93,12 @@ static bool describe(Description *d, const Key *key) {
   return true;
 }
 
-static bool make_layouts(Description *d) {
+static bool make_layouts(Description *d, int type) {
   bool ok = true;
   for (int i = 0; i < OPERANDS; i++)
-    ok = lt_onednn_layout(&d->plain[i], d->ndim[i], d->dims[i], false) &&
-         lt_onednn_layout(&d->any[i], d->ndim[i], d->dims[i], true) && ok;
-  return (!d->has_bias || lt_onednn_layout(&d->bias, 1, d->channels, false)) && ok;
+    ok = lt_onednn_layout(&d->plain[i], type, d->ndim[i], d->dims[i], false) &&
+         lt_onednn_layout(&d->any[i], type, d->ndim[i], d->dims[i], true) && ok;
+  return (!d->has_bias || lt_onednn_layout(&d->bias, type, 1, d->channels, false)) && ok;
 }
 
 static void free_layouts(Description *d) {
@@ -198,7 +198,7 @@ static const int result_of[3] = {2, 0, 1};
 /* Compiles the primitive of e->key. Returns false when the library cannot. */
 static bool compile_with(const lt_Onednn *lib, Entry *e, Description *d) {
   int64_t form = e->key.form;
-  if (!make_layouts(d)) return false;
+  if (!make_layouts(d, (int)e->key.type)) return false;
   void *forward = form == LT_CONVOLUTION_OUT ? NULL : description(lib, d, LT_CONVOLUTION_OUT, NULL);
   void *own = form == LT_CONVOLUTION_OUT || forward ? description(lib, d, form, forward) : NULL;
   bool ok = own != NULL;
@@ -386,6 +386,11 @@ static bool with_more_channels(const lt_ConvolutionCall *k, bool *done) {
   return ok;
 }
 
+/* Returns the library's name of a type; -1 for a type that it does not compute. */
+static int type_of(lt_Dtype dtype) {
+  return dtype == LT_float32 ? LT_ONEDNN_FLOAT32 : dtype == LT_bfloat16 ? LT_ONEDNN_BFLOAT16 : -1;
+}
+
 bool lt_onednn_convolution(const lt_ConvolutionCall *k, bool *done) {
   const lt_Convolution *g = &k->g;
   double work = (double)(g->batch * g->groups * g->inputs * g->outputs) *
@@ -393,13 +398,14 @@ bool lt_onednn_convolution(const lt_ConvolutionCall *k, bool *done) {
   *done = false;
   if (g->groups == 1 && g->inputs <= TOO_FEW && k->form != LT_CONVOLUTION_OUT) return true;
   bool large = g->kernel[1] > 3 && g->kernel[2] > 3;
-  if (k->work != LT_float32 || work <= (large ? SMALL_OF_LARGE_KERNEL : SMALL) ||
-      atomic_load(&switched_off))
+  bool few = g->groups == 1 && g->inputs < FEW && k->form != LT_CONVOLUTION_OUT;
+  bool in_floats = few || (k->bias && k->form == LT_CONVOLUTION_IN); /* a part is computed here */
+  if (type_of(k->work) < 0 || (in_floats && k->work != LT_float32) ||
+      work <= (large ? SMALL_OF_LARGE_KERNEL : SMALL) || atomic_load(&switched_off))
     return true;
   const lt_Onednn *lib = lt_onednn();
   if (!lib) return true;
-  if (g->groups == 1 && g->inputs < FEW && k->form != LT_CONVOLUTION_OUT)
-    return with_more_channels(k, done);
+  if (few) return with_more_channels(k, done);
   int before = omp_get_max_threads(), threads = lt_threads_start(lt_num_threads());
   Key key;
   memset(&key, 0, sizeof key);
@@ -407,6 +413,7 @@ bool lt_onednn_convolution(const lt_ConvolutionCall *k, bool *done) {
   key.form = (int64_t)k->form;
   key.bias = k->bias && k->form == LT_CONVOLUTION_OUT;
   key.threads = threads;
+  key.type = type_of(k->work);
   if (before != threads) omp_set_num_threads(threads);
   Entry *e = take(lib, &key);
   if (e) {

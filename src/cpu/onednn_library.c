@@ -47,21 +47,20 @@ const lt_Onednn *lt_onednn(void) {
   return found ? &library : NULL;
 }
 
-bool lt_onednn_layout(lt_OnednnLayout *layout, int ndim, const int64_t *dims, bool any) {
+bool lt_onednn_layout(lt_OnednnLayout *layout, int type, int ndim, const int64_t *dims, bool any) {
   int64_t strides[LT_ONEDNN_DIMS];
   for (int d = ndim - 1; d >= 0; d--) strides[d] = d == ndim - 1 ? 1 : strides[d + 1] * dims[d + 1];
   layout->object = NULL;
   if (library.major == 2) {
     void *to = layout->description;
-    return (any ? library.memory_desc_init_by_tag(to, ndim, dims, LT_ONEDNN_FLOAT32, LT_ONEDNN_ANY)
-                : library.memory_desc_init_by_strides(to, ndim, dims, LT_ONEDNN_FLOAT32,
-                                                      strides)) == LT_ONEDNN_OK;
+    return (any ? library.memory_desc_init_by_tag(to, ndim, dims, type, LT_ONEDNN_ANY)
+                : library.memory_desc_init_by_strides(to, ndim, dims, type, strides)) ==
+           LT_ONEDNN_OK;
   }
   void **to = &layout->object;
-  return (any ? library.memory_desc_create_with_tag(to, ndim, dims, LT_ONEDNN_FLOAT32,
-                                                    LT_ONEDNN_ANY)
-              : library.memory_desc_create_with_strides(to, ndim, dims, LT_ONEDNN_FLOAT32,
-                                                        strides)) == LT_ONEDNN_OK;
+  return (any ? library.memory_desc_create_with_tag(to, ndim, dims, type, LT_ONEDNN_ANY)
+              : library.memory_desc_create_with_strides(to, ndim, dims, type, strides)) ==
+         LT_ONEDNN_OK;
 }
 
 void lt_onednn_layout_free(lt_OnednnLayout *layout) {

@@ -18,6 +18,7 @@ enum {
   LT_ONEDNN_OK = 0,
   LT_ONEDNN_CPU = 1,
   LT_ONEDNN_STREAM = 1, /* the default flags */
+  LT_ONEDNN_BFLOAT16 = 2,
   LT_ONEDNN_FLOAT32 = 3,
   LT_ONEDNN_ANY = 1, /* the layout that the library prefers */
   LT_ONEDNN_FORWARD = 64,
@@ -126,9 +127,9 @@ typedef struct lt_OnednnLayout {
   void *object; /* of version 3 */
   _Alignas(16) char description[1024];
 } lt_OnednnLayout;
-/* Makes a layout of float32: dense in row-major order or, with `any`, of the library's choice.
- * Returns false on failure. lt_onednn_layout_free frees it. */
-bool lt_onednn_layout(lt_OnednnLayout *layout, int ndim, const int64_t *dims, bool any);
+/* Makes a layout of a type (LT_ONEDNN_FLOAT32): dense in row-major order or, with `any`, of the
+ * library's choice. Returns false on failure. lt_onednn_layout_free frees it. */
+bool lt_onednn_layout(lt_OnednnLayout *layout, int type, int ndim, const int64_t *dims, bool any);
 void lt_onednn_layout_free(lt_OnednnLayout *layout);
 static inline const void *lt_onednn_layout_of(const lt_OnednnLayout *layout) {
   return layout->object ? layout->object : layout->description;

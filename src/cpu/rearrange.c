@@ -20,7 +20,7 @@ static void put_blocks(void *context, int64_t from, int64_t to) {
     lt_copy_bytes(p->to + (size_t)i * p->step, p->from + (size_t)i * p->block, p->block);
 }
 
-/* The most inputs, and bytes of their blocks, that are written together, and the bytes at a
+/* The most inputs that are written together, the most bytes of their blocks, and the bytes at a
  * time. */
 enum { WOVEN = 16, WOVEN_BLOCK = 64, WOVEN_BYTES = 1 << 14 };
 
@@ -45,62 +45,85 @@ static bool put_piece(lt_Tensor *out, lt_Tensor *t, int dim, int64_t first) {
   return true;
 }
 
+/* An input whose blocks of `block` bytes are consecutive. */
+typedef struct Strand {
+  const char *from;
+  int64_t block;
+} Strand;
+
 /* Rows of a result, each of a short block of every input. */
 typedef struct Weave {
   int count;
   int64_t size, step; /* bytes of an element, and of a row */
   bool single;        /* each block is one element */
-  int64_t block[WOVEN];
-  const char *from[WOVEN];
+  Strand *strands;
   char *to;
 } Weave;
 
-/* Writes the rows from..to - 1, a few at a time, which the first cache keeps until they are
- * complete. */
-static void weave_rows(void *context, int64_t from, int64_t to) {
-  const Weave *w = context;
+/* Writes the blocks of `count` inputs, `bytes` bytes of a row, from `column` on, to the rows
+ * from..to - 1: a few rows at a time, which the first cache keeps until they are complete. */
+static void weave_few(const Weave *w, const Strand *in, int count, int64_t bytes, char *column,
+                      int64_t from, int64_t to) {
   const lt_Mover *mover = lt_mover(w->size);
-  const int64_t at_once = WOVEN_BYTES / w->step, to_strides[] = {w->size, w->step};
+  const int64_t at_once = WOVEN_BYTES / bytes, to_strides[] = {w->size, w->step};
   for (int64_t i = from; i < to; i += at_once) {
     int64_t rows = to - i < at_once ? to - i : at_once;
-    char *out = w->to + i * w->step;
-    const char *in[WOVEN];
-    for (int k = 0; k < w->count; k++) in[k] = w->from[k] + i * w->block[k];
+    char *out = column + i * w->step;
     if (w->single && w->count <= 4) {
-      mover->weave(w->count, rows, out, in);
+      const char *rest[4];
+      for (int k = 0; k < count; k++) rest[k] = in[k].from + i * w->size;
+      mover->weave(count, rows, out, rest);
       continue;
     }
-    for (int k = 0; k < w->count; out += w->block[k++]) {
-      const int64_t from_strides[] = {w->size, w->block[k]};
-      if (w->block[k] == w->size)
-        mover->move(rows, out, w->step, in[k], w->size);
+    for (int k = 0; k < count; out += in[k++].block) {
+      const int64_t from_strides[] = {w->size, in[k].block};
+      const char *source = in[k].from + i * in[k].block;
+      if (in[k].block == w->size)
+        mover->move(rows, out, w->step, source, w->size);
       else
-        mover->plane(rows, w->block[k] / w->size, out, to_strides, in[k], from_strides);
+        mover->plane(rows, in[k].block / w->size, out, to_strides, source, from_strides);
     }
   }
 }
 
-/* Joins short blocks of dense inputs. Returns false if they are others. */
-static bool weave(lt_Tensor *out, lt_Tensor *const *tensors, int count, int dim) {
-  lt_Lines l = lt_lines(out->ndim, out->shape, dim);
-  Weave w = {.count = 0, .size = (int64_t)lt_dtype_size(out->dtype), .single = true};
-  w.step = l.n * l.inner * w.size;
-  w.to = lt_tensor_data(out);
-  if (l.outer == 1 || w.step > WOVEN * WOVEN_BLOCK) return false;
+static void weave_rows(void *context, int64_t from, int64_t to) {
+  const Weave *w = context;
+  char *column = w->to;
+  for (int first = 0; first < w->count; first += WOVEN) {
+    int count = w->count - first < WOVEN ? w->count - first : WOVEN;
+    int64_t bytes = 0;
+    for (int k = 0; k < count; k++) bytes += w->strands[first + k].block;
+    weave_few(w, w->strands + first, count, bytes, column, from, to);
+    column += bytes;
+  }
+}
+
+/* Sets w's inputs. Returns false unless they are several dense ones with short blocks. */
+static bool are_strands(Weave *w, const lt_Tensor *out, lt_Tensor *const *tensors, int count,
+                        int dim, int64_t inner) {
   for (int k = 0; k < count; k++) {
     lt_Tensor *t = tensors[k];
     if (t->ndim != out->ndim || t->numel == 0) continue;
-    int64_t block = t->shape[dim] * l.inner * w.size;
-    if (w.count == WOVEN || block > WOVEN_BLOCK || t->dtype != out->dtype ||
-        !lt_tensor_is_contiguous(t))
-      return false;
-    w.single &= block == w.size;
-    w.from[w.count] = lt_tensor_data(t);
-    w.block[w.count++] = block;
+    int64_t block = t->shape[dim] * inner * w->size;
+    if (block > WOVEN_BLOCK || t->dtype != out->dtype || !lt_tensor_is_contiguous(t)) return false;
+    w->single &= block == w->size;
+    w->strands[w->count++] = (Strand){lt_tensor_data(t), block};
   }
-  if (w.count < 2) return false;
-  lt_share(out->numel, l.outer, weave_rows, &w);
-  return true;
+  return w->count >= 2;
+}
+
+/* Joins short blocks of dense inputs. Returns false if they are others, or if memory is out. */
+static bool weave(lt_Tensor *out, lt_Tensor *const *tensors, int count, int dim) {
+  lt_Lines l = lt_lines(out->ndim, out->shape, dim);
+  if (l.outer == 1) return false;
+  Weave w = {.size = (int64_t)lt_dtype_size(out->dtype), .single = true};
+  w.step = l.n * l.inner * w.size;
+  w.to = lt_tensor_data(out);
+  w.strands = malloc(sizeof *w.strands * (size_t)count);
+  bool ok = w.strands && are_strands(&w, out, tensors, count, dim, l.inner);
+  if (ok) lt_share(out->numel, l.outer, weave_rows, &w);
+  free(w.strands);
+  return ok;
 }
 
 bool lt_cpu_cat(lt_Call *c) {

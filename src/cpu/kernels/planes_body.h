@@ -392,27 +392,30 @@ static inline void FN(divide)(const lt_Windows *w, const int32_t *columns, int64
 static inline void FN(add_pairs)(const T *x, int64_t n, T *sum) {
   for (int64_t i = 0; i < n; i++) sum[i] = sum[i] + x[2 * i] + x[2 * i + 1];
 }
-/* Adds the elements of spans to sums. Most spans are short. */
-static inline void FN(add_spans)(const T *x, const lt_PoolSpan *spans, int64_t n, T *sum) {
-  for (int64_t i = 0; i < n; i++) {
-    const T *v = x + spans[i].first;
-    int64_t count = spans[i].end - spans[i].first;
-    T total = sum[i];
-    if (count == 2)
-      total = total + v[0] + v[1];
-    else if (count == 3)
-      total = total + v[0] + v[1] + v[2];
-    else
-      for (int64_t c = 0; c < count; c++) total += v[c];
-    sum[i] = total;
-  }
+/* Returns the sum of `total` and n elements; n is small most often. */
+static inline T FN(add_few)(const T *x, int64_t n, T total) {
+  if (n == 2) return total + x[0] + x[1];
+  if (n == 3) return total + x[0] + x[1] + x[2];
+  if (n == 4) return total + x[0] + x[1] + x[2] + x[3];
+  for (; n >= 4; n -= 4, x += 4) total = total + x[0] + x[1] + x[2] + x[3];
+  for (int64_t c = 0; c < n; c++) total += x[c];
+  return total;
 }
-/* Adds the `size` elements of each of n windows of a row, `s` apart, to the sums. */
-static inline void FN(add_windows)(const T *x, int64_t s, int64_t size, int64_t n, T *sum) {
-  for (int64_t i = 0; i < n; i++, x += s) {
-    T v = sum[i];
-    for (int64_t a = 0; a < size; a++) v += x[a];
-    sum[i] = v;
+/* Adds the elements of spans of a row of the input to sums. */
+static inline void FN(add_spans)(const T *x, const lt_PoolSpan *spans, int64_t n, T *sum) {
+  for (int64_t i = 0; i < n; i++)
+    sum[i] = FN(add_few)(x + spans[i].first, spans[i].end - spans[i].first, sum[i]);
+}
+/* Sets sums to those of n windows of a row, one after the other. */
+static inline void FN(sum_spans)(const lt_Windows *w, const T *x, lt_PoolSpan z, lt_PoolSpan r,
+                                 const lt_PoolSpan *spans, int64_t n, T *sum) {
+  for (int64_t i = 0; i < n; i++) {
+    T total = 0;
+    for (int64_t k = z.first; k < z.end; k++)
+      for (int64_t j = r.first; j < r.end; j++)
+        total = FN(add_few)(x + (k * w->in[1] + j) * w->in[2] + spans[i].first,
+                            spans[i].end - spans[i].first, total);
+    sum[i] = total;
   }
 }
 
@@ -430,10 +433,10 @@ static inline void FN(add_input)(const lt_Windows *w, const T *input, int64_t x0
 
 static void FN(avg_pool)(const lt_Windows *w, const lt_PoolTable *t, const T *x, T *y, int64_t from,
                          int64_t to) {
-  int64_t s = w->stride[2];
   bool pairs = FN(are_pairs)(w);
-  bool by_window = s > 2 && FN(all_inside)(w);        /* larger steps are slow in vectors */
-  bool by_span = w->window[2] == 0 || w->out[2] < 16; /* as are short rows */
+  bool by_span = w->window[2] == 0 || w->stride[2] > 2 || w->out[2] < 16; /* slow in vectors */
+  /* long sums are faster beside each other */
+  bool narrow = w->window[2] == 0 ? w->in[2] <= 8 * w->out[2] : w->window[2] <= 8;
   FN(Row) at = FN(row_at)(w, from);
   for (int64_t row = from; row < to; row++, FN(next_row)(w, &at)) {
     lt_PoolSpan z = t->dim[0][at.z], r = t->dim[1][at.y];
@@ -443,22 +446,21 @@ static void FN(avg_pool)(const lt_Windows *w, const lt_PoolTable *t, const T *x,
       if (pairs && z.end - z.first == 1 && r.end - r.first == 2) {
         const T *input = x + at.source + (z.first * w->in[1] + r.first) * w->in[2] + 2 * x0;
         FN(sum_squares)(input, input + w->in[2], n, sum);
-        FN(divide)(w, t->columns + x0, z.count * r.count, sum, y + row * w->out[2] + x0, n);
-        continue;
+      } else if (by_span && narrow && !pairs) {
+        FN(sum_spans)(w, x + at.source, z, r, t->dim[2] + x0, n, sum);
+      } else {
+        for (int64_t i = 0; i < n; i++) sum[i] = 0;
+        for (int64_t k = z.first; k < z.end; k++)
+          for (int64_t j = r.first; j < r.end; j++) {
+            const T *input = x + at.source + (k * w->in[1] + j) * w->in[2];
+            if (pairs)
+              FN(add_pairs)(input + 2 * x0, n, sum);
+            else if (by_span)
+              FN(add_spans)(input, t->dim[2] + x0, n, sum);
+            else
+              FN(add_input)(w, input, x0, n, sum);
+          }
       }
-      for (int64_t i = 0; i < n; i++) sum[i] = 0;
-      for (int64_t k = z.first; k < z.end; k++)
-        for (int64_t j = r.first; j < r.end; j++) {
-          const T *input = x + at.source + (k * w->in[1] + j) * w->in[2];
-          if (pairs)
-            FN(add_pairs)(input + 2 * x0, n, sum);
-          else if (by_window)
-            FN(add_windows)(input + x0 * s, s, w->window[2], n, sum);
-          else if (by_span)
-            FN(add_spans)(input, t->dim[2] + x0, n, sum);
-          else
-            FN(add_input)(w, input, x0, n, sum);
-        }
       FN(divide)(w, t->columns + x0, z.count * r.count, sum, y + row * w->out[2] + x0, n);
     }
   }

@@ -140,25 +140,28 @@ describe("a convolution", function()
 end)
 
 describe("oneDNN", function()
+  -- Shapes of the input and the weight, and options.
+  local CASES = {
+    {{4, 16, 20, 20}, {32, 16, 3, 3}, {padding = 1}},
+    {{2, 3, 50, 50}, {32, 3, 7, 7}, {padding = 3, stride = 2}},
+    {{4, 64, 20, 20}, {64, 1, 3, 3}, {padding = 1, groups = 64}},
+    {{4, 32, 20, 20}, {64, 1, 5, 5}, {padding = 2, groups = 32}}, -- rows instead of the library
+    {{4, 32, 20, 20}, {32, 1, 5, 5}, {padding = 2, groups = 32}},
+    {{4, 32, 20, 20}, {32, 1, 3, 3}, {padding = 2, groups = 32, dilation = 2}},
+    {{4, 4, 40, 40}, {4, 1, 3, 3}, {stride = 2, groups = 4}},
+    {{4, 64, 10, 10}, {32, 64, 1, 1}, {}},
+    {{4, 32, 15, 15}, {32, 8, 3, 3}, {padding = "same", groups = 4, dilation = 2}},
+    {{4, 32, 14, 14}, {16, 32, 4, 2}, {padding = "same"}},
+    {{4, 6, 14, 14}, {16, 6, 5, 5}, {}},
+    {{4, 5, 20, 20}, {32, 5, 3, 3}, {padding = 1, stride = 2}},
+  }
+
   it("computes what Lutra's own kernels compute", function()
     local onednn = lt.backends.onednn
     if not onednn.is_available() then return pending "oneDNN is not installed" end
     assert.is_truthy(onednn.info():find "^oneDNN %d")
     lt.manual_seed(6)
-    for _, s in ipairs {
-      {{4, 16, 20, 20}, {32, 16, 3, 3}, {padding = 1}},
-      {{2, 3, 50, 50}, {32, 3, 7, 7}, {padding = 3, stride = 2}},
-      {{4, 64, 20, 20}, {64, 1, 3, 3}, {padding = 1, groups = 64}},
-      {{4, 32, 20, 20}, {64, 1, 5, 5}, {padding = 2, groups = 32}}, -- rows instead of the library
-      {{4, 32, 20, 20}, {32, 1, 5, 5}, {padding = 2, groups = 32}},
-      {{4, 32, 20, 20}, {32, 1, 3, 3}, {padding = 2, groups = 32, dilation = 2}},
-      {{4, 4, 40, 40}, {4, 1, 3, 3}, {stride = 2, groups = 4}},
-      {{4, 64, 10, 10}, {32, 64, 1, 1}, {}},
-      {{4, 32, 15, 15}, {32, 8, 3, 3}, {padding = "same", groups = 4, dilation = 2}},
-      {{4, 32, 14, 14}, {16, 32, 4, 2}, {padding = "same"}},
-      {{4, 6, 14, 14}, {16, 6, 5, 5}, {}},
-      {{4, 5, 20, 20}, {32, 5, 3, 3}, {padding = 1, stride = 2}},
-    } do
+    for _, s in ipairs(CASES) do
       local results = {}
       for k = 1, 2 do
         lt.manual_seed(7)
@@ -170,6 +173,31 @@ describe("oneDNN", function()
       end
       onednn.enabled = true
       for i = 1, 4 do close(results[1][i], results[2][i]) end
+    end
+  end)
+
+  it("rounds bfloat16 once, in results and gradients", function()
+    lt.manual_seed(8)
+    for _, s in ipairs(CASES) do
+      local groups, wide, narrow = s[3].groups or 1
+      local x, w, b = lt.randn(s[1]), lt.randn(s[2]), lt.randn(s[2][1])
+      local function results(dtype)
+        local inputs = {}
+        for i, t in ipairs {x, w, b} do
+          inputs[i] = t:bfloat16():to("cpu", dtype):detach():requires_grad_()
+        end
+        local y = F.conv2d(inputs[1], inputs[2], inputs[3], s[3])
+        lt.manual_seed(9)
+        local g = lt.randn(y.shape):bfloat16():to("cpu", dtype)
+        local z = F.conv_transpose2d(g, inputs[2], nil, 2, 0, 0, groups)
+        local biased = F.conv_transpose2d(g, inputs[2], z:new_ones(z:size(2)), 1, 0, 0, groups)
+        return {y, z, biased, table.unpack(lt.autograd.grad(y, inputs, g))}
+      end
+      wide, narrow = results "float64", results "bfloat16"
+      for i, t in ipairs(narrow) do
+        assert.are.equal("bfloat16", t.dtype)
+        close(t:double(), wide[i], 1 / 256)
+      end
     end
   end)
 

@@ -110,7 +110,7 @@ end)
 
 describe("cat of columns", function()
   local WIDTHS = {{1, 1}, {1, 1, 1}, {1, 1, 1, 1}, {1, 1, 1, 1, 1}, {1, 2}, {3, 1, 2}, {0, 1, 1},
-    {16, 1}, {70, 3}, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}}
+    {16, 1}, {70, 3}, lt.ones(17):int():tolist(), (lt.arange(40):int() % 4):tolist()}
 
   it("puts every input at its place", function()
     for _, dtype in ipairs(DTYPES) do
@@ -139,6 +139,8 @@ describe("cat of columns", function()
       for j = 1, k do columns[j] = x[j] end
       assert.is_true(lt.equal(lt.stack(columns, -1), x[{{1, k}}]:t()))
     end
+    local rows = lt.arange(300 * 701, {device = device}):view(300, 701)
+    assert.is_true(lt.equal(lt.stack(rows:unbind(), 2), rows:t()))
     local all = x:t():contiguous()
     assert.is_true(lt.equal(lt.cat({all[{{}, {1, 2}}], all[{{}, {3, 3}}]}, 2), all))
     assert.is_true(lt.equal(lt.cat({all[{{2, 9}}], all[{{2, 9}}]:long()}, 2):long(),
