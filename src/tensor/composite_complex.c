@@ -141,6 +141,8 @@ bool lt_form_by_dtype(lt_Call *c) {
 bool lt_form_by_parts(lt_Call *c) {
   lt_Arg args[LT_MAX_ARGS];
   memcpy(args, c->arg, sizeof *args * (size_t)c->nargs);
+  const unsigned product = LT_TRAIT_BILINEAR | LT_TRAIT_COMPLEX_CPU;
+  if ((c->info->traits & product) == product && !c->info->infer(c)) return false; /* as the CPU */
   if (!check_parts(c, args)) return false;
   if (!lt_dtype_is_complex(args[0].tensor->dtype)) /* the argument dtype is bool */
     return lt_result_set(c, lt_do_(c->op, false, args, c->nargs, 0));
