@@ -30,13 +30,13 @@ static void sum_all_rows(const lt_RowSums *s, lt_Dtype work, int64_t count, int6
              sum_rows(s, work, count, without, first, last));
 }
 
-/* _embedding_sum (weight, input, bag, bags, factors?) */
+/* _embedding_sum (weight, input, index, bags, factors?) */
 bool lt_cpu__embedding_sum(lt_Call *c) {
   lt_Tensor *weight = lt_in(c, 0), *out = c->out[0], *to = NULL;
   const int64_t bags = c->arg[3].i;
   lt_Dtype work = lt_work_dtype(out->dtype);
   lt_Tensor *input = lt_index_open(lt_in(c, 1), weight->shape[0], false, "input"),
-            *bag = input ? lt_index_open(lt_in(c, 2), bags, false, "bag") : NULL,
+            *bag = input ? lt_index_open(lt_in(c, 2), bags, false, "index") : NULL,
             *rows = bag ? lt_as_contiguous(weight, work) : NULL;
   bool ok = rows != NULL;
   lt_Tensor *factors = ok ? lt_optional(c, 4, work, &ok) : NULL;

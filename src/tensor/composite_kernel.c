@@ -45,11 +45,11 @@ bool lt_form_mean(lt_Call *c) {
                               : lt_do(to, LT_ARG(quotient), LT_NIL, lt_arg_dtype(result.dtype)));
 }
 
-/* _embedding_sum (weight, input, bag, bags, factors?) */
+/* _embedding_sum (weight, input, index, bags, factors?) */
 bool lt_form__embedding_sum(lt_Call *c) {
   if (!c->info->infer(c)) return false;
   const lt_Spec s = c->spec[0];
-  lt_Tensor *rows = lt_do(index_select, c->arg[0], LT_ARG(0), c->arg[1]);
+  lt_Tensor *rows = lt_do(embedding, c->arg[0], c->arg[1]);
   if (lt_in(c, 4)) rows = lt_do(mul, LT_ARG(rows), LT_ARG(lt_do(unsqueeze, c->arg[4], LT_ARG(1))));
   lt_Tensor *none = lt_do(new_zeros, c->arg[0], LT_INTS(s.shape, s.ndim));
   return lt_result_set(c, lt_do(index_add, LT_ARG(none), LT_ARG(0), c->arg[2], LT_ARG(rows)));

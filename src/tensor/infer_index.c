@@ -264,7 +264,7 @@ bool lt_infer_embedding(lt_Call *c) {
   return true;
 }
 
-/* _embedding_sum (weight, input, bag, bags, factors?) */
+/* _embedding_sum (weight, input, index, bags, factors?) */
 bool lt_infer_embedding_sum(lt_Call *c) {
   if (!lt_check_ndim(c, 0, 2, 2) || !lt_check_ndim(c, 1, 1, 1) || !lt_check_index(c, 1) ||
       !lt_check_index(c, 2) || !lt_check_same_shape(c, 2, 1) || !lt_check_count(c, 3))
