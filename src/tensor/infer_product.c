@@ -95,7 +95,7 @@ bool lt_infer_addmm(lt_Call *c) {
   int64_t shape[2] = {a->shape[0], b->shape[1]};
   if (!lt_check_expands(lt_arg_name(c, 0), self->ndim, self->shape, "the product", 2, shape))
     return false;
-  if (!lt_dtype_is_float(a->dtype))
+  if (!lt_dtype_is_float(a->dtype) && !lt_dtype_is_complex(a->dtype))
     for (int i = 3; i < 5; i++)
       if (c->arg[i].scalar.kind == LT_FLOATING)
         return lt_fail("expected an integer for argument '%s' of tensors of dtype \"%s\", got %s",

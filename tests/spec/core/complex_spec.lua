@@ -473,6 +473,8 @@ describe("sums and products of complex tensors", function()
       check({{-5, 24}, {3, 3}, {6, 6}, {1, 0}}, z:t():matmul(z:t()), 0)
       local i = C(0, 1)
       check({{-28, -2}, {-6, 8}, {-3, 4}, {1, 1}}, lt.addmm(z, z, z, {alpha = i, beta = i}), 0)
+      check({{4, -10}, {-2, -3}, {-1, -1.5}, {-0.5, -0.5}},
+        lt.addmm(z, z, z, {alpha = -0.5, beta = 0.5}), 0)
       check({{-28, -2}, {-6, 8}, {-3, 4}, {1, 1}},
         lt.baddbmm(z:unsqueeze(1), z:unsqueeze(1), z:unsqueeze(1), {alpha = i, beta = i}), 0)
       check({{-2, 28}, {8, 6}, {6, 7}, {3, 0}}, lt.nn.functional.linear(z, z:t(), z[1]), 0)
