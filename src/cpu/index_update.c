@@ -12,8 +12,9 @@
 #include "short_rows.h"
 #include "vector.h"
 
-#define LONG_RUN  32   /* elements that are worth a call of a vector loop */
-#define SHORT_ROW 2048 /* bytes of a row that is filled once and then copied */
+#define LONG_RUN   32 /* elements that are worth a call of a vector loop */
+#define LONG_SLICE 8 /* elements that are worth a call of a vector loop in place of their indices */
+#define SHORT_ROW  2048 /* bytes of a row that is filled once and then copied */
 
 /* Computes to[i] += scale->a * from[i] for n dense elements of a working dtype, or to[i] = the
  * result of `change` (if not NULL) for to[i] and from[i]. */
@@ -436,23 +437,24 @@ bool lt_cpu_index_add(lt_Call *c) {
 /* ---- scatters of slices ---------------------------------------------------------------------- */
 
 /* Returns whether all elements of a slice along dim of a scatter have one index, which was
- * expanded, and slices have more than one element. */
+ * expanded, and slices have at least so many elements. */
 static bool is_of_slices(const lt_Tensor *out, int dim, const lt_Tensor *index,
-                         const lt_Tensor *src) {
+                         const lt_Tensor *src, int64_t least) {
   if (index->numel == 0 || !src ||
       !lt_shape_equal(src->ndim, src->shape, index->ndim, index->shape))
     return false;
   for (int d = 0; d < out->ndim; d++)
     if (d != dim && (index->shape[d] != out->shape[d] || (out->shape[d] > 1 && index->strides[d])))
       return false;
-  return lt_lines(out->ndim, out->shape, dim).inner > 1;
+  return lt_lines(out->ndim, out->shape, dim).inner >= least;
 }
 
 /* Runs scatter_add or _scatter_reduce, by slices where these have one index. */
 static bool scatter_slices(lt_Call *c, Change how) {
   lt_Tensor *out = c->out[0], *wide = lt_in(c, 2);
   int dim = lt_arg_dim(c, 1, out);
-  if (dim < 0 || !is_of_slices(out, dim, wide, lt_in(c, 3))) return scatter(c, how);
+  if (dim < 0 || !is_of_slices(out, dim, wide, lt_in(c, 3), how == ADD ? 2 : LONG_SLICE))
+    return scatter(c, how);
   lt_Tensor *line = lt_geometry(wide, 0, 1, &wide->shape[dim], &wide->strides[dim]);
   lt_Tensor *index = line ? lt_index_open(line, out->shape[dim], false, "index") : NULL;
   lt_release(line);

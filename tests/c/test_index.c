@@ -109,7 +109,7 @@ static void scatters_of_slices_have_one_index_each(void) {
   lt_Tensor *line = V(int64, 3, 1, 3, 3, 2, 1), *y[LT_MAX_OUT];
   for (int d = next_dtype(LT_int32); d < REAL_DTYPES; d = next_dtype(d + 1))
     for (int kind = 0; kind < 16; kind++) {
-      const int dim = kind / 4 % 2, how = kind % 4, inner = kind < 8 ? 3 : 41;
+      const int dim = kind / 4 % 2, how = kind % 4, inner = kind >= 8 ? 41 : how ? 9 : 3;
       const int64_t sizes[3] = {dim ? 2 : 3, dim ? 3 : 2, inner},
                     wide[3] = {dim ? 2 : count, dim ? count : 2, inner};
       lt_Tensor *x = laid_out(noise((lt_Dtype)d, 3, sizes, 5), kind % 3),

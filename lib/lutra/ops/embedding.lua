@@ -24,6 +24,17 @@ local function row_number(title, index, count)
   return index < 0 and count + 1 + index or index
 end
 
+-- Returns the results of a pcall of the op `from`, or raises its error with the name `title` in
+-- place of the op's and `argument` in place of 'index'.
+local function renamed(title, from, argument, ok, ...)
+  if ok then return ... end
+  local message = ...
+  if type(message) == "string" then
+    message = message:gsub(from .. ": (.-)'index'", title .. ": %1'" .. argument .. "'", 1)
+  end
+  error(message, 0)
+end
+
 -- Checks the table `weight`; scales its rows at the indices in `rows` to a norm of at most max_norm
 -- (nil: any), in place.
 local function prepare(title, weight, rows, max_norm, norm_type)
@@ -32,7 +43,8 @@ local function prepare(title, weight, rows, max_norm, norm_type)
   if not max_norm or rows:numel() == 0 then return end
   lt.no_grad(function()
     local table_ = weight:detach()
-    local found = table_:index_select(1, rows)
+    local found = renamed(title, "index_select", "input",
+      pcall(lt.index_select, table_, 1, rows))
     local norms = found:norm{p = norm_type, dim = 2, keepdim = true}
     local scale = lt.where(norms:gt(max_norm), max_norm / (norms + 1e-7), lt.ones_like(norms))
     table_:index_copy_(1, rows, found * scale)
@@ -40,8 +52,8 @@ local function prepare(title, weight, rows, max_norm, norm_type)
 end
 
 -- The rows of weight at a vector of indices, {n, d}.
-local function rows_of(weight, rows, padding, by_frequency)
-  local found = lt.embedding(weight, rows, padding or 0)
+local function rows_of(title, weight, rows, padding, by_frequency)
+  local found = retitle("embedding", title, lt.embedding, weight, rows, padding or 0)
   if not by_frequency or not weight.requires_grad then return found end
   local one = lt.ones(1, {dtype = found.dtype, device = found.device})
   local counts = lt.zeros(weight:size(1), {dtype = found.dtype, device = found.device})
@@ -65,7 +77,7 @@ lt._define{
     local sizes = {table.unpack(input.shape)}
     sizes[#sizes + 1] = weight:size(2)
     prepare("embedding", weight, rows, max_norm, norm_type)
-    return rows_of(weight, rows, padding, by_frequency):reshape(sizes)
+    return rows_of("embedding", weight, rows, padding, by_frequency):reshape(sizes)
   end,
 }
 
@@ -83,10 +95,17 @@ local function starts_of(offsets, include_last, title)
 end
 
 -- The number of the bag of each of n indices.
-local function bag_numbers(starts, n)
-  local ones = lt.ones(1, {dtype = "int64", device = starts.device}):expand(starts:numel())
-  local marks = lt.zeros(n + 1, {dtype = "int64", device = starts.device})
-    :index_add(1, starts:to "int64", ones)
+local function bag_numbers(starts, n, title)
+  args.check(n == 0 or starts:numel() > 0, "%s: expected at least one number for argument "
+    .. "'offsets' with an input of %d indices, got none", title, n)
+  local one = lt.ones(1, {dtype = "int64", device = starts.device})
+  if n > 0 then -- checks that the first is 1
+    renamed(title, "index_select", "offsets",
+      pcall(lt.index_select, one, 1, starts:narrow(1, 1, 1)))
+  end
+  local marks = renamed(title, "index_add", "offsets",
+    pcall(lt.index_add, lt.zeros(n + 1, {dtype = "int64", device = starts.device}), 1,
+      starts:to "int64", one:expand(starts:numel())))
   return marks:cumsum(1):narrow(1, 1, n)
 end
 
@@ -115,7 +134,8 @@ end
 local function sums(weight, input, bag, bags, factors, mode)
   local dtype, wide = weight.dtype, tensors.is_half(weight.dtype) and "float32" or nil
   if wide or factors and factors.dtype ~= dtype then
-    weight = weight:index_select(1, input)
+    weight = renamed("embedding_bag", "index_select", "input",
+      pcall(lt.index_select, weight, 1, input))
     if wide then weight = weight:to(wide) end
     if factors then weight = weight * factors:unsqueeze(2) end
     input, factors = lt.arange(1, input:numel(), {device = input.device}), nil
@@ -162,24 +182,26 @@ lt._define{
       starts = lt.arange(0, bags - 1, {device = device}) * length + 1
     else
       starts = starts_of(offsets, include_last, title)
-      bags, bag = starts:numel(), bag_numbers(starts, count)
+      bags, bag = starts:numel(), bag_numbers(starts, count, title)
     end
     padding = row_number(title, padding, weight:size(1))
     local kept = padding and flat:ne(padding) or nil
     prepare(title, weight, flat, max_norm, norm_type)
     if mode == "max" then
-      local rows = rows_of(weight, flat, padding, by_frequency)
+      local rows = rows_of(title, weight, flat, padding, by_frequency)
       if input.ndim == 1 or kept or count == 0 or not rows:is_floating_point() then
         return largest(rows, bag, starts, bags, kept)
       end
       return (rows:reshape(bags, input:size(2), rows:size(2)):max(2))
     end
     if by_frequency then
-      weight, flat = rows_of(weight, flat, padding, true), lt.arange(1, count, {device = device})
+      weight = rows_of(title, weight, flat, padding, true)
+      flat = lt.arange(1, count, {device = device})
     end
     factors = factors and factors:reshape(count)
     if not kept then return sums(weight, flat, bag, bags, factors, mode) end
     bag = lt.where(kept, bag, bags + 1) -- the padding is one more bag
+    if factors then factors = factors:masked_fill(kept:logical_not(), 0) end -- for its gradients
     return sums(weight, flat, bag, bags + 1, factors, mode):narrow(1, 1, bags)
   end,
 }

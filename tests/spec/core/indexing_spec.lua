@@ -664,6 +664,11 @@ describe("bags of equal sizes", function()
     assert.same({{4, 8}, {1, 6}, {4, 8}}, bag(i, w, {mode = "sum", padding_idx = 1}):totable())
     local unused = lt.tensor{{math.huge, 0 / 0}, {2, 4}, {8, 16}}
     assert.same({{2, 4}, {8, 16}, {2, 4}}, bag(i, unused, {padding_idx = 1}):totable())
+    unused:requires_grad_(true)
+    local scales = lt.tensor{{math.huge, 2}, {3, 4}, {5, 0 / 0}}:requires_grad_(true)
+    bag(i, unused, {mode = "sum", padding_idx = 1, per_sample_weights = scales}):sum():backward()
+    assert.same({{0, 0}, {7, 7}, {7, 7}}, unused.grad:totable())
+    assert.same({{0, 6}, {24, 24}, {6, 0}}, scales.grad:totable())
     local numbers = lt.tensor{{1, -2}, {4, 8}, {0, 3}}
     assert.equal("int32", bag(i, numbers:int(), {mode = "sum"}).dtype)
     assert.same({{2.5, 3}, {0, 3}, {2.5, 3}}, bag(i, numbers):totable())
