@@ -145,9 +145,10 @@ static bool is_result(const lt_PlanBuilder *b, const lt_PlanUnit *u, int call, c
          lt_shape_equal(u->ndim, own, u->ndim, strides);
 }
 
-/* Returns true when the operands that the unit has noted are matrices in its shape. */
+/* Returns true when the unit has noted all of its operands, and they are matrices in its shape. */
 static bool reads_matrices(const lt_PlanBuilder *b, const lt_PlanUnit *u) {
   int64_t strides[LT_MAX_DIMS];
+  if (u->nin >= MOST_OPERANDS) return false;
   for (int i = 0; i < u->nin; i++)
     if (!strides_in(u, tensor_of(b, u->in[i]), FORM_FULL, strides) || !is_matrix(u, strides))
       return false;
@@ -516,7 +517,10 @@ static bool prepare(lt_PlanBuilder *b, lt_PlanUnit *u) {
   }
   for (int i = 0; i < p->ninputs; i++) {
     const lt_Tensor *t = tensor_of(b, u->in[i]);
-    Form form = !inputs[i] ? FORM_FULL : form_of(u, t) == FORM_ROW ? FORM_ROW : FORM_ROW_KEPT;
+    int64_t strides[LT_MAX_DIMS];
+    Form form = !inputs[i]                            ? FORM_FULL
+                : strides_in(u, t, FORM_ROW, strides) ? FORM_ROW
+                                                      : FORM_ROW_KEPT;
     p->by_row[p->nout + i] = inputs[i];
     set_operand(u, &o[p->nout + i], t, form);
   }
