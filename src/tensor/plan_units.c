@@ -379,7 +379,7 @@ static int input_of(lt_PlanBuilder *b, lt_PlanUnit *u, int64_t value, bool by_ro
 
 /* The value that an argument of a call has in the program. Returns false when it has too many. */
 static bool step_input(lt_PlanBuilder *b, lt_PlanUnit *u, const lt_Arg *a, bool by_row,
-                       const lt_StepInput *made, bool read, lt_StepInput *out) {
+                       const lt_StepInput *made, lt_StepInput *out) {
   if (a->kind != LT_ARG_TENSOR) {
     *out = (lt_StepInput){-1, a->scalar};
   } else if (b->value[a->i].number) {
@@ -397,7 +397,6 @@ static bool step_input(lt_PlanBuilder *b, lt_PlanUnit *u, const lt_Arg *a, bool 
       return input >= 0;
     }
   }
-  (void)read;
   return true;
 }
 
@@ -410,7 +409,7 @@ static bool add_steps(lt_PlanBuilder *b, lt_PlanUnit *u, int i, lt_StepInput *ma
   lt_StepInput input[3];
   bool by_row = !c.reduces && form_of(u, out) != FORM_FULL;
   for (int k = 0; k < c.nsource; k++)
-    if (!step_input(b, u, &call->arg[c.source[k]], by_row, made, true, &input[k])) return false;
+    if (!step_input(b, u, &call->arg[c.source[k]], by_row, made, &input[k])) return false;
   if (c.reduces) {
     lt_Step step = {.op = call->op,
                     .compute = out->dtype,
@@ -448,7 +447,7 @@ static bool find_inputs(lt_PlanBuilder *b, lt_PlanUnit *u) {
     (void)is_candidate(b, u->call[i], &c);
     bool by_row = !c.reduces && form_of(u, result_of(b, u->call[i])) != FORM_FULL;
     for (int k = 0; ok && k < c.nsource; k++)
-      ok = step_input(b, u, &b->r->call[u->call[i]].arg[c.source[k]], by_row, made, false, &none);
+      ok = step_input(b, u, &b->r->call[u->call[i]].arg[c.source[k]], by_row, made, &none);
   }
   free(made);
   u->program->ninputs = u->nin;
