@@ -145,9 +145,10 @@ static bool is_result(const lt_PlanBuilder *b, const lt_PlanUnit *u, int call, c
          lt_shape_equal(u->ndim, own, u->ndim, strides);
 }
 
-/* Returns true when the operands that the unit has noted are matrices in its shape. */
+/* Returns true when the unit has noted all of its operands, and they are matrices in its shape. */
 static bool reads_matrices(const lt_PlanBuilder *b, const lt_PlanUnit *u) {
   int64_t strides[LT_MAX_DIMS];
+  if (u->nin >= MOST_OPERANDS) return false;
   for (int i = 0; i < u->nin; i++)
     if (!strides_in(u, tensor_of(b, u->in[i]), FORM_FULL, strides) || !is_matrix(u, strides))
       return false;
@@ -378,7 +379,7 @@ static int input_of(lt_PlanBuilder *b, lt_PlanUnit *u, int64_t value, bool by_ro
 
 /* The value that an argument of a call has in the program. Returns false when it has too many. */
 static bool step_input(lt_PlanBuilder *b, lt_PlanUnit *u, const lt_Arg *a, bool by_row,
-                       const lt_StepInput *made, bool read, lt_StepInput *out) {
+                       const lt_StepInput *made, lt_StepInput *out) {
   if (a->kind != LT_ARG_TENSOR) {
     *out = (lt_StepInput){-1, a->scalar};
   } else if (b->value[a->i].number) {
@@ -396,7 +397,6 @@ static bool step_input(lt_PlanBuilder *b, lt_PlanUnit *u, const lt_Arg *a, bool 
       return input >= 0;
     }
   }
-  (void)read;
   return true;
 }
 
@@ -409,7 +409,7 @@ static bool add_steps(lt_PlanBuilder *b, lt_PlanUnit *u, int i, lt_StepInput *ma
   lt_StepInput input[3];
   bool by_row = !c.reduces && form_of(u, out) != FORM_FULL;
   for (int k = 0; k < c.nsource; k++)
-    if (!step_input(b, u, &call->arg[c.source[k]], by_row, made, true, &input[k])) return false;
+    if (!step_input(b, u, &call->arg[c.source[k]], by_row, made, &input[k])) return false;
   if (c.reduces) {
     lt_Step step = {.op = call->op,
                     .compute = out->dtype,
@@ -447,7 +447,7 @@ static bool find_inputs(lt_PlanBuilder *b, lt_PlanUnit *u) {
     (void)is_candidate(b, u->call[i], &c);
     bool by_row = !c.reduces && form_of(u, result_of(b, u->call[i])) != FORM_FULL;
     for (int k = 0; ok && k < c.nsource; k++)
-      ok = step_input(b, u, &b->r->call[u->call[i]].arg[c.source[k]], by_row, made, false, &none);
+      ok = step_input(b, u, &b->r->call[u->call[i]].arg[c.source[k]], by_row, made, &none);
   }
   free(made);
   u->program->ninputs = u->nin;
@@ -516,7 +516,10 @@ static bool prepare(lt_PlanBuilder *b, lt_PlanUnit *u) {
   }
   for (int i = 0; i < p->ninputs; i++) {
     const lt_Tensor *t = tensor_of(b, u->in[i]);
-    Form form = !inputs[i] ? FORM_FULL : form_of(u, t) == FORM_ROW ? FORM_ROW : FORM_ROW_KEPT;
+    int64_t strides[LT_MAX_DIMS];
+    Form form = !inputs[i]                            ? FORM_FULL
+                : strides_in(u, t, FORM_ROW, strides) ? FORM_ROW
+                                                      : FORM_ROW_KEPT;
     p->by_row[p->nout + i] = inputs[i];
     set_operand(u, &o[p->nout + i], t, form);
   }

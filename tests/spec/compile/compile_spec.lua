@@ -185,6 +185,19 @@ describe("lt.compile", function()
     check(function(a) return a:softmax(-1) * 2, a:log_softmax(1) + 1 end, lt.randn(3, 9))
   end)
 
+  it("reads operands of other layouts beside reductions of rows", function()
+    local x, y = lt.randn(4, 5, 6), lt.randn(5, 4, 6):transpose(1, 2)
+    check(function(a, b)
+      local v = a
+      for _ = 1, 26 do v = v * 0.5 + a end -- more operands than a step has
+      v = v + b
+      return v * v:sum(-1, true)
+    end, x, y)
+    -- Beside results {1, 5} of rows: vectors without the first dimension.
+    check(function(a, w) return a:sum(-1) + w, (a * 2):amax(-1) * w end, x[{{1, 1}}], lt.randn(5))
+    check(function(a, w) return a * (a:sum(-1, true) + w) end, x[{{1, 1}}], lt.randn(5, 1))
+  end)
+
   it("combines elements with a value of their row, on either side", function()
     for _, n in ipairs {2, 63, 64, 65, 128, 300, 384} do
       for _, dtype in ipairs {"float32", "float64"} do
