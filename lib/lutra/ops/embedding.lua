@@ -129,6 +129,12 @@ local function largest(rows, bag, starts, bags, kept)
   return ((all:max(2))):masked_fill(empty, 0)
 end
 
+-- Reduces the second dim of rows {B, L, d}.
+local function of_equal_bags(rows, mode)
+  if mode == "max" then return (rows:max(2)) end
+  return mode == "mean" and rows:mean(2) or rows:sum(2)
+end
+
 -- Sums the rows of `weight` at `input` by bag, for the mean divided by the number of rows. 16-bit
 -- rows are summed in float32; these, and factors of another dtype, need copies of the rows.
 local function sums(weight, input, bag, bags, factors, mode)
@@ -173,9 +179,18 @@ lt._define{
       factors and tostring(factors.shape))
     local count, device = input:numel(), input.device
     local flat = input:reshape(count)
+    args.check(input.ndim == 1 or offsets == nil,
+      "%s: expected no offsets with an input of two dimensions", title)
+    padding = row_number(title, padding, weight:size(1))
+    local kept = padding and flat:ne(padding) or nil
+    local equal_bags = input.ndim == 2 and not kept and count > 0
+    if equal_bags and not factors and weight:is_floating_point() then
+      prepare(title, weight, flat, max_norm, norm_type)
+      return of_equal_bags(rows_of(title, weight, flat, padding, by_frequency)
+        :reshape(input:size(1), input:size(2), weight:size(2)), mode)
+    end
     local bags, bag, starts
     if input.ndim == 2 then
-      args.check(offsets == nil, "%s: expected no offsets with an input of two dimensions", title)
       bags = input:size(1)
       local length = input:size(2)
       bag = lt.arange(1, bags, {device = device}):unsqueeze(2):expand(bags, length):reshape(count)
@@ -184,15 +199,10 @@ lt._define{
       starts = starts_of(offsets, include_last, title)
       bags, bag = starts:numel(), bag_numbers(starts, count, title)
     end
-    padding = row_number(title, padding, weight:size(1))
-    local kept = padding and flat:ne(padding) or nil
     prepare(title, weight, flat, max_norm, norm_type)
     if mode == "max" then
       local rows = rows_of(title, weight, flat, padding, by_frequency)
-      if input.ndim == 1 or kept or count == 0 or not rows:is_floating_point() then
-        return largest(rows, bag, starts, bags, kept)
-      end
-      return (rows:reshape(bags, input:size(2), rows:size(2)):max(2))
+      return largest(rows, bag, starts, bags, kept)
     end
     if by_frequency then
       weight = rows_of(title, weight, flat, padding, true)
