@@ -41,9 +41,11 @@ describe("norms of gradients", function()
     close(lt.tensor{{6.0}}, list[2].grad, 1e-6)
     fails("clip_grad_norm_: expected tensors for argument 'parameters', got 3",
       function() utils.clip_grad_norm_(3, 1) end)
-    fails("clip_grad_norm_: expected tensors for argument 'parameters', got the method itself\n"
-      .. "hint: net:parameters()",
-      function() utils.clip_grad_norm_(nn.Linear(2, 1).parameters, 1) end)
+    for _, method in ipairs{"parameters", "named_parameters"} do
+      fails("clip_grad_norm_: expected tensors for argument 'parameters', got the method itself\n"
+        .. "hint: net:parameters()",
+        function() utils.clip_grad_norm_(nn.Linear(2, 1)[method], 1) end)
+    end
   end)
 
   it("given elsewhere scale by clip_grads_with_norm_", function()

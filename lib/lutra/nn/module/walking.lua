@@ -177,6 +177,14 @@ function Module:named_parameters(...)
   return named(self, "parameter", parse_named(...))
 end
 
+--- Raises an error of `title` if `value`, given for this argument, is a method that lists
+-- parameters, in place of its result.
+function walking.check_called(title, argument, value)
+  args.check(value ~= Module.parameters and value ~= Module.named_parameters,
+    "%s: expected tensors for argument '%s', got the method itself\nhint: net:parameters()", title,
+    argument)
+end
+
 --- Iterates over the buffers, each once.
 function Module:buffers(...)
   return each(collect(self, "buffer", {recurse = parse_walk(...)}), 2)

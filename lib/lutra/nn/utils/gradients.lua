@@ -4,6 +4,7 @@ local lt = require "lutra"
 local args = require "lutra.internal.args"
 local core = require "lutra.core"
 local Module = require "lutra.nn.module"
+local walking = require "lutra.nn.module.walking"
 
 local is_tensor, is_complex = core.is_tensor, core.is_complex
 
@@ -17,8 +18,7 @@ local function to_list(title, parameters)
     args.fail("%s: expected tensors for argument 'parameters', got %s\nhint: net:parameters()",
       title, args.show(parameters))
   end
-  args.check(parameters ~= Module.parameters, "%s: expected tensors for argument 'parameters', "
-    .. "got the method itself\nhint: net:parameters()", title)
+  walking.check_called(title, "parameters", parameters)
   local list = {}
   local function add(p)
     if not is_tensor(p) then

@@ -3,6 +3,7 @@
 
 local lt = require "lutra"
 local args = require "lutra.internal.args"
+local walking = require "lutra.nn.module.walking"
 
 local fail, check = args.fail, args.check
 
@@ -37,10 +38,7 @@ end
 -- the same index. Raises an error of `title` for any other value.
 function parameters.read(title, given, list, names)
   if lt.is_tensor(given) then return add(list, names, given) end
-  local Module = lt.nn.Module
-  check(given ~= Module.parameters and given ~= Module.named_parameters,
-    "%s: expected tensors for argument 'params', got the method itself\nhint: net:parameters()",
-    title)
+  walking.check_called(title, "params", given)
   if args.is_callable(given) and not lt.nn.is_module(given) then
     for first, second in given do
       if type(first) == "string" then
