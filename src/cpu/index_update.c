@@ -386,13 +386,12 @@ static void add_all_rows(const RowSums *s, int64_t numel) {
   }
   team = lt_team(numel, s->to.n);
   if (team > 1 && is_even(s, team)) {
-    Write w = {s->out - LT_INDEX_BASE * inner * size,
-               s->from,
-               (size_t)size,
-               s->work,
-               false,
-               s->scale,
-               s->change};
+    Write w = {.to = s->out - LT_INDEX_BASE * inner * size,
+               .from = s->from,
+               .size = (size_t)size,
+               .sum = s->work,
+               .factor = s->scale,
+               .change = s->change};
     LT_IN_TEAM(team, s->to.n,
                write_own_blocks(&w, s->at, inner, s->count, inner, first + LT_INDEX_BASE,
                                 last + LT_INDEX_BASE));
@@ -669,13 +668,11 @@ bool lt_cpu__index_put(lt_Call *c) {
       one ? lt_as_contiguous(values, work) : lt_expanded_contiguous(values, work, ndim, shape);
   lt_Tensor *to = from ? lt_update_open(out, work) : NULL;
   if (to && from->numel > 0 && to->numel > 0) {
-    Write w = {lt_tensor_data(to),
-               lt_tensor_data(from),
-               lt_dtype_size(work),
-               add ? work : LT_DTYPE_NONE,
-               one,
-               {.a = {0}},
-               NULL};
+    Write w = {.to = lt_tensor_data(to),
+               .from = lt_tensor_data(from),
+               .size = lt_dtype_size(work),
+               .sum = add ? work : LT_DTYPE_NONE,
+               .one = one};
     const lt_Scalar factor = lt_scalar_int(1);
     if (add) lt_cpu_numbers(&w.factor, work, work, &factor, &factor);
     write_blocks(&p, &w, to->numel);
