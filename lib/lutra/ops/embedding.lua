@@ -24,17 +24,6 @@ local function row_number(title, index, count)
   return index < 0 and count + 1 + index or index
 end
 
--- Returns the results of a pcall of the op `from`, or raises its error with the name `title` in
--- place of the op's and `argument` in place of 'index'.
-local function renamed(title, from, argument, ok, ...)
-  if ok then return ... end
-  local message = ...
-  if type(message) == "string" then
-    message = message:gsub(from .. ": (.-)'index'", title .. ": %1'" .. argument .. "'", 1)
-  end
-  error(message, 0)
-end
-
 -- Checks the table `weight`; scales its rows at the indices in `rows` to a norm of at most max_norm
 -- (nil: any), in place.
 local function prepare(title, weight, rows, max_norm, norm_type)
@@ -43,8 +32,7 @@ local function prepare(title, weight, rows, max_norm, norm_type)
   if not max_norm or rows:numel() == 0 then return end
   lt.no_grad(function()
     local table_ = weight:detach()
-    local found = renamed(title, "index_select", "input",
-      pcall(lt.index_select, table_, 1, rows))
+    local found = retitle("embedding", title, lt.embedding, table_, rows)
     local norms = found:norm{p = norm_type, dim = 2, keepdim = true}
     local scale = lt.where(norms:gt(max_norm), max_norm / (norms + 1e-7), lt.ones_like(norms))
     table_:index_copy_(1, rows, found * scale)
@@ -94,18 +82,27 @@ local function starts_of(offsets, include_last, title)
   return offsets:narrow(1, 1, offsets:numel() - 1)
 end
 
+-- Calls an op whose index is the offsets: its errors are those of `title` for that argument.
+local function at_offsets(title, op, ...)
+  local ok, result = pcall(lt[op], ...)
+  if ok then return result end
+  if type(result) == "string" then
+    result = result:gsub(op .. ": (.-)'index'", title .. ": %1'offsets'", 1)
+  end
+  error(result, 0)
+end
+
 -- The number of the bag of each of n indices.
 local function bag_numbers(starts, n, title)
   args.check(n == 0 or starts:numel() > 0, "%s: expected at least one number for argument "
     .. "'offsets' with an input of %d indices, got none", title, n)
   local one = lt.ones(1, {dtype = "int64", device = starts.device})
   if n > 0 then -- checks that the first is 1
-    renamed(title, "index_select", "offsets",
-      pcall(lt.index_select, one, 1, starts:narrow(1, 1, 1)))
+    at_offsets(title, "index_select", one, 1, starts:narrow(1, 1, 1))
   end
-  local marks = renamed(title, "index_add", "offsets",
-    pcall(lt.index_add, lt.zeros(n + 1, {dtype = "int64", device = starts.device}), 1,
-      starts:to "int64", one:expand(starts:numel())))
+  local zeros = lt.zeros(n + 1, {dtype = "int64", device = starts.device})
+  local marks = at_offsets(title, "index_add", zeros, 1, starts:to "int64",
+    one:expand(starts:numel()))
   return marks:cumsum(1):narrow(1, 1, n)
 end
 
@@ -140,8 +137,7 @@ end
 local function sums(weight, input, bag, bags, factors, mode)
   local dtype, wide = weight.dtype, tensors.is_half(weight.dtype) and "float32" or nil
   if wide or factors and factors.dtype ~= dtype then
-    weight = renamed("embedding_bag", "index_select", "input",
-      pcall(lt.index_select, weight, 1, input))
+    weight = retitle("embedding", "embedding_bag", lt.embedding, weight, input)
     if wide then weight = weight:to(wide) end
     if factors then weight = weight * factors:unsqueeze(2) end
     input, factors = lt.arange(1, input:numel(), {device = input.device}), nil
