@@ -4,6 +4,7 @@
 local lt = require "lutra"
 local core = require "lutra.core"
 local args = require "lutra.internal.args"
+local retitle = require "lutra.internal.retitle"
 local tensors = require "lutra.internal.tensors"
 
 local ops = core._ops
@@ -35,7 +36,8 @@ local function put_at(op, title, x, index, source, accumulate)
   args.check(source.dtype == x.dtype,
     "%s: expected dtype %q, that of self, for argument 'source', got %q", title, x.dtype,
     source.dtype)
-  return op(x:reshape(-1), {index:reshape(-1)}, {0}, source:reshape(-1), accumulate)
+  return retitle("index_" .. title, title, op, x:reshape(-1), {index:reshape(-1)}, {0},
+    source:reshape(-1), accumulate)
 end
 
 lt._define{
