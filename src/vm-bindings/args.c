@@ -113,8 +113,10 @@ const char *lt_lua_push_expected(lua_State *L, const lt_Param *p) {
 static void fail_type(lua_State *L, const lt_LuaArgs *a, int p, int i) {
   const lt_Param *param = &a->signature->param[p];
   lt_lua_refuse_freed(L, i, a->name, param->name);
-  lt_lua_error(L, "%s: expected %s for argument '%s', got %s", a->name,
-               lt_lua_push_expected(L, param), param->name, lt_lua_describe(L, i));
+  bool one = param->type == LT_PARAM_TENSORS && lt_lua_to_tensor(L, i);
+  lt_lua_error(L, "%s: expected %s for argument '%s', got %s%s", a->name,
+               lt_lua_push_expected(L, param), param->name, lt_lua_describe(L, i),
+               one ? "\nhint: {x, y} is a list of tensors" : "");
 }
 
 /* ---- slots ----------------------------------------------------------------------------------- */
